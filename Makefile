@@ -1,0 +1,52 @@
+# make lab    open the lessons in JupyterLab, as a student sees them
+# make test   everything that CI checks
+# make class  the instructor's whole loop on a pretend class
+# Each creates .venv and installs what it needs, the first time and whenever the lock file changes.
+
+SHELL := /bin/bash
+VENV := .venv
+RUN := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+PYTHON ?= python3
+# The first interpreter that is new enough, $(PYTHON) before all others.
+SUITABLE_PYTHON = $(shell for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
+TEST_WORKERS ?= 2
+
+.PHONY: lab test class demo lint unit lessons lock clean
+
+lab: $(VENV)/ready
+	@$(RUN) autograder lab $(ARGS)
+
+class: $(VENV)/ready
+	@$(VENV)/bin/python bootstrap.py system bubblewrap
+	@$(RUN) autograder class $(ARGS)
+
+test: $(VENV)/ready
+	@$(VENV)/bin/python bootstrap.py system bubblewrap chromium
+	@$(MAKE) --no-print-directory lint lessons unit
+
+lint: $(VENV)/ready
+	@$(RUN) ruff check .
+	@$(RUN) ruff format --check .
+	@$(RUN) mypy
+
+# The gates of every lesson: solutions pass, stubs and zeros earn nothing.
+lessons: $(VENV)/ready
+	@$(RUN) autograder build
+	@$(RUN) autograder audit
+
+unit: $(VENV)/ready
+	@$(RUN) pytest -q -n $(TEST_WORKERS) --dist loadgroup $(ARGS)
+
+$(VENV)/ready: requirements.lock pyproject.toml bootstrap.py
+	@test -n "$(SUITABLE_PYTHON)" || { \
+		echo "This needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)."; \
+		echo "Install a newer Python, or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12"; exit 1; }
+	@$(SUITABLE_PYTHON) bootstrap.py environment $(VENV)
+
+# Resolve anew from the floors in pyproject.toml, for a maintainer who wants newer versions.
+lock: $(VENV)/ready
+	@$(VENV)/bin/python bootstrap.py lock $(VENV)
+
+clean:
+	rm -rf $(VENV) .build
