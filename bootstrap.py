@@ -37,7 +37,7 @@ def create_environment(directory: Path) -> None:
         shutil.rmtree(directory, ignore_errors=True)
         create_bare_environment(directory)
     print("Installing the locked packages (about 1.5 GB with PyTorch; the first time takes minutes) ...", flush=True)
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
     run([*pip, "--requirement", str(LOCK)])
     run([*pip, "--no-deps", "--editable", str(ROOT)])
     (directory / "ready").write_text(f"Python {sys.version.split()[0]}\n")
