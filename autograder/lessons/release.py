@@ -1,0 +1,119 @@
+"""Makes the student's version of a lesson in process, with nbgrader's own preprocessors and without a gradebook.
+
+`nbgrader generate_assignment` gives the same notebook; this way takes milliseconds and needs no course folder. What
+comes out is searched for anything that a student must not see, and refused if something is found.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from inspect import cleandoc
+from typing import Any
+
+from nbconvert.exporters.exporter import ResourcesDict
+from nbformat import NotebookNode
+from nbgrader.converters import GenerateAssignment
+from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveCells
+from traitlets.config import Config
+
+from autograder.lessons import sealing
+
+REGION = re.compile(r"^.*BEGIN (SOLUTION|HIDDEN TESTS|MARK SCHEME).*\n(?P<body>[\s\S]*?)^.*END \1.*$", re.MULTILINE)
+MARK = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)")
+SEALED = re.compile(r'"((?:quiz|hints)\d+\.[0-9a-f]+\.[\w\-=]+)"')
+QUIZ_ANSWERS = re.compile(r"\A\w+_answers = \{\n(?:    .*\n)*\}\n")
+SHORTEST_SECRET = 20
+
+
+class ReleaseError(Exception):
+    """The student's version would show something that students must not see."""
+
+
+class QuizStubs(NbGraderPreprocessor):
+    """Removes nbgrader's stub from a quiz's answer cell, whose empty answers are stub enough. After ClearSolutions."""
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
+    ) -> tuple[NotebookNode, ResourcesDict]:
+        """Leave the dictionary of empty answers only."""
+        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution"):
+            answers = QUIZ_ANSWERS.match(cell.source)
+            if answers and "raise NotImplementedError" in cell.source[answers.end() :]:
+                cell.source = answers[0].rstrip()
+        return cell, resources
+
+
+def release_preprocessors() -> list[type]:
+    """nbgrader's preprocessors of a release and `QuizStubs`; what nbgrader's configuration should name as well."""
+    steps: list[type] = []
+    for step in GenerateAssignment.class_traits()["preprocessors"].default():
+        steps += [step, QuizStubs] if step is ClearSolutions else [step]
+    return steps
+
+
+def release_notebook(source: NotebookNode, config: Config | None = None) -> NotebookNode:
+    """The student's version of an instructor's notebook. Raises ReleaseError when it would give something away."""
+    steps = [step for step in release_preprocessors() if step is not SaveCells]
+    released = _processed(source, steps, config)
+    released.metadata.pop("jupytext", None)
+    verify_release(source, released)
+    return released
+
+
+def without_solutions(source: NotebookNode, config: Config | None = None) -> NotebookNode:
+    """The instructor's notebook with its solutions replaced by stubs and its hidden tests still there."""
+    return _processed(source, [ClearSolutions, QuizStubs], config)
+
+
+def verify_release(source: NotebookNode, released: NotebookNode) -> None:
+    """Raise ReleaseError if a release shows a solution, a hidden test, a hint, a quiz's answer or an output."""
+    for cell in released.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id") or cell.id
+        if mark := MARK.search(cell.source):
+            raise ReleaseError(f"cell {name!r} still has {mark[0]!r}")
+        for tag in cell.metadata.get("tags", []):
+            if tag in ("quiz", "hint") or tag.startswith("style:"):
+                raise ReleaseError(f"cell {name!r} is for the builder only (tag {tag!r})")
+        if cell.get("outputs"):
+            raise ReleaseError(f"cell {name!r} has outputs")
+        text = _squeezed(cell.source)
+        for kind, secret in _secrets(source):
+            if secret in text:
+                raise ReleaseError(f"cell {name!r} shows {kind}: {secret[:60]!r}")
+
+
+def _secrets(source: NotebookNode) -> Iterator[tuple[str, str]]:
+    """Texts that must not be readable in a release; short ones are left out, since they may stand anywhere."""
+    for cell in source.cells:
+        for region in REGION.finditer(cell.source):
+            yield from _long_enough(region[1].lower(), region["body"])
+        for sealed in SEALED.findall(cell.source):
+            if sealed.startswith("hints"):
+                for hint in sealing.open_hints(sealed):
+                    yield from _long_enough("a hint", hint)
+            else:
+                for key in sealing.question_keys(sealed):
+                    for letter in sealing.option_letters(sealed, key):
+                        answer = sealing.open_answer(sealed, key, letter)
+                        yield from _long_enough("an explanation of the quiz", answer.explanation)
+
+
+def _long_enough(kind: str, text: str) -> Iterator[tuple[str, str]]:
+    squeezed = _squeezed(text)
+    if len(squeezed) >= SHORTEST_SECRET:
+        yield kind, squeezed
+
+
+def _squeezed(text: str) -> str:
+    """The text with every run of blanks as one, so that indentation does not hide a copy."""
+    return " ".join(cleandoc(text).split())
+
+
+def _processed(source: NotebookNode, steps: list[type], config: Config | None) -> NotebookNode:
+    notebook = copy.deepcopy(source)
+    resources: dict[str, Any] = ResourcesDict(nbgrader={}, metadata={})
+    for step in steps:
+        notebook, resources = step(config=config or Config()).preprocess(notebook, resources)
+    return notebook

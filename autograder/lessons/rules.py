@@ -1,0 +1,197 @@
+"""The rules that a lesson's text must keep before it becomes a notebook: one function each, raising `LessonError`.
+
+A rule reads the cells as the author wrote them, because an error has to point at the author's line.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from autograder.lessons.text import PLAIN_TAGS, STYLE_TAG, TextCell
+
+KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter"}
+MOST_HINTS = 3
+REGIONS = {"SOLUTION": "a solution", "HIDDEN TESTS": "hidden tests", "MARK SCHEME": "a mark scheme"}
+REGION_LINE = re.compile(r"\b(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)\b")
+CHECKS = {"check_gradients", "check_handwritten_gradient", "check_function", "quiz"}
+GRADIENT_CHECKS = CHECKS - {"quiz"}
+
+
+def check_lesson(cells: Sequence[TextCell]) -> None:
+    """Raise LessonError for the first broken rule."""
+    for rule in RULES:
+        rule(cells)
+
+
+def known_words_on_the_cell_line(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        if "incorrectly_encoded_metadata" in cell.metadata or "=" in str(cell.metadata.get("title", "")):
+            raise cell.error('the cell line cannot be read; a value is JSON, as in tags=["demo"]')
+        if unknown := sorted(set(cell.metadata) - KNOWN_METADATA):
+            raise cell.error(f"unknown metadata {unknown[0]!r} on the cell line")
+        for tag in cell.tags:
+            if tag not in PLAIN_TAGS and not STYLE_TAG.fullmatch(str(tag)):
+                raise cell.error(f"unknown tag {tag!r}; known are style:NAME and {', '.join(sorted(PLAIN_TAGS))}")
+        if cell.exercise and not (cell.style or "hint" in cell.tags):
+            raise cell.error("exercise= belongs on hint and style cells only")
+
+
+def ids_are_there_and_unique(cells: Sequence[TextCell]) -> None:
+    seen: dict[str, int] = {}
+    for cell in cells:
+        if not isinstance(cell.metadata.get("nbgrader", {}), dict):
+            raise cell.error("nbgrader= needs a dictionary")
+        if "nbgrader" in cell.metadata and not cell.grade_id:
+            raise cell.error("this cell has nbgrader metadata but no grade_id")
+        names = [cell.grade_id, f"{cell.grade_id}_answers"] if "quiz" in cell.tags else [cell.grade_id]
+        for name in filter(None, names):
+            if not re.fullmatch(r"[A-Za-z0-9_\-]+", name):
+                raise cell.error(f"grade_id {name!r} may hold letters, digits, - and _ only")
+            if name in seen:
+                raise cell.error(f"grade_id {name!r} is used twice, first in line {seen[name]}")
+            seen[name] = cell.line
+
+
+def graded_cells_have_points(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        points = cell.nbgrader.get("points")
+        if cell.nbgrader.get("grade"):
+            if points is None:
+                raise cell.error("a graded cell needs points")
+            if isinstance(points, bool) or not isinstance(points, int | float) or not 0 < points < 1000:
+                raise cell.error(f"points must be a positive number, not {points!r}")
+        elif points is not None:
+            raise cell.error('points without "grade": true')
+
+
+def points_in_a_test_add_up(cells: Sequence[TextCell]) -> None:
+    """The points given to the checks of a test cell must sum to the points of the cell."""
+    for cell in cells:
+        if not cell.is_test or cell.kind != "code" or "quiz" in cell.tags:
+            continue
+        found = list(_points_of_checks(_tree(cell)))
+        total = cell.nbgrader["points"]
+        if found and None not in found and abs(sum(p for p in found if p is not None) - total) > 1e-9:
+            raise cell.error(f"the checks give {sum(p for p in found if p is not None)} points, the cell {total}")
+
+
+def regions_are_balanced(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        opened = ""
+        for number, line in enumerate(cell.source.splitlines(), 1):
+            if not (mark := REGION_LINE.search(line)):
+                continue
+            edge, region = mark.groups()
+            if edge == "BEGIN" and opened:
+                raise cell.error(f"BEGIN {region} inside {REGIONS[opened]}", number)
+            if edge == "END" and opened != region:
+                raise cell.error(f"END {region} without BEGIN {region}", number)
+            opened = region if edge == "BEGIN" else ""
+        if opened:
+            raise cell.error(f"BEGIN {opened} without END {opened}")
+
+
+def regions_stand_where_they_belong(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        regions = {mark[2] for mark in REGION_LINE.finditer(cell.source)}
+        if cell.is_solution and cell.kind == "code" and "SOLUTION" not in regions and not cell.nbgrader.get("grade"):
+            raise cell.error("a solution cell needs ### BEGIN SOLUTION and ### END SOLUTION")
+        if "SOLUTION" in regions and not cell.is_solution and not cell.style:
+            raise cell.error("a solution region outside a solution cell would reach the students")
+        if "HIDDEN TESTS" in regions and not cell.is_test:
+            raise cell.error("hidden tests outside a test cell would reach the students")
+
+
+def hints_and_styles_name_an_exercise(cells: Sequence[TextCell]) -> None:
+    ids = {cell.grade_id for cell in cells if cell.grade_id}
+    solutions = {cell.grade_id for cell in cells if cell.is_solution}
+    hints = Counter[str]()
+    for cell in cells:
+        if "hint" in cell.tags:
+            if cell.kind != "markdown" or cell.exercise not in ids:
+                raise cell.error("a hint is a Markdown cell with exercise= the grade_id of a cell of this lesson")
+            hints[cell.exercise] += 1
+            if hints[cell.exercise] > MOST_HINTS:
+                raise cell.error(f"exercise {cell.exercise!r} has more than {MOST_HINTS} hints")
+        if cell.style and (cell.kind != "code" or cell.exercise not in solutions or cell.nbgrader):
+            raise cell.error("a style is a code cell with exercise= the grade_id of a solution cell, without nbgrader=")
+
+
+def exercises_have_a_lead_in(cells: Sequence[TextCell]) -> None:
+    """Between a solution cell and the graded cell before it there is prose that says what to do."""
+    prose = False
+    for cell in cells:
+        if cell.is_solution and not prose:
+            raise cell.error("an exercise needs a lead-in: a Markdown cell between it and the exercise before")
+        if cell.grade_id:
+            prose = False
+        elif cell.kind == "markdown" and cell.source.strip() and "hint" not in cell.tags:
+            prose = True
+
+
+def names_of_the_builder_are_imported(cells: Sequence[TextCell]) -> None:
+    """The builder writes calls of `quiz` and `hints`; the lesson must have imported them."""
+    imported: set[str] = set()
+    for cell in cells:
+        if cell.kind != "code" or "quiz" in cell.tags:
+            continue
+        for node in ast.walk(_tree(cell)):
+            if isinstance(node, ast.ImportFrom) and node.module == "autograder.student":
+                imported |= {alias.asname or alias.name for alias in node.names}
+    for tag, name in (("quiz", "quiz"), ("hint", "hints")):
+        users = [cell for cell in cells if tag in cell.tags]
+        if users and name not in imported:
+            raise users[0].error(f"the lesson must import {name} from autograder.student")
+
+
+def gradient_checks(source: str) -> bool:
+    """Whether a test cell's source checks gradients (then zeros must score nothing)."""
+    return any(_called(node) in GRADIENT_CHECKS for node in ast.walk(ast.parse(source)))
+
+
+def _called(node: ast.AST) -> str:
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+def _points_of_checks(tree: ast.AST) -> Iterator[float | None]:
+    """The points that each check of a cell gives; None for what cannot be known without running it."""
+    repeated = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.FunctionDef)
+    if any(_called(node) in CHECKS for loop in ast.walk(tree) if isinstance(loop, repeated) for node in ast.walk(loop)):
+        yield None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) in CHECKS:
+            for keyword in node.keywords:
+                if keyword.arg == "points" and not (
+                    isinstance(keyword.value, ast.Constant) and keyword.value.value is None
+                ):
+                    value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+                    yield float(value) if isinstance(value, int | float) else None
+
+
+def _tree(cell: TextCell) -> ast.Module:
+    """The syntax tree of a cell, IPython's commands left out."""
+    lines = ["pass" if re.match(r"\s*[%!]", line) else line for line in cell.source.splitlines()]
+    try:
+        return ast.parse("\n".join(lines))
+    except SyntaxError as error:
+        if "raises-exception" in cell.tags or cell.source.lstrip().startswith("%%"):
+            return ast.parse("")
+        raise cell.error(f"no valid Python: {error.msg}", error.lineno or 0) from error
+
+
+RULES = (
+    known_words_on_the_cell_line,
+    ids_are_there_and_unique,
+    graded_cells_have_points,
+    points_in_a_test_add_up,
+    regions_are_balanced,
+    regions_stand_where_they_belong,
+    hints_and_styles_name_an_exercise,
+    exercises_have_a_lead_in,
+    names_of_the_builder_are_imported,
+)

@@ -1,0 +1,129 @@
+"""Reads a lesson's text (jupytext's percent format) into cells that remember their line.
+
+Everything that is wrong with a lesson is reported as a `LessonError` that says file, line and cell, because an author
+has to find the place in a file of a thousand lines. Imports jupytext and nbformat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jupytext
+from nbformat import NotebookNode
+
+PLAIN_TAGS = {"demo", "visible", "quiz", "hint", "raises-exception"}
+STYLE_TAG = re.compile(r"style:([A-Za-z0-9_]+)")
+CELL_LINE = re.compile(r"^# %%(?P<rest>.*)$")
+NBGRADER_DEFAULTS = {"schema_version": 3, "grade": False, "solution": False, "task": False}
+
+
+class LessonError(Exception):
+    """A lesson cannot be built. The message names the file, the line and the cell."""
+
+
+@dataclass(frozen=True)
+class TextCell:
+    """One cell of a lesson's text. `line` is the line of its `# %%` marker."""
+
+    file: str
+    line: int
+    kind: str
+    source: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def nbgrader(self) -> dict[str, Any]:
+        return self.metadata.get("nbgrader", {})
+
+    @property
+    def grade_id(self) -> str:
+        return str(self.nbgrader.get("grade_id", ""))
+
+    @property
+    def is_test(self) -> bool:
+        return bool(self.nbgrader.get("grade")) and not self.nbgrader.get("solution")
+
+    @property
+    def is_solution(self) -> bool:
+        return bool(self.nbgrader.get("solution"))
+
+    @property
+    def tags(self) -> list[str]:
+        return list(self.metadata.get("tags", []))
+
+    @property
+    def exercise(self) -> str:
+        """The grade_id of the exercise to which a hint or an alternative style belongs."""
+        return str(self.metadata.get("exercise", ""))
+
+    @property
+    def style(self) -> str:
+        """The name of the alternative solution that this cell is, or the empty string."""
+        names = [match[1] for tag in self.tags if (match := STYLE_TAG.fullmatch(tag))]
+        return names[0] if names else ""
+
+    @property
+    def name(self) -> str:
+        first = next((line.strip() for line in self.source.splitlines() if line.strip()), "empty")
+        return f"cell {self.grade_id!r}" if self.grade_id else f"{self.kind} cell {first[:40]!r}"
+
+    def error(self, message: str, line: int = 0) -> LessonError:
+        """An error at this cell, or at the given line of its source (counted from 1)."""
+        return LessonError(f"{self.file}:{self.line + line}: {self.name}: {message}")
+
+
+def read_lesson(path: Path) -> list[TextCell]:
+    """The cells of a lesson's text, in order. Raises LessonError when the text is not in percent format."""
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        notebook = jupytext.reads(text, fmt={"extension": ".py", "format_name": "percent"})
+    except Exception as error:  # jupytext raises whatever its parsers raise
+        raise LessonError(f"{path.name}:1: jupytext cannot read this lesson: {error}") from error
+    lines = _cell_lines(text, notebook)
+    cells = [
+        TextCell(path.name, line, cell.cell_type, cell.source.rstrip(), _metadata(cell))
+        for line, cell in zip(lines, notebook.cells, strict=True)
+    ]
+    return [cell for cell in cells if cell.source.strip() or cell.metadata]
+
+
+def _metadata(cell: NotebookNode) -> dict[str, Any]:
+    """What the author wrote on the cell line, without jupytext's bookkeeping and with nbgrader's defaults filled in."""
+    metadata = {
+        name: value for name, value in cell.metadata.items() if name not in ("lines_to_next_cell", "cell_marker")
+    }
+    if isinstance(metadata.get("nbgrader"), dict):
+        marks = NBGRADER_DEFAULTS | metadata["nbgrader"]
+        marks.setdefault("locked", not marks["solution"])
+        metadata["nbgrader"] = dict(sorted(marks.items()))
+    return metadata
+
+
+def _cell_lines(text: str, notebook: NotebookNode) -> list[int]:
+    """The line of each cell's marker. A marker inside a string starts no cell, so the next line is compared too."""
+    lines = text.splitlines()
+    markers = _markers(lines)
+    found = []
+    position = 1
+    for cell in notebook.cells:
+        start = next((line for line in cell.source.splitlines() if line.strip()), "")
+        for number, following in markers:
+            if number >= position and start.strip().lstrip("#").strip() in following:
+                position = number
+                break
+        found.append(position)
+        position += 1
+    return found
+
+
+def _markers(lines: list[str]) -> list[tuple[int, str]]:
+    """Each `# %%` line with the first non-blank line after it."""
+
+    def following(number: int) -> Iterator[str]:
+        return (line for line in lines[number:] if line.strip(" #\"'rf"))
+
+    return [(n, next(following(n), "")) for n, line in enumerate(lines, 1) if CELL_LINE.match(line)]
