@@ -1,0 +1,80 @@
+"""`autograder grade`: grade the submissions of a class, with the marks that `nbgrader autograde` and our judge give."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", help="the assignment, as nbgrader names it")
+    parser.add_argument(
+        "--course",
+        type=Path,
+        default=Path("course"),
+        metavar="DIR",
+        help="an nbgrader course (default: course)",
+    )
+    parser.add_argument("--student", default="*", metavar="GLOB", help="grade only these students, such as 'a*'")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write one record per submission to this file")
+    parser.add_argument("--feedback", action="store_true", help="generate the feedback pages as well")
+    parser.add_argument(
+        "--unsafe-no-sandbox",
+        action="store_true",
+        help="run submissions without isolation: they can then do whatever you can do on this machine",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Grade, print the table, write the JSON.
+
+    Returns 0 where every submission has a result, 1 where some need a look, 2 for a request that cannot be met.
+    """
+    from rich.console import Console
+
+    from autograder.grading import display
+    from autograder.grading.courses import CourseError
+    from autograder.grading.records import NEEDS_A_LOOK
+    from autograder.grading.run import Request, grade_class
+
+    request = Request(
+        assignment=arguments.lesson,
+        course=arguments.course,
+        student=arguments.student,
+        workers=arguments.workers,
+        unsafe=arguments.unsafe_no_sandbox,
+        feedback=arguments.feedback,
+    )
+    console = Console()
+    started = time.perf_counter()
+    try:
+        _check(arguments)
+        with display.reporter(console) as reporter:
+            records = grade_class(request, reporter.start, reporter.record)
+    except CourseError as error:
+        print(f"autograder grade: {error}", file=sys.stderr)
+        return 2
+    console.print(display.results_table(records, arguments.lesson))
+    seconds = time.perf_counter() - started
+    console.print(f"{len(records)} submissions in {seconds:.1f} s with {request.workers} workers", highlight=False)
+    if request.unsafe:
+        console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")
+    if arguments.json:
+        arguments.json.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
+    return 1 if any(record.status in NEEDS_A_LOOK for record in records) else 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from autograder.grading.courses import CourseError
+
+    if arguments.workers < 1:
+        raise CourseError("--workers needs a number of at least 1.")
+    if arguments.json and not arguments.json.resolve().parent.is_dir():
+        raise CourseError(f"There is no folder {arguments.json.parent} to write {arguments.json.name} into.")

@@ -1,0 +1,44 @@
+"""The secret of a course: random bytes that students do not have, kept in a file beside the gradebook.
+
+Graded checks draw their inputs from it, so that a student cannot prepare answers for the very numbers used.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from nbgrader.coursedir import CourseDirectory
+
+FILE_NAME = ".autograder_secret"
+SQLITE = "sqlite:///"
+
+
+def course_secret(coursedir: CourseDirectory) -> bytes:
+    """Read the course's secret; make it at first use, readable by its owner only."""
+    path = secret_path(coursedir)
+    if not path.exists():
+        _make(path)
+    return path.read_bytes()
+
+
+def secret_path(coursedir: CourseDirectory) -> Path:
+    """Beside the gradebook file, or in the course's root where the gradebook is a database server."""
+    database = coursedir.db_url.partition("?")[0]
+    if database.startswith(SQLITE) and len(database) > len(SQLITE):
+        return Path(coursedir.root, database.removeprefix(SQLITE)).parent / FILE_NAME
+    return Path(coursedir.root) / FILE_NAME
+
+
+def _make(path: Path) -> None:
+    """Write a complete file under another name first: of several workers that do so at once, one wins, all agree."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(32))
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

@@ -1,0 +1,34 @@
+"""Feedback pages: one HTML file that needs no network, runs no script, and shows no hidden test."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nbconvert.exporters import HTMLExporter
+from nbformat import NotebookNode
+from nbgrader import utils
+from nbgrader.preprocessors import ClearHiddenTests
+
+# A browser that reads this loads nothing and runs nothing, whatever else the page says.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
+POLICY_TAG = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>'
+SCRIPT = re.compile(r"<script\b.*?</script\s*>\s*", re.DOTALL | re.IGNORECASE)
+HEAD = re.compile(r"<head\b[^>]*>", re.IGNORECASE)
+
+
+class FeedbackExporter(HTMLExporter):
+    """nbconvert's HTML without scripts: the formula renderer of nbgrader's template would come from the internet."""
+
+    def from_notebook_node(self, nb: NotebookNode, resources: Any = None, **kw: Any) -> tuple[Any, dict[str, Any]]:
+        html, resources = super().from_notebook_node(nb, resources, **kw)
+        return HEAD.sub(lambda head: head[0] + POLICY_TAG, SCRIPT.sub("", html), count=1), resources
+
+
+class HideHiddenTests(ClearHiddenTests):
+    """Hidden tests taken out of test cells. A student's cell that happens to contain the marker is left as it is."""
+
+    def preprocess_cell(self, cell: NotebookNode, resources: Any, cell_index: int) -> tuple[NotebookNode, Any]:
+        if utils.is_grade(cell) and not utils.is_solution(cell):
+            self._remove_hidden_test_region(cell)
+        return cell, resources

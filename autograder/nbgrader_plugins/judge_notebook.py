@@ -1,0 +1,70 @@
+"""The judge in the place where nbgrader executes notebooks.
+
+nbgrader's Execute runs students' code and the tests in one process and believes what it prints. Here both run apart,
+and what is written into the outputs of test cells comes from our side; nbgrader's own SaveAutoGrades then reads its
+marks as always.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Bool
+
+from autograder.judge import judge_notebook
+from autograder.nbgrader_plugins.context import course_directory, source_notebook
+from autograder.nbgrader_plugins.course_secret import course_secret
+
+
+class JudgeNotebook(NbGraderPreprocessor):
+    """Runs a submission in the sandbox, its tests on the trusted side, and writes the outputs that carry the marks."""
+
+    unsafe = Bool(
+        False,
+        help="Run submissions without isolation. They can then do whatever you can do on this machine.",
+    ).tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        coursedir = course_directory(self)
+        place = resources["nbgrader"]
+        source = source_notebook(coursedir, place["assignment"], place["notebook"])
+        with submitted_files(coursedir, place["assignment"], place["student"]) as files:
+            judge_notebook(nb, source=source, secret=course_secret(coursedir), files=files, unsafe=self.unsafe)
+        return nb, resources
+
+
+@contextmanager
+def submitted_files(coursedir: CourseDirectory, assignment: str, student: str) -> Iterator[Path | None]:
+    """A folder with the files that a submission may read: its own and those the course hands out.
+
+    No notebook is among them, because the copies in `autograded/` hold the hidden tests by now; and no file that the
+    student handed in as a link, because nbgrader has copied what the link points to.
+    """
+    graded = Path(coursedir.format_path(coursedir.autograded_directory, student, assignment))
+    submitted = Path(coursedir.format_path(coursedir.submitted_directory, student, assignment))
+    source = Path(coursedir.format_path(coursedir.source_directory, ".", assignment))
+    names = [path.relative_to(graded) for path in sorted(graded.rglob("*")) if path.is_file()]
+    names = [name for name in names if name.suffix != ".ipynb"]
+    names = [name for name in names if (source / name).exists() or not _through_link(submitted, name)]
+    if not names:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
+        for name in names:
+            target = Path(folder, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(graded / name, target)
+        yield Path(folder)
+
+
+def _through_link(root: Path, name: Path) -> bool:
+    parts = [root / part for part in [name, *name.parents] if part != Path(".")]
+    return any(part.is_symlink() for part in parts)
