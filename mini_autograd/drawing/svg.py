@@ -1,0 +1,163 @@
+"""A graph as one self-contained SVG: boxes with name, value and gradient, and lines from inputs to results.
+
+Colours come from JupyterLab's theme where there is one, else from a light or dark palette after the reader's system;
+kinds of nodes differ in shape as well as colour. For the stepper the same picture carries roles and hidden edge labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.drawing.formatting import clip, describe, shape_text, short, text_width
+from mini_autograd.drawing.graph import DRAWING_LIMIT, Graph, Node, check_size, is_scalar
+from mini_autograd.drawing.layout import Box, Layout, Route, lay_out
+from mini_autograd.drawing.reading import read_graph
+
+TITLE_SIZE, ROW_SIZE = 12.5, 12.0
+HEADER, ROW, PADDING = 23.0, 17.0, 9.0
+HEIGHT = HEADER + 2 * ROW + 8
+LABEL_WIDTH = 42.0
+TITLE_LENGTH = 26
+RADIUS = {"leaf": 13.0, "constant": 13.0, "operation": 3.0}
+STYLE = (Path(__file__).parent / "graph.css").read_text(encoding="utf-8")
+
+
+def draw(graph: Any, names: Mapping[str, Any] | None = None, *, direction: str = "right") -> str:
+    """The SVG text of a graph, or of what `read_graph` finds behind an output.
+
+    Raises GraphTooLargeError above 400 nodes, and TypeError for an object that has no graph.
+    """
+    if not isinstance(graph, Graph):
+        graph = read_graph(graph, names, limit=DRAWING_LIMIT)
+    return render(graph, direction=direction)
+
+
+def render(graph: Graph, *, direction: str = "right", interactive: bool = False) -> str:
+    """The SVG text. `interactive` adds what the stepper needs: focusable nodes and a place for a number per line."""
+    check_size(len(graph.nodes), DRAWING_LIMIT)
+    layout = lay_out(
+        [(_width(node), HEIGHT) for node in graph.nodes],
+        [(edge.source, edge.target) for edge in graph.edges],
+        direction=direction,
+    )
+    parts = [_open_tag(graph, layout), f"<style>{STYLE}</style>"]
+    parts.append(f'<rect class="ma-page" width="{layout.width:.0f}" height="{layout.height:.0f}" rx="4"/>')
+    parts += [_edge(number, route) for number, route in enumerate(layout.routes)]
+    parts += [_node(node, box, interactive) for node, box in zip(graph.nodes, layout.boxes, strict=True)]
+    if interactive:
+        parts += [_edge_label(number, route) for number, route in enumerate(layout.routes)]
+    return "".join([*parts, "</svg>"])
+
+
+def summary(graph: Graph) -> str:
+    """The graph in words, for a plain terminal and for screen readers: one line per operation, then the gradients."""
+    lines = [f"{title(node)} = {describe(node.value)}" for node in graph.nodes if node.kind == "operation"]
+    known = [node for node in graph.nodes if node.kind == "leaf" and node.gradient is not None]
+    lines += [f"gradient of {node.name}: {describe(node.gradient)}" for node in known]
+    return "\n".join(lines) or f"{title(graph.output)} = {describe(graph.output.value)}"
+
+
+def title(node: Node) -> str:
+    """What stands at the top of a node's box."""
+    if node.kind == "operation":
+        return f"{node.name} = {node.formula}"
+    return node.kind if is_scalar(node.value) and node.name == short(node.value) else node.name
+
+
+def value_text(node: Node) -> str:
+    """The number in the value row; for an array its few entries or its shape."""
+    if node.value is None:
+        return shape_text(node.shape) if node.shape else "?"
+    return cell_text(node.value)
+
+
+def cell_text(value: Any, *, norm: bool = False) -> str:
+    """A value in the width of a box. An array is shown by its shape, or by its norm where that says more."""
+    if value is None:
+        return ""
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return short(array.item())
+    if array.ndim == 1 and array.size <= 2:
+        return describe(array)
+    return f"norm {short(np.linalg.norm(array))}" if norm else shape_text(array.shape)
+
+
+def _open_tag(graph: Graph, layout: Layout) -> str:
+    words = escape("Computation graph. " + "; ".join(summary(graph).splitlines()[:12]), quote=True)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ma-graph" role="img" aria-label="{words}" '
+        f'width="{layout.width:.0f}" height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}">'
+    )
+
+
+def _width(node: Node) -> float:
+    """Wide enough for the title and for any number that a step may put into a row."""
+    rows = [value_text(node), cell_text(node.gradient, norm=True), cell_text(node.incoming, norm=True), "-0.12345"]
+    row = LABEL_WIDTH + max(text_width(text, ROW_SIZE) for text in rows)
+    return max(row, text_width(clip(title(node), TITLE_LENGTH), TITLE_SIZE)) + 2 * PADDING
+
+
+def _node(node: Node, box: Box, interactive: bool) -> str:
+    radius = RADIUS[node.kind]
+    right = box.width - PADDING
+    value_line, grad_line = HEADER + ROW - 2, HEADER + 2 * ROW - 1
+    is_array = bool(node.shape)
+    gradient = "none" if node.kind == "constant" else cell_text(node.gradient, norm=True)
+    heading = escape(clip(title(node), TITLE_LENGTH))
+    role = f' role="button" tabindex="0" aria-label="{escape(_spoken(node), quote=True)}"' if interactive else ""
+    return (
+        f'<g class="ma-node ma-{node.kind}" data-node="{node.index}" '
+        f'transform="translate({box.x:.1f} {box.y:.1f})"{role}>'
+        f"<title>{escape(_spoken(node))}</title>"
+        f'<rect class="ma-box" width="{box.width:.1f}" height="{box.height:.1f}" rx="{radius}"/>'
+        f'<path class="ma-header" d="{_header(box.width, radius)}"/>'
+        f'<text class="ma-title" x="{box.width / 2:.1f}" y="{HEADER - 7}">{heading}</text>'
+        f'<text class="ma-label" x="{PADDING}" y="{value_line}">{"shape" if is_array else "value"}</text>'
+        f'<text class="ma-value" x="{right:.1f}" y="{value_line}">{escape(value_text(node))}</text>'
+        f'<text class="ma-label" x="{PADDING}" y="{grad_line}">grad</text>'
+        f'<text class="ma-grad" x="{right:.1f}" y="{grad_line}">{escape(gradient)}</text></g>'
+    )
+
+
+def _header(width: float, radius: float) -> str:
+    """The upper part of a box, round where the box is round; 0.7 keeps it inside the outline."""
+    corner = f"A{radius} {radius} 0 0 1"
+    left, right = f"M0.7 {HEADER}V{radius}{corner} {radius} 0.7", f"{corner} {width - 0.7:.1f} {radius}V{HEADER}Z"
+    return f"{left}H{width - radius:.1f}{right}"
+
+
+def _spoken(node: Node) -> str:
+    text = f"{title(node)}; value {describe(node.value)}"
+    if node.kind == "constant":
+        return text + "; needs no gradient"
+    return text + f"; gradient {describe(node.gradient)}"
+
+
+def _edge(number: int, route: Route) -> str:
+    path = f"M{_point(route.start)}" + "".join(
+        f"C{' '.join(_point(point) for point in piece)}" for piece in route.pieces
+    )
+    return f'<g class="ma-edge" data-edge="{number}"><path d="{path}"/><path class="ma-tip" d="{_tip(route)}"/></g>'
+
+
+def _tip(route: Route) -> str:
+    """An arrow head that points along the end of the line, which runs straight to the right or straight down."""
+    (_, control, (x, y)) = route.pieces[-1]
+    if abs(x - control[0]) >= abs(y - control[1]):
+        return f"M{x:.1f} {y:.1f}l-8 -4v8z"
+    return f"M{x:.1f} {y:.1f}l-4 -8h8z"
+
+
+def _edge_label(number: int, route: Route) -> str:
+    x, y = route.label
+    return f'<text class="ma-flow" data-edge="{number}" x="{x:.1f}" y="{y + 4:.1f}"></text>'
+
+
+def _point(point: tuple[float, float]) -> str:
+    return f"{point[0]:.1f} {point[1]:.1f}"
