@@ -64,6 +64,9 @@ def grade_in_worker(student: str) -> SubmissionRecord:
 def grade_submission(course: Course, job: Job, student: str) -> SubmissionRecord:
     """Grade one submission, and write its feedback where the job asks for it. Never raises for what a student did."""
     started = time.perf_counter()
+    if glob.escape(student) != student:
+        reason = "nbgrader takes names with *, ? or [ for patterns and would grade somebody else's notebook."
+        return SubmissionRecord(student, job.assignment, "failed", reason=reason)
     if not _has_notebook(course, job.assignment, student):
         _record_missing(course, job.assignment, student)
         reason = "No notebook of this assignment was handed in."
@@ -82,7 +85,7 @@ def _run(course: Course, converter: BaseConverter, assignment: str, student: str
     converter.force = True
     outcome: dict[str, str] = {}
     for attempt in range(LOCK_RETRIES):
-        with temp_attrs(course.coursedir, assignment_id=assignment, student_id=glob.escape(student)):
+        with temp_attrs(course.coursedir, assignment_id=assignment, student_id=student):
             outcome = capture_log(converter)
         if outcome["success"] or "database is locked" not in outcome.get("log", ""):
             break

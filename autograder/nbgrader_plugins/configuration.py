@@ -17,7 +17,6 @@ COMMENTS = f"{PLUGINS}.auto_comments.AutoComments"
 SANITIZE = [
     "nbgrader.preprocessors.ClearOutput",
     f"{PLUGINS}.restore_cells.RepairMetadata",
-    "nbgrader.preprocessors.DeduplicateIds",
     "nbgrader.preprocessors.OverwriteKernelspec",
     f"{PLUGINS}.restore_cells.RestoreCells",
     "nbgrader.preprocessors.CheckCellMetadata",
@@ -71,12 +70,13 @@ def configure(c: Config) -> None:
 
 REPLACED = {
     "Execute": JUDGE,
+    "DeduplicateIds": f"{PLUGINS}.restore_cells.RepairMetadata",
     "OverwriteCells": f"{PLUGINS}.restore_cells.RestoreCells",
     "ClearHiddenTests": f"{PLUGINS}.feedback.HideHiddenTests",
 }
 NEIGHBOURS = (
     # (ours, the class it must directly precede or follow, where)
-    (f"{PLUGINS}.restore_cells.RepairMetadata", "DeduplicateIds", "before"),
+    (f"{PLUGINS}.restore_cells.RepairMetadata", "RestoreCells", "before"),
     (COMMENTS, "SaveAutoGrades", "after"),
     (f"{PLUGINS}.feedback.HideHiddenTests", "GetGrades", "after"),
 )

@@ -19,7 +19,7 @@ from autograder.nbgrader_plugins.context import course_directory, grade_id, sour
 
 
 class RepairMetadata(NbGraderPreprocessor):
-    """Every cell that the gradebook knows gets the gradebook's metadata and cell type; no other cell has any."""
+    """Every cell that the gradebook knows has the gradebook's metadata and cell type, once; no other cell has any."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         place = resources["nbgrader"]
@@ -27,17 +27,20 @@ class RepairMetadata(NbGraderPreprocessor):
             notebook = gradebook.find_notebook(place["notebook"], place["assignment"])
             known = {cell.name: cell for cell in notebook.source_cells}
             wanted = metadata_by_name(notebook)
-            nb.cells = [self._repaired(cell, known, wanted) for cell in nb.cells]
+            seen: set[str] = set()
+            for index in reversed(range(len(nb.cells))):  # of several copies the last one counts, as in nbgrader
+                nb.cells[index] = self._repaired(nb.cells[index], known, wanted, seen)
         return nb, resources
 
     def _repaired(
-        self, cell: NotebookNode, known: dict[str, SourceCell], wanted: dict[str, dict[str, Any]]
+        self, cell: NotebookNode, known: dict[str, SourceCell], wanted: dict[str, dict[str, Any]], seen: set[str]
     ) -> NotebookNode:
         name = grade_id(cell)
-        if name is None or name not in known:
+        if name is None or name not in known or name in seen:
             if cell.metadata.pop("nbgrader", None) is not None:
-                self.log.warning("Cell '%s' does not exist in the gradebook", name)
+                self.log.warning("Cell '%s' is a copy or does not exist in the gradebook", name)
             return cell
+        seen.add(name)
         if cell.cell_type != known[name].cell_type:
             make = new_code_cell if known[name].cell_type == "code" else new_markdown_cell
             cell = make(cell.source, metadata=cell.metadata)

@@ -1,0 +1,83 @@
+"""`autograder grade` as an instructor meets it: results, the JSON file, and one clear sentence for what cannot be done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.cli import main
+
+pytestmark = pytest.mark.sandbox
+
+
+def test_a_class_is_graded_and_written_as_json(small_course: Any, tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", b"no notebook")
+    small_course.submit("cem", small_course.answered(shout="return word"))
+    small_course.submit("eve", small_course.answered(length="import os; os._exit(1)"))
+    result = tmp_path / "marks.json"
+    status = main(["grade", "words", "--course", str(small_course.root), "--json", str(result)])
+    printed = capfd.readouterr().out
+    records = {record["student"]: record for record in json.loads(result.read_text())}
+    assert status == 0
+    assert {name: (record["status"], record["points"]) for name, record in records.items()} == {
+        "ann": ("graded", 5),
+        "bob": ("unreadable", 0),
+        "cem": ("graded", 2),
+        "eve": ("graded", 0),
+    }
+    assert records["cem"]["max_points"] == 5
+    assert records["cem"]["seconds"] > 0
+    assert records["cem"]["cells"][0] | {"message": ""} == {
+        "grade_id": "test_length",
+        "points": 2,
+        "max_points": 2,
+        "message": "",
+        "notebook": "strings",
+    }
+    assert all(name in printed for name in records)
+
+
+def test_a_pattern_selects_students(small_course: Any, tmp_path: Path) -> None:
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered())
+    result = tmp_path / "marks.json"
+    main(["grade", "words", "--course", str(small_course.root), "--student", "b*", "--json", str(result)])
+    assert [record["student"] for record in json.loads(result.read_text())] == ["bob"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["words", "--course", "nowhere"], "no course directory nowhere"),
+        (["words", "--course", "empty"], "not an nbgrader course"),
+        (["wrods", "--course", "course"], "has no assignment 'wrods'. It has: words."),
+        (["words", "--course", "course"], "no submissions of 'words'"),
+        (["words", "--course", "course", "--student", "z*"], "nothing matches"),
+        (["words", "--course", "course", "--workers", "0"], "at least 1"),
+        (["words", "--course", "course", "--json", "nowhere/marks.json"], "no folder nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_sentence(
+    small_course: Any, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(small_course.root.parent)
+    Path("empty").mkdir()
+    assert main(["grade", *arguments]) == 2
+    printed = capfd.readouterr()
+    assert said in printed.err
+    assert len(printed.err.strip().splitlines()) == 1
+    assert not list(Path("empty").iterdir())
+
+
+def test_without_a_sandbox_it_refuses(
+    small_course: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    small_course.submit("ann", small_course.answered())
+    monkeypatch.setattr("autograder.grading.run.isolation_available", lambda: False)
+    assert main(["grade", "words", "--course", str(small_course.root)]) == 2
+    assert "--unsafe-no-sandbox" in capfd.readouterr().err
+    assert not (small_course.root / "autograded").exists()

@@ -1,0 +1,55 @@
+"""A process that dies costs its own task, no other one, and never the run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from autograder.grading.pool import Died, WorkerPool
+
+
+def prepare(greeting: str) -> None:
+    os.environ["POOL_GREETING"] = greeting
+
+
+def work(task: str) -> str:
+    if task.startswith("exit"):
+        os._exit(3)
+    if task.startswith("kill"):
+        time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if task == "error":
+        raise ValueError("ours")
+    return f"{os.environ['POOL_GREETING']} {task}"
+
+
+def run(tasks: list[str], workers: int) -> dict[str, object]:
+    pool = WorkerPool(work, workers, prepare, ("hello",))
+    results = list(pool.run(tasks))
+    assert sorted(task for task, _ in results) == sorted(tasks), "each task has exactly one result"
+    return dict(results)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("tasks", [[], ["a"], ["a", "b", "c", "d"]], ids=len)
+def test_every_task_has_its_result(tasks: list[str], workers: int) -> None:
+    assert run(tasks, workers) == {task: f"hello {task}" for task in tasks}
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [["exit"], ["a", "exit", "b", "c"], ["kill 1", "a", "exit 2", "b", "c", "exit 3"], ["exit 1", "exit 2", "a"]],
+    ids=["alone", "among others", "three of six", "both workers at once"],
+)
+def test_a_task_that_kills_its_process_costs_nobody_else(tasks: list[str]) -> None:
+    results = run(tasks, 2)
+    for task, result in results.items():
+        assert result == (f"hello {task}" if len(task) == 1 else Died(task))
+
+
+def test_an_exception_is_ours_and_is_raised() -> None:
+    with pytest.raises(ValueError, match="ours"):
+        run(["error"], 1)

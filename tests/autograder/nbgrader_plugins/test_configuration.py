@@ -1,0 +1,58 @@
+"""What `configure` puts where, also on top of what a course has set itself."""
+
+import json
+
+import pytest
+from traitlets.config import Config
+from traitlets.utils.importstring import import_item
+
+from autograder.nbgrader_plugins import configure
+from autograder.nbgrader_plugins.configuration import AUTOGRADE, COMMENTS, FEEDBACK, JUDGE, SANITIZE
+
+
+def test_an_unconfigured_course_gets_our_lists() -> None:
+    c = Config()
+    configure(c)
+    assert c.Autograde.autograde_preprocessors == AUTOGRADE
+    assert c.Autograde.sanitize_preprocessors == SANITIZE
+    assert c.GenerateFeedback.preprocessors == FEEDBACK
+
+
+def test_formgrader_can_show_the_configuration_as_json() -> None:
+    c = Config()
+    configure(c)
+    assert "JudgeNotebook" in json.dumps(c)
+
+
+def test_configuring_twice_changes_nothing() -> None:
+    once, twice = Config(), Config()
+    configure(once)
+    configure(twice)
+    configure(twice)
+    assert once == twice
+
+
+def test_a_list_of_the_course_keeps_its_own_entries_and_their_places() -> None:
+    class Mine:
+        """A preprocessor that the course has written."""
+
+    c = Config()
+    c.Autograde.autograde_preprocessors = [
+        Mine,
+        "nbgrader.preprocessors.Execute",
+        "nbgrader.preprocessors.SaveAutoGrades",
+    ]
+    configure(c)
+    assert c.Autograde.autograde_preprocessors == [Mine, JUDGE, "nbgrader.preprocessors.SaveAutoGrades", COMMENTS]
+
+
+def test_a_list_that_was_only_looked_at_counts_as_unset() -> None:
+    c = Config()
+    c.Autograde.autograde_preprocessors  # noqa: B018  traitlets makes a placeholder here
+    configure(c)
+    assert c.Autograde.autograde_preprocessors == AUTOGRADE
+
+
+@pytest.mark.parametrize("name", [*SANITIZE, *AUTOGRADE, *FEEDBACK])
+def test_every_name_can_be_imported(name: str) -> None:
+    assert isinstance(import_item(name), type)
