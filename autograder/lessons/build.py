@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -20,31 +18,15 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from autograder.lessons.places import data_files, write_if_changed
 from autograder.lessons.quizzes import expand_quiz
 from autograder.lessons.rules import check_lesson
 from autograder.lessons.sealing import seal_hints
-from autograder.lessons.text import LessonError, TextCell, read_lesson
+from autograder.lessons.text import TextCell, read_lesson
 
-LESSON_NAME = re.compile(r"\d\d_[a-z0-9_]+")
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-DATA_FILE = re.compile(r"""["']data/([\w.\-]+)["']""")
 TAGS_OF_NOTEBOOKS = {"demo", "visible", "raises-exception"}
 HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
-
-
-def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
-    """The lesson texts of a course, all or those named (`02`, `02_scalar_engine` or a path). Raises LessonError."""
-    texts = sorted(path for path in (course_dir / "lessons").glob("*.py") if LESSON_NAME.fullmatch(path.stem))
-    if not names:
-        return texts
-    chosen = []
-    for name in names:
-        found = [path for path in texts if Path(name).stem in (path.stem, path.stem.partition("_")[0])]
-        if not found:
-            known = ", ".join(path.stem for path in texts) or "none"
-            raise LessonError(f"there is no lesson {name!r} in {course_dir / 'lessons'}; there are: {known}")
-        chosen += found
-    return chosen
 
 
 def assemble(path: Path) -> NotebookNode:
@@ -73,20 +55,6 @@ def styles(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def data_files(path: Path, course_dir: Path) -> list[Path]:
-    """The files of course/data that a lesson asks for by writing "data/NAME". Raises LessonError for a missing one."""
-    found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        for name in DATA_FILE.findall(line):
-            file = course_dir / "data" / name
-            if not file.is_file():
-                raise LessonError(
-                    f"{path.name}:{number}: the lesson reads data/{name}, which {file.parent} does not have"
-                )
-            found.append(file)
-    return sorted(set(found))
-
-
 def build_lesson(path: Path, course_dir: Path) -> Path:
     """Write course_dir/source/NN_name/NN_name.ipynb (and the data it reads). Returns the notebook's path."""
     path = Path(path)
@@ -103,18 +71,6 @@ def build_lesson(path: Path, course_dir: Path) -> Path:
 def notebook_text(notebook: NotebookNode) -> str:
     """A notebook as the text of its file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
-def write_if_changed(target: Path, text: str) -> bool:
-    """Write a file in one step, unless it has this text already. Returns whether it was written."""
-    data = text.encode()
-    if target.is_file() and target.read_bytes() == data:
-        return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.new")
-    temporary.write_bytes(data)
-    temporary.replace(target)
-    return True
 
 
 def _expanded(cells: Sequence[TextCell]) -> list[TextCell]:

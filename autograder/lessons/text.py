@@ -15,14 +15,12 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
+from autograder.lessons.places import LessonError
+
 PLAIN_TAGS = {"demo", "visible", "quiz", "hint", "raises-exception"}
 STYLE_TAG = re.compile(r"style:([A-Za-z0-9_]+)")
 CELL_LINE = re.compile(r"^# %%(?P<rest>.*)$")
 NBGRADER_DEFAULTS = {"schema_version": 3, "grade": False, "solution": False, "task": False}
-
-
-class LessonError(Exception):
-    """A lesson cannot be built. The message names the file, the line and the cell."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import pytest
 from autograder import cli
 from autograder.lessons import sealing
 from autograder.lessons.build import assemble, build_lesson, styles
-from autograder.lessons.text import LessonError, read_lesson
+from autograder.lessons.places import LessonError
+from autograder.lessons.text import read_lesson
 
 
 def test_building_twice_gives_the_same_bytes(course: Path, lesson: Path) -> None:

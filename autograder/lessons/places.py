@@ -1,0 +1,64 @@
+"""Where the files of lessons are: texts, the data that they read, and how files are written.
+
+Standard library only, so that `autograder lab` need not wait for Jupyter's libraries when nothing has changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+LESSON_NAME = re.compile(r"\d\d_[a-z0-9_]+")
+DATA_FILE = re.compile(r"""["']data/([\w.\-]+)["']""")
+
+
+class LessonError(Exception):
+    """A lesson cannot be built. The message names the file, the line and the cell."""
+
+
+def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
+    """The lesson texts of a course, all or those named (`02`, `02_scalar_engine` or a path). Raises LessonError."""
+    texts = sorted(path for path in (course_dir / "lessons").glob("*.py") if LESSON_NAME.fullmatch(path.stem))
+    if not names:
+        return texts
+    chosen = []
+    for name in names:
+        found = [path for path in texts if Path(name).stem in (path.stem, path.stem.partition("_")[0])]
+        if not found:
+            known = ", ".join(path.stem for path in texts) or "none"
+            raise LessonError(f"there is no lesson {name!r} in {course_dir / 'lessons'}; there are: {known}")
+        chosen += found
+    return chosen
+
+
+def data_files(path: Path, course_dir: Path) -> list[Path]:
+    """The files of course/data that a lesson asks for by writing "data/NAME". Raises LessonError for a missing one."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for name in DATA_FILE.findall(line):
+            file = course_dir / "data" / name
+            if not file.is_file():
+                raise LessonError(
+                    f"{path.name}:{number}: the lesson reads data/{name}, which {file.parent} does not have"
+                )
+            found.append(file)
+    return sorted(set(found))
+
+
+def write_if_changed(target: Path, text: str) -> bool:
+    """Write a file in one step, unless it has this text already. Returns whether it was written."""
+    data = text.encode()
+    if target.is_file() and target.read_bytes() == data:
+        return False
+    replace_file(target, data)
+    return True
+
+
+def replace_file(target: Path, data: bytes) -> None:
+    """Write a file in one step, so that an interruption leaves the old one or the new one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.new")
+    temporary.write_bytes(data)
+    temporary.replace(target)

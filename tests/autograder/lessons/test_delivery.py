@@ -1,0 +1,185 @@
+"""A student's folder gets every lesson and every update, and nothing that the student has touched is ever lost."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autograder import cli
+from autograder.lessons.delivery import HIDDEN_FOLDER, STATE_FILE, Workspace
+
+Deliver = Callable[..., list[tuple[str, str]]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "workspace"
+
+
+@pytest.fixture
+def notebook(folder: Path) -> Path:
+    return folder / "01_squares" / "01_squares.ipynb"
+
+
+@pytest.fixture
+def deliver(course: Path, lesson: Path, folder: Path) -> Deliver:
+    """Deliver the lesson on a day of November; gives (what, file name) for each file."""
+
+    def run(day: int = 20) -> list[tuple[str, str]]:
+        workspace = Workspace(folder, datetime.date(2026, 11, day))
+        return [(file.what, file.path.name) for file in workspace.deliver(lesson, course)]
+
+    return run
+
+
+def edit(path: Path, old: str = "Squares", new: str = "Squares, once more") -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_a_first_delivery_brings_the_release_and_its_data(deliver: Deliver, notebook: Path) -> None:
+    assert deliver() == [("new", "01_squares.ipynb"), ("new", "points.csv")]
+    assert "factor" not in notebook.read_text()
+    assert "raise NotImplementedError()" in notebook.read_text()
+    assert (notebook.parent / "data" / "points.csv").exists()
+
+
+def test_nothing_is_done_when_nothing_has_changed(deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver()
+    monkeypatch.setattr("autograder.lessons.delivery._files", lambda *_: pytest.fail("was built again"))
+    assert deliver() == [("unchanged", "01_squares.ipynb"), ("unchanged", "points.csv")]
+
+
+def test_an_untouched_notebook_is_replaced(deliver: Deliver, lesson: Path, notebook: Path) -> None:
+    deliver()
+    edit(lesson)
+    assert deliver()[0] == ("updated", "01_squares.ipynb")
+    assert "once more" in notebook.read_text()
+    assert [path.name for path in notebook.parent.glob("*.ipynb")] == ["01_squares.ipynb"]
+
+
+def test_a_touched_notebook_survives_three_updates(deliver: Deliver, lesson: Path, notebook: Path) -> None:
+    deliver()
+    edit(notebook, "raise NotImplementedError()", "return 2 * x")
+    mine = notebook.read_bytes()
+    assert deliver()[0] == ("kept", "01_squares.ipynb")
+    found = []
+    for number, day in enumerate((21, 22, 22)):
+        edit(lesson, "# # Squares", f"# # Squares {number},")
+        found.append(deliver(day)[0])
+        assert deliver(day)[0] == ("kept", "01_squares.ipynb")
+    assert found == [
+        ("beside", "01_squares (update 2026-11-21).ipynb"),
+        ("beside", "01_squares (update 2026-11-22).ipynb"),
+        ("beside", "01_squares (update 2026-11-22, 2).ipynb"),
+    ]
+    assert notebook.read_bytes() == mine
+    for number, (_, name) in enumerate(found):
+        assert f"# Squares {number}" in (notebook.parent / name).read_text()
+
+
+def test_a_touched_update_is_not_overwritten_either(deliver: Deliver, lesson: Path, notebook: Path) -> None:
+    deliver()
+    edit(notebook, "slope", "my slope")
+    edit(lesson)
+    update = notebook.parent / deliver()[0][1]
+    update.write_text("my notes")
+    edit(lesson)
+    assert deliver()[0] == ("beside", "01_squares (update 2026-11-20, 2).ipynb")
+    assert update.read_text() == "my notes"
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["", "{", "[]", "null", "3", '{"01_squares": 1}', '{"01_squares": {"fingerprint": 1}}', "\x00\xff", "[" * 9999],
+)
+def test_a_corrupt_state_file_loses_nothing(
+    state: str, deliver: Deliver, lesson: Path, notebook: Path, folder: Path
+) -> None:
+    deliver()
+    edit(notebook, "raise NotImplementedError()", "return 2 * x")
+    mine = notebook.read_bytes()
+    (folder / HIDDEN_FOLDER / STATE_FILE).write_text(state)
+    edit(lesson)
+    assert deliver()[0] == ("beside", "01_squares (update 2026-11-20).ipynb")
+    assert notebook.read_bytes() == mine
+    assert deliver()[0] == ("kept", "01_squares.ipynb")
+
+
+def test_a_lost_state_file_brings_no_copy_of_what_is_there(deliver: Deliver, lesson: Path, folder: Path) -> None:
+    deliver()
+    edit(folder / "01_squares" / "01_squares.ipynb", "slope", "my slope")
+    edit(lesson)
+    deliver()
+    (folder / HIDDEN_FOLDER / STATE_FILE).unlink()
+    assert [what for what, _ in deliver()] == ["kept", "unchanged"]
+
+
+def test_a_state_file_from_elsewhere_cannot_make_a_notebook_ours(
+    deliver: Deliver, lesson: Path, notebook: Path, folder: Path
+) -> None:
+    deliver()
+    edit(notebook, "slope", "my slope")
+    state = json.loads((folder / HIDDEN_FOLDER / STATE_FILE).read_text())
+    state["01_squares"]["delivered"] = {}
+    (folder / HIDDEN_FOLDER / STATE_FILE).write_text(json.dumps(state))
+    edit(lesson)
+    assert deliver()[0][0] == "beside"
+
+
+def test_a_deleted_notebook_is_delivered_anew_and_a_deleted_update_is_not(
+    deliver: Deliver, lesson: Path, notebook: Path
+) -> None:
+    deliver()
+    notebook.unlink()
+    assert deliver()[0] == ("new", "01_squares.ipynb")
+    edit(notebook, "slope", "my slope")
+    edit(lesson)
+    (notebook.parent / deliver()[0][1]).unlink()
+    assert deliver()[0] == ("kept", "01_squares.ipynb")
+
+
+def test_touched_data_is_kept_too(deliver: Deliver, course: Path, folder: Path) -> None:
+    deliver()
+    mine = folder / "01_squares" / "data" / "points.csv"
+    mine.write_text("7,8\n")
+    (course / "data" / "points.csv").write_text("1,2\n3,5\n")
+    assert deliver()[1] == ("beside", "points (update 2026-11-20).csv")
+    assert mine.read_text() == "7,8\n"
+
+
+def test_a_changed_builder_delivers_again(deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver()
+    monkeypatch.setattr("autograder.lessons.delivery.version", lambda name: "another")
+    monkeypatch.setattr("autograder.lessons.build.HINT_COMMENT", "# Hints.")
+    assert deliver() == [("updated", "01_squares.ipynb"), ("unchanged", "points.csv")]
+
+
+def test_the_command_tells_what_it_did_and_leaves_a_broken_lesson_out(
+    course: Path, lesson: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (lesson.parent / "02_broken.py").write_text('# %% tags=["nonsense"]\n1\n')
+    arguments = ["lab", "--course", str(course), "--workspace", str(folder), "--prepare-only"]
+    assert cli.main(arguments) == 1
+    output = capsys.readouterr()
+    assert "01_squares/01_squares.ipynb: delivered" in output.out
+    assert "02_broken.py:1" in output.err
+    (lesson.parent / "02_broken.py").unlink()
+    edit(folder / "01_squares" / "01_squares.ipynb", "slope", "my slope")
+    edit(lesson)
+    assert cli.main(arguments) == 0
+    assert "you have worked on it, so the newer version is beside it: 01_squares (update" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_written_is_named(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    target = tmp_path / "file" / "workspace"
+    assert cli.main(["lab", "--course", str(course), "--workspace", str(target), "--prepare-only"]) == 1
+    assert str(target) in capsys.readouterr().err
