@@ -1,0 +1,1284 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # An engine for numbers
+#
+# Sixty additions. In each of them, the last result is added to itself.
+
+# %%
+import math
+import time
+
+import numpy as np
+
+from autograder.student import between, check_gradients, hints, quiz
+
+# %% tags=["demo"]
+import warnings
+
+import matplotlib.pyplot as plt
+import torch
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "axes.grid": True, "grid.alpha": 0.3, "font.size": 11})
+
+x = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+start = time.perf_counter()
+y = x
+for _ in range(60):
+    y = y + y
+y.backward()
+print(f"gradient {x.grad.item():.0f}, found in {1000 * (time.perf_counter() - start):.1f} ms")
+
+# %% [markdown]
+# In lesson 01 the contributions of different ways added up. How many ways lead from `y` back to `x`? Each addition offers two, its left side and its right side, so the number doubles sixty times.
+
+# %%
+ways = 2**60
+print(f"{ways:,} ways; at a billion per second that takes {ways / 1e9 / 3600 / 24 / 365:.1f} years")
+
+# %% [markdown]
+# PyTorch needed milliseconds, and its answer is exact. **How can it add up more terms than it has time to look at?**
+#
+# To find out, you build the engine yourself. It is called `MiniTensor`, it works on single numbers, and at the end it does the sixty additions too. You will be able to
+#
+# 1. record a computation as a graph while it runs;
+# 2. give each operation its own small rule, which knows nothing of the rest;
+# 3. put the nodes of any graph into an order in which gradients can flow;
+# 4. write `backward`, and say why it visits every node exactly once;
+# 5. read PyTorch's graph and find your own in it.
+
+# %% [markdown]
+# ## 1. Record what happens
+#
+# A number has to remember where it came from. For that it carries four things besides its value. Read the class; you do not need to change it.
+
+# %%
+class MiniTensor:
+    """A number that remembers how it was made."""
+
+    def __init__(self, data, inputs=(), operation="", rule=None):
+        self.data = float(data)  # the value
+        self.grad = 0.0  # the gradient; backward adds to it
+        self.inputs = inputs  # the MiniTensors it was made from
+        self.operation = operation  # what made it, such as "+"
+        self.rule = rule  # takes the incoming gradient, returns one gradient per input
+
+    def __repr__(self):
+        return f"MiniTensor({self.data:g}, grad={self.grad:g})"
+
+
+def as_tensor(value):
+    """A MiniTensor stays what it is; a plain number becomes one."""
+    return value if isinstance(value, MiniTensor) else MiniTensor(value)
+
+# %% [markdown]
+# A MiniTensor that you make yourself has no inputs and no rule. It is called a **leaf**. All others are made by operations.
+#
+# The smallest operation is the minus sign. It has one input and its slope is -1, so its rule multiplies the incoming gradient by -1. A rule always returns a tuple, with one entry per input.
+
+# %%
+def negate(a):
+    def rule(grad):
+        return (-grad,)
+
+    return MiniTensor(-a.data, (a,), "neg", rule)
+
+
+MiniTensor.__neg__ = negate
+
+# %% [markdown]
+# The last line tells Python what `-a` means for a MiniTensor: Python calls `MiniTensor.__neg__(a)`. **Predict** what each line prints.
+
+# %%
+a = MiniTensor(3.0)
+b = -a
+print(b, b.operation, b.inputs)
+print(b.inputs[0] is a)
+print(b.rule(10.0))
+
+# %% [markdown]
+# `b` holds the object `a` itself, not a copy. Objects that hold on to their inputs form a **graph**: one node per number, one edge from each result to each of its inputs. The edges have a direction, and following them never leads back to the start: a result can only
+# be made from numbers that exist already. Such a graph is called directed and acyclic, a DAG.
+#
+# The values were computed on the way forward. Now something must go backward. The simplest idea takes the sentence from lesson 01 at its word: follow **every way** back, multiply on the way, add up where it ends.
+
+# %%
+def push_along_every_way(tensor, gradient=1.0):
+    """Add the gradient here, then push each input's share on to that input."""
+    tensor.grad += gradient
+    if tensor.rule is not None:
+        for source, share in zip(tensor.inputs, tensor.rule(gradient)):
+            push_along_every_way(source, share)
+
+
+MiniTensor.backward = push_along_every_way
+
+# %%
+a = MiniTensor(3.0)
+(-(-a)).backward()
+print(a)
+
+# %% [markdown]
+# Six lines, and they are right on every graph. Keep them for now; later in the lesson you replace them.
+
+# %% [markdown]
+# ### Exercise 1: sum and product
+#
+# Write `add` and `multiply` after the example of `negate`: compute the value, write the rule, return a MiniTensor that knows its inputs. The rules stand in the table of lesson 01. Inside a rule, `grad` is the incoming gradient, and `a.data` and `b.data` are still in reach.
+
+# %% [markdown] tags=["hint"] exercise="add_and_multiply"
+# Both have two inputs, so `inputs` is `(a, b)` and the rule returns a tuple of two numbers, in the same order.
+
+# %% [markdown] tags=["hint"] exercise="add_and_multiply"
+# A sum moves as much as each of its inputs: each gets `grad`. A product moves by the *other* factor.
+
+# %% [markdown] tags=["hint"] exercise="add_and_multiply"
+# The rule of `multiply` returns `grad * b.data, grad * a.data`. The last line is `return MiniTensor(a.data * b.data, (a, b), "*", rule)`.
+
+# %% nbgrader={"grade": false, "grade_id": "add_and_multiply", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def add(a, b):
+    """a + b, recorded with the operation "+" and the inputs (a, b).
+
+    a: MiniTensor
+    b: MiniTensor or plain number
+    Returns: MiniTensor
+
+    >>> add(MiniTensor(2.0), MiniTensor(3.0)).data
+    5.0
+    """
+    b = as_tensor(b)
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad, grad
+
+    return MiniTensor(a.data + b.data, (a, b), "+", rule)
+    ### END SOLUTION
+
+
+def multiply(a, b):
+    """a * b, recorded with the operation "*" and the inputs (a, b).
+
+    a: MiniTensor
+    b: MiniTensor or plain number
+    Returns: MiniTensor
+
+    >>> multiply(MiniTensor(2.0), MiniTensor(3.0)).rule(10.0)
+    (30.0, 20.0)
+    """
+    b = as_tensor(b)
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad * b.data, grad * a.data
+
+    return MiniTensor(a.data * b.data, (a, b), "*", rule)
+    ### END SOLUTION
+
+
+MiniTensor.__add__ = add
+MiniTensor.__radd__ = add  # Python calls this for 1 + a, as add(a, 1)
+MiniTensor.__mul__ = multiply
+MiniTensor.__rmul__ = multiply
+
+# %% tags=["style:compact"] exercise="add_and_multiply"
+def add(a, b):
+    b = as_tensor(b)
+    return MiniTensor(a.data + b.data, (a, b), "+", lambda grad: (grad, grad))
+
+
+def multiply(a, b):
+    b = as_tensor(b)
+    return MiniTensor(a.data * b.data, (a, b), "*", lambda grad: (b.data * grad, a.data * grad))
+
+
+MiniTensor.__add__ = MiniTensor.__radd__ = add
+MiniTensor.__mul__ = MiniTensor.__rmul__ = multiply
+
+# %% tags=["style:classes"] exercise="add_and_multiply"
+class AddRule:
+    def __call__(self, grad):
+        return [grad, grad]
+
+
+class MultiplyRule:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def __call__(self, grad):
+        return [grad * self.right, grad * self.left]
+
+
+class Arithmetic:
+    def __add__(self, other):
+        other = as_tensor(other)
+        return MiniTensor(self.data + other.data, (self, other), "+", AddRule())
+
+    def __mul__(self, other):
+        other = as_tensor(other)
+        return MiniTensor(self.data * other.data, (self, other), "*", MultiplyRule(self.data, other.data))
+
+
+MiniTensor.__add__ = MiniTensor.__radd__ = add = Arithmetic.__add__
+MiniTensor.__mul__ = MiniTensor.__rmul__ = multiply = Arithmetic.__mul__
+
+# %% nbgrader={"grade": true, "grade_id": "test_add_and_multiply", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b},
+    [between(-3.0, 3.0), between(-3.0, 3.0)],
+    points=2,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {"1 + a + (b + 2) + a": lambda a, b: 1 + a + (b + 2) + a, "2 * a * (b * 3) * a": lambda a, b: 2 * a * (b * 3) * a},
+    [between(-3.0, 3.0), between(-3.0, 3.0)],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# Here is a small graph in which `a` is used twice. **Predict** on paper: which ways lead from `d` back to `a`, and what does each contribute?
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+a, b = MiniTensor(2.0), MiniTensor(3.0)
+c = a + b
+d = c * a
+explore(d, names={"a": a, "b": b, "c": c, "d": d})
+
+# %% [markdown]
+# This picture is drawn from your own objects. Values travel along the edges from the leaves to the result; gradients travel along the same edges the other way. Step through both.
+
+# %%
+a, b = MiniTensor(2.0), MiniTensor(3.0)
+d = (a + b) * a
+d.backward()
+print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
+
+# %% [markdown]
+# Two ways lead to `a`: straight through the product, with the factor `c = 5`, and through the sum, with the factor `a = 2`. Together 7.
+
+# %% [markdown]
+# ### Exercise 2: difference and quotient
+#
+# Order matters here, and so a new question comes up. For `2 - a` Python first asks the number 2, which knows nothing of MiniTensors; then it calls `MiniTensor.__rsub__(a, 2)`, the *reversed* difference. The same goes for `1 / a` and `__rtruediv__`.
+#
+# Write the four functions. A quotient `a / b` moves by `1 / b` with `a`, and by `-a / b**2` with `b`.
+
+# %% [markdown] tags=["hint"] exercise="subtract_and_divide"
+# `a - b` grows when `b` falls: the second entry of the rule needs a minus sign.
+
+# %% [markdown] tags=["hint"] exercise="subtract_and_divide"
+# The reversed functions need no rule of their own: `reversed_subtract(a, number)` is `subtract` with the sides exchanged, and the number made a MiniTensor.
+
+# %% nbgrader={"grade": false, "grade_id": "subtract_and_divide", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def subtract(a, b):
+    """a - b, recorded with the operation "-".
+
+    a: MiniTensor
+    b: MiniTensor or plain number
+
+    >>> subtract(MiniTensor(2.0), 3.0).data
+    -1.0
+    """
+    b = as_tensor(b)
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad, -grad
+
+    return MiniTensor(a.data - b.data, (a, b), "-", rule)
+    ### END SOLUTION
+
+
+def reversed_subtract(a, number):
+    """number - a, where number is a plain number.
+
+    >>> reversed_subtract(MiniTensor(2.0), 3.0).data
+    1.0
+    """
+    ### BEGIN SOLUTION
+    return subtract(as_tensor(number), a)
+    ### END SOLUTION
+
+
+def divide(a, b):
+    """a / b, recorded with the operation "/".
+
+    a: MiniTensor
+    b: MiniTensor or plain number
+
+    >>> divide(MiniTensor(6.0), 3.0).data
+    2.0
+    """
+    b = as_tensor(b)
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad / b.data, -grad * a.data / b.data**2
+
+    return MiniTensor(a.data / b.data, (a, b), "/", rule)
+    ### END SOLUTION
+
+
+def reversed_divide(a, number):
+    """number / a, where number is a plain number.
+
+    >>> reversed_divide(MiniTensor(2.0), 3.0).data
+    1.5
+    """
+    ### BEGIN SOLUTION
+    return divide(as_tensor(number), a)
+    ### END SOLUTION
+
+
+MiniTensor.__sub__ = subtract
+MiniTensor.__rsub__ = reversed_subtract
+MiniTensor.__truediv__ = divide
+MiniTensor.__rtruediv__ = reversed_divide
+
+# %% tags=["style:compact"] exercise="subtract_and_divide"
+def reciprocal(a):
+    return MiniTensor(1 / a.data, (a,), "1/", lambda grad: (-grad / (a.data * a.data),))
+
+
+MiniTensor.__sub__ = lambda self, other: self + -as_tensor(other)
+MiniTensor.__rsub__ = lambda self, other: -self + other
+MiniTensor.__truediv__ = lambda self, other: self * reciprocal(as_tensor(other))
+MiniTensor.__rtruediv__ = lambda self, other: reciprocal(self) * other
+
+# %% tags=["style:classes"] exercise="subtract_and_divide"
+class SubtractRule:
+    def __call__(self, grad):
+        return [grad, -grad]
+
+
+class DivideRule:
+    def __init__(self, above, below):
+        self.above, self.below = above, below
+
+    def __call__(self, grad):
+        share = grad / self.below
+        return [share, -share * self.above / self.below]
+
+
+def subtract(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+    return MiniTensor(a.data - b.data, (a, b), "-", SubtractRule())
+
+
+def divide(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+    return MiniTensor(a.data / b.data, (a, b), "/", DivideRule(a.data, b.data))
+
+
+MiniTensor.__sub__, MiniTensor.__rsub__ = subtract, lambda a, number: subtract(number, a)
+MiniTensor.__truediv__, MiniTensor.__rtruediv__ = divide, lambda a, number: divide(number, a)
+
+# %% nbgrader={"grade": true, "grade_id": "test_subtract_and_divide", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"a - b": lambda a, b: a - b, "a / b": lambda a, b: a / b},
+    [between(-3.0, 3.0), between(0.5, 3.0)],
+    points=2,
+)
+credit = credit + check_gradients(
+    {"2 - a": lambda a: 2 - a, "1 / a": lambda a: 1 / a},
+    [between(0.5, 3.0)],
+    points=2,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {"5 - (a - b - 1)": lambda a, b: 5 - (a - b - 1), "3 / (a / b / 2)": lambda a, b: 3 / (a / b / 2)},
+    [between(-3.0, -0.5), between(-3.0, -0.5)],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ### Exercise 3: power
+#
+# `a**n`, where the exponent `n` is a plain number, whole or not. The slope of `a**3` is `3 * a**2`.
+
+# %% [markdown] tags=["hint"] exercise="power"
+# The exponent comes down as a factor, and the new exponent is one less: `exponent * a.data ** (exponent - 1)`. The rule has one input, so it returns a tuple with one entry and a comma.
+
+# %% nbgrader={"grade": false, "grade_id": "power", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def power(a, exponent):
+    """a ** exponent, recorded with the operation "**" and the single input a.
+
+    a: MiniTensor
+    exponent: plain number
+
+    >>> power(MiniTensor(2.0), 3).rule(1.0)
+    (12.0,)
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (grad * exponent * a.data ** (exponent - 1),)
+
+    return MiniTensor(a.data**exponent, (a,), "**", rule)
+    ### END SOLUTION
+
+
+MiniTensor.__pow__ = power
+
+# %% tags=["style:compact"] exercise="power"
+MiniTensor.__pow__ = lambda a, n: MiniTensor(a.data**n, (a,), f"**{n}", lambda grad: (n * a.data ** (n - 1) * grad,))
+
+# %% tags=["style:classes"] exercise="power"
+class PowerRule:
+    def __init__(self, base, exponent):
+        self.base, self.exponent = base, exponent
+
+    def __call__(self, grad):
+        return [grad * self.exponent * math.pow(self.base, self.exponent - 1)]
+
+
+def power(a, exponent):
+    return MiniTensor(math.pow(a.data, exponent), (a,), "**", PowerRule(a.data, exponent))
+
+
+MiniTensor.__pow__ = power
+
+# %% nbgrader={"grade": true, "grade_id": "test_power", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients({"a**3": lambda a: a**3}, [[between(-3.0, -0.5)], [between(0.5, 3.0)]], points=2)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients({"a**-1.5": lambda a: a**-1.5}, [between(0.5, 3.0)], points=1)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ### Exercise 4: relu, tanh and exp
+#
+# These three are methods: `a.relu()`, `a.tanh()`, `a.exp()`. You know the first two rules from lesson 01. The slope of `exp` at `a` is `exp(a)` itself: its rule needs the **output**, which you have already computed.
+
+# %% [markdown] tags=["hint"] exercise="functions"
+# Keep the output in a variable: `output = math.tanh(a.data)`. The rule can use it: `1 - output**2`.
+
+# %% [markdown] tags=["hint"] exercise="functions"
+# The rule of relu passes `grad` on if `a.data > 0`, and `0.0` otherwise. The rule of exp multiplies `grad` by the output.
+
+# %% nbgrader={"grade": false, "grade_id": "functions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def relu(a):
+    """a where a is positive, else 0; recorded with the operation "relu". At 0 the slope is 0.
+
+    >>> relu(MiniTensor(-2.0)).data
+    0.0
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (grad if a.data > 0 else 0.0,)
+
+    return MiniTensor(max(a.data, 0.0), (a,), "relu", rule)
+    ### END SOLUTION
+
+
+def tanh(a):
+    """The hyperbolic tangent (math.tanh), recorded with the operation "tanh".
+
+    >>> tanh(MiniTensor(0.0)).rule(1.0)
+    (1.0,)
+    """
+    ### BEGIN SOLUTION
+    output = math.tanh(a.data)
+
+    def rule(grad):
+        return (grad * (1 - output**2),)
+
+    return MiniTensor(output, (a,), "tanh", rule)
+    ### END SOLUTION
+
+
+def exp(a):
+    """The exponential function (math.exp), recorded with the operation "exp".
+
+    >>> exp(MiniTensor(0.0)).data
+    1.0
+    """
+    ### BEGIN SOLUTION
+    output = math.exp(a.data)
+
+    def rule(grad):
+        return (grad * output,)
+
+    return MiniTensor(output, (a,), "exp", rule)
+    ### END SOLUTION
+
+
+MiniTensor.relu = relu
+MiniTensor.tanh = tanh
+MiniTensor.exp = exp
+
+# %% tags=["style:compact"] exercise="functions"
+def recorded(operation, value, slope):
+    def method(self):
+        output = value(self.data)
+        return MiniTensor(output, (self,), operation, lambda grad: (grad * slope(self.data, output),))
+
+    return method
+
+
+MiniTensor.relu = recorded("relu", lambda x: x if x > 0 else 0.0, lambda x, y: float(x > 0))
+MiniTensor.tanh = recorded("tanh", math.tanh, lambda x, y: 1 / math.cosh(x) ** 2)
+MiniTensor.exp = recorded("exp", math.exp, lambda x, y: y)
+
+# %% tags=["style:classes"] exercise="functions"
+class Relu:
+    def forward(self, x):
+        self.slope = 1.0 if x > 0 else 0.0
+        return x * self.slope
+
+
+class Tanh:
+    def forward(self, x):
+        y = 1 - 2 / (math.exp(2 * x) + 1)
+        self.slope = 1 - y * y
+        return y
+
+
+class Exp:
+    def forward(self, x):
+        self.slope = math.exp(x)
+        return self.slope
+
+
+def method_of(kind):
+    def method(self):
+        function = kind()
+        output = function.forward(self.data)
+        return MiniTensor(output, (self,), kind.__name__.lower(), lambda grad: [grad * function.slope])
+
+    return method
+
+
+MiniTensor.relu, MiniTensor.tanh, MiniTensor.exp = method_of(Relu), method_of(Tanh), method_of(Exp)
+
+# %% nbgrader={"grade": true, "grade_id": "test_functions", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"a.relu()": lambda a: a.relu(), "a.tanh()": lambda a: a.tanh(), "a.exp()": lambda a: a.exp()},
+    [[between(0.3, 2.0)], [between(-2.0, -0.3)]],
+    points=3,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {"relu, larger inputs": lambda a: a.relu(), "tanh, larger inputs": lambda a: a.tanh(), "exp, larger inputs": lambda a: a.exp()},
+    [[between(2.0, 4.0)], [between(-4.0, -2.0)]],
+    points=3,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# All operations are there. The hand calculations of lesson 01, now by your engine and by PyTorch side by side:
+
+# %% tags=["demo"]
+def beside_pytorch(name, expression, *numbers):
+    ours = [MiniTensor(number) for number in numbers]
+    theirs = [torch.tensor(number, dtype=torch.float64, requires_grad=True) for number in numbers]
+    our_output, their_output = expression(*ours), expression(*theirs)
+    our_output.backward()
+    their_output.backward()
+    gradients = [tensor.grad for tensor in ours]
+    difference = max(abs(g - t.grad.item()) for g, t in zip(gradients, theirs))
+    print(f"{name:22s} value {our_output.data:6g}   gradients {gradients}   difference to PyTorch {difference:.0e}")
+
+
+beside_pytorch("(w*x + b - 10)**2", lambda w, x, b: (w * x + b - 10) ** 2, 2.0, 3.0, 1.0)
+beside_pytorch("(relu(w*x + b) - 3)**2", lambda w, x, b: ((w * x + b).relu() - 3) ** 2, 0.5, 4.0, -1.5)
+beside_pytorch("the same, b = -3", lambda w, x, b: ((w * x + b).relu() - 3) ** 2, 0.5, 4.0, -3.0)
+beside_pytorch("(x + y)**2", lambda x, y: (x + y) ** 2, 2.0, 3.0)
+beside_pytorch("(x*y + x)**2", lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
+beside_pytorch("x**2 + 3*x", lambda x: x**2 + 3 * x, 2.0)
+
+# %% [markdown]
+# One call of `backward` filled in the gradient of every leaf, and each operation needed to know nothing but its own rule.
+
+# %% [markdown]
+# ## 2. The sixty additions
+#
+# Back to the beginning. Your engine is right, so let it try: first 1 doubling, then 2, then more. **Predict** how the time grows, and up to how many doublings you would wait.
+
+# %% tags=["demo"]
+def doublings(count):
+    x = MiniTensor(1.0)
+    y = x
+    for _ in range(count):
+        y = y + y
+    return x, y
+
+
+counts = list(range(1, 19))
+seconds = []
+for count in counts:
+    x, y = doublings(count)
+    start = time.perf_counter()
+    push_along_every_way(y)
+    seconds.append(time.perf_counter() - start)
+    assert x.grad == 2.0**count
+
+fig, axis = plt.subplots(layout="constrained")
+axis.semilogy(counts, seconds, "o-")
+axis.set(xlabel="number of doublings", ylabel="seconds for one backward", title="following every way")
+plt.show()
+
+# %% tags=["demo"]
+growth = (seconds[-1] / seconds[-6]) ** (1 / 5)
+years = seconds[-1] * 2 ** (60 - counts[-1]) / 3600 / 24 / 365
+print(f"each doubling multiplies the time by about {growth:.2f}")
+print(f"sixty doublings would take about {years:,.0f} years")
+
+# %% [markdown]
+# A straight line on a logarithmic axis: the time doubles with each addition, although the graph grows by only one node. The graph of sixty doublings has 61 nodes. There are many ways, but few nodes.
+#
+# Here is the waste. When two ways meet in a node, they are both pushed on from there, separately, over the same edges. The rule is linear in the incoming gradient: `rule(g1)` and `rule(g2)` added up are `rule(g1 + g2)`. So wait until everything has arrived,
+# **add first, and push once**.
+#
+# When has everything arrived at a node? When all nodes that were made *from* it have been dealt with. **Predict:** in which orders can the nodes of this graph be dealt with, starting at `e`?
+
+# %% tags=["demo"]
+a, b = MiniTensor(1.0), MiniTensor(2.0)
+c = a + b
+d = c + a
+e = c + d
+explore(e, names={"a": a, "b": b, "c": c, "d": d, "e": e})
+
+# %% [markdown]
+# `c` is an input of `e`, one step away. Still it has to wait for `d`, which also sends something to `c`. The order must be `e`, `d`, `c`, and then the leaves. An order in which **every node comes before its inputs** is called a *topological order*.
+
+# %% [markdown]
+# ### Exercise 5: topological order
+#
+# Write a function that returns such an order for any graph. It may be recursive or use a loop. Each node must appear once, however many ways lead to it.
+#
+# If the check below runs for more than a few seconds, stop it with the square button above: the function is following every way again.
+
+# %% [markdown] tags=["hint"] exercise="topological_order"
+# Keep a set of the nodes that you have already visited. A MiniTensor can be put into a set; what counts is which object it is, not its value.
+
+# %% [markdown] tags=["hint"] exercise="topological_order"
+# It is easier the other way round, inputs first: to visit a node, visit all its inputs, and only *then* append the node itself to a list. At the end the root stands last; reverse the list.
+
+# %% [markdown] tags=["hint"] exercise="topological_order"
+# Inside the function, define `visit(node)`: return at once if `node` is in `seen`; add it to `seen`; call `visit` for each of `node.inputs`; append `node` to `order`. Then call `visit(root)` and return `order[::-1]`.
+
+# %% nbgrader={"grade": false, "grade_id": "topological_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def topological_order(root):
+    """All nodes that root was made from, root first, each node once and before its inputs.
+
+    root: MiniTensor
+    Returns: list of MiniTensors
+
+    >>> a = MiniTensor(3.0)
+    >>> [node.data for node in topological_order(-(-a))]
+    [3.0, -3.0, 3.0]
+    """
+    ### BEGIN SOLUTION
+    order, seen = [], set()
+
+    def visit(node):
+        if node in seen:
+            return
+        seen.add(node)
+        for source in node.inputs:
+            visit(source)
+        order.append(node)
+
+    visit(root)
+    return order[::-1]
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="topological_order"
+def topological_order(root):
+    uses, waiting = {root: 0}, [root]
+    while waiting:
+        for source in waiting.pop().inputs:
+            if source not in uses:
+                uses[source] = 0
+                waiting.append(source)
+            uses[source] += 1
+    order = [root]
+    for node in order:
+        for source in node.inputs:
+            uses[source] -= 1
+            if uses[source] == 0:
+                order.append(source)
+    return order
+
+# %% tags=["style:classes"] exercise="topological_order"
+def topological_order(root):
+    finished, entered, stack = [], {id(root)}, [(root, iter(root.inputs))]
+    while stack:
+        node, remaining = stack[-1]
+        source = next(remaining, None)
+        if source is None:
+            finished.insert(0, node)
+            stack.pop()
+        elif id(source) not in entered:
+            entered.add(id(source))
+            stack.append((source, iter(source.inputs)))
+    return finished
+
+# %% nbgrader={"grade": true, "grade_id": "test_topological_order", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def place_of_each(root):
+    """The place of each node in the order. Every node of these tests has a value of its own, so the value names it."""
+    values = [node.data for node in topological_order(root)]
+    assert len(values) == len(set(values)), f"a node appears more than once: {values}"
+    return {value: place for place, value in enumerate(values)}
+
+
+a, b = MiniTensor(1.0), MiniTensor(2.0)
+c = a + b  # 3
+d = c + a  # 4
+for root in (c + d, d + c):  # 7
+    place = place_of_each(root)
+    assert set(place) == {1.0, 2.0, 3.0, 4.0, 7.0}, f"not exactly the nodes of the graph: {sorted(place)}"
+    for node, source in ((7.0, 3.0), (7.0, 4.0), (4.0, 3.0), (4.0, 1.0), (3.0, 1.0), (3.0, 2.0)):
+        assert place[node] < place[source], f"the node with value {source} must come after the node with value {node}, which was made from it"
+
+y = MiniTensor(1.0)
+for _ in range(16):
+    y = y + y
+assert len(topological_order(y)) == 17, "16 doublings make a graph of 17 nodes"
+### BEGIN HIDDEN TESTS
+for _ in range(184):
+    y = y + y
+assert len(topological_order(y)) == 201, "200 doublings make a graph of 201 nodes"
+assert [node.data for node in topological_order(MiniTensor(5.0))] == [5.0], "a leaf alone is a graph too"
+a, b = MiniTensor(1.0), MiniTensor(2.0)
+c = a + b  # 3
+d = a + c  # 4
+e = d + b  # 6
+for root in (a + (c + (d + e)), ((e + d) + c) + a):  # 10, 13, 14
+    place = place_of_each(root)
+    edges = ((14.0, 1.0), (14.0, 13.0), (13.0, 3.0), (13.0, 10.0), (10.0, 4.0), (10.0, 6.0), (6.0, 4.0), (6.0, 2.0), (4.0, 3.0), (4.0, 1.0), (3.0, 1.0), (3.0, 2.0))
+    assert all(place[node] < place[source] for node, source in edges), "a node came before one that was made from it"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### Exercise 6: backward
+#
+# Now the heart of the engine. Gradients that have arrived at a node, but have not been pushed on yet, are **pending**. Keep them in a dict from node to number:
+#
+# * at the start, only the output is pending, with the gradient that `backward` was given (1 unless somebody says otherwise);
+# * go through the nodes in topological order. Take the node's pending gradient out of the dict and add it to the node's `.grad`. If the node has a rule, call it once, and add what it returns to the pending gradients of the inputs.
+#
+# Only from here on you work from a docstring alone.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# An input may be pending already, from another node or from the same one (`x + x`). So add: `pending[source] = pending.get(source, 0.0) + share`.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# The inner loop is the one of `push_along_every_way`: `for source, share in zip(node.inputs, node.rule(grad))`. Leaves have no rule (`None`) and push nothing on.
+
+# %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def backward(self, gradient=1.0):
+    """Add to .grad of every node that self was made from (self included) the gradient of self, times gradient.
+
+    self: MiniTensor
+    gradient: the incoming gradient of self, a number
+    Returns: None. Each rule is called once. Calling backward again adds the same gradients again.
+
+    >>> a, b = MiniTensor(2.0), MiniTensor(3.0)
+    >>> ((a + b) * a).backward()
+    >>> a.grad, b.grad
+    (7.0, 2.0)
+    """
+    ### BEGIN SOLUTION
+    pending = {self: gradient}
+    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+    ### END SOLUTION
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:compact"] exercise="backward"
+def backward(self, gradient=1.0):
+    arrived = dict.fromkeys(topological_order(self), 0.0)
+    arrived[self] = gradient
+    for node, grad in arrived.items():
+        grad = arrived[node]
+        node.grad = node.grad + grad
+        for source, share in zip(node.inputs, node.rule(grad) if node.rule else ()):
+            arrived[source] += share
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:classes"] exercise="backward"
+class BackwardPass:
+    """Counts the uses of each node, and runs a node when its last use has been dealt with; needs no order made beforehand."""
+
+    def __init__(self, root):
+        self.uses = {root: 0}
+        self.pending = {}
+        waiting = [root]
+        while waiting:
+            for source in waiting.pop().inputs:
+                if source not in self.uses:
+                    self.uses[source] = 0
+                    waiting.append(source)
+                self.uses[source] += 1
+
+    def run(self, root, gradient):
+        self.pending[root] = gradient
+        ready = [root]
+        while ready:
+            node = ready.pop()
+            grad = self.pending.pop(node)
+            node.grad += grad
+            for source, share in zip(node.inputs, node.rule(grad) if node.rule else ()):
+                self.pending[source] = self.pending.get(source, 0.0) + share
+                self.uses[source] -= 1
+                if self.uses[source] == 0:
+                    ready.append(source)
+
+
+MiniTensor.backward = lambda self, gradient=1.0: BackwardPass(self).run(self, gradient)
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def shared_early(a, b):
+    c = a + b
+    d = c + a
+    return c + d
+
+
+def shared_late(a, b):
+    c = a + b
+    d = c + a
+    return d + c
+
+
+credit = check_gradients(
+    {
+        "a + a + b": lambda a, b: a + a + b,
+        "c + d, where c = a + b and d = c + a": shared_early,
+        "d + c, where c = a + b and d = c + a": shared_late,
+    },
+    [between(-3.0, 3.0), between(-3.0, 3.0)],
+    points=3,
+)
+### BEGIN HIDDEN TESTS
+
+
+def gate(a, b):
+    c = a.relu() + b
+    return (c + a.relu()) + c
+
+
+credit = credit + check_gradients(
+    {"relu(a) and c = relu(a) + b, each used twice": gate, "(a + b) / a + b": lambda a, b: (a + b) / a + b},
+    [[between(0.5, 3.0), between(0.5, 3.0)], [between(-3.0, -0.5), between(0.5, 3.0)]],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# The values are right. Now for the speed: each rule once. (If this runs for more than a few seconds, stop it; rules are called more than once.)
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward_once", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+x = MiniTensor(1.0)
+y = x
+for _ in range(60):
+    y = y + y
+y.backward()
+assert x.grad == 2.0**60, f"the gradient of sixty doublings is 2**60, not {x.grad}"
+### BEGIN HIDDEN TESTS
+y.backward()
+assert x.grad == 2.0**61, "a second call must add the same gradient once more"
+y.backward(gradient=-2.0)
+assert x.grad == 0.0, "backward(gradient=-2.0) must take twice the gradient away again"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# That is the answer to the question at the start. The sum over 1,152,921,504,606,846,976 ways has been computed in 61 visits, because everything that meets in a node is added up before it goes on.
+
+# %% tags=["demo"]
+x, y = doublings(60)
+start = time.perf_counter()
+y.backward()
+print(f"gradient {x.grad:.0f}, found in {1000 * (time.perf_counter() - start):.2f} ms, {len(topological_order(y))} nodes")
+
+# %% tags=["demo"]
+sizes = [50, 100, 200, 400]
+milliseconds = []
+for size in sizes:
+    _, y = doublings(size)
+    start = time.perf_counter()
+    for _ in range(20):
+        y.backward()
+    milliseconds.append(1000 * (time.perf_counter() - start) / 20)
+
+fig, axis = plt.subplots(layout="constrained")
+axis.plot(sizes, milliseconds, "o-")
+axis.set(xlabel="number of doublings", ylabel="milliseconds for one backward", title="each node once", xlim=(0, 420), ylim=(0, None))
+plt.show()
+
+# %% [markdown]
+# A straight line again, but this time on ordinary axes.
+#
+# ## 3. Two different sums
+#
+# Gradients are added in two places, and they are easily mixed up. **Predict** the three numbers.
+
+# %%
+w = MiniTensor(2.0)
+(w * w + w).backward()
+print("w is used three times in one expression:", w.grad)
+
+(3 * w).backward()
+print("then a second call, for 3 * w:          ", w.grad)
+
+w.grad = 0.0
+(3 * w).backward()
+print("a second call after setting it to zero: ", w.grad)
+
+# %% [markdown]
+# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and no choice. From call to call, results are summed **in `.grad`**: that is a decision of the engine. PyTorch decided the same way.
+
+# %% tags=["demo"]
+w_torch = torch.tensor(2.0, requires_grad=True)
+(w_torch * w_torch + w_torch).backward()
+print(w_torch.grad.item())
+(3 * w_torch).backward()
+print(w_torch.grad.item())
+
+# %% [markdown]
+# Could we drop the dict, and let `.grad` itself hold what is pending? The first call would be right. **Predict** the second.
+
+# %% tags=["demo"]
+def backward_without_pending(root):
+    root.grad += 1.0
+    for node in topological_order(root):
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(node.grad)):
+                source.grad += share
+
+
+for method in (MiniTensor.backward, backward_without_pending):
+    x, y = doublings(2)
+    method(y)
+    first = x.grad
+    method(y)
+    print(f"{method.__name__:26s} first call {first}, after the second {x.grad}")
+
+# %% [markdown]
+# What the first call left in the nodes between was pushed on again. That is why pending gradients live in a dict that belongs to one call.
+#
+# ## 4. The graph is made while the program runs
+#
+# **Predict** the two graphs.
+
+# %%
+def bend(x):
+    doubled = x * 2
+    if doubled.data > 1:
+        return doubled.relu()
+    return doubled.tanh()
+
+
+for start_value in (3.0, 0.25):
+    x = MiniTensor(start_value)
+    y = bend(x)
+    y.backward()
+    print(f"x = {start_value}:", [node.operation or "leaf" for node in topological_order(y)], "gradient", x.grad)
+
+# %% [markdown]
+# The same function gave two graphs. The engine never saw the `if`; it saw the operations that ran. This is *define-by-run*. PyTorch works like this too, as HIPS autograd and Chainer did before it. The other way is *define-then-run*: first describe the whole
+# graph, then send numbers through it.
+#
+# | | define-by-run | define-then-run |
+# | --- | --- | --- |
+# | the graph is built | in every forward pass | once, before |
+# | `if` and loops | Python's own | special nodes, or one fixed branch |
+# | debugging | stop and print anywhere | inside a graph that runs later |
+# | flexibility | a new graph for each input | fixed, so it can be saved and moved |
+# | optimisation | sees one operation at a time | sees everything, can merge operations |
+#
+# What if a program is captured while it runs *once*, and the captured graph is used for other inputs? **Predict** the value at 3; the function is `bend`.
+
+# %% tags=["demo"]
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    captured = torch.jit.trace(bend, torch.tensor(0.25))
+
+print("bend(3)           ", bend(torch.tensor(3.0)).item())
+print("captured bend at 3", captured(torch.tensor(3.0)).item())
+print("warnings:", sorted({warning.category.__name__ for warning in caught}))
+
+# %% [markdown]
+# The captured graph knows only the branch that ran. Its gradients are right for *it*; it is the program that differs. And PyTorch does not keep quiet about it: there was a warning. `torch.compile` captures more carefully, and notices when another branch is needed.
+#
+# Recording has a price. Compare a neuron on plain floats with the same neuron on MiniTensors, which makes its graph anew each time:
+
+# %% tags=["demo"]
+def seconds_per_call(number, activation, repeat=20000):
+    w, x, b = number(0.5), number(0.3), number(0.1)
+    start = time.perf_counter()
+    for _ in range(repeat):
+        activation(w * x + b)
+    return (time.perf_counter() - start) / repeat
+
+
+plain, recorded_time = seconds_per_call(float, math.tanh), seconds_per_call(MiniTensor, MiniTensor.tanh)
+print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded_time:.2f} us, factor {recorded_time / plain:.0f}")
+
+# %% [markdown]
+# For single numbers the record costs far more than the sum itself; for large arrays, from lesson 04 on, hardly anything. Compilers win some of it back by capturing the graph once (lesson 14).
+#
+# ## 5. The same thing in PyTorch
+#
+# You know now what PyTorch keeps. First the small graph `z = x * y; loss = z**2`, yours:
+
+# %% tags=["demo"]
+x, y = MiniTensor(2.0), MiniTensor(3.0)
+z = x * y
+loss = z**2
+explore(loss, names={"x": x, "y": y, "z": z, "loss": loss})
+
+# %% [markdown]
+# In PyTorch a node is not the tensor but an object of its own, which the tensor holds as `grad_fn`. It is named after the operation whose rule it is, as in `MulBackward0`. Its inputs are in `next_functions`. Walk over both graphs with the same few lines:
+
+# %% tags=["demo"]
+def show(node, depth=0):
+    print("    " * depth + (node.operation or f"leaf {node.data:g}"))
+    for source in node.inputs:
+        show(source, depth + 1)
+
+
+def short_name(node):
+    return node.name().split("::")[-1]  # AccumulateGrad lives in a C++ namespace
+
+
+def show_torch(node, depth=0):
+    print("    " * depth + short_name(node))
+    for source, _ in node.next_functions:
+        if source is not None:  # a constant has no node
+            show_torch(source, depth + 1)
+
+
+show(loss)
+x_torch, y_torch = (torch.tensor(v, requires_grad=True) for v in (2.0, 3.0))
+show_torch(((x_torch * y_torch) ** 2).grad_fn)
+
+# %% [markdown]
+# Where you have a leaf, PyTorch has a node called `AccumulateGrad`: the place where the total is added to the `.grad` of the leaf. Some sources call the inputs of a node its parents, others its children. In this course they are *inputs*.
+#
+# Now `(x*y + x)**2`, where `x` is used twice. **Predict:** are the two leaves at the bottom one object or two?
+
+# %% tags=["demo"]
+s = (x * y + x) ** 2
+show(s)
+total = s.inputs[0]
+print("one object:", total.inputs[0].inputs[0] is total.inputs[1])
+
+s_torch = (x_torch * y_torch + x_torch) ** 2
+show_torch(s_torch.grad_fn)
+add_node = s_torch.grad_fn.next_functions[0][0]
+mul_node = add_node.next_functions[0][0]
+print("one object:", mul_node.next_functions[0][0] is add_node.next_functions[1][0])
+
+# %% [markdown]
+# One object, printed twice, because the printer follows every way. From a node you can walk to the leaf, and from there to the tensor itself:
+
+# %% tags=["demo"]
+v = torch.ones(3, requires_grad=True)
+out = (v * 2).sum()
+node = out.grad_fn
+while node.next_functions:
+    print(short_name(node))
+    node = node.next_functions[0][0]
+print(short_name(node), "for v:", node.variable is v)
+
+# %% [markdown]
+# The same names for arrays. Your engine learns them in lesson 04; here is where it is heading.
+
+# %% tags=["demo"]
+m = torch.ones(2, 2, requires_grad=True)
+moved = m + 2
+scaled = 3 * moved**2
+out = scaled.mean()
+for tensor in (m, moved, scaled, out):
+    print(type(tensor.grad_fn).__name__)
+out.backward()
+print(out.item(), m.grad.tolist())
+
+# %% [markdown]
+# The first line says `NoneType`: `m` is a leaf, nothing made it, and so it has no `grad_fn`, although it requires a gradient.
+#
+# In one respect PyTorch differs from your engine. **Predict** the three gradients.
+
+# %% tags=["demo"]
+def three_gradients(retain):
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x**2
+    z = y + 1
+    if retain:
+        y.retain_grad()
+    z.backward()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns when .grad of such a node is read
+        return x.grad, y.grad, z.grad
+
+
+print("x, y, z:                  ", three_gradients(retain=False))
+print("x, y, z after retain_grad:", three_gradients(retain=True))
+x, y = MiniTensor(2.0), None
+y = x**2
+z = y + 1
+z.backward()
+print("your engine:              ", (x.grad, y.grad, z.grad))
+
+# %% [markdown]
+# PyTorch keeps `.grad` only on leaves, to save memory; for a node in between you ask with `retain_grad`. In lesson 05 your engine learns the same manners.
+#
+# There is a second way to get gradients, which leaves `.grad` alone and *returns* them. Use it when you want a gradient as a value; use `backward` when an optimizer is to find it in `.grad`.
+
+# %% tags=["demo"]
+x_torch, y_torch = (torch.tensor(v, requires_grad=True) for v in (2.0, 3.0))
+print(torch.autograd.grad((x_torch + y_torch) ** 2, (x_torch, y_torch)))
+print(x_torch.grad, y_torch.grad)
+
+# %% [markdown]
+# And the argument of `backward`: for a single number the incoming gradient is 1 unless you say otherwise. If the output is a list of numbers, there is no obvious choice, and PyTorch refuses:
+
+# %% tags=["demo"]
+v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+try:
+    (v * v).backward()
+except RuntimeError as error:
+    print("RuntimeError:", error)
+
+(v * v).backward(torch.tensor([1.0, 10.0, 100.0]))
+print(v.grad)
+
+# %% [markdown]
+# ## 6. Use it
+#
+# The training loop of lesson 01, with your engine instead of a moved input. The optimizer needs nothing but `.grad`.
+
+# %%
+w = MiniTensor(2.0)
+for step in range(6):
+    loss = (w * 3 - 12) ** 2
+    w.grad = 0.0
+    loss.backward()
+    print(f"step {step}:  w = {w.data:.5f}   loss = {loss.data:9.6f}   gradient = {w.grad:9.5f}")
+    w.data = w.data - 0.05 * w.grad
+
+# %% tags=["demo"]
+w_torch = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+optimizer = torch.optim.SGD([w_torch], lr=0.05)
+for step in range(6):
+    optimizer.zero_grad()
+    ((w_torch * 3 - 12) ** 2).backward()
+    optimizer.step()
+print("w after six steps: yours", w.data, "  PyTorch", w_torch.item(), "  difference", abs(w.data - w_torch.item()))
+
+# %% [markdown]
+# ## Quiz
+#
+# Put one letter between the quotes for each question, then run the check below.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_02", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+question(
+    "few_nodes",
+    "Thirty doublings, `y = y + y`. How many rules does your `backward` call?",
+    right("30", "One per node that has a rule. The leaf has none."),
+    wrong("2**30", "That is the number of ways. Contributions are added before they are pushed on, so each rule runs once.", misconception="follows_every_path"),
+    wrong("60, one per edge", "A rule serves all inputs of its node in one call.", misconception="rule_per_edge"),
+    wrong("1, the rule of the output", "Then nothing would get past the last addition.", misconception="stops_at_output"),
+)
+question(
+    "wrong_b",
+    "For `d = (a + b) * a` at 2 and 3 somebody's engine gives `a.grad = 7` and `b.grad = 5`. Right is 7 and 2. Which mistake fits?",
+    right(
+        "The product gives each input its own value instead of the other one.",
+        "The sum then gets 5 instead of 2, and passes it on to `a` and `b`; `a` gets another 2. For `a` the two mistakes happen to cancel: 5 + 2 = 2 + 5.",
+    ),
+    wrong("`.grad` is set with `=` instead of `+=`.", "Then `a` would keep only one of its two contributions.", misconception="assigned_not_accumulated"),
+    wrong("The rules ignore the incoming gradient.", "Then the sum would pass on 1, and `b.grad` would be 1.", misconception="upstream_ignored"),
+    wrong("The nodes were visited in a wrong order.", "In this graph the sum has a single use, so it has nothing to wait for.", misconception="no_topological_order"),
+)
+question(
+    "waiting",
+    "In `e = c + d` with `d = c + a`, why may `c` not be dealt with right after `e`?",
+    right("`d` will still send something to `c`.", "`c` would push on a gradient that is not complete yet, and what comes later would be lost or would need a second visit."),
+    wrong("Leaves must come last.", "`c` is no leaf here. Leaves may come as soon as all their uses are done.", misconception="leaves_last"),
+    wrong("`d` was computed later, and the latest always goes first.", "The order of computing does give a valid order. But the reason is the edge from `d` to `c`; without it, any order would do.", misconception="order_by_time"),
+    wrong("It may: the sum does not depend on the order.", "The sum does not, but the moment when it is complete does.", misconception="no_topological_order"),
+)
+question(
+    "x_plus_x",
+    "`y = x + x`, and after `y.backward()` the engine says `x.grad = 1`. Where is the mistake?",
+    right("The second contribution replaced the first one in the dict.", "Both inputs of the sum are the same object. Its contributions must be added: `pending.get(x, 0.0) + share`."),
+    wrong("In the rule of the sum, which should return `2 * grad`.", "The rule is right for any two inputs. That they are one object is the business of `backward`.", misconception="fan_out_in_the_rule"),
+    wrong("The incoming gradient was lost.", "It is 1 here, so losing it would not show.", misconception="upstream_ignored"),
+    wrong("Nowhere: the slope of a sum is 1.", "It is 1 for each input, and `x` is both.", misconception="assigned_not_accumulated"),
+)
+question(
+    "two_sums",
+    "`w = 2`. First `(w * w + w).backward()`, then `(3 * w).backward()`. What is `w.grad`?",
+    right("8", "5 in the first call, summed over three uses in the dict; then 3 more, summed in `.grad`."),
+    wrong("3", "A second call adds to `.grad`; it does not replace it.", misconception="assigned_not_accumulated"),
+    wrong("13", "That would need the 5 to be counted twice. What is pending belongs to one call and starts empty.", misconception="pending_kept"),
+    wrong("15", "Slopes are multiplied along a way. Calls are added.", misconception="paths_multiplied"),
+)
+question(
+    "output_or_input",
+    "Somebody writes the rule of `exp` as `grad * a.data`. For which inputs does the check notice?",
+    right("For all, since `exp(a)` never equals `a`.", "The rule needs the output. There is no number with `exp(a) = a`, so every input shows it."),
+    wrong("Only for negative ones.", "At 1 the right slope is about 2.7, and this rule says 1.", misconception="input_used_for_output"),
+    wrong("For none: input and output are on the same node.", "They are two different numbers, one before and one after the operation.", misconception="input_used_for_output"),
+    wrong("Only if the incoming gradient is not 1.", "The incoming gradient is multiplied in correctly here.", misconception="upstream_ignored"),
+)
+question(
+    "other_branch",
+    "A function has an `if`. You call it once and then `backward`. Whose gradient do you get?",
+    right("That of the branch that ran.", "Only operations that ran were recorded."),
+    wrong("The mean of both branches.", "The other branch left no trace in the graph.", misconception="both_branches"),
+    wrong("None: an `if` breaks the graph.", "The graph never sees the `if`.", misconception="branches_break_autodiff"),
+    wrong("That of the first branch in the source text.", "The source text is not looked at. What runs is recorded.", misconception="autodiff_is_symbolic"),
+)
+question(
+    "no_grad_in_between",
+    "In PyTorch, `y = x**2; z = y + 1; z.backward()`. Why is `y.grad` None?",
+    right("`y` is not a leaf, and only leaves keep their gradient unless `retain_grad` was called.", "The gradient did pass through `y`, on its way to `x`."),
+    wrong("No gradient flows through `y`.", "Then `x.grad` could not be 4.", misconception="none_means_no_flow"),
+    wrong("The slope of `y + 1` is 0.", "It is 1: after `y.retain_grad()` you saw that number.", misconception="constant_kills_gradient"),
+    wrong("`y` has no `grad_fn`.", "It has one, `PowBackward0`. Leaves have none.", misconception="leaf_and_grad_fn"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | graph | each result holds its inputs and its rule; the graph is made while the program runs |
+# | leaf | a tensor that no operation made; in PyTorch its `grad_fn` is None |
+# | rule | from the incoming gradient to one gradient per input, and nothing else |
+# | topological order | every node before its inputs: when its turn comes, everything has arrived |
+# | pending gradients | a dict that lives for one call; contributions are added there, then pushed on once |
+# | `.grad` | where results are kept, and added up from call to call |
+# | cost | one visit per node, not one per way |
+#
+# One thing is left open. Try `doublings(3000)` and `backward`: a recursive `topological_order` gives up. The next lesson breaks four tempting engines on purpose, that one among them.
