@@ -1,0 +1,102 @@
+"""Orders in which an engine may visit the nodes of a graph: right ones (there are many) and tempting wrong ones.
+
+Imports mini_autograd only. Every function takes the root of a backward pass and gives its nodes. Leaves come last: a
+student's engine adds to a leaf's gradient whenever something arrives, so leaves need no place in the order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from mini_autograd.function import AccumulateGrad, Function
+
+Order = Callable[[Function], list[Function]]
+MOST_VISITS = 5_000
+
+
+def inputs_of(node: Function) -> list[Function]:
+    """The nodes of the inputs, those without a gradient left out; an input used twice appears twice."""
+    return [source for source, _ in node.next_functions if source is not None]
+
+
+def leaves_last(order: list[Function]) -> list[Function]:
+    inner = [node for node in order if not isinstance(node, AccumulateGrad)]
+    leaves = [node for node in order if isinstance(node, AccumulateGrad)]
+    return inner + list(dict.fromkeys(leaves))
+
+
+def depth_first(root: Function, last_first: bool = False) -> list[Function]:
+    """Wrong: every node as soon as it is met on the way down, once."""
+    found: dict[Function, None] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found[node] = None
+            stack += inputs_of(node) if last_first else reversed(inputs_of(node))
+    return leaves_last(list(found))
+
+
+def breadth_first(root: Function, last_first: bool = False) -> list[Function]:
+    """Wrong: level by level, every node once, at the level where it is met first."""
+    found = {root: None}
+    queue = deque([root])
+    while queue:
+        inputs = inputs_of(queue.popleft())
+        for node in reversed(inputs) if last_first else inputs:
+            if node not in found:
+                found[node] = None
+                queue.append(node)
+    return leaves_last(list(found))
+
+
+def every_path(root: Function, last_first: bool = False) -> Iterator[Function]:
+    """Wrong: recursion without a memory of what was visited; a node comes once per path that leads to it."""
+    stack = [root]
+    leaves: dict[Function, None] = {}
+    for _ in range(MOST_VISITS):
+        if not stack:
+            break
+        node = stack.pop()
+        if isinstance(node, AccumulateGrad):
+            leaves[node] = None
+            continue
+        yield node
+        inputs = list(dict.fromkeys(inputs_of(node)))
+        stack += inputs if last_first else reversed(inputs)
+    yield from leaves
+
+
+def topological(root: Function, generator: np.random.Generator | None, last_first: bool = False) -> list[Function]:
+    """Right: reversed postorder of a depth-first walk. With a generator, inputs are walked in any order."""
+    finished: list[Function] = []
+    seen: set[Function] = set()
+    stack: list[tuple[Function, bool]] = [(root, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            finished.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            inputs = inputs_of(node)
+            if generator is not None:
+                generator.shuffle(inputs)  # type: ignore[arg-type]
+            stack += [(source, False) for source in (inputs if last_first else reversed(inputs))]
+    return leaves_last(finished[::-1])
+
+
+def from_the_leaves(root: Function) -> list[Function]:
+    """Wrong: a topological order that nobody reversed."""
+    order = [node for node in topological(root, None) if not isinstance(node, AccumulateGrad)]
+    leaves = [node for node in topological(root, None) if isinstance(node, AccumulateGrad)]
+    return [root, *(node for node in order[::-1] if node is not root), *leaves]
+
+
+def right_orders() -> list[Order]:
+    """Several right orders: an engine whose result depends on the order has to be tried with each."""
+    shuffled = [(lambda root, seed=seed: topological(root, np.random.default_rng(seed))) for seed in range(4)]
+    return [lambda root: topological(root, None), lambda root: topological(root, None, last_first=True), *shuffled]

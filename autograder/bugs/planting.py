@@ -1,0 +1,95 @@
+"""Changing the reference engine for a while: exchange functions, run something, put them back.
+
+Imports mini_autograd only. The changes are global to the process, so everything that runs the reference for a check
+holds LOCK meanwhile; two threads that check at the same time take turns.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import mini_autograd.backward as engine
+from mini_autograd import operations
+from mini_autograd.function import Function
+from mini_autograd.tensor import Tensor
+
+LOCK = threading.RLock()
+
+Rule = Callable[..., Any]
+"""The backward rule of an operation: `rule(ctx, grad)` gives the gradients of the inputs."""
+
+WrongRule = Callable[..., Any]
+"""A wrong rule `wrong(right, ctx, *grads)`; `right` is the rule that it replaces."""
+
+OPERATIONS: dict[str, type[Function]] = {operation.__name__: operation for operation in operations.ALL}
+
+SYMBOLS = {
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "Negate": "unary -",
+    "Power": "**",
+    "PowerOfTensors": "**",
+    "MatMul": "@",
+    "Index": "[]",
+}
+
+
+def symbol(operation: str) -> str:
+    """What a student calls an operation: `*` for Multiply, `tanh` for Tanh."""
+    return SYMBOLS.get(operation, operation.lower())
+
+
+@contextmanager
+def exchanged(owner: Any, replacements: Mapping[str, Any]) -> Iterator[None]:
+    """Set attributes of a module or class, and restore them at the end whatever happens."""
+    with LOCK:
+        before = {name: owner.__dict__[name] for name in replacements}
+        try:
+            for name, replacement in replacements.items():
+                setattr(owner, name, replacement)
+            yield
+        finally:
+            for name, original in before.items():
+                setattr(owner, name, original)
+
+
+@contextmanager
+def wrong_rules(rules: Mapping[str, WrongRule]) -> Iterator[None]:
+    """Give operations (by class name) wrong backward rules."""
+    with ExitStack() as stack:
+        for name, wrong in rules.items():
+            operation = OPERATIONS[name]
+            stack.enter_context(exchanged(operation, {"backward": staticmethod(_bound(wrong, operation.backward))}))
+        yield
+
+
+def _bound(wrong: WrongRule, right: Rule) -> Rule:
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return wrong(right, ctx, *grads)
+
+    return backward
+
+
+def engine_changed(**replacements: Callable[..., Any]) -> Any:
+    """A context in which functions of the backward pass are exchanged."""
+    return exchanged(engine, replacements)
+
+
+@contextmanager
+def composed_arithmetic() -> Iterator[None]:
+    """Subtraction, negation and division made of +, * and ** as many scalar engines do it: a - b = a + b * -1,
+    a / b = a * b ** -1. A bug in * or ** then also shows in - and /."""
+    minus = {
+        "__neg__": lambda self: self * -1.0,
+        "__sub__": lambda self, other: self + other * -1.0,
+        "__rsub__": lambda self, other: self * -1.0 + other,
+        "__truediv__": lambda self, other: self * other**-1.0,
+        "__rtruediv__": lambda self, other: self**-1.0 * other,
+    }
+    with exchanged(Tensor, minus):
+        yield

@@ -1,0 +1,257 @@
+"""What came back from the student's side, believed in nothing: turned into runs and compared, or into a problem.
+
+A problem has two texts. `text` says everything; `public` is what a hidden check may say, without any number or string
+that came from the student or from the hidden inputs.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autograder.checks.comparison import Worst, most_wrong, two_numbers, worst_element
+from autograder.checks.engines import Run
+from autograder.checks.expected import Expected
+from autograder.checks.inputs import Array
+
+LONGEST_TEXT = 400
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why an expression failed. `draw` is the number of the draw, `worst` the most wrong element where there is one."""
+
+    text: str
+    public: str
+    draw: int = 0
+    worst: Worst | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A student's runs beside the right ones: the problem (None when all is right), and the runs where they can be
+    used for a diagnosis."""
+
+    problem: Problem | None
+    runs: tuple[Run, ...] = ()
+    difference: float = 0.0
+
+
+class Unusable(Exception):  # noqa: N818
+    """Raised inside this file when an answer cannot be used."""
+
+    def __init__(self, text: str, public: str | None = None) -> None:
+        super().__init__(text)
+        self.public = public or text
+
+
+def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str]) -> Comparison:
+    """Compare the answer to one program with what is expected. Never raises on anything an answer may hold."""
+    failed = failure_in(answer)
+    if failed is not None:
+        return Comparison(failed)
+    draws = answer.get("draws") if isinstance(answer, dict) else None
+    if not isinstance(draws, list) or len(draws) != len(expected):
+        return Comparison(Problem("no usable answer came back", "no usable answer came back"))
+    try:
+        runs = tuple(_run(draw, right, arguments) for draw, right in zip(draws, expected, strict=True))
+    except Unusable as odd:
+        return Comparison(Problem(str(odd), odd.public))
+    for number, (draw, run, right) in enumerate(zip(draws, runs, expected, strict=True)):
+        try:
+            _check_shapes(run, right, arguments)
+            _check_inputs(draw.get("inputs"), right, arguments)
+        except Unusable as odd:
+            return Comparison(Problem(str(odd), odd.public, number), runs)
+    return _compared(runs, expected, arguments)
+
+
+def failure_in(answer: Any) -> Problem | None:
+    """The problem when an answer says that the student's code raised something or returned no tensor."""
+    if not isinstance(answer, dict):
+        return None
+    number = answer.get("draw")
+    number = number if isinstance(number, int) else 0
+    if isinstance(answer.get("returned"), str):
+        kind = answer["returned"][:60]
+        text = f"the expression gave a {kind}, which has no `backward`: do all operations return tensors?"
+        return Problem(text, "the expression did not give a tensor with a `backward`", number)
+    error = answer.get("error")
+    if not isinstance(error, dict):
+        return None
+    kind, message, line = (_string(error.get(key)) for key in ("type", "message", "line"))
+    if kind == "NotImplementedError":
+        return Problem("not written yet" + (f" (`{line.strip()}`)" if line.strip() else ""), "not written yet", number)
+    public = f"your code raised {kind}" if _is_exception_name(kind) else "your code raised an error"
+    text = f"your code raised {kind}" + (f": {message}" if message else "")
+    if kind == "RecursionError":
+        text += " (does a function call itself without end?)"
+    return Problem(text + (f"\nin the line `{line.strip()}`" if line.strip() else ""), public, number)
+
+
+def _is_exception_name(name: str) -> bool:
+    kind = getattr(builtins, name, None)
+    return isinstance(kind, type) and issubclass(kind, BaseException)
+
+
+def _string(value: Any) -> str:
+    return value[:LONGEST_TEXT] if type(value) is str else ""
+
+
+def number_or_array(tree: Any) -> Array:
+    """A number or an array of numbers as float64. Raises Unusable with what it is instead."""
+    if type(tree) in (int, float):
+        return np.asarray(float(tree))
+    if type(tree) is np.ndarray and tree.dtype.kind in "iuf":
+        return tree.astype(np.float64)
+    if tree is None:
+        raise Unusable("None")
+    if isinstance(tree, dict) and type(tree.get("odd")) is str:
+        raise Unusable(f"of type {tree['odd'][:60]}", "neither a number nor an array")
+    if type(tree) is np.ndarray:
+        raise Unusable(f"an array of {tree.dtype.name[:30]}", "not an array of numbers")
+    raise Unusable(f"a {type(tree).__name__[:30]}")
+
+
+def _run(draw: Any, right: Expected, arguments: Sequence[str]) -> Run:
+    """The numbers of one draw, of whatever shape. Raises Unusable when they are no numbers."""
+    if not isinstance(draw, dict):
+        raise Unusable("no usable answer came back")
+    try:
+        value = number_or_array(draw.get("value"))
+    except Unusable as odd:
+        raise Unusable(f"the value (`.data`) of the result is {odd}, not a number", "the value is no number") from None
+    gradients = _gradients(draw.get("gradients"), arguments, right.reference.gradients)
+    expected_again = right.reference.again
+    again = None if expected_again is None else _gradients(draw.get("again"), arguments, expected_again)
+    return Run(value, gradients, again)
+
+
+def _gradients(trees: Any, arguments: Sequence[str], expected: Sequence[Array | None]) -> tuple[Array | None, ...]:
+    if not isinstance(trees, list) or len(trees) != len(expected):
+        raise Unusable("no usable answer came back")
+    return tuple(_gradient(*cell) for cell in zip(trees, arguments, expected, strict=True))
+
+
+def _gradient(tree: Any, name: str, expected: Array | None) -> Array | None:
+    """One gradient of any shape. None is right where the right gradient is zero."""
+    if tree is None and (expected is None or not np.any(expected)):
+        return None
+    what = f"the gradient of `{name}`"
+    if tree is None:
+        raise Unusable(f"{what} is None: did `backward` never reach it?", "a gradient is None")
+    try:
+        gradient = number_or_array(tree)
+    except Unusable as odd:
+        kind = "an array" if expected is not None and expected.shape else "a number"
+        hint = ": calculate with `.data` inside the rules" if isinstance(tree, dict) else ""
+        raise Unusable(f"{what} is {odd}, not {kind}{hint}", "a gradient has the wrong type") from None
+    if type(tree) is np.ndarray and tree.dtype.kind == "f" and tree.dtype.itemsize < 8:
+        text = f"{what} is {tree.dtype.name}, but `{name}` is float64: precision is lost"
+        raise Unusable(text, "a gradient has the wrong dtype")
+    return gradient
+
+
+def _check_shapes(run: Run, right: Expected, arguments: Sequence[str]) -> None:
+    """Raises Unusable at the first wrong shape."""
+    if run.value.shape != right.reference.value.shape:
+        expected, got = shown_shape(right.reference.value), shown_shape(run.value)
+        raise Unusable(
+            f"the value has the wrong shape: expected {expected}, got {got}", "the value has the wrong shape"
+        )
+    for gradients in (run.gradients, run.again or ()):
+        for gradient, name, array in zip(gradients, arguments, right.draw.inputs, strict=False):
+            if gradient is None or gradient.shape == array.shape:
+                continue
+            expected, got = shown_shape(array), shown_shape(gradient)
+            text = f"the gradient of `{name}` has the wrong shape: expected {expected}, got {got}"
+            if _comes_from_broadcast(gradient.shape, array.shape):
+                text += ": was the broadcast summed back?"
+            raise Unusable(text, "a gradient has the wrong shape")
+
+
+def _comes_from_broadcast(got: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    try:
+        return len(got) >= len(shape) and np.broadcast_shapes(got, shape) == got
+    except ValueError:
+        return False
+
+
+def shown_shape(array: Array) -> str:
+    return "a number" if array.ndim == 0 else str(array.shape)
+
+
+def _check_inputs(trees: Any, right: Expected, arguments: Sequence[str]) -> None:
+    if not isinstance(trees, list) or len(trees) != len(right.draw.inputs):
+        raise Unusable("no usable answer came back")
+    for tree, name, before in zip(trees, arguments, right.draw.inputs, strict=True):
+        changed = "the data of an input was changed by the calculation"
+        try:
+            after = number_or_array(tree)
+        except Unusable:
+            raise Unusable(changed.replace("an input", f"`{name}`"), changed) from None
+        if after.shape != before.shape or not np.array_equal(after, before):
+            raise Unusable(changed.replace("an input", f"`{name}`"), changed)
+
+
+def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Sequence[str]) -> Comparison:
+    values = [
+        worst_element("the value", run.value, right.reference.value, right.reference.value, right.tolerance.value)
+        for run, right in zip(runs, expected, strict=True)
+    ]
+    largest = _largest_difference(runs, expected)
+    worst = most_wrong(values)
+    if worst is not None:
+        text = f"the value is wrong, before any gradient: {_numbers(worst)}"
+        problem = Problem(text, "the value is wrong, before any gradient", values.index(worst), worst)
+        return Comparison(problem, (), largest)
+    gradients = [_worst_gradient(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
+    worst = most_wrong(gradients)
+    if worst is not None:
+        text = f"the gradient is wrong: {worst.where()} {_numbers(worst)}"
+        return Comparison(Problem(text, "a gradient is wrong", gradients.index(worst), worst), runs, largest)
+    again = [_worst_again(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
+    worst = most_wrong(again)
+    if worst is None:
+        return Comparison(None, runs, largest)
+    public = "after a second `backward` the gradients are not the sum of both"
+    return Comparison(
+        Problem(f"{public}: {worst.where()} {_numbers(worst)}", public, again.index(worst), worst), runs, largest
+    )
+
+
+def _numbers(worst: Worst) -> str:
+    expected, got = two_numbers(worst.expected, worst.got)
+    return f"expected {expected}, got {got}"
+
+
+def _worst_gradient(run: Run, right: Expected, arguments: Sequence[str]) -> Worst | None:
+    count = len(arguments)
+    low = right.low or right.reference.dense()[:count]
+    high = right.high or right.reference.dense()[:count]
+    cells = zip(arguments, run.dense()[:count], low, high, right.tolerance.gradients[:count], strict=True)
+    return most_wrong([worst_element(f"{name}.grad", *arrays) for name, *arrays in cells])
+
+
+def _worst_again(run: Run, right: Expected, arguments: Sequence[str]) -> Worst | None:
+    if run.again is None or right.low is not None:
+        return None
+    count = len(arguments)
+    expected = right.reference.dense()[count:]
+    cells = zip(arguments, run.dense()[count:], expected, expected, right.tolerance.gradients[count:], strict=True)
+    worst = most_wrong([worst_element(f"{name}.grad", *arrays) for name, *arrays in cells])
+    return None if worst is None else replace(worst, accumulated=True)
+
+
+def _largest_difference(runs: Sequence[Run], expected: Sequence[Expected]) -> float:
+    """The largest distance from the reference, over values and single gradients."""
+    largest = 0.0
+    for run, right in zip(runs, expected, strict=True):
+        pairs = [(run.value, right.reference.value), *zip(run.dense(), right.reference.dense(), strict=True)]
+        with np.errstate(invalid="ignore"):
+            largest = max([largest, *(float(np.max(np.abs(a - b), initial=0.0)) for a, b in pairs)])
+    return largest

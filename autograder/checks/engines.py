@@ -1,0 +1,127 @@
+"""The engines that an expression runs on: the student's, which may live in a sandbox, and the two trusted ones.
+
+All of them follow the protocol of `student_side.run_programs`. PyTorch is imported when first needed, and only here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import mini_autograd as ma
+from autograder.checks import student_side
+from autograder.checks.errors import LessonError
+from autograder.checks.inputs import Array
+from autograder.checks.programs import Program
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One run of a program: its inputs, its cotangent (None: `backward()` without argument), and the cotangent of a
+    second backward call over the same leaves, if there is to be one."""
+
+    inputs: tuple[Array, ...]
+    cotangent: Array | None
+    again: Array | None = None
+
+    def sent(self) -> dict[str, Any]:
+        return {"inputs": list(self.inputs), "cotangent": self.cotangent, "again": self.again}
+
+    def seed(self, shape: tuple[int, ...]) -> Array:
+        """The cotangent that is meant, also where it is left out."""
+        return np.ones(shape) if self.cotangent is None else self.cotangent
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an engine made of a draw. A gradient is None where the engine left it so; `again` holds the gradients
+    after the second backward call."""
+
+    value: Array
+    gradients: tuple[Array | None, ...]
+    again: tuple[Array | None, ...] | None = None
+
+    def dense(self) -> tuple[Array, ...]:
+        """The gradients, first and accumulated, with 0 for None."""
+        everything = self.gradients + (self.again or ())
+        return tuple(np.zeros(()) if gradient is None else gradient for gradient in everything)
+
+
+def run_where_it_lives(target: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call `function(target, *arguments)` in the process where the target lives: here, or behind a handle."""
+    if hasattr(type(target), "__run_remotely__"):
+        return target.__run_remotely__(function, *arguments)
+    return function(target, *arguments)
+
+
+class ReferenceEngine:
+    """mini_autograd in float64."""
+
+    name = "the reference"
+
+    def __call__(self, data: Array, requires_grad: bool = False) -> ma.Tensor:
+        return ma.tensor(data, dtype=ma.float64, requires_grad=requires_grad)
+
+    def as_gradient(self, data: Array) -> ma.Tensor:
+        return ma.tensor(data, dtype=ma.float64)
+
+
+class TorchEngine:
+    """PyTorch on the CPU in float64."""
+
+    name = "PyTorch"
+
+    def __call__(self, data: Array, requires_grad: bool = False) -> Any:
+        import torch
+
+        return torch.tensor(data, dtype=torch.float64, requires_grad=requires_grad)
+
+    def as_gradient(self, data: Array) -> Any:
+        return self(data)
+
+
+REFERENCE = ReferenceEngine()
+TORCH = TorchEngine()
+
+
+def import_torch_in_background() -> None:
+    """Start importing PyTorch, so that the first check need not wait for all of it."""
+
+    def load() -> None:
+        import torch  # noqa: F401
+
+    threading.Thread(target=load, name="import torch").start()
+
+
+def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: Sequence[Draw]) -> list[Run]:
+    """Run a program on a trusted engine. Raises LessonError when it fails there."""
+    sent = [{"function": program.function, "draws": [draw.sent() for draw in draws]}]
+    with np.errstate(all="ignore"):
+        result = student_side.run_programs(engine, sent)[0]
+    if "draws" not in result:
+        error = result.get("error", {"type": "result", "message": f"not a tensor but a {result.get('returned')}"})
+        raise LessonError(f"the expression does not run on {engine.name}: {error['type']}: {error['message']}")
+    return [_run(answer) for answer in result["draws"]]
+
+
+def forward(program: Program, inputs: Sequence[Array]) -> Array:
+    """The value of a program, computed by the reference without recording."""
+    with ma.no_grad(), np.errstate(all="ignore"):
+        return np.asarray(program.function(*(REFERENCE(array) for array in inputs)).data, dtype=np.float64)
+
+
+def _run(answer: dict[str, Any]) -> Run:
+    again = answer.get("again")
+    return Run(
+        np.asarray(answer["value"], dtype=np.float64),
+        tuple(_gradient(gradient) for gradient in answer["gradients"]),
+        None if again is None else tuple(_gradient(gradient) for gradient in again),
+    )
+
+
+def _gradient(gradient: Any) -> Array | None:
+    return None if gradient is None else np.asarray(gradient, dtype=np.float64)

@@ -1,0 +1,196 @@
+"""What is right: the trusted side of a check. Draws inputs, runs the reference and PyTorch on them, and finite
+differences, and refuses to judge anybody when these routes disagree among themselves.
+
+Of many candidate draws those are kept that look different to the reference (which gradients are zero), so that both
+sides of a relu are visited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autograder.checks import finite_differences as fd
+from autograder.checks.comparison import Tolerance, difference, tolerance_of
+from autograder.checks.engines import REFERENCE, TORCH, Draw, Run, forward, run_trusted
+from autograder.checks.errors import LessonError
+from autograder.checks.inputs import Array, Fixed, Spec, draw_cotangent
+from autograder.checks.programs import Program
+
+CANDIDATES = 12
+DRAWS = 4
+ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One draw and its right answer. `low` and `high` bound the gradients that are right at a kink (None: no kink)."""
+
+    draw: Draw
+    reference: Run
+    torch: Run
+    tolerance: Tolerance
+    low: tuple[Array, ...] | None
+    high: tuple[Array, ...] | None
+    torch_difference: float
+    numerical_difference: float
+
+
+def expected_of(
+    program: Program,
+    cases: Sequence[Sequence[Spec]],
+    seed: int | None,
+    *,
+    accumulates: bool = True,
+    plain: bool = False,
+) -> tuple[Expected, ...]:
+    """Draws and right answers for all cases of a program. Raises LessonError when the check itself is faulty.
+
+    `accumulates`: the first draw of a case has a second backward call. `plain`: no draw has a cotangent of its own.
+    """
+    generator = np.random.default_rng([seed or 0, program.seed()])
+    found: list[Expected] = []
+    for case in cases:
+        found += _expected_of_case(program, case[: len(program.arguments)], generator, accumulates, plain)
+    if not any(np.any(gradient != 0) for entry in found for gradient in entry.reference.dense()):
+        raise LessonError("the gradient is zero wherever it is checked: an engine that does nothing would pass")
+    return tuple(found)
+
+
+def expected_of_draws(program: Program, draws: Sequence[Draw]) -> tuple[Expected, ...]:
+    """The right answers for given draws."""
+    generator = np.random.default_rng(0)
+    references = run_trusted(REFERENCE, program, draws)
+    answers = [_with_answer(program, d, r, True, generator) for d, r in zip(draws, references, strict=True)]
+    return tuple(answer for answer in answers if answer is not None)
+
+
+def _expected_of_case(
+    program: Program, specs: Sequence[Spec], generator: np.random.Generator, accumulates: bool, plain: bool
+) -> list[Expected]:
+    fixed = all(isinstance(spec, Fixed) for spec in specs)
+    shape = forward(program, [spec.draw(generator) for spec in specs]).shape
+    kept: list[Expected] = []
+    for _ in range(ATTEMPTS):
+        missing = DRAWS - len(kept)
+        for draw, run in _candidates(program, specs, shape, generator, missing, DRAWS if fixed else CANDIDATES):
+            again = accumulates and not kept
+            finished = _finished(draw, shape, generator, again, plain or not kept)
+            entry = _with_answer(program, finished, run, fixed, generator)
+            kept += [entry] if entry is not None else []
+        if len(kept) >= DRAWS:
+            return kept[:DRAWS]
+    raise LessonError(
+        "the reference and finite differences disagree, or the inputs always lie at a kink or where the expression "
+        "is not finite"
+    )
+
+
+def _candidates(
+    program: Program,
+    specs: Sequence[Spec],
+    shape: tuple[int, ...],
+    generator: np.random.Generator,
+    keep: int,
+    many: int,
+) -> list[tuple[Draw, Run]]:
+    """Draws with finite results; first one of each pattern of zero gradients, then any."""
+    draws = [Draw(tuple(spec.draw(generator) for spec in specs), draw_cotangent(generator, shape)) for _ in range(many)]
+    runs = run_trusted(REFERENCE, program, draws)
+    finite = [
+        (draw, run)
+        for draw, run in zip(draws, runs, strict=True)
+        if all(np.all(np.isfinite(array)) for array in (run.value, *run.dense()))
+    ]
+    patterns: dict[tuple[bool, ...], int] = {}
+    for number, (_, run) in enumerate(finite):
+        patterns.setdefault(_pattern(run), number)
+    first = list(patterns.values())
+    order = first + [number for number in range(len(finite)) if number not in first]
+    return [finite[number] for number in order[:keep]]
+
+
+def _pattern(run: Run) -> tuple[bool, ...]:
+    """Which gradients contain zeros, and which contain anything else."""
+    return tuple(bool(test) for gradient in run.dense() for test in (np.any(gradient == 0), np.any(gradient != 0)))
+
+
+def _finished(draw: Draw, shape: tuple[int, ...], generator: np.random.Generator, again: bool, plain: bool) -> Draw:
+    """The draw with its second backward call, and without a cotangent where `backward()` alone is to be tried."""
+    second = draw_cotangent(generator, shape) if again else None
+    return Draw(draw.inputs, None if plain and shape == () else draw.cotangent, second)
+
+
+def _with_answer(
+    program: Program, draw: Draw, candidate: Run, fixed: bool, generator: np.random.Generator
+) -> Expected | None:
+    """The draw with its answer, or None when it lies at or near a kink that another draw can avoid."""
+    same = draw.cotangent is not None and draw.again is None
+    reference = candidate if same else run_trusted(REFERENCE, program, [draw])[0]
+    torch = run_trusted(TORCH, program, [draw])[0]
+    tolerance = tolerance_of(program, draw, reference)
+    torch_difference = difference(reference, torch)
+    low = high = None
+    numerical, suspicious = _compare_with_values(program, draw, reference, generator)
+    if suspicious:
+        if not fixed:
+            return None
+        low, high = _one_sided(program, draw, reference)
+    elif not tolerance.accepts(reference, torch):
+        raise LessonError("the reference and PyTorch disagree on this expression")
+    return Expected(draw, reference, torch, tolerance, low, high, torch_difference, numerical)
+
+
+def _compare_with_values(
+    program: Program, draw: Draw, reference: Run, generator: np.random.Generator
+) -> tuple[float, bool]:
+    """The reference beside finite differences along two random lines: largest difference, and whether it is odd."""
+    largest, suspicious = 0.0, False
+    seed = draw.seed(reference.value.shape)
+
+    def weighed(inputs: Sequence[Array]) -> float:
+        return float(np.sum(seed * forward(program, inputs)))
+
+    for _ in range(2):
+        line = fd.random_line(generator, draw.inputs)
+        products = [g * d for g, d in zip(reference.dense(), line, strict=False)]
+        along = float(sum(np.sum(product) for product in products))
+        scale = max(1e-300, float(sum(np.sum(np.abs(product)) for product in products)), float(np.max(np.abs(seed))))
+        slope = fd.slope(weighed, draw.inputs, line)
+        largest = max(largest, abs(slope.central - along))
+        suspicious = suspicious or slope.kink(scale) or not slope.agrees(along, scale)
+    return largest, suspicious
+
+
+def numerical_gradient(program: Program, entry: Expected, number: int, index: tuple[int, ...]) -> float:
+    """One element of a gradient by finite differences."""
+    seed = entry.draw.seed(entry.reference.value.shape)
+    line = fd.axis(entry.draw.inputs, number, index)
+    return fd.slope(lambda inputs: float(np.sum(seed * forward(program, inputs))), entry.draw.inputs, line).central
+
+
+def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """Bounds of the right gradients at a kink, element by element. Raises LessonError if the reference is outside."""
+    seed = draw.seed(reference.value.shape)
+    lows, highs = [], []
+    for number, gradient in enumerate(reference.dense()[: len(draw.inputs)]):
+        low = np.array(np.broadcast_to(gradient, draw.inputs[number].shape))
+        high = low.copy()
+        for index in np.ndindex(low.shape):
+            slope = fd.slope(
+                lambda inputs: float(np.sum(seed * forward(program, inputs))),
+                draw.inputs,
+                fd.axis(draw.inputs, number, index),
+            )
+            scale = max(abs(slope.right), abs(slope.left), float(np.max(np.abs(seed))))
+            ends = sorted((slope.left, slope.right))
+            if not ends[0] - fd.GAP * scale <= low[index] <= ends[1] + fd.GAP * scale:
+                raise LessonError("the reference and finite differences disagree on this expression")
+            if slope.kink(scale):
+                low[index] = min(ends[0], float(low[index]))
+                high[index] = max(ends[1], float(high[index]))
+        lows.append(low)
+        highs.append(high)
+    return tuple(lows), tuple(highs)

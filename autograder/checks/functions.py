@@ -1,0 +1,248 @@
+"""Checks of plain functions: same result as a reference function, and gradients that a student wrote by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograder.checks import student_side
+from autograder.checks.answers import Unusable, failure_in, number_or_array, shown_shape
+from autograder.checks.comparison import EPSILON, ROUNDINGS, two_numbers, worst_element
+from autograder.checks.context import CheckContext
+from autograder.checks.engines import run_where_it_lives
+from autograder.checks.errors import LessonError
+from autograder.checks.expected import expected_of
+from autograder.checks.inputs import Spec, cases_of
+from autograder.checks.programs import argument_names, programs_of
+from autograder.checks.report import Line, Report
+from autograder.checks.showing import shown
+
+DRAWS = 4
+DISTURBANCE = 2.0**-30
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a function: its arguments, the right result, and how far numbers in it may be off."""
+
+    arguments: tuple[Any, ...]
+    right: Any
+    tolerance: Any
+
+
+class Mismatch(Exception):  # noqa: N818
+    """Two results differ: where, and why. `public` is the text for hidden checks."""
+
+    def __init__(self, text: str, public: str = "the result is wrong") -> None:
+        super().__init__(text)
+        self.public = public
+
+
+def function_report(
+    function: Any,
+    reference: Callable[..., Any],
+    inputs: Sequence[Any],
+    context: CheckContext,
+    *,
+    points: float | None,
+    name: str | None,
+    tolerance: float | None,
+) -> Report:
+    """Compare a student's function with a trusted one on random inputs. All or nothing."""
+    cases = cases_of(inputs)
+    names = argument_names(reference, len(cases[0]))
+    generator = np.random.default_rng([context.seed or 0, len(names)])
+    calls = [_call(reference, case, generator, tolerance) for case in cases for _ in range(DRAWS)]
+    return _checked(function, calls, names, context, points, name or "Function")
+
+
+def handwritten_report(
+    function: Any,
+    expression: Callable[..., Any],
+    inputs: Sequence[Any],
+    context: CheckContext,
+    *,
+    points: float | None,
+    name: str | None,
+) -> Report:
+    """Compare the gradients that a student's function returns with those of the expression. All or nothing."""
+    cases = cases_of(inputs)
+    (program,) = programs_of(expression, len(cases[0]))
+    expected = expected_of(program, cases, context.seed, accumulates=False, plain=True)
+    calls = []
+    for entry in expected:
+        if entry.reference.value.shape != ():
+            raise LessonError("a gradient by hand needs an expression whose value is a number")
+        right = [np.broadcast_to(g, x.shape) for g, x in zip(entry.reference.dense(), entry.draw.inputs, strict=True)]
+        calls.append(Call(entry.draw.inputs, tuple(right), entry.tolerance.gradients))
+    return _checked(function, calls, program.arguments, context, points, name or "Gradient by hand", gradients=True)
+
+
+def _call(
+    reference: Callable[..., Any], case: Sequence[Spec], generator: np.random.Generator, tolerance: float | None
+) -> Call:
+    arguments = tuple(spec.draw(generator) for spec in case)
+    right = _trusted(reference, arguments)
+    if tolerance is not None:
+        return Call(arguments, right, _mapped(right, lambda array: tolerance * np.maximum(1.0, np.abs(array))))
+    signs = np.where(generator.random(len(arguments)) < 0.5, -1.0, 1.0)
+    moved = tuple(a if callable(a) else a * (1 + DISTURBANCE * s) for a, s in zip(arguments, signs, strict=True))
+    return Call(arguments, right, _allowed(right, _trusted(reference, moved)))
+
+
+def _trusted(reference: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    """The reference's result as a plain tree. Raises LessonError when it fails or gives something that is none."""
+    with np.errstate(all="ignore"):
+        answer = student_side.call_function(reference, [list(arguments)])[0]
+    if "error" in answer:
+        raise LessonError(f"the reference function raised {answer['error']['type']}: {answer['error']['message']}")
+    return answer["result"]
+
+
+def _is_number(tree: Any) -> bool:
+    numeric = type(tree) is np.ndarray and tree.dtype.kind in "iuf"
+    return numeric or type(tree) in (int, float)
+
+
+def _mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with every number or array changed."""
+    if isinstance(tree, dict):
+        return {key: _mapped(entry, change) for key, entry in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_mapped(entry, change) for entry in tree]
+    return change(np.asarray(tree, dtype=np.float64)) if _is_number(tree) else None
+
+
+def _allowed(right: Any, moved: Any) -> Any:
+    """Tolerances from conditioning: how far each number of the result moves when the inputs are disturbed."""
+    if isinstance(right, dict):
+        return {key: _allowed(entry, moved.get(key)) for key, entry in right.items()}
+    if isinstance(right, list | tuple):
+        return [_allowed(a, b) for a, b in zip(right, moved, strict=False)]
+    if not _is_number(right):
+        return None
+    first, second = np.asarray(right, dtype=np.float64), np.asarray(moved, dtype=np.float64)
+    largest = float(np.max(np.abs(first), initial=1e-300))
+    if first.shape != second.shape:
+        return np.full(first.shape, ROUNDINGS * EPSILON * largest)
+    with np.errstate(invalid="ignore"):
+        return ROUNDINGS * EPSILON * np.maximum(largest, np.nan_to_num(np.abs(first - second) / DISTURBANCE))
+
+
+def _checked(
+    function: Any,
+    calls: Sequence[Call],
+    names: Sequence[str],
+    context: CheckContext,
+    points: float | None,
+    title: str,
+    gradients: bool = False,
+) -> Report:
+    answers = run_where_it_lives(function, student_side.call_function, [list(call.arguments) for call in calls])
+    line = _line(answers, calls, names, context.hidden, gradients)
+    compared = () if context.hidden else (("runs", f"{len(calls)} calls with different inputs"),)
+    return Report(
+        title="Hidden check" if context.hidden else title,
+        lines=(line,),
+        earned=(points or 0.0) * line.passed,
+        points=points,
+        compared=compared,
+        hidden=context.hidden,
+    )
+
+
+def _line(answers: Any, calls: Sequence[Call], names: Sequence[str], hidden: bool, gradients: bool) -> Line:
+    """The verdict on all calls: the first thing that is wrong."""
+    shown_name = "hidden call" if hidden else f"with inputs {', '.join(names)}"
+    for number, call in enumerate(calls):
+        answer = answers[number] if isinstance(answers, list) and number < len(answers) else {}
+        problem = failure_in(answer)
+        if problem is not None:
+            return Line(shown_name, "wrong", problem.public if hidden else problem.text, _inputs(call, names, hidden))
+        try:
+            if not isinstance(answer, dict) or "result" not in answer:
+                raise Mismatch("no usable answer came back", "no usable answer came back")
+            got = _as_gradients(answer["result"], call) if gradients else answer["result"]
+            _compare_trees(got, call.right, call.tolerance, "", names if gradients else ())
+            _unchanged(answer.get("inputs"), call, names)
+        except Mismatch as mismatch:
+            text = mismatch.public if hidden else str(mismatch)
+            return Line(shown_name, "wrong", text, _inputs(call, names, hidden))
+    return Line(shown_name, "right")
+
+
+def _as_gradients(result: Any, call: Call) -> Any:
+    """A function of one input may return the gradient itself instead of a tuple of one."""
+    if len(call.arguments) == 1 and not (isinstance(result, list) and len(result) == 1):
+        return [result]
+    return result
+
+
+def _inputs(call: Call, names: Sequence[str], hidden: bool) -> tuple[tuple[str, str], ...]:
+    if hidden:
+        return ()
+    return tuple(
+        (f"input {name}", "a function" if callable(argument) else shown(argument))
+        for name, argument in zip(names, call.arguments, strict=True)
+    )
+
+
+def _compare_trees(got: Any, right: Any, tolerance: Any, place: str, names: Sequence[str]) -> None:
+    """Raises Mismatch at the first place where two plain trees differ."""
+    where = f" at {place}" if place else ""
+    if isinstance(right, dict):
+        if not isinstance(got, dict) or set(got) != set(right):
+            raise Mismatch(f"the result{where} should be a dictionary with the keys {sorted(right)}", "wrong structure")
+        for key, entry in right.items():
+            _compare_trees(got[key], entry, tolerance[key], f"{place}[{key!r}]", ())
+    elif isinstance(right, list | tuple):
+        if not isinstance(got, list) or len(got) != len(right):
+            found = f"{len(got)} values" if isinstance(got, list) else kind_of(got)
+            expected = f"{len(right)} values" + (f" ({', '.join(names)})" if names else "")
+            raise Mismatch(f"the result{where} should hold {expected}, got {found}", "the result has the wrong length")
+        for number, entry in enumerate(right):
+            inner = f"the gradient with respect to {names[number]}" if names else f"{place}[{number}]"
+            _compare_trees(got[number], entry, tolerance[number], inner, ())
+    elif _is_number(right):
+        _compare_numbers(got, np.asarray(right, dtype=np.float64), tolerance, place)
+    elif type(got) is not type(right) or not np.array_equal(got, right):
+        raise Mismatch(f"the result{where} should be {right!r}, got {kind_of(got)}")
+
+
+def _compare_numbers(got: Any, right: Any, tolerance: Any, place: str) -> None:
+    what = place or "the result"
+    try:
+        array = number_or_array(got)
+    except Unusable as odd:
+        text = f"{what} is {odd}, expected {'an array' if right.ndim else 'a number'}"
+        raise Mismatch(text, "the result has the wrong type") from None
+    if array.shape != right.shape:
+        text = f"{what} has the wrong shape: expected {shown_shape(right)}, got {shown_shape(array)}"
+        raise Mismatch(text, "the result has the wrong shape")
+    worst = worst_element(what, array, right, right, np.asarray(tolerance))
+    if worst is not None:
+        expected, found = two_numbers(worst.expected, worst.got)
+        raise Mismatch(f"{worst.where()}: expected {expected}, got {found}")
+
+
+def _unchanged(inputs: Any, call: Call, names: Sequence[str]) -> None:
+    for number, (name, argument) in enumerate(zip(names, call.arguments, strict=True)):
+        if callable(argument):
+            continue
+        after = inputs[number] if isinstance(inputs, list) and number < len(inputs) else None
+        if not (_is_number(after) and np.array_equal(np.asarray(after), argument)):
+            raise Mismatch(f"the input `{name}` was changed by the function", "an input was changed by the function")
+
+
+def kind_of(tree: Any) -> str:
+    """What a tree is, in a few words."""
+    if tree is None:
+        return "None"
+    if isinstance(tree, dict) and type(tree.get("odd")) is str:
+        return f"something of type {tree['odd'][:60]}"
+    if type(tree) is np.ndarray:
+        return f"an array of shape {tree.shape}"
+    return f"{str(tree)[:60]} ({type(tree).__name__})"

@@ -1,0 +1,130 @@
+"""`check_gradients` and `check_handwritten_gradient`, apart from finding the student's objects: expression -> inputs ->
+runs -> comparison -> diagnosis -> report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.bugs.matching import Diagnosis, Evidence, diagnose_all
+from autograder.checks import student_side
+from autograder.checks.answers import Comparison, Problem, compare
+from autograder.checks.comparison import Worst, two_numbers
+from autograder.checks.context import CheckContext
+from autograder.checks.engines import run_where_it_lives
+from autograder.checks.expected import Expected, expected_of, numerical_gradient
+from autograder.checks.inputs import cases_of
+from autograder.checks.programs import Program, programs_of
+from autograder.checks.report import Line, Report
+from autograder.checks.showing import shown
+
+Expression = Callable[..., Any] | Mapping[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One program of a check after it ran: what was expected, and how the student's answer compares."""
+
+    program: Program
+    expected: tuple[Expected, ...]
+    comparison: Comparison
+
+    @property
+    def problem(self) -> Problem | None:
+        return self.comparison.problem
+
+
+def gradients_report(
+    engine: Any,
+    expression: Expression,
+    inputs: Sequence[Any],
+    context: CheckContext,
+    *,
+    points: float | None,
+    name: str | None,
+    accumulates: bool,
+) -> Report:
+    """Check an engine on every expression and say what came out. Raises LessonError when the check is faulty."""
+    cases = cases_of(inputs)
+    programs = programs_of(expression, len(cases[0]))
+    expected = [expected_of(program, cases, context.seed, accumulates=accumulates) for program in programs]
+    sent = [
+        {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
+        for program, entries in zip(programs, expected, strict=True)
+    ]
+    answers = run_where_it_lives(engine, student_side.run_programs, sent)
+    if not isinstance(answers, list) or len(answers) != len(programs):
+        answers = [None] * len(programs)
+    outcomes = [
+        Outcome(program, entries, compare(answer, entries, program.arguments))
+        for program, entries, answer in zip(programs, expected, answers, strict=True)
+    ]
+    return _report(outcomes, context, points, name or "Gradients")
+
+
+def _report(outcomes: Sequence[Outcome], context: CheckContext, points: float | None, title: str) -> Report:
+    diagnosis = diagnose_all([Evidence(o.program, o.expected, o.comparison.runs, o.problem is None) for o in outcomes])
+    lines = tuple(_line(outcome, number, context.hidden, diagnosis) for number, outcome in enumerate(outcomes))
+    share = sum(line.passed for line in lines) / len(lines)
+    return Report(
+        title="Hidden check" if context.hidden else title,
+        lines=lines,
+        earned=share * (points or 0.0),
+        points=points,
+        diagnosis=diagnosis.sentence(),
+        hint=diagnosis.hint(),
+        compared=() if context.hidden else _compared(outcomes),
+        hidden=context.hidden,
+        bugs=tuple(bug.name for bug in diagnosis.candidates),
+    )
+
+
+def _line(outcome: Outcome, number: int, hidden: bool, diagnosis: Diagnosis) -> Line:
+    problem = outcome.problem
+    status = "right" if problem is None else "wrong"
+    if hidden:
+        return Line(f"hidden expression {number + 1}", status, "" if problem is None else problem.public)
+    if problem is None:
+        return Line(outcome.program.name, status)
+    return Line(outcome.program.name, status, problem.text, _facts(outcome, problem))
+
+
+def _facts(outcome: Outcome, problem: Problem) -> tuple[tuple[str, str], ...]:
+    """The inputs and the numbers of all routes at the most wrong element."""
+    worst = problem.worst
+    if worst is None or problem.draw >= len(outcome.expected):
+        return ()
+    right = outcome.expected[problem.draw]
+    names = outcome.program.arguments
+    facts = [(name, shown(array)) for name, array in zip(names, right.draw.inputs, strict=True)]
+    if right.draw.cotangent is not None and worst.place != "the value":
+        facts.append(("incoming gradient", shown(right.draw.cotangent)))
+    facts += _routes(outcome.program, right, worst)
+    return tuple(facts)
+
+
+def _routes(program: Program, right: Expected, worst: Worst) -> list[tuple[str, str]]:
+    """The number that each route gives for the most wrong element."""
+    expected, got = two_numbers(worst.expected, worst.got)
+    routes = [(f"{worst.where()}, yours", got), ("reference", expected)]
+    number = next((n for n, name in enumerate(program.arguments) if worst.place == f"{name}.grad"), None)
+    if number is None or worst.accumulated:
+        return routes
+    torch = float(right.torch.dense()[number][worst.index])
+    numerical = numerical_gradient(program, right, number, worst.index)
+    return [*routes, ("PyTorch", f"{torch:.6g}"), ("finite differences", f"{numerical:.6g}")]
+
+
+def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
+    """How far each route lies from the reference, at most, over all draws."""
+    everything = [entry for outcome in outcomes for entry in outcome.expected]
+    usable = [outcome for outcome in outcomes if outcome.comparison.runs]
+    yours = f"{max(outcome.comparison.difference for outcome in usable):.1e}" if usable else "nothing to compare"
+    return (
+        ("runs", f"{len(outcomes)} expressions, {len(everything)} random draws, float64"),
+        ("yours - reference", yours),
+        ("PyTorch - reference", f"{max(entry.torch_difference for entry in everything):.1e}"),
+        ("finite differences - reference", f"{max(entry.numerical_difference for entry in everything):.1e}"),
+    )

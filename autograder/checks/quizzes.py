@@ -1,0 +1,61 @@
+"""Quizzes and hints in a notebook. The right answers are sealed in the notebook; a chosen letter opens only its own
+explanation, so a wrong answer never shows which letter is right.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from autograder.checks.errors import LessonError
+from autograder.checks.report import FAINT, SANS, TEXT, Line, Report, escaped
+from autograder.lessons.sealing import SealError, UnknownLetterError, open_answer, open_hints, question_keys
+
+LABELS = ("First hint", "Second hint", "Third hint")
+
+
+def quiz_report(answers: Any, sealed: str, points: float | None) -> Report:
+    """The verdict on every question of a quiz. `answers` may be anything; only its plain strings count."""
+    try:
+        keys = question_keys(sealed)
+    except SealError as error:
+        raise LessonError(str(error)) from error
+    lines = tuple(_question(sealed, key, answers) for key in keys)
+    share = sum(line.passed for line in lines) / max(1, len(lines))
+    return Report("Quiz", lines, share * (points or 0.0), points)
+
+
+def _question(sealed: str, key: str, answers: Any) -> Line:
+    letter = answers.get(key) if type(answers) is dict else None
+    name = key.replace("_", " ")
+    if letter is None or (type(letter) is str and not letter.strip()):
+        return Line(name, "unanswered", "no answer yet")
+    try:
+        answer = open_answer(sealed, key, letter)
+    except UnknownLetterError as error:
+        return Line(name, "wrong", str(error))
+    chosen = f"{str(letter).strip().lower()}: " + (f"{answer.text} " if answer.text else "")
+    return Line(name, "right" if answer.right else "wrong", answer.explanation, (("your answer", chosen.strip()),))
+
+
+class Hints:
+    """Up to three hints, each folded inside the one before it, as HTML and as text."""
+
+    def __init__(self, sealed: str) -> None:
+        try:
+            self.hints = open_hints(sealed)[: len(LABELS)]
+        except SealError as error:
+            raise LessonError(str(error)) from error
+
+    def _repr_html_(self) -> str:
+        return f'<div style="font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT}">{self._nested(0)}</div>'
+
+    def _nested(self, number: int) -> str:
+        if number == len(self.hints):
+            return ""
+        head = f'<summary style="cursor:pointer;color:{FAINT}">{html.escape(LABELS[number])}</summary>'
+        inside = f'<div style="padding:2px 0 4px 14px">{escaped(self.hints[number])}{self._nested(number + 1)}</div>'
+        return f"<details>{head}{inside}</details>"
+
+    def __repr__(self) -> str:
+        return f"{len(self.hints)} hints (shown in a notebook)"

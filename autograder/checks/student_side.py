@@ -1,0 +1,199 @@
+"""Everything that touches a student's objects. These functions travel into the sandbox, so they stand alone: standard
+library and NumPy only, no other module of ours. They return plain trees (None, bool, int, float, str, lists, tuples,
+dicts, arrays), in which an exception of the student's code is data, not an exception.
+
+The same functions run the trusted engines: one protocol for every engine.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+LONGEST_TEXT = 400
+LARGEST_ARRAY = 1_000_000
+
+
+def run_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Run every program on every one of its draws with one engine (a class or function that makes tensors).
+
+    A program is {"function": ..., "draws": [{"inputs": [...], "cotangent": ..., "again": ...}, ...]}. `cotangent` None
+    means `backward()` without an argument. `again`, where given, is the cotangent of a second backward call on a fresh
+    graph over the same leaves. Result, per program: {"draws": [...]} or {"error": {...}, "draw": number}.
+    """
+    try:
+        tracked = _takes(engine, "requires_grad")
+    except Exception as error:
+        return [{"error": described(error), "draw": 0} for _ in programs]
+    return [_run_program(engine, tracked, program["function"], program["draws"]) for program in programs]
+
+
+def _run_program(engine: Any, tracked: bool, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:
+    results: list[dict[str, Any]] = []
+    for draw in draws:
+        try:
+            results.append(_run_draw(engine, tracked, function, draw))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return {"error": described(error), "draw": len(results)}
+        if "returned" in results[-1]:
+            return {"returned": results[-1]["returned"], "draw": len(results) - 1}
+    return {"draws": results}
+
+
+def _run_draw(engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any]) -> dict[str, Any]:
+    leaves = [_leaf(engine, tracked, value) for value in draw["inputs"]]
+    output = function(*leaves)
+    if not hasattr(output, "backward"):
+        return {"returned": type(output).__name__[:LONGEST_TEXT]}
+    value = plain(output.data, tracked)
+    _call_backward(engine, tracked, output, draw["cotangent"])
+    result = {
+        "value": value,
+        "gradients": [plain(leaf.grad, tracked) for leaf in leaves],
+        "inputs": [plain(leaf.data, tracked) for leaf in leaves],
+    }
+    if draw["again"] is not None:
+        _call_backward(engine, tracked, function(*leaves), draw["again"])
+        result["again"] = [plain(leaf.grad, tracked) for leaf in leaves]
+    return result
+
+
+def _leaf(engine: Any, tracked: bool, value: Any) -> Any:
+    """A fresh leaf. Engines of numbers get a Python float, engines that know `requires_grad` a float64 array."""
+    array = np.array(value, dtype=np.float64)
+    if tracked:
+        return engine(array, requires_grad=True)
+    return engine(float(array) if array.ndim == 0 else array)
+
+
+def _call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any) -> None:
+    """Call `backward` with a cotangent; where it takes none, weigh the output with the cotangent instead."""
+    if cotangent is None:
+        output.backward()
+        return
+    array = np.array(cotangent, dtype=np.float64)
+    seed = float(array) if array.ndim == 0 and not tracked else array
+    if hasattr(engine, "as_gradient"):
+        output.backward(engine.as_gradient(seed))
+    elif _takes_gradient(output.backward):
+        output.backward(seed)
+    elif array.ndim == 0:
+        (output * seed).backward()
+    else:
+        (output * engine(seed)).sum().backward()
+
+
+def _takes(function: Any, name: str) -> bool:
+    """Whether a callable accepts an argument of that name. Yes where nobody can tell."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return True
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _takes_gradient(backward: Any) -> bool:
+    """Whether the first argument of a `backward` is the incoming gradient, and not, say, a set of visited nodes."""
+    try:
+        parameters = list(inspect.signature(backward).parameters.values())
+    except (TypeError, ValueError):
+        return True
+    if not parameters:
+        return False
+    first = parameters[0]
+    named = any(word in first.name.lower() for word in ("grad", "seed", "cotangent", "upstream", "incoming"))
+    return named or isinstance(first.default, int | float)
+
+
+def call_function(function: Any, calls: list[list[Any]]) -> list[dict[str, Any]]:
+    """Call a student's function on each list of arguments: {"result": ..., "inputs": ...} or {"error": ...} each.
+
+    Arrays of shape () are passed as Python floats, functions as they are. `inputs` are the arguments after the call.
+    """
+    results: list[dict[str, Any]] = []
+    for arguments in calls:
+        try:
+            passed = [_argument(argument) for argument in arguments]
+            result = function(*passed)
+            after = [None if callable(argument) else plain(argument, False) for argument in passed]
+            results.append({"result": plain(result, False), "inputs": after})
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            results.append({"error": described(error)})
+            break
+    return results
+
+
+def _argument(argument: Any) -> Any:
+    if callable(argument):
+        return argument
+    array = np.array(argument, dtype=np.float64)
+    return float(array) if array.ndim == 0 else array
+
+
+def plain(value: Any, tracked: bool, depth: int = 0) -> Any:
+    """A value as a plain tree. What is none becomes {"odd": "name of its type"}.
+
+    `tracked`: the engine keeps gradients in tensors of its own, as PyTorch does, so look inside them.
+    """
+    if value is None or type(value) in (bool, str, float):
+        return value[:LONGEST_TEXT] if isinstance(value, str) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value) if abs(value) < 2**62 else {"odd": "a huge int"}
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain_array(np.asarray(value))
+    if isinstance(value, list | tuple | dict) and depth < 6 and len(value) < 10_000:
+        if isinstance(value, dict):
+            return {str(key)[:LONGEST_TEXT]: plain(entry, tracked, depth + 1) for key, entry in value.items()}
+        return [plain(entry, tracked, depth + 1) for entry in value]
+    if tracked and depth < 3:
+        if hasattr(value, "__array__"):
+            return plain(np.asarray(value), tracked, depth + 1)
+        if hasattr(value, "data"):
+            return plain(value.data, tracked, depth + 1)
+    return {"odd": type(value).__name__[:LONGEST_TEXT]}
+
+
+def _plain_array(array: Any) -> Any:
+    if array.size > LARGEST_ARRAY:
+        return {"odd": f"an array of {array.size} numbers"}
+    if array.dtype.kind not in "biuf":
+        return {"odd": f"array of {array.dtype}"[:LONGEST_TEXT]}
+    return np.array(array, subok=False)
+
+
+def described(error: BaseException) -> dict[str, str]:
+    """An exception as data: its type, its message, and the line of the student's code that raised it."""
+    description = {"type": "an exception", "message": "", "line": ""}
+    try:
+        description["type"] = str(type(error).__name__)[:LONGEST_TEXT]
+        description["line"] = _line_of(error)
+        description["message"] = str(error)[:LONGEST_TEXT]
+    except BaseException:
+        return description
+    return description
+
+
+def _line_of(error: BaseException) -> str:
+    """The text of the innermost line outside this file, the standard library and installed packages."""
+    ours = _line_of.__code__.co_filename
+    line = ""
+    frames = traceback.walk_tb(error.__traceback__)
+    for number, (frame, line_number) in enumerate(frames):
+        filename = frame.f_code.co_filename
+        foreign = filename == ours or "site-packages" in filename or "/lib/python" in filename
+        if not foreign and not filename.startswith("<frozen"):
+            summary = traceback.FrameSummary(filename, line_number, frame.f_code.co_name)
+            line = summary.line or line
+        if number > 5_000:
+            break
+    return line[:LONGEST_TEXT]

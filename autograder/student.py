@@ -1,0 +1,158 @@
+"""What a lesson's notebook imports: checks of gradients and functions, quizzes and hints.
+
+    from autograder.student import between, check_gradients, positive
+
+    check_gradients(lambda a, b: (a * b).tanh(), [(), ()])
+
+The same calls run while grading; only who holds the student's objects differs. A check without points raises when
+something is wrong; a check with points returns the points earned.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+from autograder.checks.context import current
+from autograder.checks.credit import Credit
+from autograder.checks.engines import import_torch_in_background
+from autograder.checks.errors import CheckFailed, LessonError
+from autograder.checks.functions import function_report, handwritten_report
+from autograder.checks.gradients import gradients_report
+from autograder.checks.inputs import between, positive
+from autograder.checks.quizzes import Hints, quiz_report
+from autograder.checks.report import Line, Report
+
+__all__ = [
+    "CheckFailed",
+    "Credit",
+    "LessonError",
+    "between",
+    "check_function",
+    "check_gradients",
+    "check_handwritten_gradient",
+    "hints",
+    "positive",
+    "quiz",
+]
+
+ENGINE = "MiniTensor"
+
+
+def check_gradients(
+    expression: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+    inputs: Sequence[Any],
+    *,
+    points: float | None = None,
+    engine: Any = None,
+    name: str | None = None,
+    accumulates: bool = True,
+) -> Credit | None:
+    """Check values and gradients of an expression of tensors, on random inputs.
+
+    `expression`: a function of tensors, or several in a dict by the name to be shown; each is right or wrong as a
+    whole.
+    `inputs`: per argument a shape, fixed numbers, `between(low, high, shape)` or `positive(shape)`; or a list of such
+    lists. `engine`: what makes a tensor of a number or array; `MiniTensor` of the notebook if not given.
+    `accumulates`: also require that a second `backward` adds to `.grad`.
+
+    With `points` returns the points earned (each expression is worth the same). Without, returns nothing, shows the
+    card and raises CheckFailed when something is wrong.
+    """
+    try:
+        found = _in_caller(sys._getframe(1), ENGINE) if engine is None else engine
+    except NameError:
+        return _finish(_missing(ENGINE, points), points)
+    report = gradients_report(found, expression, inputs, current(), points=points, name=name, accumulates=accumulates)
+    return _finish(report, points)
+
+
+def check_handwritten_gradient(
+    function: Callable[..., Any],
+    expression: Callable[..., Any],
+    inputs: Sequence[Any],
+    *,
+    points: float | None = None,
+    name: str | None = None,
+) -> Credit | None:
+    """Check a function that returns the gradients of an expression, one per argument, calculated by hand."""
+    report = handwritten_report(function, expression, inputs, current(), points=points, name=name)
+    return _finish(report, points)
+
+
+def check_function(
+    function: Callable[..., Any],
+    reference: Callable[..., Any],
+    inputs: Sequence[Any],
+    *,
+    points: float | None = None,
+    name: str | None = None,
+    tolerance: float | None = None,
+) -> Credit | None:
+    """Check that a function returns what a reference function returns, on random inputs; inputs may be functions.
+
+    `tolerance` is relative to max(1, |right|); without it, it follows from the conditioning of the reference.
+    """
+    report = function_report(function, reference, inputs, current(), points=points, name=name, tolerance=tolerance)
+    return _finish(report, points)
+
+
+def quiz(answers: Any, sealed: str, *, points: float | None = None) -> Credit | None:
+    """Score a quiz, question by question, and explain every chosen option. Never raises for a wrong answer."""
+    report = quiz_report(answers, sealed, points)
+    current().reports.append(report)
+    if points is None:
+        _show(report)
+        return None
+    return Credit(report.earned, (report,))
+
+
+def hints(sealed: str) -> None:
+    """Show the hints of an exercise, folded, each inside the one before it."""
+    _show(Hints(sealed))
+
+
+def _in_caller(frame: FrameType, name: str) -> Any:
+    """What a name means where the check was called. Raises NameError."""
+    return eval(name, frame.f_globals, frame.f_locals)
+
+
+def _missing(name: str, points: float | None) -> Report:
+    text = f"`{name}` is not defined: run the cell that defines it first"
+    return Report("Gradients", (Line(name, "wrong", text),), 0.0, points)
+
+
+def _finish(report: Report, points: float | None) -> Credit | None:
+    """Hand the report on: as credit where there are points, else on the screen, and as an error when it failed."""
+    current().reports.append(report)
+    if points is not None:
+        return Credit(report.earned, (report,))
+    _show(report)
+    if not report.passed:
+        raise CheckFailed(report.message)
+    return None
+
+
+def _show(shown: Any) -> None:
+    """As HTML in a notebook, as text elsewhere."""
+    if _in_notebook():
+        from IPython.display import display
+
+        html = shown.html() if isinstance(shown, Report) else shown._repr_html_()
+        text = shown.text() if isinstance(shown, Report) else repr(shown)
+        display({"text/html": html, "text/plain": text}, raw=True)
+    elif not current().graded:
+        print(shown.text() if isinstance(shown, Report) else repr(shown))
+
+
+def _in_notebook() -> bool:
+    """Whether this runs in a Jupyter kernel, without importing IPython where nobody has."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+if _in_notebook():
+    import_torch_in_background()
