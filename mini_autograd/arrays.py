@@ -1,0 +1,135 @@
+"""What the engine asks of arrays: dtypes as PyTorch promotes them, and `sum_to`, which undoes a broadcast.
+
+Imports NumPy only, and knows nothing of tensors. The one idea to know: inside the engine a 0-d array is mostly a NumPy
+*scalar* (that is what `a * b` of two 0-d arrays returns, and it is several times faster); only `Tensor.numpy` makes it
+an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
+uint8, int8, int16, int32, int64 = (np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64"))
+bool_ = np.dtype("bool")
+
+default_dtype = float32
+"""What a Python float becomes, as in PyTorch."""
+
+NUMBER = (int, float, np.generic)
+"""The plain numbers that may stand beside a tensor in an expression."""
+
+
+def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
+    """Sum `grad` down to `shape`, the shape that a tensor had before it was broadcast.
+
+    Broadcasting repeats an array along axes; the transpose of repeating is summing. Works on arrays and on tensors.
+    """
+    added = grad.ndim - len(shape)
+    stretched = [axis for axis, size in enumerate(shape, start=added) if size == 1 and grad.shape[axis] != 1]
+    return grad.sum(axis=(*range(added), *stretched), keepdims=True).reshape(shape)
+
+
+def broadcasts_to(shape: tuple[int, ...], wider: tuple[int, ...]) -> bool:
+    """Whether an array of `shape` can be broadcast to exactly the shape `wider`."""
+    tail = wider[len(wider) - len(shape) :]
+    return len(shape) <= len(wider) and all(a in (1, b) for a, b in zip(shape, tail, strict=True))
+
+
+def is_floating(dtype: np.dtype) -> bool:
+    """Whether the dtype can carry a gradient."""
+    return dtype.kind == "f"
+
+
+def promote_types(a: np.dtype, b: np.dtype) -> np.dtype:
+    """PyTorch's `promote_types`: as NumPy's, but an integer beside a float does not widen the float."""
+    if is_floating(a) != is_floating(b):
+        return a if is_floating(a) else b
+    return np.promote_types(a, b)
+
+
+def result_type(*operands: Any) -> np.dtype:
+    """The dtype in which PyTorch computes: arrays with axes decide, then 0-d arrays, then Python numbers.
+
+    A lower rank of these counts only where it is of a higher kind (bool < integer < float).
+    """
+    ranks: list[np.dtype | None] = [None, None, None]
+    for operand in operands:
+        dtype = getattr(operand, "dtype", None)
+        if dtype is None:
+            rank, dtype = 2, bool_ if operand is True or operand is False else int64
+            if isinstance(operand, float):
+                dtype = default_dtype
+        else:
+            rank = 0 if operand.ndim else 1
+        known = ranks[rank]
+        ranks[rank] = dtype if known is None else promote_types(known, dtype)
+    with_axes, without_axes, numbers = ranks
+    return _combine(with_axes, _combine(without_axes, numbers))  # type: ignore[return-value]  # there was an operand
+
+
+def _combine(higher: np.dtype | None, lower: np.dtype | None) -> np.dtype | None:
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    higher_decides = is_floating(higher) or (higher.kind != "b" and not is_floating(lower))
+    return higher if higher_decides else promote_types(higher, lower)
+
+
+def promoted(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two operands in a common dtype. Python numbers stay what they are: NumPy treats them as PyTorch does."""
+    first: Any = getattr(a, "dtype", None)
+    second: Any = getattr(b, "dtype", None)
+    if first is second or (second is None and is_floating(first)) or (first is None and is_floating(second)):
+        return a, b
+    common = result_type(a, b)
+    return cast(a, common), cast(b, common)
+
+
+def promoted_to_floating(a: Any, b: Any) -> tuple[Any, Any]:
+    """As `promoted`; where that gives integers, in the default dtype."""
+    a, b = promoted(a, b)
+    return floating(a)[0], floating(b)[0]
+
+
+def floating(x: Any) -> tuple[Any]:
+    """An operand as it is if it is floating or a number, else in the default dtype."""
+    return (x,) if is_floating(getattr(x, "dtype", default_dtype)) else (x.astype(default_dtype),)
+
+
+def cast(operand: Any, dtype: np.dtype) -> Any:
+    """The array in that dtype, itself if it has it already; a Python number is returned as it is."""
+    known = getattr(operand, "dtype", dtype)
+    return operand if known is dtype else operand.astype(dtype)
+
+
+def number(value: Any) -> Any:
+    """A NumPy scalar that a user wrote beside a tensor counts as a Python number, as in PyTorch."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def dtype_name(dtype: np.dtype) -> str:
+    """PyTorch's name of a scalar type, as it stands in its errors: Float, Double, Long, ..."""
+    names = {"float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte"}
+    return (names | {"int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool"})[dtype.name]
+
+
+def normalize_dim(dim: int, ndim: int) -> int:
+    """An axis counted from the front. A 0-d tensor counts as one that has an axis 0."""
+    size = max(ndim, 1)
+    if not -size <= dim < size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+    return dim % size
+
+
+def normalize_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...] | None:
+    """The axes of a reduction, sorted; None stands for all, and so does an empty sequence, as in PyTorch."""
+    if dim is None:
+        return None
+    dims = [normalize_dim(axis, ndim) for axis in ([dim] if isinstance(dim, int) else dim)]
+    for axis in dims:
+        if dims.count(axis) > 1:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    return tuple(sorted(dims)) or None

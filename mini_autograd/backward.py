@@ -1,0 +1,159 @@
+"""The backward pass: from the outputs to the leaves, every node once, when its gradient is complete.
+
+Imports arrays, function and grad_mode. The one idea to know: gradients on their way wait in a dict, `pending`, keyed by
+edge; only leaves (and tensors that ask for it) ever have a `.grad`. Nothing here recurses, so a graph may be a million
+operations deep.
+
+The functions of this module and `arrays.sum_to` are looked up when they are called: a test or a lesson may replace one
+for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import arrays
+from mini_autograd import function as graph
+from mini_autograd.function import AccumulateGrad, Edge, Function, GraphRoot
+from mini_autograd.grad_mode import set_grad_enabled
+
+Pending = dict[Edge, Any]
+
+
+def run_backward(
+    edges: Sequence[Edge],
+    grads: Sequence[Any],
+    retain_graph: bool,
+    create_graph: bool,
+    wanted: Iterable[Edge] | None = None,
+) -> Pending:
+    """Carry the gradients `grads` of the outputs `edges` backwards.
+
+    Without `wanted`, gradients end in the `.grad` of the leaves. With it, they end at those edges: nothing else is
+    computed, no `.grad` is touched, and the gradients that arrived there are returned. Gradients are arrays, or Tensors
+    if `create_graph`.
+    """
+    root = GraphRoot(edges)
+    pending: Pending = {}
+    order = topological_order(root)
+    ends = None if wanted is None else dict.fromkeys(wanted)
+    needed = None if ends is None else nodes_leading_to(ends, order)
+    with set_grad_enabled(create_graph), np.errstate(all="ignore"):
+        send(pending, root, grads)
+        for node in order:
+            arrived = [pending.pop((node, number), None) for number in range(len(node.outputs))]
+            if all(grad is None for grad in arrived):
+                continue
+            if node.hooks is not None:
+                run_hooks(node, arrived)
+            if ends is not None:
+                keep(ends, node, arrived)
+            if isinstance(node, AccumulateGrad):
+                if ends is None:
+                    accumulate_leaf(node.variable, arrived[0])
+            elif needed is None or node in needed:
+                send(pending, node, node.input_gradients(arrived, create_graph))
+                if not retain_graph:
+                    node.release()
+    return ends or {}
+
+
+def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
+    """Hand the gradients of a node's inputs on, each along its edge, in the shape and dtype that the input has."""
+    for index, (edge, grad) in enumerate(zip(node.next_functions, grads, strict=False)):
+        target, number = edge
+        if target is None or grad is None:
+            continue
+        shape, dtype = target.outputs[number]
+        if grad.shape != shape:
+            if not arrays.broadcasts_to(shape, grad.shape):
+                raise RuntimeError(
+                    f"Function {node.name()} returned an invalid gradient at index {index} - got {list(grad.shape)} "
+                    f"but expected shape compatible with {list(shape)}"
+                )
+            grad = arrays.sum_to(grad, shape)
+        if grad.dtype is not dtype:
+            grad = grad.to(dtype) if isinstance(grad, graph.Tensor) else grad.astype(dtype)
+        accumulate(pending, edge, grad)
+
+
+def accumulate(pending: Pending, node: Edge, grad: Any) -> None:
+    """Add a gradient to those that wait at `node` (an edge: the node and the number of its output).
+
+    A tensor that was used twice gets two gradients, and needs their sum. The sum is a new array: the first gradient may
+    still be in use elsewhere (an addition hands the same array to both of its inputs).
+    """
+    waiting = pending.get(node)
+    pending[node] = grad if waiting is None else waiting + grad
+
+
+def accumulate_leaf(tensor: Any, grad: Any) -> None:
+    """Add a gradient into `tensor.grad`, which shares memory with nothing else.
+
+    As in PyTorch a gradient that is there already is added to in place, unless the pass is recorded.
+    """
+    if isinstance(grad, graph.Tensor):
+        tensor.grad = grad.clone() if tensor.grad is None else tensor.grad + grad
+    elif tensor.grad is None:
+        tensor.grad = graph.Tensor(grad.copy())
+    else:
+        tensor.grad.array += grad
+
+
+def topological_order(root: Function) -> list[Function]:
+    """All nodes that `root` leads to, every node before the nodes of its inputs.
+
+    A node is created after its inputs' nodes, so the order of creation, reversed, is one. Leaves come as early as they
+    can: right after the last node that uses them. This is PyTorch's order too, and decides in which order hooks run.
+    """
+    order: list[Function] = []
+    placed: set[Function] = set()
+    for node in sorted(reachable(root), key=attrgetter("sequence_nr")):  # from the oldest: backwards
+        for leaf, _ in reversed(node.next_functions):
+            if isinstance(leaf, AccumulateGrad) and leaf not in placed:
+                placed.add(leaf)
+                order.append(leaf)
+        order.append(node)
+    order.reverse()
+    return order
+
+
+def reachable(root: Function) -> set[Function]:
+    """`root` and all nodes below it, without the leaves."""
+    found, stack = {root}, [root]
+    while stack:
+        for node, _ in stack.pop().next_functions:
+            if node is not None and node not in found and not isinstance(node, AccumulateGrad):
+                found.add(node)
+                stack.append(node)
+    return found
+
+
+def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Function]:
+    """The nodes that must run for a gradient to reach one of `ends`."""
+    targets = {node for node, _ in ends}
+    needed: set[Function] = set()
+    for node in reversed(order):
+        if any(below in targets or below in needed for below, _ in node.next_functions if below is not None):
+            needed.add(node)
+    return needed
+
+
+def run_hooks(node: Function, arrived: list[Any]) -> None:
+    """Show complete gradients to those who asked. A hook that returns something replaces the gradient."""
+    for number, hook in node.hooks or ():
+        if arrived[number] is not None:
+            replacement = hook(arrived[number])
+            if replacement is not None:
+                arrived[number] = replacement
+
+
+def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:
+    """Note the gradients that have arrived where they were wanted."""
+    for number, grad in enumerate(arrived):
+        if (node, number) in ends:
+            ends[node, number] = grad

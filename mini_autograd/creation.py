@@ -1,0 +1,104 @@
+"""Making tensors: from numbers, lists and arrays, or filled.
+
+Imports tensor and arrays. The one idea to know: Python floats become float32 and Python ints int64, while NumPy arrays
+keep their dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import arrays
+from mini_autograd.tensor import Tensor
+
+
+def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False) -> Tensor:
+    """A new leaf with a copy of `data`: a number, nested lists, an array or a tensor.
+
+    Raises ValueError for ragged lists and RuntimeError if an integer tensor is to require grad.
+    """
+    if isinstance(data, Tensor):
+        data = data.array
+    array = np.array(as_nested_numbers(data))
+    if dtype is None and not keeps_dtype(data):
+        dtype = arrays.default_dtype if array.dtype.kind == "f" or array.size == 0 else array.dtype
+    if (dtype or array.dtype).kind not in "fiub":
+        raise TypeError(f"can't convert np.ndarray of type {array.dtype}")
+    array = array.astype(dtype or array.dtype, copy=False)
+    if requires_grad and not arrays.is_floating(array.dtype):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return Tensor(array, None) if requires_grad else Tensor(array)
+
+
+def as_nested_numbers(data: Any, dim: int = 0) -> Any:
+    """Nested lists with the tensors in them as numbers; PyTorch's errors for what is no number or ragged."""
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if data is None:
+        raise RuntimeError("Could not infer dtype of NoneType")
+    if isinstance(data, Tensor):
+        return data._only_element()
+    if isinstance(data, np.ndarray) or not isinstance(data, Sequence):
+        return data
+    rows = [as_nested_numbers(row, dim + 1) for row in data]
+    lengths = [len(row) if isinstance(row, list | np.ndarray) and np.ndim(row) else None for row in rows]
+    for length in lengths:
+        if length != lengths[0]:
+            if length is None:
+                raise TypeError("not a sequence")
+            raise ValueError(f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})")
+    return rows
+
+
+def keeps_dtype(data: Any) -> bool:
+    """Whether the dtype comes from NumPy (or a tensor), and not from Python numbers."""
+    while isinstance(data, list | tuple) and data:
+        data = data[0]
+    return isinstance(data, np.ndarray | np.generic | Tensor)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor that shares the memory of `array`."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    return Tensor(array[...])
+
+
+def full(size: Sequence[int], fill_value: float, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of that size filled with a number."""
+    value = tensor(fill_value, dtype)
+    return tensor(np.full(tuple(size), value.array), requires_grad=requires_grad)
+
+
+def zeros(*size: Any, dtype: Any = arrays.default_dtype, requires_grad: bool = False) -> Tensor:
+    """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
+    return tensor(np.zeros(_size(size), dtype), requires_grad=requires_grad)
+
+
+def ones(*size: Any, dtype: Any = arrays.default_dtype, requires_grad: bool = False) -> Tensor:
+    """Ones: `ones(2, 3)` or `ones((2, 3))`."""
+    return tensor(np.ones(_size(size), dtype), requires_grad=requires_grad)
+
+
+def zeros_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape and dtype of `input`."""
+    return zeros(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def ones_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape and dtype of `input`."""
+    return ones(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Any = None) -> Tensor:
+    """The numbers from `start` to before `end`; `arange(n)` starts at 0."""
+    first, last = (0, start) if end is None else (start, end)
+    integers = all(isinstance(number, int) for number in (first, last, step))
+    return Tensor(np.arange(first, last, step).astype(dtype or (arrays.int64 if integers else arrays.default_dtype)))
+
+
+def _size(size: tuple) -> tuple[int, ...]:
+    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size

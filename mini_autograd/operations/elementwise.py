@@ -1,0 +1,418 @@
+"""Operations that act on every element by itself: arithmetic, powers, exp, log, tanh, relu, and comparisons.
+
+Imports arrays and function. The one idea to know: a rule is the derivative of a number; broadcasting never appears,
+because the backward pass sums gradients back to the shape of each input.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import arrays
+from mini_autograd.arrays import floating, is_floating, promoted, promoted_to_floating
+from mini_autograd.function import Function, Value, as_array, wrap
+
+quiet = np.errstate(all="ignore")  # PyTorch gives inf and nan without a warning
+
+
+class Elementwise(Function):
+    """What the operations of this file share: shapes must broadcast."""
+
+    @staticmethod
+    def complain(*operands: Any, **options: Any) -> None:
+        """Raise PyTorch's error for shapes that do not broadcast."""
+        check_broadcast(*[np.shape(operand) for operand in operands])
+
+
+def check_broadcast(a: tuple[int, ...] = (), b: tuple[int, ...] = ()) -> None:
+    """Raise PyTorch's error unless the two shapes broadcast."""
+    ndim = max(len(a), len(b))
+    for axis in reversed(range(ndim)):
+        i, j = axis - ndim + len(a), axis - ndim + len(b)
+        if i >= 0 and j >= 0 and a[i] != b[j] and 1 not in (a[i], b[j]):
+            raise RuntimeError(
+                f"The size of tensor a ({a[i]}) must match the size of tensor b ({b[j]}) at non-singleton dimension "
+                f"{axis}"
+            )
+
+
+class Add(Elementwise):
+    """Elementwise sum. d(a + b) = da + db."""
+
+    torch_name = "AddBackward0"
+    prepare = staticmethod(promoted)
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad
+
+
+class Subtract(Elementwise):
+    """Elementwise difference. d(a - b) = da - db."""
+
+    torch_name = "SubBackward0"
+
+    @staticmethod
+    def prepare(a: Any, b: Any) -> Sequence[Any]:
+        if is_bool(a) and is_bool(b):
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. "
+                "Use the `^` or `logical_xor()` operator instead."
+            )
+        return promoted(a, b)
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a - b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, -grad
+
+
+class Multiply(Elementwise):
+    """Elementwise product. d(ab) = b da + a db."""
+
+    torch_name = "MulBackward0"
+    prepare = staticmethod(promoted)
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * b, grad * a
+
+
+class Divide(Elementwise):
+    """Elementwise quotient, of floats. d(a/b) = da / b - a db / b^2."""
+
+    torch_name = "DivBackward0"
+    prepare = staticmethod(promoted_to_floating)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a / b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad / b, -grad * (a / b / b)
+
+
+class Negate(Elementwise):
+    """Elementwise negative. d(-x) = -dx."""
+
+    torch_name = "NegBackward0"
+
+    @staticmethod
+    def prepare(x: Any) -> Sequence[Any]:
+        if is_bool(x):
+            raise RuntimeError(
+                "Negation, the `-` operator, on a bool tensor is not supported. "
+                "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+            )
+        return (x,)
+
+    @staticmethod
+    def forward(ctx, x):
+        return -x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -grad
+
+
+class Power(Elementwise):
+    """Elementwise power with a number n as exponent. d(x^n) = n x^(n-1) dx."""
+
+    torch_name = "PowBackward0"
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x, exponent):
+        ctx.save_for_backward(x)
+        ctx.exponent = exponent
+        return x**exponent
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        n = ctx.exponent
+        if n == 0:
+            return grad * 0.0  # by the formula 0 * x^(-1), which is nan at 0
+        return grad * (n * x ** (n - 1))
+
+
+class PowerOfTensors(Elementwise):
+    """Elementwise power with a tensor as exponent. d(a^b) = b a^(b-1) da + a^b log(a) db."""
+
+    torch_name = "PowBackward1"
+    prepare = staticmethod(promoted)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, a, b):
+        output = a**b
+        ctx.save_for_backward(a, b, output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b, output = ctx.saved_tensors
+        grad_a = where(b == 0, 0.0, grad * (b * a ** (b - 1.0)))
+        grad_b = where((a == 0) & (b >= 0), 0.0, grad * output * log(a))  # 0^b is flat where it is finite
+        return grad_a, grad_b
+
+
+class Exp(Elementwise):
+    """Elementwise e^x. d(e^x) = e^x dx."""
+
+    torch_name = "ExpBackward0"
+    prepare = staticmethod(floating)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x):
+        output = np.exp(x)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * output
+
+
+class Log(Elementwise):
+    """Elementwise natural logarithm. d(log x) = dx / x."""
+
+    torch_name = "LogBackward0"
+    prepare = staticmethod(floating)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return np.log(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad / x
+
+
+class Tanh(Elementwise):
+    """Elementwise hyperbolic tangent. d(tanh x) = (1 - tanh(x)^2) dx."""
+
+    torch_name = "TanhBackward0"
+    prepare = staticmethod(floating)
+
+    @staticmethod
+    def forward(ctx, x):
+        output = np.tanh(x)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * (1.0 - output * output)
+
+
+class Relu(Elementwise):
+    """Elementwise max(x, 0). The derivative is 1 where x > 0 and 0 elsewhere, at 0 too, as in PyTorch.
+
+    Different from PyTorch only in the gradient at nan, and where an infinite gradient meets a 0.
+    """
+
+    torch_name = "ReluBackward0"
+
+    @staticmethod
+    def prepare(x: Any) -> Sequence[Any]:
+        if is_bool(x):
+            raise RuntimeError("Boolean inputs not supported for relu")
+        return (x,)
+
+    @staticmethod
+    def forward(ctx, x):
+        output = np.maximum(x, 0)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * (output > 0)
+
+
+class Where(Elementwise):
+    """The first value where the condition holds, the second elsewhere. Each gets the gradient of its own places."""
+
+    torch_name = "WhereBackward0"
+
+    @staticmethod
+    def prepare(condition: Any, a: Any, b: Any) -> Sequence[Any]:
+        return condition, *promoted(a, b)
+
+    @staticmethod
+    def complain(condition: Any, a: Any, b: Any) -> None:
+        check_broadcast(np.shape(a), np.shape(b))
+        check_broadcast(np.shape(condition), np.broadcast_shapes(np.shape(a), np.shape(b)))
+
+    @staticmethod
+    def forward(ctx, condition, a, b):
+        ctx.save_for_backward(condition)
+        output = np.where(condition, a, b)
+        return output.astype(arrays.result_type(a, b), copy=False)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (condition,) = ctx.saved_tensors
+        return None, where(condition, grad, 0.0), where(condition, 0.0, grad)
+
+
+class Clone(Function):
+    """A copy that stays connected. d(clone x) = dx."""
+
+    torch_name = "CloneBackward0"
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.copy()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Cast(Function):
+    """The same numbers in another floating dtype. Gradients are brought to the dtype of their input anyway."""
+
+    torch_name = "ToCopyBackward0"
+
+    @staticmethod
+    def forward(ctx, x, dtype):
+        return x.astype(dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+def is_bool(x: Any) -> bool:
+    return getattr(x, "dtype", None) == arrays.bool_ or isinstance(x, bool)
+
+
+def add(input: Value, other: Value, *, alpha: float = 1) -> Value:
+    """`input + alpha * other`."""
+    return Add.apply(input, other if alpha == 1 else multiply(other, alpha))
+
+
+def subtract(input: Value, other: Value, *, alpha: float = 1) -> Value:
+    """`input - alpha * other`."""
+    return Subtract.apply(input, other if alpha == 1 else multiply(other, alpha))
+
+
+def multiply(input: Value, other: Value) -> Value:
+    """`input * other`."""
+    return Multiply.apply(input, other)
+
+
+def divide(input: Value, other: Value) -> Value:
+    """`input / other`; of integers too the result is floating."""
+    return Divide.apply(input, other)
+
+
+def negative(input: Value) -> Value:
+    """`-input`."""
+    return Negate.apply(input)
+
+
+def pow(input: Value, exponent: Value) -> Value:
+    """`input ** exponent`; each may be a tensor or a number."""
+    if isinstance(exponent, arrays.NUMBER) and not isinstance(input, arrays.NUMBER):
+        return _power_with_number(input, exponent)
+    return PowerOfTensors.apply(input, exponent)
+
+
+def _power_with_number(x: Value, exponent: Any) -> Value:
+    integers = not is_floating(x.dtype)
+    if integers and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if integers:
+        x = cast(x, arrays.result_type(as_array(x), exponent))
+    return Power.apply(x, exponent=exponent)
+
+
+def exp(input: Value) -> Value:
+    """e to the power of each element."""
+    return Exp.apply(input)
+
+
+def log(input: Value) -> Value:
+    """Natural logarithm of each element."""
+    return Log.apply(input)
+
+
+def tanh(input: Value) -> Value:
+    """Hyperbolic tangent of each element."""
+    return Tanh.apply(input)
+
+
+def relu(input: Value) -> Value:
+    """Each element, or 0 where it is negative."""
+    return Relu.apply(input)
+
+
+def where(condition: Value, input: Value, other: Value) -> Value:
+    """`input` where `condition` holds, `other` elsewhere."""
+    return Where.apply(condition, input, other)
+
+
+def clone(input: Value) -> Value:
+    """A copy; gradients flow through it."""
+    return Clone.apply(input)
+
+
+def cast(input: Value, dtype: np.dtype) -> Value:
+    """`input` in another dtype; itself if it has that dtype. Through integers no gradient flows."""
+    if input.dtype == dtype:
+        return input
+    if is_floating(np.dtype(dtype)):
+        return Cast.apply(input, dtype=np.dtype(dtype))
+    return wrap(as_array(input).astype(dtype), input)
+
+
+def _comparison(compare: Callable[[Any, Any], Any], symbol: str) -> Callable[[Value, Value], Value]:
+    def function(input: Value, other: Value) -> Value:
+        a, b = promoted(as_array(input), as_array(other))
+        try:
+            return wrap(compare(a, b), input, other)
+        except ValueError:
+            check_broadcast(np.shape(a), np.shape(b))
+            raise
+
+    function.__doc__ = f"`input {symbol} other`, element by element, as a bool tensor."
+    return function
+
+
+eq, ne = _comparison(operator.eq, "=="), _comparison(operator.ne, "!=")
+lt, le = _comparison(operator.lt, "<"), _comparison(operator.le, "<=")
+gt, ge = _comparison(operator.gt, ">"), _comparison(operator.ge, ">=")
+bitwise_and = _comparison(operator.and_, "&")
+bitwise_or = _comparison(operator.or_, "|")
+bitwise_xor = _comparison(operator.xor, "^")

@@ -1,0 +1,127 @@
+"""Indexing: `x[index]`, with all that NumPy's and PyTorch's indices share.
+
+Imports function. The one idea to know: an element that was picked several times gets the sum of the gradients of its
+copies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.function import Function, Value, as_array
+
+
+class Index(Function):
+    """`x[index]`. The gradient goes back to the places that were picked; all others get 0."""
+
+    index: Any
+
+    @staticmethod
+    def forward(ctx, x, index):
+        ctx.index, ctx.shape = index, x.shape
+        return x[index]
+
+    @staticmethod
+    def backward(ctx, grad):
+        return put(grad, ctx.index, ctx.shape)
+
+    def name(self) -> str:
+        """PyTorch has a node for each kind of index, and a chain of them for `x[0, 1:]`."""
+        index = self.index if isinstance(self.index, tuple) else (self.index,)
+        last = index[-1] if index else Ellipsis
+        if not is_basic(index):
+            return "IndexBackward0"
+        if isinstance(last, slice):
+            return "SliceBackward0"
+        return "UnsqueezeBackward0" if last is None else "AliasBackward0" if last is Ellipsis else "SelectBackward0"
+
+
+class Put(Function):
+    """Zeros of a shape, to which `x` is added at `index`: the transpose of `Index`."""
+
+    torch_name = "IndexPutBackward0"
+
+    @staticmethod
+    def forward(ctx, x, index, shape):
+        ctx.index = index
+        output = np.zeros(shape, x.dtype)
+        if is_basic(index):
+            output[index] = x
+        else:
+            np.add.at(output, index, x)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad[ctx.index]
+
+
+def getitem(input: Value, index: Any) -> Value:
+    """`input[index]`: integers, slices, None, `...`, lists, integer and bool tensors or arrays, and tuples of these."""
+    plain = tuple(as_index(part) for part in index) if isinstance(index, tuple) else as_index(index)
+    try:
+        return Index.apply(input, index=plain)
+    except IndexError as error:
+        complain(error, input.shape, plain if isinstance(plain, tuple) else (plain,))
+        raise
+
+
+def put(input: Value, index: Any, shape: tuple[int, ...]) -> Value:
+    """Zeros of `shape` with `input` added at `index`; where an index is repeated, its values add up."""
+    return Put.apply(input, index=index, shape=shape)
+
+
+def as_index(part: Any) -> Any:
+    """One part of an index as NumPy wants it."""
+    if isinstance(part, slice):
+        if part.step is not None and part.step <= 0:
+            raise ValueError("step must be greater than zero")
+        return part
+    if part is None or part is Ellipsis or isinstance(part, int):  # a bool too: it adds an axis
+        return part
+    if isinstance(part, float | str):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(part).__name__})"
+        )
+    array = np.asarray(as_array(part))
+    if array.size == 0 and not hasattr(part, "dtype"):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iub":
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return array
+
+
+def is_basic(index: Any) -> bool:
+    """Whether the index picks every element at most once (NumPy then gives a view)."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(part is None or part is Ellipsis or type(part) in (int, slice) for part in parts)
+
+
+def complain(error: IndexError, shape: tuple[int, ...], index: tuple) -> None:
+    """Raise PyTorch's error for an index that NumPy refused."""
+    if not shape and any(isinstance(part, int) for part in index):
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number"
+        ) from error
+    if "too many indices" in str(error):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}") from error
+    if "boolean index did not match" in str(error):
+        mask = next(part for part in index if isinstance(part, np.ndarray) and part.dtype == bool)
+        raise IndexError(
+            f"The shape of the mask {list(mask.shape)} at index 0 does not match the shape of the indexed tensor "
+            f"{list(shape)} at index 0"
+        ) from error
+    if "could not be broadcast together" in str(error):
+        shapes = ", ".join(str(list(part.shape)) for part in index if isinstance(part, np.ndarray))
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from error
+    words = str(error).split()
+    if "out of bounds" in str(error):  # "index 5 is out of bounds for axis 0 with size 3"
+        raise IndexError(
+            f"index {words[1]} is out of bounds for dimension {words[words.index('axis') + 1]} with size {words[-1]}"
+        ) from error
