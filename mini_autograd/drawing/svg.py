@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.drawing.formatting import clip, describe, shape_text, short, text_width
-from mini_autograd.drawing.graph import DRAWING_LIMIT, Graph, Node, check_size, is_scalar
+from mini_autograd.drawing.graph import DRAWING_LIMIT, Graph, Node, Value, check_size, is_scalar
 from mini_autograd.drawing.layout import Box, Layout, Route, lay_out
 from mini_autograd.drawing.reading import read_graph
 
@@ -37,29 +37,45 @@ def draw(graph: Any, names: Mapping[str, Any] | None = None, *, direction: str =
     return render(graph, direction=direction)
 
 
-def render(graph: Graph, *, direction: str = "right", interactive: bool = False) -> str:
-    """The SVG text. `interactive` adds what the stepper needs: focusable nodes and a place for a number per line."""
+def render(graph: Graph, *, direction: str = "right", interactive: bool = False, replay: bool = False) -> str:
+    """The SVG text.
+
+    `replay` shows the gradients of the replayed backward pass instead of those that the objects store. `interactive`
+    adds what the stepper needs, focusable nodes and a place for a number on each line, and leaves tooltips out, which
+    would tell the end of the story.
+    """
     check_size(len(graph.nodes), DRAWING_LIMIT)
     layout = lay_out(
         [(_width(node), HEIGHT) for node in graph.nodes],
         [(edge.source, edge.target) for edge in graph.edges],
         direction=direction,
     )
-    parts = [_open_tag(graph, layout), f"<style>{STYLE}</style>"]
+    words = "" if interactive else "; ".join(summary(graph, replay=replay).splitlines()[:12])
+    parts = [_open_tag(words, layout), f"<style>{STYLE}</style>"]
     parts.append(f'<rect class="ma-page" width="{layout.width:.0f}" height="{layout.height:.0f}" rx="4"/>')
     parts += [_edge(number, route) for number, route in enumerate(layout.routes)]
-    parts += [_node(node, box, interactive) for node, box in zip(graph.nodes, layout.boxes, strict=True)]
+    gradients = [replayed(node) if replay else node.gradient for node in graph.nodes]
+    parts += [
+        _node(node, box, cell_text(gradients[node.index], norm=True), interactive)
+        for node, box in zip(graph.nodes, layout.boxes, strict=True)
+    ]
     if interactive:
         parts += [_edge_label(number, route) for number, route in enumerate(layout.routes)]
     return "".join([*parts, "</svg>"])
 
 
-def summary(graph: Graph) -> str:
+def summary(graph: Graph, *, replay: bool = False) -> str:
     """The graph in words, for a plain terminal and for screen readers: one line per operation, then the gradients."""
+    gradients = [replayed(node) if replay else node.gradient for node in graph.nodes]
     lines = [f"{title(node)} = {describe(node.value)}" for node in graph.nodes if node.kind == "operation"]
-    known = [node for node in graph.nodes if node.kind == "leaf" and node.gradient is not None]
-    lines += [f"gradient of {node.name}: {describe(node.gradient)}" for node in known]
+    known = [node for node in graph.nodes if node.kind == "leaf" and gradients[node.index] is not None]
+    lines += [f"gradient of {node.name}: {describe(gradients[node.index])}" for node in known]
     return "\n".join(lines) or f"{title(graph.output)} = {describe(graph.output.value)}"
+
+
+def replayed(node: Node) -> Value | None:
+    """The gradient that the replayed backward pass brought to a node, or the stored one where it is not known."""
+    return node.stored if node.incoming is None else node.incoming
 
 
 def title(node: Node) -> str:
@@ -88,10 +104,10 @@ def cell_text(value: Any, *, norm: bool = False) -> str:
     return f"norm {short(np.linalg.norm(array))}" if norm else shape_text(array.shape)
 
 
-def _open_tag(graph: Graph, layout: Layout) -> str:
-    words = escape("Computation graph. " + "; ".join(summary(graph).splitlines()[:12]), quote=True)
+def _open_tag(words: str, layout: Layout) -> str:
+    label = escape(f"Computation graph. {words}".strip(), quote=True)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ma-graph" role="img" aria-label="{words}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ma-graph" role="img" aria-label="{label}" '
         f'width="{layout.width:.0f}" height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}">'
     )
 
@@ -103,18 +119,18 @@ def _width(node: Node) -> float:
     return max(row, text_width(clip(title(node), TITLE_LENGTH), TITLE_SIZE)) + 2 * PADDING
 
 
-def _node(node: Node, box: Box, interactive: bool) -> str:
+def _node(node: Node, box: Box, gradient: str, interactive: bool) -> str:
     radius = RADIUS[node.kind]
     right = box.width - PADDING
     value_line, grad_line = HEADER + ROW - 2, HEADER + 2 * ROW - 1
     is_array = bool(node.shape)
-    gradient = "none" if node.kind == "constant" else cell_text(node.gradient, norm=True)
+    gradient = "none" if node.kind == "constant" else gradient
     heading = escape(clip(title(node), TITLE_LENGTH))
-    role = f' role="button" tabindex="0" aria-label="{escape(_spoken(node), quote=True)}"' if interactive else ""
+    role = f' role="button" tabindex="0" aria-label="{escape(title(node), quote=True)}"' if interactive else ""
+    tooltip = "" if interactive else f"<title>{escape(_spoken(node, gradient))}</title>"
     return (
         f'<g class="ma-node ma-{node.kind}" data-node="{node.index}" '
-        f'transform="translate({box.x:.1f} {box.y:.1f})"{role}>'
-        f"<title>{escape(_spoken(node))}</title>"
+        f'transform="translate({box.x:.1f} {box.y:.1f})"{role}>{tooltip}'
         f'<rect class="ma-box" width="{box.width:.1f}" height="{box.height:.1f}" rx="{radius}"/>'
         f'<path class="ma-header" d="{_header(box.width, radius)}"/>'
         f'<text class="ma-title" x="{box.width / 2:.1f}" y="{HEADER - 7}">{heading}</text>'
@@ -132,11 +148,9 @@ def _header(width: float, radius: float) -> str:
     return f"{left}H{width - radius:.1f}{right}"
 
 
-def _spoken(node: Node) -> str:
-    text = f"{title(node)}; value {describe(node.value)}"
-    if node.kind == "constant":
-        return text + "; needs no gradient"
-    return text + f"; gradient {describe(node.gradient)}"
+def _spoken(node: Node, gradient: str) -> str:
+    value = describe(node.value) if node.value is not None else f"unknown, shape {shape_text(node.shape or ())}"
+    return f"{title(node)}; value {value}; " + ("no gradient" if node.kind == "constant" else f"gradient {gradient}")
 
 
 def _edge(number: int, route: Route) -> str:

@@ -1,0 +1,5 @@
+"""Interactive demos for notebooks. The only part of the package that uses ipywidgets, and it can do without."""
+
+from mini_autograd.widgets.graph_explorer import explore
+
+__all__ = ["explore"]

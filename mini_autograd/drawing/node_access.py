@@ -1,0 +1,111 @@
+"""What the reader of `grad_fn` graphs needs to know of a node, told in one way for PyTorch's nodes and for ours.
+
+Neither package is imported: PyTorch's nodes are callable and have `_saved_...` attributes, ours are a `Function` that
+keeps `saved_tensors` with their origins. A saved tensor that was freed or overwritten counts as unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+SAVED_INPUTS: dict[str, tuple[str, ...]] = {
+    "MmBackward": ("_saved_self", "_saved_mat2"),
+    "BmmBackward": ("_saved_self", "_saved_mat2"),
+    "MvBackward": ("_saved_self", "_saved_vec"),
+    "DotBackward": ("_saved_self", "_saved_tensor"),
+    "AddmmBackward": ("", "_saved_mat1", "_saved_mat2"),
+    "LinearBackward": ("_saved_input", "_saved_weight"),
+}
+
+
+class Access(Protocol):
+    """How to ask a node; `number` counts the results of an operation that has several."""
+
+    def shapes(self, node: Any) -> list[tuple[int, ...]]:
+        """The shapes of the node's results."""
+
+    def saved_input(self, node: Any, position: int) -> Any:
+        """The input at this position, if the node saved it."""
+
+    def saved_result(self, node: Any) -> Any:
+        """The node's own result, if it saved that."""
+
+    def option(self, node: Any, name: str) -> Any:
+        """A setting of the operation, such as the exponent of a power."""
+
+    def send(self, node: Any, number: int, gradient: Any) -> Sequence[Any]:
+        """What the node sends to each of its inputs when `gradient` arrives at its result `number`."""
+
+
+class TorchAccess:
+    """PyTorch's nodes. `like` is a tensor of the graph, from which gradients are made."""
+
+    def __init__(self, like: Any) -> None:
+        self.like = like.detach()
+
+    def shapes(self, node: Any) -> list[tuple[int, ...]]:
+        return [tuple(int(size) for size in entry.shape) for entry in getattr(node, "_input_metadata", ())]
+
+    def saved_input(self, node: Any, position: int) -> Any:
+        attributes = SAVED_INPUTS.get(node.name().rstrip("0123456789"), ("_saved_self", "_saved_other"))
+        return self._saved(node, attributes[position]) if position < len(attributes) else None
+
+    def saved_result(self, node: Any) -> Any:
+        return self._saved(node, "_saved_result")
+
+    def option(self, node: Any, name: str) -> Any:
+        return self._saved(node, f"_saved_{name}")
+
+    def send(self, node: Any, number: int, gradient: Any) -> Sequence[Any]:
+        metadata = getattr(node, "_input_metadata", None)
+        gradients: list[Any] = [None] * max(len(metadata or ()), 1)
+        kind = {"dtype": metadata[number].dtype, "device": metadata[number].device} if metadata else {}
+        gradients[number] = self.like.new_tensor(gradient, **kind)
+        return _as_tuple(node(*gradients))
+
+    def _saved(self, node: Any, attribute: str) -> Any:
+        try:
+            return getattr(node, attribute, None) if attribute else None
+        except RuntimeError:
+            return None
+
+
+class OwnAccess:
+    """The nodes of mini_autograd: the context of an operation is the node."""
+
+    def shapes(self, node: Any) -> list[tuple[int, ...]]:
+        return [tuple(shape) for shape, _ in node.outputs]
+
+    def saved_input(self, node: Any, position: int) -> Any:
+        return self._of_origin(node, position)
+
+    def saved_result(self, node: Any) -> Any:
+        return self._of_origin(node, -1)
+
+    def option(self, node: Any, name: str) -> Any:
+        return getattr(node, name, None)
+
+    def send(self, node: Any, number: int, gradient: Any) -> Sequence[Any]:
+        gradients: list[Any] = [None] * len(node.outputs)
+        gradients[number] = np.asarray(gradient, dtype=node.outputs[number][1])
+        return _as_tuple(node.input_gradients(gradients, False))
+
+    def _of_origin(self, node: Any, origin: int) -> Any:
+        try:
+            return next(
+                (v for v, found in zip(node.saved_tensors, node.origins, strict=False) if found == origin), None
+            )
+        except (AttributeError, RuntimeError):
+            return None
+
+
+def access_to(output: Any) -> Access:
+    """The access that fits the engine which made `output`."""
+    return OwnAccess() if hasattr(output.grad_fn, "input_gradients") else TorchAccess(output)
+
+
+def _as_tuple(sent: Any) -> tuple[Any, ...]:
+    return tuple(sent) if isinstance(sent, (tuple, list)) else (sent,)

@@ -1,0 +1,80 @@
+"""The graph explorer: a picture of a graph that is stepped forwards and backwards in the browser.
+
+Python draws the picture and works out all steps once; the browser does the rest, so the widget is quick, needs no
+network, and still works in an exported page whose kernel is gone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mini_autograd.drawing import DRAWING_LIMIT, Graph, read_graph, render, summary
+from mini_autograd.drawing.graph import check_size
+from mini_autograd.widgets.static import StaticPicture, with_static_picture
+from mini_autograd.widgets.steps import details, story
+
+try:
+    import anywidget
+    import traitlets
+except ImportError:  # without the widget library the still picture is shown
+    anywidget = None  # type: ignore[assignment]
+
+HERE = Path(__file__).parent
+
+
+def explore(
+    output: Any, names: Mapping[str, Any] | None = None, *, direction: str = "right", gradient: Any = None
+) -> Any:
+    """The graph behind `output` as an interactive picture; a still one where widgets are not installed.
+
+    `output` is a student's MiniTensor, a tensor of ours, or a PyTorch tensor. `names` maps labels to tensors; without
+    it the variables of the calling cell are searched. `direction` is "right" or "down", `gradient` starts backward.
+    Raises GraphTooLargeError above 400 nodes and TypeError for an object without a graph.
+    """
+    if names is None:
+        names = names_in(sys._getframe(1))
+    graph = read_graph(output, names, limit=DRAWING_LIMIT, gradient=gradient)
+    check_size(len(graph.nodes), DRAWING_LIMIT)
+    if anywidget is None:
+        return StaticPicture(render(graph, direction=direction, replay=True), summary(graph, replay=True))
+    return GraphExplorer(graph, direction)
+
+
+def names_in(frame: Any) -> dict[str, Any]:
+    """The tensors among the variables of a frame by their names, but none that begin with an underscore."""
+    variables = {**frame.f_globals, **frame.f_locals}
+    return {
+        name: value
+        for name, value in variables.items()
+        if not name.startswith("_") and not isinstance(value, type) and hasattr(value, "grad")
+    }
+
+
+if anywidget is not None:
+
+    class GraphExplorer(anywidget.AnyWidget):
+        """The widget. All traits are set once; `step` follows the reader within the page."""
+
+        _esm = (HERE / "graph_explorer.js").read_text(encoding="utf-8")
+        _css = (HERE / "graph_explorer.css").read_text(encoding="utf-8")
+
+        picture = traitlets.Unicode().tag(sync=True)
+        steps: Any = traitlets.List().tag(sync=True)
+        edges: Any = traitlets.List().tag(sync=True)
+        details: Any = traitlets.List().tag(sync=True)
+        step = traitlets.Int(0).tag(sync=True)
+
+        def __init__(self, graph: Graph, direction: str = "right") -> None:
+            self._still = StaticPicture(render(graph, direction=direction, replay=True), summary(graph, replay=True))
+            super().__init__(
+                picture=render(graph, direction=direction, interactive=True, replay=True),
+                steps=[step.to_json() for step in story(graph)],
+                edges=[[edge.source, edge.target] for edge in graph.edges],
+                details=[details(node, graph) for node in graph.nodes],
+            )
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+            return with_static_picture(super()._repr_mimebundle_(**kwargs), self._still)

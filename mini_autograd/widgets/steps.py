@@ -1,0 +1,171 @@
+"""The story of a graph, step by step: evaluation from the leaves to the output, then gradients on their way back.
+
+Every step is worked out here, as plain text and numbers ready to show; a front end only has to apply them in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mini_autograd.drawing.formatting import TIMES, describe, factor, operation_formula, shape_text, short
+from mini_autograd.drawing.graph import Edge, Graph, Node, is_scalar
+from mini_autograd.drawing.svg import cell_text, replayed, title
+
+Phase = Literal["start", "forward", "backward", "end"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What changes: nodes that appear, gradients that change, edges that carry a number; and the words for it."""
+
+    phase: Phase
+    node: int | None
+    lines: tuple[str, ...]
+    appear: tuple[int, ...] = ()
+    gradients: tuple[tuple[int, str], ...] = ()
+    flows: tuple[tuple[int, str], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def story(graph: Graph) -> list[Step]:
+    """All steps, from the leaves alone to the finished picture."""
+    return [_start(graph), *_forward(graph), *_Backward(graph).steps(), _end(graph)]
+
+
+def details(node: Node, graph: Graph) -> dict[str, Any]:
+    """What a click on a node shows: its name at once, the rest when evaluation or backward has come so far."""
+    known = [] if node.value is None else [f"{title(node)}: value {describe(node.value)}."]
+    if node.shape:
+        known.append(f"Shape {shape_text(node.shape)}.")
+    if node.source and node.source != node.operation:
+        known.append(f"Recorded as {node.source}.")
+    users = dict.fromkeys(graph.nodes[edge.target].name for edge in graph.edges if edge.source == node.index)
+    if users:
+        known.append(f"Used by {', '.join(users)}.")
+    if node.kind == "constant":
+        known.append("A constant: no gradient flows here.")
+    back = [
+        f"Local derivative with respect to {graph.nodes[edge.source].name}: {describe(edge.local)}."
+        for edge in graph.edges_into(node.index)
+        if edge.local is not None
+    ]
+    return {"name": title(node), "forward": known, "backward": back + _disagreement(node)}
+
+
+def _start(graph: Graph) -> Step:
+    leaves = [node for node in graph.nodes if node.kind != "operation"]
+    named = [f"{node.name} = {describe(node.value)}" for node in leaves if node.name == title(node) and not node.shape]
+    first = "The leaves are there from the start" + (f": {', '.join(named)}." if named else ".")
+    lines = (first, "Step forward to evaluate one operation after the other.")
+    return Step("start", None, lines, appear=tuple(node.index for node in leaves))
+
+
+def _forward(graph: Graph) -> list[Step]:
+    steps = []
+    for node in graph.nodes:
+        if node.kind == "operation":
+            sources = [graph.nodes[source] for source in node.inputs]
+            result = f"a result of shape {shape_text(node.shape or ())}" if node.value is None else describe(node.value)
+            if all(is_scalar(item.value) for item in (node, *sources)):
+                result = f"{operation_formula(node.operation, [_as_operand(source) for source in sources])} = {result}"
+            steps.append(Step("forward", node.index, (f"{title(node)} = {result}",), appear=(node.index,)))
+    return steps
+
+
+def _as_operand(node: Node) -> str:
+    return factor(node.value) if is_scalar(node.value) else node.name
+
+
+class _Backward:
+    """Walks the operations in reverse and keeps the sum that has arrived at each node so far."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.sums: dict[int, Any] = {}
+        self.number = {id(edge): number for number, edge in enumerate(graph.edges)}
+        self.uses = {node.index: 0 for node in graph.nodes}
+        for edge in graph.edges:
+            self.uses[edge.source] += 1
+
+    def steps(self) -> list[Step]:
+        output = self.graph.output
+        if output.kind == "constant" or output.incoming is None:
+            return []
+        self.sums[output.index] = output.incoming
+        line = f"Backward starts at the output with the gradient {describe(output.incoming)}"
+        if is_scalar(output.incoming) and output.incoming == 1:
+            line += f", that of {output.name} with respect to itself"
+        shown = cell_text(output.incoming, norm=True)
+        seed = Step("backward", output.index, (f"{line}.",), gradients=((output.index, shown),))
+        return [seed, *(self._step(node) for node in reversed(self.graph.nodes) if node.kind == "operation")]
+
+    def _step(self, node: Node) -> Step:
+        lines = [f"Backward through {title(node)}. Incoming gradient: {describe(node.incoming)}."]
+        flows, gradients = [], {}
+        for edge in self.graph.edges_into(node.index):
+            source = self.graph.nodes[edge.source]
+            if source.kind == "constant":
+                continue
+            if edge.contribution is None:
+                lines.append(f"What {source.name} receives from here is not known: the operation keeps no rule.")
+                continue
+            before = self.sums.get(source.index)
+            self.sums[source.index] = edge.contribution if before is None else before + edge.contribution
+            lines.append(self._receives(node, edge, source))
+            flows.append((self.number[id(edge)], cell_text(edge.contribution, norm=True)))
+            gradients[source.index] = cell_text(self.sums[source.index], norm=True)
+        return Step("backward", node.index, tuple(lines), gradients=tuple(gradients.items()), flows=tuple(flows))
+
+    def _receives(self, node: Node, edge: Edge, source: Node) -> str:
+        line = f"{source.name} receives {_product(node.incoming, edge)}"
+        if self.uses[source.index] > 1:
+            line += f", sum so far {describe(self.sums[source.index])}"
+        return line + "."
+
+
+def _product(incoming: Any, edge: Edge) -> str:
+    """Incoming gradient times local derivative; where the rule returned something else, both are told."""
+    local, sent = edge.local, edge.contribution
+    if not (is_scalar(sent) and is_scalar(local) and is_scalar(incoming)):
+        return describe(sent)
+    expected = incoming * local  # type: ignore[operator]
+    product = f"{short(incoming)} {TIMES} {factor(local)} = {short(expected)}"
+    if np.allclose(expected, sent, rtol=1e-6, atol=1e-12, equal_nan=True):  # type: ignore[arg-type]
+        return product
+    return f"{short(sent)} (incoming gradient {TIMES} local derivative would be {product})"
+
+
+def _end(graph: Graph) -> Step:
+    leaves = [node for node in graph.nodes if node.kind == "leaf"]
+    named = [node for node in leaves if replayed(node) is not None and title(node) == node.name]
+    shown = ", ".join(f"{node.name}: {describe(replayed(node))}" for node in named[:12])
+    lines = [f"Finished. Gradients of the leaves: {shown}." if shown else "Finished."]
+    if leaves and all(_is_zero(node.stored) for node in leaves) and any(not _is_zero(node.incoming) for node in leaves):
+        lines.append("The tensors' own .grad is still 0: backward() has not been called.")
+    else:
+        lines += [line for node in graph.nodes for line in _disagreement(node)][:6]
+    gradients = [(node.index, cell_text(replayed(node), norm=True)) for node in graph.nodes if node.kind != "constant"]
+    return Step("end", None, tuple(lines), gradients=tuple(gradients))
+
+
+def _is_zero(value: Any) -> bool:
+    return is_scalar(value) and value == 0
+
+
+def _disagreement(node: Node) -> list[str]:
+    """A sentence when what the object stores is not what arrived in the replay."""
+    if node.stored is None or node.incoming is None or _is_zero(node.stored):
+        return []
+    if np.shape(node.stored) == np.shape(node.incoming) and np.allclose(
+        node.stored, node.incoming, rtol=1e-5, atol=1e-8
+    ):
+        return []
+    return [
+        f"{node.name}: the contributions add up to {describe(node.incoming)}, but .grad holds {describe(node.stored)}: "
+        "something was there before, is missing, or came in another order."
+    ]
