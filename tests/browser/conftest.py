@@ -1,0 +1,206 @@
+"""A real JupyterLab in a real Chromium, for every test in this folder.
+
+`lab` starts one server and one browser per session on a temporary folder and gives each test a fresh page; it notes
+console errors and requests to other hosts. Without a Chromium the tests are skipped, naming the command to install one.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+INSTALL = "no Chromium found; install one with `apt-get install chromium` (or Google Chrome, or your system's package)"
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+]  # fmt: skip
+PATIENCE = 180_000  # milliseconds; a loaded machine is slow, and waiting for a condition costs nothing when it is quick
+HARMLESS = ("favicon", "ResizeObserver loop")
+
+
+class Lab:
+    """The page of one test, and what it needs to drive JupyterLab through JupyterLab's own commands."""
+
+    def __init__(self, page, root: Path, url: str, token: str) -> None:
+        self.page, self.root, self.url, self.token = page, root, url, token
+        self.console_errors: list[str] = []
+        self.external_requests: list[str] = []
+        page.set_default_timeout(PATIENCE)
+        page.on("console", self._note_console)
+        page.on("pageerror", lambda error: self.console_errors.append(str(error)))
+        page.on("request", self._note_request)
+
+    def write_notebook(self, name: str, cells: list[str]) -> Path:
+        """A notebook with the given code cells in the served folder."""
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(notebook, path)
+        return path
+
+    def open_notebook(self, path: Path | str) -> None:
+        """Open a notebook of the served folder (other files are copied there) and wait for its kernel."""
+        path = Path(path)
+        if path.is_absolute() and not path.is_relative_to(self.root):
+            path = Path(shutil.copy(path, self.root / path.name))
+        name = path.relative_to(self.root).as_posix() if path.is_absolute() else path.as_posix()
+        workspace = uuid.uuid4().hex
+        self.page.goto(f"{self.url}/lab/workspaces/{workspace}/tree/{name}?token={self.token}&reset")
+        self.page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext !== undefined")
+        self.wait_idle()
+
+    def run_all(self) -> None:
+        """Run all cells and wait until the last one is done."""
+        self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        self.wait_idle()
+
+    def wait_idle(self) -> None:
+        """Wait until the kernel has nothing to do and no cell waits for it."""
+        self.page.wait_for_function(
+            """() => {
+                const panel = window.jupyterapp.shell.currentWidget;
+                const kernel = panel?.sessionContext?.session?.kernel;
+                const waiting = [...panel.node.querySelectorAll('.jp-InputPrompt')].some(p => p.textContent === '[*]:');
+                return kernel?.status === 'idle' && !waiting;
+            }"""
+        )
+
+    def outputs(self) -> list[list[dict]]:
+        """The outputs of every code cell as JSON, as JupyterLab holds them."""
+        return self.page.evaluate(
+            """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
+                .filter(cell => cell.type === 'code').map(cell => cell.outputs.toJSON())"""
+        )
+
+    def errors(self) -> list[str]:
+        """The error outputs of the notebook, as "Name: message"."""
+        found = [output for cell in self.outputs() for output in cell if output["output_type"] == "error"]
+        return [f"{output['ename']}: {output['evalue']}" for output in found]
+
+    def cell(self, index: int):
+        """The element of the cell with this index, scrolled into view."""
+        self.page.evaluate(
+            """index => { const notebook = window.jupyterapp.shell.currentWidget.content;
+                          notebook.activeCellIndex = index; return notebook.scrollToItem(index); }""",
+            index,
+        )
+        return self.page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{index}']")
+
+    def use_theme(self, name: str) -> None:
+        """Switch to "JupyterLab Light" or "JupyterLab Dark" and wait for it."""
+        self.page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
+        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+
+    def _note_console(self, message) -> None:
+        if message.type == "error" and not any(word in message.text for word in HARMLESS):
+            self.console_errors.append(message.text)
+
+    def _note_request(self, request) -> None:
+        if not request.url.startswith((self.url, self.url.replace("http", "ws", 1), "data:", "blob:")):
+            self.external_requests.append(request.url)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator:
+    """One browser for the session."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(INSTALL)
+    playwright = pytest.importorskip("playwright.sync_api", reason="install it with `pip install playwright`")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=PATIENCE)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab_server(chromium, tmp_path_factory) -> Iterator[tuple[Path, str, str]]:
+    """One JupyterLab for the session, on an empty folder and with settings of its own: (folder, URL, token)."""
+    home = tmp_path_factory.mktemp("lab")
+    root, token, port = home / "served", uuid.uuid4().hex, free_port()
+    root.mkdir()
+    settings = home / "settings"
+    settings.mkdir()
+    quiet = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+    for name, values in quiet.items():
+        file = settings / (name.replace(":", "/") + ".jupyterlab-settings")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values), encoding="utf-8")
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "IPYTHONDIR": str(home / "ipython"),
+    }
+    command = [
+        sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
+        "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={root}",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly", "--LabApp.news_url=None",
+        f"--LabApp.user_settings_dir={settings}", f"--LabApp.workspaces_dir={home / 'workspaces'}",
+    ]  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    log = (home / "server.log").open("w")
+    process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT, cwd=root)
+    try:
+        wait_for_server(f"{url}/api/status?token={token}", process, home / "server.log")
+        yield root, url, token
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        log.close()
+
+
+@pytest.fixture
+def lab(chromium, lab_server) -> Iterator[Lab]:
+    """A fresh page on the session's JupyterLab; its kernels are shut down afterwards."""
+    root, url, token = lab_server
+    context = chromium.new_context(viewport={"width": 1400, "height": 1000})
+    page = Lab(context.new_page(), root, url, token)
+    yield page
+    shut_down_kernels(url, token)
+    context.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_server(url: str, process: subprocess.Popen, log: Path, seconds: float = 180) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-3000:]}")
+
+
+def shut_down_kernels(url: str, token: str) -> None:
+    headers = {"Authorization": f"token {token}"}
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/api/sessions", headers=headers), timeout=60) as reply:
+        sessions = json.load(reply)
+    for session in sessions:
+        request = urllib.request.Request(f"{url}/api/sessions/{session['id']}", headers=headers, method="DELETE")
+        urllib.request.urlopen(request, timeout=60).close()

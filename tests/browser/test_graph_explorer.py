@@ -1,0 +1,134 @@
+"""The graph explorer in a real JupyterLab: stepped with mouse and keyboard, read from the page, and exported."""
+
+import base64
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+pytestmark = pytest.mark.browser
+
+ENGINE = """
+class MiniTensor:
+    def __init__(self, data, inputs=(), operation="", rule=None):
+        self.data, self.grad, self.inputs, self.operation, self.rule = data, 0.0, inputs, operation, rule
+
+    def __add__(self, other):
+        return MiniTensor(self.data + other.data, (self, other), "+", lambda g: (g, g))
+
+    def __mul__(self, other):
+        return MiniTensor(self.data * other.data, (self, other), "*", lambda g: (g * other.data, g * self.data))
+"""
+STUDENT = (
+    "from mini_autograd.widgets import explore\na, b = MiniTensor(2.0), MiniTensor(3.0)\nd = (a + b) * a\nexplore(d)"
+)
+PYTORCH = """
+import torch
+x = torch.tensor(-1.5, requires_grad=True)
+y = x**2 + 3 * x
+explore(y, {"x": x, "y": y})
+"""
+
+
+class Explorer:
+    """One explorer in the page and what a reader sees of it."""
+
+    def __init__(self, cell):
+        self.root = cell.locator(".ma-explorer")
+        self.root.wait_for()
+
+    def press(self, button):
+        self.root.get_by_role("button", name=button, exact=True).click()
+
+    def key(self, name):
+        self.root.press(name)
+
+    def node(self, start):
+        return self.root.locator(f".ma-node[aria-label^='{start}']")
+
+    def number(self, start, row):
+        return self.node(start).locator(f".ma-{row}").text_content()
+
+    @property
+    def words(self):
+        return self.root.locator(".ma-words").inner_text()
+
+    @property
+    def counter(self):
+        return self.root.locator(".ma-counter").inner_text()
+
+
+@pytest.fixture
+def opened(lab):
+    lab.open_notebook(lab.write_notebook("explorer.ipynb", [ENGINE, STUDENT, PYTORCH]))
+    lab.run_all()
+    assert lab.errors() == []
+    yield lab
+    assert lab.console_errors == []
+    assert lab.external_requests == []
+
+
+def test_students_graph_is_stepped_with_the_mouse(opened):
+    explorer = Explorer(opened.cell(1))
+    assert explorer.counter == "Leaves, step 0 of 6"
+    assert explorer.number("a", "value") == "2"
+    assert explorer.number("a", "grad") == ""
+    explorer.press("Step")
+    assert "v1 = a + b = 2 + 3 = 5" in explorer.words
+    for _ in range(3):
+        explorer.press("Step")
+    assert "a receives 1 \u00d7 5 = 5, sum so far 5." in explorer.words
+    assert explorer.number("a", "grad") == "5"
+    explorer.press("Step")
+    assert "a receives 2 \u00d7 1 = 2, sum so far 7." in explorer.words
+    assert explorer.number("a", "grad") == "7"
+    explorer.press("Back")
+    assert explorer.number("a", "grad") == "5"
+    explorer.press("End")
+    assert (explorer.number("a", "grad"), explorer.number("b", "grad")) == ("7", "2")
+    explorer.press("Start")
+    assert explorer.number("a", "grad") == ""
+
+
+def test_pytorch_graph_is_stepped_with_the_keyboard(opened):
+    explorer = Explorer(opened.cell(2))
+    explorer.root.focus()
+    explorer.key("End")
+    assert explorer.number("x", "grad") == "0"
+    explorer.key("ArrowLeft")
+    assert explorer.counter.startswith("Backward")
+    explorer.key("Home")
+    explorer.key("ArrowRight")
+    assert explorer.counter == "Forward, step 1 of 8"
+    assert "2.25" in explorer.words
+    explorer.node("x").focus()
+    explorer.node("x").press("Enter")
+    assert "x: value -1.5" in explorer.words
+    assert opened.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.mode") == "command"
+
+
+def test_a_click_on_a_node_shows_its_details_and_tells_nothing_early(opened):
+    explorer = Explorer(opened.cell(1))
+    explorer.node("d").click()
+    assert explorer.words == "d = v1 \u00d7 a: not evaluated yet."
+    explorer.press("End")
+    explorer.node("d").click()
+    assert "Local derivative with respect to a: 5." in explorer.words
+    explorer.node("d").click()
+    assert explorer.words.startswith("Finished.")
+
+
+def test_exported_html_shows_the_finished_picture(tmp_path):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (ENGINE, STUDENT)])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, tmp_path / "explorer.ipynb")
+    options = ["--to", "html", "--execute", "--NotebookClient.store_widget_state=False"]
+    command = [sys.executable, "-m", "nbconvert", *options, "explorer.ipynb"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    page = (tmp_path / "explorer.html").read_text(encoding="utf-8")
+    embedded = re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", page)
+    pictures = " ".join(base64.b64decode(text).decode() for text in embedded)
+    assert ">d = v1 \u00d7 a</text>" in pictures
+    assert re.search(r'class="ma-grad"[^>]*>7</text>', pictures)
