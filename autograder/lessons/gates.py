@@ -1,0 +1,182 @@
+"""The gates: what a lesson must pass before a student sees it. Each gate judges one variant of the lesson's notebook.
+
+A gate gives a `Finding`. Grading is done by the judge itself, in a sandbox where there is one: a gate that graded in
+another way would not say what students will get.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.lessons import variants
+from autograder.lessons.build import assemble, styles
+from autograder.lessons.kernel_run import crashes, earned, failures, run_in_kernel, slowest_check
+from autograder.lessons.places import LessonError, data_files
+from autograder.lessons.release import ReleaseError, release_notebook
+from autograder.lessons.rules import gradient_checks
+
+Judge = Callable[[NotebookNode, NotebookNode, Path], Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a gate found. `problems` name the place and what is wrong there; `note` is worth knowing either way."""
+
+    lesson: str
+    gate: str
+    problems: tuple[str, ...] = ()
+    note: str = ""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems
+
+    def as_record(self) -> dict[str, Any]:
+        return {**asdict(self), "passed": self.passed}
+
+
+@dataclass
+class Lesson:
+    """A lesson on its way through the gates."""
+
+    text: Path
+    course: Path
+    judge: Judge
+    folder: Path
+    source: NotebookNode = field(default_factory=NotebookNode)
+
+    @property
+    def tests(self) -> dict[str, float]:
+        """grade_id -> points of every test cell."""
+        return {variants.grade_id(c): c.metadata.nbgrader.points for c in self.source.cells if variants.is_test(c)}
+
+    @property
+    def gradient_tests(self) -> list[str]:
+        cells = [cell for cell in self.source.cells if variants.is_test(cell)]
+        return [variants.grade_id(cell) for cell in cells if gradient_checks(cell.source)]
+
+
+def audit_lesson(text: Path, course: Path, judge: Judge) -> Iterator[Finding]:
+    """Run every gate on a lesson; the rest is skipped when the lesson cannot be built."""
+    with tempfile.TemporaryDirectory(prefix="audit-") as name:
+        lesson = Lesson(text, course, judge, Path(name))
+        for gate, function in _gates(lesson):
+            started = time.perf_counter()
+            note: str = ""
+            problems: tuple[str, ...] = ()
+            try:
+                note, problems = function(lesson)
+            except Exception as error:  # a gate that breaks must fail, and must not hide the other gates
+                problems = (f"the gate itself failed: {type(error).__name__}: {error}",)
+            yield Finding(text.stem, gate, tuple(problems), note, round(time.perf_counter() - started, 2))
+            if gate == BUILD and problems:
+                return
+
+
+Result = tuple[str, tuple[str, ...]]
+Gate = Callable[[Lesson], Result]
+BUILD = "text keeps the rules"
+
+
+def _gates(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
+    yield BUILD, builds
+    yield "release hides what it must", release_hides
+    yield "solved: every cell runs", every_cell_runs
+    yield "unsolved: nothing crashes", stubs_do_not_crash
+    yield "solved: full marks", lambda lesson: full_marks(lesson, variants.solved(lesson.source))
+    for style, solutions in sorted(styles(lesson.text).items()):
+        yield f"style {style}: full marks", partial(style_gets_full_marks, solutions=solutions)
+    yield "unsolved: no marks", stubs_earn_nothing
+    yield "zeros: no marks for gradients", lambda lesson: earns_nothing(lesson, variants.zeroed(lesson.source))
+    yield "random: no marks for gradients", lambda lesson: earns_nothing(lesson, variants.randomized(lesson.source))
+
+
+def builds(lesson: Lesson) -> Result:
+    """The rules of the text: ids, points, regions, tags, hints, quiz, lead-ins. Also gathers the lesson's data."""
+    try:
+        lesson.source = assemble(lesson.text)
+        for file in data_files(lesson.text, lesson.course):
+            (lesson.folder / "data").mkdir(exist_ok=True)
+            (lesson.folder / "data" / file.name).write_bytes(file.read_bytes())
+    except LessonError as error:
+        return "", (str(error),)
+    return f"{len(lesson.tests)} test cells, {sum(lesson.tests.values()):g} points", ()
+
+
+def release_hides(lesson: Lesson) -> Result:
+    """No solution, hidden test, hint or quiz answer can be read in the student's version."""
+    try:
+        release_notebook(lesson.source)
+    except ReleaseError as error:
+        return "", (str(error),)
+    return "", ()
+
+
+def every_cell_runs(lesson: Lesson) -> Result:
+    """The solved notebook in a real kernel: no cell fails, demonstrations included, and the checks give all points."""
+    notebook = run_in_kernel(variants.solved(lesson.source), lesson.folder)
+    problems = failures(notebook)
+    for cell in notebook.cells:
+        points = earned(cell)
+        if points is not None and points != cell.metadata.nbgrader.points:
+            problems.append(f"{variants.grade_id(cell)}: {points:g} of {cell.metadata.nbgrader.points:g} points")
+    return slowest_check(notebook), tuple(problems)
+
+
+def stubs_do_not_crash(lesson: Lesson) -> Result:
+    """The student's version in a real kernel: cells fail only for want of a solution."""
+    return "", tuple(crashes(run_in_kernel(release_notebook(lesson.source), lesson.folder)))
+
+
+def full_marks(lesson: Lesson, notebook: NotebookNode) -> Result:
+    """The judge gives every test cell its points."""
+    given = _judged(lesson, notebook)
+    problems = []
+    for name, points in lesson.tests.items():
+        if name not in given:
+            problems.append(f"{name}: the judge gave no verdict")
+        elif abs(given[name].points - points) > 1e-9 or given[name].max_points != points:
+            problems.append(f"{name}: {given[name].points:g} of {points:g} points. {given[name].message}".strip())
+    return f"{sum(cell.points for cell in given.values()):g} points", tuple(problems)
+
+
+def style_gets_full_marks(lesson: Lesson, solutions: Mapping[str, str]) -> Result:
+    """The judge gives another way to write these exercises its points too."""
+    return full_marks(lesson, variants.styled(lesson.source, solutions))
+
+
+def stubs_earn_nothing(lesson: Lesson) -> Result:
+    """An untouched notebook gets no point from the judge, and fails only for want of a solution."""
+    notebook = variants.stubbed(lesson.source)
+    given = _judged(lesson, notebook)
+    return "", (*_with_points(given, list(lesson.tests)), *crashes(notebook, tests=False))
+
+
+def earns_nothing(lesson: Lesson, notebook: NotebookNode) -> Result:
+    """No exercise on gradients gives a point."""
+    given = _judged(lesson, notebook)
+    return f"{len(lesson.gradient_tests)} test cells", _with_points(given, lesson.gradient_tests)
+
+
+def _judged(lesson: Lesson, notebook: NotebookNode) -> dict[str, Any]:
+    verdict = lesson.judge(notebook, lesson.source, lesson.folder)
+    return {cell.grade_id: cell for cell in verdict.cells}
+
+
+def _with_points(given: dict[str, Any], names: list[str]) -> tuple[str, ...]:
+    missing = [f"{name}: the judge gave no verdict" for name in names if name not in given]
+    won = [
+        f"{name}: {given[name].points:g} of {given[name].max_points:g} points for nothing"
+        for name in names
+        if name in given and given[name].points > 0
+    ]
+    return (*missing, *won)

@@ -1,0 +1,85 @@
+"""A lesson's notebook as different students would hand it in: solved, empty, in another style, full of nonsense."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+
+from nbformat import NotebookNode
+
+from autograder.lessons import spoiling
+from autograder.lessons.release import without_solutions
+
+
+def grade_id(cell: NotebookNode) -> str:
+    """The cell's grade_id, or the empty string."""
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+
+
+def is_solution(cell: NotebookNode) -> bool:
+    return cell.cell_type == "code" and bool(cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def is_test(cell: NotebookNode) -> bool:
+    marks = cell.metadata.get("nbgrader", {})
+    return cell.cell_type == "code" and bool(marks.get("grade")) and not marks.get("solution")
+
+
+def solved(source: NotebookNode) -> NotebookNode:
+    """With the instructor's solutions."""
+    return copy.deepcopy(source)
+
+
+def stubbed(source: NotebookNode) -> NotebookNode:
+    """With nothing done: the stubs that students start from."""
+    return without_solutions(source)
+
+
+def styled(source: NotebookNode, solutions: Mapping[str, str]) -> NotebookNode:
+    """With other solutions in the cells of these grade_ids, the instructor's in the rest."""
+    return _with_solutions(source, lambda cell: solutions.get(grade_id(cell), cell.source))
+
+
+def zeroed(source: NotebookNode) -> NotebookNode:
+    """With solutions whose functions return zeros and whose engines give zero gradients."""
+    return _with_solutions(source, lambda cell: _spoiled(cell.source, "zeros"))
+
+
+def randomized(source: NotebookNode) -> NotebookNode:
+    """With solutions whose functions return random numbers and whose engines give random gradients."""
+    return _with_solutions(source, lambda cell: _spoiled(cell.source, "random"))
+
+
+def _with_solutions(source: NotebookNode, rewrite: Callable[[NotebookNode], str]) -> NotebookNode:
+    notebook = copy.deepcopy(source)
+    for cell in notebook.cells:
+        if is_solution(cell):
+            cell.source = rewrite(cell)
+    return notebook
+
+
+def _spoiled(source: str, kind: str) -> str:
+    """The cell's source, and behind it the spoiling of what it has defined."""
+    names = [name for statement in ast.parse(source).body for name in _defined(statement)]
+    if not names:
+        return source
+    return "\n".join(
+        [
+            source,
+            'if "_spoiling" not in globals():',
+            "    _spoiling = {}",
+            f"    exec({inspect.getsource(spoiling)!r}, _spoiling)",
+            f'_spoiling["spoil"](globals(), {names!r}, {kind!r})',
+        ]
+    )
+
+
+def _defined(statement: ast.stmt) -> list[str]:
+    """The names that a statement of a cell defines."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [statement.name]
+    if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return []
+    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]

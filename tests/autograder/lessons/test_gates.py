@@ -1,0 +1,168 @@
+"""Each gate stops the lesson that it is there for. The judge is a small one here; the real one has tests of its own."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from autograder import cli
+from autograder.lessons import audit_command, gates, variants
+from autograder.lessons.gates import Lesson, audit_lesson
+
+TEXT = (Path(__file__).parent / "gates_lesson.txt").read_text()
+
+
+@dataclass
+class Cell:
+    grade_id: str
+    points: float
+    max_points: float
+    message: str = ""
+
+
+def small_judge(notebook: NotebookNode, source: NotebookNode, folder: Path) -> Any:
+    """Runs the cells in this process; the value of a test cell is its points. Demonstrations are left out."""
+    namespace: dict[str, Any] = {"__name__": "notebook"}
+    cells = []
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or "demo" in cell.metadata.get("tags", []):
+            continue
+        value: Any = 0.0
+        try:
+            tree = ast.parse(cell.source)
+            last = tree.body.pop() if variants.is_test(cell) else ast.Pass()
+            exec(compile(tree, "cell", "exec"), namespace)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
+        except Exception as error:
+            cell.outputs = [new_output("error", ename=type(error).__name__, evalue=str(error), traceback=[])]
+        if variants.is_test(cell):
+            cells.append(Cell(variants.grade_id(cell), float(value), cell.metadata.nbgrader.points))
+    return SimpleNamespace(cells=cells)
+
+
+@pytest.fixture
+def make_lesson(tmp_path: Path) -> Callable[[str], Lesson]:
+    """A lesson of the given text, built and with its folder."""
+
+    def make(text: str) -> Lesson:
+        path = tmp_path / "course" / "lessons" / "01_gates.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        (tmp_path / "run").mkdir()
+        lesson = Lesson(path, tmp_path / "course", small_judge, tmp_path / "run")
+        assert gates.builds(lesson) == ("2 test cells, 5 points", ())
+        return lesson
+
+    return make
+
+
+def zeros(lesson: Lesson) -> gates.Result:
+    return gates.earns_nothing(lesson, variants.zeroed(lesson.source))
+
+
+def random_numbers(lesson: Lesson) -> gates.Result:
+    return gates.earns_nothing(lesson, variants.randomized(lesson.source))
+
+
+def solved(lesson: Lesson) -> gates.Result:
+    return gates.full_marks(lesson, variants.solved(lesson.source))
+
+
+def style(lesson: Lesson) -> gates.Result:
+    return gates.style_gets_full_marks(lesson, {"slope": "def slope(x):\n    return x + x"})
+
+
+def test_a_sound_lesson_passes_every_gate(make_lesson: Callable[[str], Lesson]) -> None:
+    lesson = make_lesson(TEXT)
+    findings = list(audit_lesson(lesson.text, lesson.course, small_judge))
+    assert [(finding.gate, finding.problems) for finding in findings if not finding.passed] == []
+    assert [finding.gate for finding in findings] == [
+        "text keeps the rules",
+        "release hides what it must",
+        "solved: every cell runs",
+        "unsolved: nothing crashes",
+        "solved: full marks",
+        "style addition: full marks",
+        "unsolved: no marks",
+        "zeros: no marks for gradients",
+        "random: no marks for gradients",
+    ]
+    assert all(finding.lesson == "01_gates" and finding.seconds >= 0 for finding in findings)
+
+
+CHECK = "check_function(slope, lambda x: 2 * x, [3.0, -1.5], points=2)"
+ENGINE_CHECK = "check_gradients(lambda a, b: a * b, [2.0, 5.0], [5.0, 2.0], points=3)"
+CONSTANTS = "slope.__code__.co_consts"
+UNSOUND = {
+    "a demonstration fails": (gates.every_cell_runs, "Number(3.0)).data", "Number(3.0)).date", "AttributeError"),
+    "too little is given": (gates.every_cell_runs, "return points if good", "return 1 if good", "test_slope: 1 of 2"),
+    "the solution is wrong": (solved, "return 2.0 * x", "return 2.1 * x", "test_slope: 0 of 2 points"),
+    "a check refuses a style": (style, CHECK, f"2 if 2.0 in {CONSTANTS} else 0", "test_slope: 0 of 2"),
+    "a cell needs more": (gates.stubs_do_not_crash, "at_three = slope(3.0)", "at_three = sloop(4)", "cell .*NameError"),
+    "a stub earns": (gates.stubs_earn_nothing, CHECK, "2.0", "test_slope: 2 of 2 points for nothing"),
+    "a stub crashes": (gates.stubs_earn_nothing, "at_three = slope(3.0)", "at_three = 1 / 0", "ZeroDivisionError"),
+    "zeros earn on a function": (zeros, "[3.0, -1.5]", "[0.0]", "test_slope: 2 of 2 points for nothing"),
+    "zeros earn on an engine": (zeros, "[2.0, 5.0], [5.0, 2.0]", "[0.0, 0.0], [0.0, 0.0]", "test_number: 3 of 3"),
+    "random numbers earn on a function": (random_numbers, "if good else", "if good or slope(1.0) else", "test_slope"),
+    "random numbers earn on an engine": (random_numbers, "== gradients\n", "!= [0.0, 0.0]\n", "test_number"),
+}
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_an_unsound_lesson_is_stopped_by_its_gate(name: str, make_lesson: Callable[[str], Lesson]) -> None:
+    gate, old, new, expected = UNSOUND[name]
+    assert old in TEXT
+    _, problems = gate(make_lesson(TEXT.replace(old, new)))
+    assert problems
+    assert re.search(expected, problems[0]), problems
+
+
+def test_a_gate_that_breaks_fails_and_hides_no_other(make_lesson: Callable[[str], Lesson]) -> None:
+    lesson = make_lesson(TEXT)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("out of order")
+
+    findings = {finding.gate: finding for finding in audit_lesson(lesson.text, lesson.course, broken)}
+    assert "RuntimeError: out of order" in findings["solved: full marks"].problems[0]
+    assert findings["solved: every cell runs"].passed
+
+
+def test_zeros_keep_values_and_spoil_every_gradient(make_lesson: Callable[[str], Lesson]) -> None:
+    notebook = variants.zeroed(make_lesson(TEXT).source)
+    namespace: dict[str, Any] = {"__name__": "notebook"}
+    for cell in notebook.cells:
+        if variants.is_solution(cell):
+            exec(cell.source, namespace)
+    assert namespace["slope"](3.0) == 0.0
+    a, b = namespace["Number"](2.0), namespace["Number"](5.0)
+    product = a * b
+    product.backward()
+    assert (product.data, a.grad, b.grad) == (10.0, 0.0, 0.0)
+
+
+def test_the_command_names_what_failed_and_writes_json(
+    make_lesson: Callable[[str], Lesson], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(audit_command, "isolated_judge", lambda: small_judge)
+    lesson = make_lesson(TEXT.replace("[3.0, -1.5]", "[0.0]"))
+    report = tmp_path / "findings.json"
+    assert cli.main(["audit", "--course", str(lesson.course), "--json", str(report)]) == 1
+    output = capsys.readouterr().out
+    assert "01_gates, zeros: no marks for gradients:\n  test_slope: 2 of 2 points for nothing" in output
+    records = json.loads(report.read_text())
+    assert {record["gate"]: record["passed"] for record in records}["zeros: no marks for gradients"] is False
+    (lesson.text.parent / "01_gates.py").write_text('# %% tags=["nonsense"]\n1\n')
+    assert cli.main(["audit", "--course", str(lesson.course), "01"]) == 1
+    assert "01_gates.py:1" in capsys.readouterr().out
