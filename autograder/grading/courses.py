@@ -62,8 +62,10 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
         raise CourseError(f"There is no course directory {directory}.")
     put_environment_on_path()
     with contextlib.chdir(root):
-        app = quiet_app()
+        app = quieted(NbGrader())
+        app.load_cwd_config = False
         app.initialize([], root=str(root))
+        quieted(app)
         configure(app.config)
         if unsafe:
             app.config.JudgeNotebook.unsafe = True
@@ -73,10 +75,8 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
         yield Course(app)
 
 
-def quiet_app() -> NbGrader:
+def quieted(app: NbGrader) -> NbGrader:
     """nbgrader's application object with its log kept from the terminal: each converter's log is captured instead."""
-    app = NbGrader(log_level=logging.WARNING)
-    app.load_cwd_config = False
     app.log.propagate = False
     for handler in list(app.log.handlers):
         app.log.removeHandler(handler)

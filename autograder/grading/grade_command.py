@@ -37,6 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 0 where every submission has a result, 1 where some need a look, 2 for a request that cannot be met.
     """
+    from autograder.grading.warm import warm_up
+
+    warm_up()
     from rich.console import Console
 
     from autograder.grading import display

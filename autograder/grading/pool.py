@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
@@ -74,15 +75,23 @@ class WorkerPool(Generic[Task, Result]):
     def _executor(self, workers: int) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(
             max_workers=workers,
-            mp_context=self._context(),
+            mp_context=_context(self.preload),
             initializer=self.initializer,
             initargs=self.initargs,
         )
 
-    def _context(self) -> Any:
-        """A fork server imports the slow libraries once and forks each worker; a plain fork is unsafe with threads."""
-        if "forkserver" not in multiprocessing.get_all_start_methods():
-            return multiprocessing.get_context("spawn")
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["__main__", *self.preload])
-        return context
+
+def start_server(preload: tuple[str, ...]) -> None:
+    """Start the process that workers are forked from; it imports these modules meanwhile."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        multiprocessing.get_context("forkserver").set_forkserver_preload(list(preload))
+        forkserver.ensure_running()
+
+
+def _context(preload: tuple[str, ...]) -> Any:
+    """A fork server imports the slow libraries once and forks each worker; a plain fork is unsafe with threads."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(preload))
+    return context

@@ -20,6 +20,7 @@ class CellRecord:
     max_points: float
     message: str = ""
     notebook: str = ""
+    bugs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from pathlib import Path
 from autograder.grading.courses import CourseError, open_course, prepare, submitted_students
 from autograder.grading.pool import Died, WorkerPool
 from autograder.grading.records import SubmissionRecord
+from autograder.grading.warm import PRELOAD
 from autograder.grading.worker import Job, grade_in_worker, open_worker
 from autograder.sandbox import isolation_available
-
-PRELOAD = ("autograder.grading.worker", "autograder.judge", "nbconvert.exporters", "nbgrader.converters")
 
 
 @dataclass(frozen=True)

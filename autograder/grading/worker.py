@@ -148,12 +148,13 @@ def _cells(
     for submitted in sorted(submission.notebooks, key=lambda notebook: notebook.name):
         graded = read_notebook(folder / f"{submitted.name}.ipynb")
         names = [grade_id(cell) for cell in graded.cells] if graded else []
-        messages = {grade_id(cell): verdict(cell)[0] for cell in graded.cells} if graded else {}
+        notes = {grade_id(cell): verdict(cell) for cell in graded.cells} if graded else {}
         if graded and problem_of(graded):
             problems.append(problem_of(graded))
         grades = sorted(submitted.grades, key=lambda grade: names.index(grade.name) if grade.name in names else -1)
         for grade in grades:
             points = None if grade.auto_score is None and grade.manual_score is None else grade.score
-            message = messages.get(grade.name, "")
-            records.append(CellRecord(grade.name, points, grade.max_score, message, submitted.name))
+            note = notes.get(grade.name, {})
+            message, bugs = str(note.get("message") or ""), tuple(map(str, note.get("bugs") or ()))
+            records.append(CellRecord(grade.name, points, grade.max_score, message, submitted.name, bugs))
     return records, problems

@@ -40,16 +40,17 @@ def messages_by_answer(nb: NotebookNode) -> dict[str, list[str]]:
         if utils.is_solution(cell):
             answer = grade_id(cell)
         elif utils.is_grade(cell) and answer is not None:
-            message, points = verdict(cell)
+            note = verdict(cell)
+            message, points = note.get("message"), note.get("points")
             if message and (points is None or points < float(cell.metadata.nbgrader["points"])):
-                found.setdefault(answer, []).append(message)
+                found.setdefault(answer, []).append(str(message))
     return found
 
 
-def verdict(cell: NotebookNode) -> tuple[str, float | None]:
-    """The judge's message and points in the outputs of a test cell."""
+def verdict(cell: NotebookNode) -> dict[str, Any]:
+    """What the judge noted in the outputs of a test cell: `message`, `points`, `bugs`. Empty where it noted nothing."""
     for output in cell.get("outputs", []):
         note = output.get("metadata", {}).get("autograder")
         if isinstance(note, dict):
-            return str(note.get("message") or ""), note.get("points")
-    return "", None
+            return note
+    return {}

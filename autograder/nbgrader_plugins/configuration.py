@@ -31,6 +31,21 @@ AUTOGRADE = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+RELEASE = [
+    "nbgrader.preprocessors.IncludeHeaderFooter",
+    "nbgrader.preprocessors.InstantiateTests",
+    "nbgrader.preprocessors.LockCells",
+    "nbgrader.preprocessors.ClearSolutions",
+    "autograder.lessons.release.QuizStubs",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
 FEEDBACK = [
     "nbgrader.preprocessors.GetGrades",
     f"{PLUGINS}.feedback.HideHiddenTests",
@@ -53,6 +68,7 @@ def configure(c: Config) -> None:
 
     Call it last in an `nbgrader_config.py`: preprocessors that the course itself lists stay, in their places.
     """
+    c.GenerateAssignment.preprocessors = _adapted(c.GenerateAssignment.get("preprocessors"), RELEASE)
     c.Autograde.sanitize_preprocessors = _adapted(c.Autograde.get("sanitize_preprocessors"), SANITIZE)
     c.Autograde.autograde_preprocessors = _adapted(c.Autograde.get("autograde_preprocessors"), AUTOGRADE)
     c.Autograde.exporter_class = f"{PLUGINS}.submissions.SubmissionExporter"
@@ -78,6 +94,7 @@ NEIGHBOURS = (
     # (ours, the class it must directly precede or follow, where)
     (f"{PLUGINS}.restore_cells.RepairMetadata", "RestoreCells", "before"),
     (COMMENTS, "SaveAutoGrades", "after"),
+    ("autograder.lessons.release.QuizStubs", "ClearSolutions", "after"),
     (f"{PLUGINS}.feedback.HideHiddenTests", "GetGrades", "after"),
 )
 
@@ -87,10 +104,11 @@ def _adapted(given: Any, default: list[str]) -> list[Any]:
     course_list = _given(given, None)
     if course_list is None:
         return list(default)
-    adapted = [REPLACED.get(_class_name(item), item) for item in course_list]
+    replaced = {name: ours for name, ours in REPLACED.items() if ours in default}
+    adapted = [replaced.get(_class_name(item), item) for item in course_list]
     for ours, neighbour, side in NEIGHBOURS:
         names = [_class_name(item) for item in adapted]
-        if neighbour in names and _class_name(ours) not in names:
+        if ours in default and neighbour in names and _class_name(ours) not in names:
             adapted.insert(names.index(neighbour) + (side == "after"), ours)
     return adapted
 

@@ -17,11 +17,12 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Bool
+from traitlets import Bool, Float, default
 
 from autograder.judge import judge_notebook
 from autograder.nbgrader_plugins.context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
+from autograder.sandbox import Limits
 
 
 class JudgeNotebook(NbGraderPreprocessor):
@@ -32,12 +33,24 @@ class JudgeNotebook(NbGraderPreprocessor):
         help="Run submissions without isolation. They can then do whatever you can do on this machine.",
     ).tag(config=True)
 
+    cell_seconds = Float(help="How long one cell may run. c.Execute.timeout counts where this is not set.").tag(
+        config=True
+    )
+    query_seconds = Float(10, help="How long the answer to one question of a test may take.").tag(config=True)
+
+    @default("cell_seconds")
+    def _cell_seconds(self) -> float:
+        timeout = self.config.Execute.get("timeout")
+        return float(timeout) if isinstance(timeout, int | float) and timeout > 0 else 30.0
+
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         coursedir = course_directory(self)
         place = resources["nbgrader"]
         source = source_notebook(coursedir, place["assignment"], place["notebook"])
+        limits = Limits(cell_seconds=self.cell_seconds, query_seconds=self.query_seconds)
+        secret = course_secret(coursedir)
         with submitted_files(coursedir, place["assignment"], place["student"]) as files:
-            judge_notebook(nb, source=source, secret=course_secret(coursedir), files=files, unsafe=self.unsafe)
+            judge_notebook(nb, source=source, secret=secret, limits=limits, files=files, unsafe=self.unsafe)
         return nb, resources
 
 

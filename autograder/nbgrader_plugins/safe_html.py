@@ -15,6 +15,8 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
+from autograder.nbgrader_plugins.formulas import formula
+
 
 def words(text: str) -> set[str]:
     return set(text.split())
@@ -88,7 +90,16 @@ def markdown2html(context: Context, source: str) -> str:
 
 
 class SafeRenderer(IPythonRenderer):
-    """nbconvert's renderer, for text whose author may have got something wrong on purpose."""
+    """nbconvert's renderer for text whose author may have got something wrong on purpose, and with formulas drawn."""
+
+    def inline_math(self, body: str) -> str:
+        return formula(body, "inline")
+
+    def block_math(self, body: str) -> str:
+        return formula(body, "block")
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return formula(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")
 
     def _embed_image_or_attachment(self, src: str) -> str:
         name = src.removeprefix("attachment:")

@@ -1,4 +1,6 @@
-"""`autograder grade` as an instructor meets it: results, the JSON file, and one clear sentence for what cannot be done."""
+"""`autograder grade` as an instructor meets it: results, the JSON file, and one clear sentence for what cannot be
+done.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Submissions as they come: honest ones in odd encodings, broken files, tampered cells. Each gets exactly what it earned."""
+"""Submissions as they come: honest ones in odd encodings, broken files, tampered cells. Each gets exactly what it
+earned.
+"""
 
 from __future__ import annotations
 

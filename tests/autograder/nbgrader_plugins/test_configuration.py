@@ -3,11 +3,12 @@
 import json
 
 import pytest
+from nbgrader.converters import GenerateAssignment
 from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
 from autograder.nbgrader_plugins import configure
-from autograder.nbgrader_plugins.configuration import AUTOGRADE, COMMENTS, FEEDBACK, JUDGE, SANITIZE
+from autograder.nbgrader_plugins.configuration import AUTOGRADE, COMMENTS, FEEDBACK, JUDGE, RELEASE, SANITIZE
 
 
 def test_an_unconfigured_course_gets_our_lists() -> None:
@@ -16,6 +17,15 @@ def test_an_unconfigured_course_gets_our_lists() -> None:
     assert c.Autograde.autograde_preprocessors == AUTOGRADE
     assert c.Autograde.sanitize_preprocessors == SANITIZE
     assert c.GenerateFeedback.preprocessors == FEEDBACK
+
+
+def test_the_release_list_is_that_of_nbgrader_and_our_stubs() -> None:
+    """nbgrader's own lists are restated in ours; this notices when a new nbgrader changes them."""
+    shipped = [
+        f"nbgrader.preprocessors.{item.__name__}"
+        for item in GenerateAssignment.class_traits()["preprocessors"].default()
+    ]
+    assert [name for name in RELEASE if name.startswith("nbgrader")] == shipped
 
 
 def test_formgrader_can_show_the_configuration_as_json() -> None:
@@ -53,6 +63,6 @@ def test_a_list_that_was_only_looked_at_counts_as_unset() -> None:
     assert c.Autograde.autograde_preprocessors == AUTOGRADE
 
 
-@pytest.mark.parametrize("name", [*SANITIZE, *AUTOGRADE, *FEEDBACK])
+@pytest.mark.parametrize("name", [*RELEASE, *SANITIZE, *AUTOGRADE, *FEEDBACK])
 def test_every_name_can_be_imported(name: str) -> None:
     assert isinstance(import_item(name), type)

@@ -1,0 +1,12 @@
+"""Starts the process that workers are forked from, before anything slow is imported here: the imports then overlap."""
+
+from __future__ import annotations
+
+from autograder.grading.pool import start_server
+
+PRELOAD = ("autograder.grading.worker", "autograder.judge", "nbconvert.exporters", "nbgrader.converters")
+
+
+def warm_up() -> None:
+    """Let the fork server import what workers need, while this process imports what it needs itself."""
+    start_server(PRELOAD)
