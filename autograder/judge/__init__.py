@@ -1,0 +1,7 @@
+"""Decides what a notebook earns: takes its test cells out, runs them on this side against the sandbox, writes outputs
+and points back.
+"""
+
+from autograder.judge.judge import CellVerdict, Verdict, judge_notebook
+
+__all__ = ["CellVerdict", "Verdict", "judge_notebook"]

@@ -1,0 +1,31 @@
+"""Runs a notebook's cells isolated from everything else and answers questions about their objects with plain values;
+knows no marks.
+"""
+
+from autograder.sandbox.handles import Handle, is_handle
+from autograder.sandbox.isolation import isolation_available
+from autograder.sandbox.limits import (
+    Limits,
+    NotAnswered,
+    Refused,
+    SandboxDied,
+    SandboxError,
+    SandboxUnavailable,
+    StaleHandle,
+)
+from autograder.sandbox.sandbox import CellResult, Sandbox
+
+__all__ = [
+    "CellResult",
+    "Handle",
+    "Limits",
+    "NotAnswered",
+    "Refused",
+    "Sandbox",
+    "SandboxDied",
+    "SandboxError",
+    "SandboxUnavailable",
+    "StaleHandle",
+    "is_handle",
+    "isolation_available",
+]

@@ -1,0 +1,81 @@
+"""What a failed test says to the student: short, in plain language, and nothing of what is hidden."""
+
+from __future__ import annotations
+
+import re
+
+from autograder.judge.running import Outcome, TestTimeout
+from autograder.sandbox import NotAnswered, Refused, SandboxDied, StaleHandle
+from autograder.sandbox.errors import RemoteError
+
+LONGEST = 400
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def explain(outcome: Outcome, notes: list[str]) -> str:
+    """Why a test cell earned nothing, as one short text."""
+    text = _hidden(outcome) if outcome.failed_hidden else _visible(outcome, notes)
+    return cut(text)
+
+
+def error_name(outcome: Outcome) -> str:
+    """A class name for the error output."""
+    if outcome.failed_hidden or outcome.error is None:
+        return "HiddenTestFailed" if outcome.failed_hidden else "TestFailed"
+    return cut(type(outcome.error).__name__, 60)
+
+
+def _hidden(outcome: Outcome) -> str:
+    error = outcome.error
+    if outcome.timed_out or isinstance(error, (TestTimeout, NotAnswered)):
+        return "A hidden test failed: your code took too long."
+    if isinstance(error, SandboxDied):
+        return "A hidden test failed: your code stopped the notebook's process."
+    if isinstance(error, RemoteError):
+        return f"A hidden test failed: your code raised {builtin_name(error)}."
+    return "A hidden test failed."
+
+
+def _visible(outcome: Outcome, notes: list[str]) -> str:
+    error = outcome.error
+    if isinstance(error, (TestTimeout, NotAnswered)) or outcome.timed_out:
+        return "The test took too long and was stopped: look for a loop that never ends."
+    if isinstance(error, SandboxDied):
+        return f"Your code stopped the notebook's process: {error}."
+    if isinstance(error, StaleHandle):
+        return "An object from an earlier test was lost when your code stopped the notebook's process."
+    if isinstance(error, RemoteError):
+        return _student_error(error)
+    text = str(error).strip() if error is not None else ""
+    source = f"`{outcome.failed_source}`" if outcome.failed_source else "a test"
+    hint = f" Note: {notes[-1]}." if notes else ""
+    if isinstance(error, AssertionError):
+        return f"{text or f'This is not true: {source}'}{hint}"
+    if isinstance(error, NameError):
+        return f"{text}: is it defined in your notebook, and did its cell run without an error?"
+    if isinstance(error, Refused):
+        return f"{text}."
+    return f"{source} failed with {type(error).__name__}: {text}{hint}"
+
+
+def _student_error(error: BaseException) -> str:
+    name = type(error).__name__
+    text = str(error).strip()
+    if isinstance(error, NotImplementedError):
+        return f"Not written yet: your code raised {name}."
+    where = getattr(error, "student_where", ())
+    place = f", in `{where[-1][1].strip()}`" if where and where[-1][1].strip() else ""
+    return f"Your code raised {name}{f': {text}' if text else ''}{place}"
+
+
+def builtin_name(error: BaseException) -> str:
+    """The builtin class of an exception: a class name of the student's could tell what a hidden test did."""
+    return next((kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"), "an exception")
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """Printable, without colours, and not too long."""
+    text = CONTROL.sub("", ANSI.sub("", text)).encode("utf-8", "replace").decode()
+    text = re.sub(r"\n\s*\n+", "\n", text).strip()
+    return text if len(text) <= longest else text[: longest - 4].rstrip() + " ..."

@@ -1,0 +1,108 @@
+"""The globals of test cells: what test cells define, the instructor's names, Python's builtins, and last the
+submission.
+
+A dict subclass, because Python asks `__missing__` for every global that is not in it, in nested functions and
+comprehensions too.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import sys
+from typing import Any
+
+from autograder.judge.trusted import TrustedNames
+from autograder.sandbox import Sandbox, is_handle
+from autograder.sandbox.handles import mark_constructor, reference
+
+CACHED_CLASSES = frozenset({"function", "type", "module", "builtin_function_or_method"})
+FILENAME = "<instructor's cells>"
+
+
+class TestNamespace(dict[str, Any]):
+    """Names as a test cell sees them."""
+
+    __test__ = False  # not a class for pytest to collect
+
+    def __init__(self, sandbox: Sandbox, trusted: TrustedNames):
+        super().__init__({"__name__": "__main__", "__builtins__": builtins, "__type_of__": self.type_of})
+        self.sandbox = sandbox
+        self.trusted = trusted
+        self.looked_up: dict[str, Any] = {}
+        self.unavailable: set[str] = set()
+        self.imported: list[ast.stmt] = []
+
+    def __missing__(self, name: str) -> Any:
+        if name in self.trusted.statements and self._execute(name, self.trusted.statements[name]):
+            return dict.__getitem__(self, name)
+        if hasattr(builtins, name) and name not in self.trusted.students:
+            raise KeyError(name)
+        if name not in self.trusted.students and self._from_star_import(name):
+            return dict.__getitem__(self, name)
+        return self.from_submission(name)
+
+    def from_submission(self, name: str) -> Any:
+        """What the submission has bound the name to. Raises KeyError, which Python turns into a NameError."""
+        if name in self.looked_up:
+            return self.looked_up[name]
+        try:
+            value = self.sandbox.lookup(name)
+        except NameError:
+            raise KeyError(name) from None
+        if is_handle(value):
+            if self.trusted.is_class_of_submission(name):
+                mark_constructor(value)
+            if type(value).__name__ in CACHED_CLASSES:
+                self.looked_up[name] = value
+        return value
+
+    def new_cell(self) -> None:
+        """Forget what names meant in the submission: its cells may have run since."""
+        self.looked_up.clear()
+
+    def forget(self, names: set[str]) -> None:
+        """Names that test cells had bound and that belong to the student from now on."""
+        for name in names:
+            self.pop(name, None)
+
+    def type_of(self, value: Any) -> Any:
+        """What `type(value)` and `value.__class__` mean: for a handle the submission's own class."""
+        return reference(value).ask("type", value) if is_handle(value) else type(value)
+
+    def _execute(self, name: str, statement: ast.stmt) -> bool:
+        if name in self.unavailable:
+            return False
+        try:
+            exec(compile(ast.Module([statement], []), FILENAME, "exec"), self)
+        except Exception:
+            self.unavailable.add(name)
+            return False
+        return True
+
+    def _from_star_import(self, name: str) -> bool:
+        for statement in self.trusted.star_imports:
+            try:
+                module = importlib.import_module(statement.module or "")
+            except Exception:
+                continue
+            public = getattr(module, "__all__", None)
+            if name in public if public is not None else not name.startswith("_") and hasattr(module, name):
+                self[name] = getattr(module, name)
+                return True
+        return False
+
+
+class TrustedPath:
+    """While tests run, no import may find a file in the working directory: it may be a student's."""
+
+    def __enter__(self) -> None:
+        import os
+
+        self.before = list(sys.path)
+        here = {"", ".", os.getcwd()}
+        sys.path[:] = [entry for entry in sys.path if entry not in here]
+
+    def __exit__(self, *exception: object) -> None:
+        sys.path[:] = self.before

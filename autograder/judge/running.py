@@ -1,0 +1,241 @@
+"""Runs one test cell on the trusted side: statement by statement, with a time limit, its output captured, its hidden
+part kept apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextlib
+import inspect
+import io
+import resource
+import signal
+import sys
+import threading
+import time
+import types
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.checks.context import check_context
+from autograder.judge.cells import Cell, hidden_lines
+from autograder.judge.magics import plain_python
+from autograder.judge.namespace import TestNamespace
+from autograder.judge.trusted import is_stateful, split_import
+
+MAX_TEXT = 50_000
+MORE_MEMORY = 8 << 30
+
+
+class TestTimeout(BaseException):
+    """The time for a test cell is over. No Exception, so that `except Exception` in a test does not swallow it."""
+
+    __test__ = False
+
+
+@dataclass
+class Outcome:
+    """How a test cell went. `failed_hidden`: what went wrong did so in the hidden part, so that its details are
+    secret.
+    """
+
+    value: Any = None
+    error: BaseException | None = None
+    failed_hidden: bool = False
+    failed_source: str = ""
+    printed: str = ""
+    reports: list[Any] = field(default_factory=list)
+    seconds: float = 0.0
+    timed_out: bool = False
+
+
+class BoundedText(io.StringIO):
+    """Text written by a test, up to a size."""
+
+    def write(self, text: str) -> int:
+        if self.tell() < MAX_TEXT:
+            super().write(text[:MAX_TEXT])
+        return len(text)
+
+
+def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: float) -> Outcome:
+    """Run the statements of a test cell in order. Whatever goes wrong is in the outcome; nothing is raised but
+    KeyboardInterrupt.
+    """
+    outcome = Outcome()
+    began = time.monotonic()
+    namespace.new_cell()
+    namespace.sandbox.deadline = began + seconds
+    try:
+        with _time_limit(seconds + 1.0), _memory_limit(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _run_statements(cell, namespace, seed, outcome)
+    except TestTimeout as error:
+        outcome.error, outcome.timed_out = outcome.error or error, True
+    finally:
+        namespace.sandbox.deadline = float("inf")
+    outcome.seconds = time.monotonic() - began
+    outcome.timed_out = outcome.timed_out or outcome.seconds >= seconds
+    return outcome
+
+
+def _run_statements(cell: Cell, namespace: TestNamespace, seed: int | None, outcome: Outcome) -> None:
+    hidden = hidden_lines(cell.source)
+    filename = f"<test {cell.grade_id}>"
+    source, silent = plain_python(cell.source)
+    try:
+        statements = ast.parse(source, filename).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        outcome.error, outcome.failed_hidden = error, bool(hidden)
+        return
+    secret_names: set[str] = set()
+    for number, statement in enumerate(statements):
+        lines = set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+        is_hidden = bool(lines & hidden)
+        is_last = number == len(statements) - 1 and not silent
+        try:
+            with (
+                _captured(outcome, keep=not is_hidden),
+                check_context(seed, graded=True, hidden=is_hidden, reports=outcome.reports),
+            ):
+                outcome.value = _run_statement(statement, namespace, filename, is_last, is_hidden)
+        except BaseException as error:
+            uses = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+            outcome.error = error
+            outcome.failed_hidden = is_hidden or bool(uses & secret_names) or _passes_through(error, filename, hidden)
+            outcome.failed_source = "" if outcome.failed_hidden else _segment(source, statement, error, filename)
+            if isinstance(error, KeyboardInterrupt) and type(error) is KeyboardInterrupt:
+                raise
+            return
+        if is_hidden:
+            secret_names |= {
+                node.id
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            }
+            secret_names |= {
+                node.name for node in ast.walk(statement) if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+            }
+
+
+def _run_statement(statement: ast.stmt, namespace: TestNamespace, filename: str, is_last: bool, is_hidden: bool) -> Any:
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        if is_stateful(statement):
+            namespace.sandbox.execute(ast.unparse(statement))
+            for name, _ in split_import(statement):
+                namespace[name] = namespace.sandbox.lookup(name)
+            return None
+        if not is_hidden:
+            _import_there_too(statement, namespace)
+    statement = ast.fix_missing_locations(_Classes().visit(statement))
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    if is_last and isinstance(statement, ast.Expr):
+        code = compile(ast.Expression(statement.value), filename, "eval", flags)
+    else:
+        code = compile(ast.Module([statement], []), filename, "exec", flags)
+    if code.co_flags & inspect.CO_COROUTINE:
+        return asyncio.run(types.FunctionType(code, namespace)())
+    return eval(code, namespace)
+
+
+def _import_there_too(statement: ast.stmt, namespace: TestNamespace) -> None:
+    """In a notebook, what a test cell imports is there for the student's later cells."""
+    if statement not in namespace.imported:
+        namespace.imported.append(statement)
+        namespace.sandbox.execute(f"try:\n    {ast.unparse(statement)}\nexcept Exception:\n    pass")
+
+
+class _Classes(ast.NodeTransformer):
+    """`type(x)` and `x.__class__` of a handle have to be the submission's class."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 1 and not node.keywords:
+            node.func = ast.copy_location(ast.Name("__type_of__", ast.Load()), node.func)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr == "__class__" and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.Call(ast.Name("__type_of__", ast.Load()), [node.value], []), node)
+        return node
+
+
+@contextlib.contextmanager
+def _captured(outcome: Outcome, keep: bool) -> Iterator[None]:
+    """What the test prints goes into the outcome, or nowhere if it is hidden. Warnings and stderr cost nothing and go
+    nowhere.
+    """
+    out = BoundedText()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(BoundedText()):
+            yield
+    finally:
+        if keep and len(outcome.printed) < MAX_TEXT:
+            outcome.printed += out.getvalue()
+
+
+def _passes_through(error: BaseException, filename: str, hidden: frozenset[int]) -> bool:
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == filename and frame.tb_lineno in hidden:
+            return True
+        frame = frame.tb_next
+    return False
+
+
+def _segment(source: str, statement: ast.stmt, error: BaseException, filename: str) -> str:
+    """The text of the statement that failed; within a loop or function, the line."""
+    lines = source.splitlines()
+    last = statement.lineno
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == filename:
+            last = frame.tb_lineno
+        frame = frame.tb_next
+    if isinstance(statement, ast.Assert) and (statement.end_lineno or 0) - statement.lineno < 4:
+        return ast.get_source_segment(source, statement) or ""
+    return lines[last - 1].strip() if 0 < last <= len(lines) else ""
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise TestTimeout in the main thread when the time is over. In other threads only questions to the sandbox are
+    limited.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: Any) -> None:
+        raise TestTimeout
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _memory_limit() -> Iterator[None]:
+    """A test that a submission's numbers lead to allocate without end gets a MemoryError, not the machine."""
+    if sys.platform != "linux":
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    limit = used + MORE_MEMORY
+    if soft != resource.RLIM_INFINITY:
+        limit = min(limit, soft)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

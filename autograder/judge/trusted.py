@@ -1,0 +1,142 @@
+"""Which names of a notebook are the instructor's, and so keep the instructor's meaning in test cells whatever a
+submission binds them to.
+
+They are found in the source notebook where there is one, else in the locked cells, which nbgrader has restored: what
+import statements bind, functions, and constants. A name that a solution cell of the source binds belongs to the
+student.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.judge.cells import Cell, code_cells
+
+# What test cells conventionally mean by these names, should no cell of the instructor's say so.
+CONVENTIONAL = {
+    "np": "numpy",
+    "numpy": "numpy",
+    "math": "math",
+    "random": "random",
+    "pytest": "pytest",
+    "unittest": "unittest",
+}
+# Their state is what a test is about, so they are the submission's own.
+STATEFUL = ("matplotlib", "seaborn", "pylab", "mpl_toolkits", "IPython")
+CLASS_NAME = re.compile(r"_*[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*_*")
+
+
+@dataclass
+class TrustedNames:
+    """Statements by the name they bind, to be executed when the name is first needed."""
+
+    statements: dict[str, ast.stmt] = field(default_factory=dict)
+    star_imports: list[ast.ImportFrom] = field(default_factory=list)
+    students: frozenset[str] = frozenset()
+    classes: frozenset[str] | None = None
+
+    def is_class_of_submission(self, name: str) -> bool:
+        """Whether a test that calls this name means to make an object of a class of the student's."""
+        return bool(CLASS_NAME.fullmatch(name)) if self.classes is None else name in self.classes
+
+
+def trusted_names(notebook: Any, source: Any | None) -> TrustedNames:
+    """The instructor's names, from the source notebook if there is one, else from the submission's locked cells."""
+    cells = [cell for _, cell in code_cells(source if source is not None else notebook)]
+    theirs = [cell for cell in cells if cell.solution]
+    ours = [cell for cell in cells if not cell.solution and not cell.is_test and (source is not None or cell.locked)]
+    names = TrustedNames()
+    if source is not None:
+        names.students = frozenset(bound for cell in theirs for bound in _not_imported(cell))
+        names.classes = frozenset(
+            statement.name for cell in cells for statement in parse(cell.source) if isinstance(statement, ast.ClassDef)
+        )
+    for name, module in CONVENTIONAL.items():
+        names.statements[name] = ast.parse(f"import {module} as {name}").body[0]
+    for cell in ours:
+        for statement in parse(cell.source):
+            _collect(names, statement, constants=source is not None)
+    for name in names.students:
+        names.statements.pop(name, None)
+    return names
+
+
+def _collect(names: TrustedNames, statement: ast.stmt, constants: bool) -> None:
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        if not is_stateful(statement):
+            if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+                names.star_imports.append(statement)
+            names.statements.update((name, single) for name, single in split_import(statement))
+    elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        names.statements[statement.name] = statement
+    elif constants and isinstance(statement, ast.Assign) and _is_constant(statement.value):
+        names.statements.update((target.id, statement) for target in statement.targets if isinstance(target, ast.Name))
+
+
+def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ast.stmt]]:
+    """Each name that an import statement binds, with a statement that binds only that."""
+    for alias in statement.names:
+        if alias.name == "*":
+            continue
+        single: ast.stmt
+        if isinstance(statement, ast.Import):
+            single = ast.Import(names=[alias])
+            name = alias.asname or alias.name.partition(".")[0]
+        else:
+            single = ast.ImportFrom(module=statement.module, names=[alias], level=statement.level)
+            name = alias.asname or alias.name
+        yield name, ast.fix_missing_locations(ast.copy_location(single, statement))
+
+
+def is_stateful(statement: ast.stmt) -> bool:
+    """Whether an import statement imports something whose state belongs to the submission's process."""
+    if isinstance(statement, ast.Import):
+        return any(alias.name.partition(".")[0] in STATEFUL for alias in statement.names)
+    return isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] in STATEFUL
+
+
+def parse(source: str) -> list[ast.stmt]:
+    """The statements of a cell; none if it is not plain Python even after IPython's own syntax is taken out."""
+    try:
+        return ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        lines = (("pass" if line.lstrip()[:1] in ("%", "!", "?") else line) for line in source.splitlines())
+        try:
+            return ast.parse("\n".join(lines)).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return []
+
+
+def bound_names(statements: Iterable[ast.stmt]) -> set[str]:
+    """Names that statements bind at the level of the cell."""
+    found: set[str] = set()
+    todo: list[ast.AST] = list(statements)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        else:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+            if not isinstance(node, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
+                todo.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def _not_imported(cell: Cell) -> set[str]:
+    return bound_names(s for s in parse(cell.source) if not isinstance(s, (ast.Import, ast.ImportFrom)))
+
+
+def _is_constant(node: ast.expr) -> bool:
+    """Immutable literals: a mutable one may be changed by the submission, as it may be meant to."""
+    if isinstance(node, ast.UnaryOp):
+        return _is_constant(node.operand)
+    return isinstance(node, ast.Constant) or (
+        isinstance(node, ast.Tuple) and all(_is_constant(item) for item in node.elts)
+    )

@@ -1,0 +1,168 @@
+"""Answers the judge's messages: run a cell, look a name up, apply an operation to objects, run a function on an
+object.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .objects import Objects, let_functions_see
+from .operations import OPERATIONS, base_value
+from .outputs import Collector, DescriptorFile, Stream
+from .shell import make_shell
+from .values import Encoder
+from .wire import Wire, WireError
+
+MUTABLE = (list, dict, set, bytearray)
+Reply = tuple[dict[str, Any], list[Any]]
+
+
+class Server:
+    """One connection, one shell, one table of objects."""
+
+    def __init__(self, connection: Any, settings: dict[str, Any]):
+        self.process = os.getpid()
+        self.wire = Wire(connection, settings["max_bytes"], settings["max_header"])
+        self.collector = Collector(settings["max_output_bytes"], settings["max_outputs"])
+        self.descriptors = DescriptorFile()
+        self.streams = Stream("stdout", self.collector, 1), Stream("stderr", self.collector, 2)
+        sys.stdout, sys.stderr = self.streams  # type: ignore[assignment]
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+        self.shell = make_shell(self.collector)
+        self.objects = Objects(self.shell.user_ns)
+        let_functions_see(self.shell.user_ns)
+        self.tasks: dict[str, Callable[[dict[str, Any], list[memoryview]], Reply]] = {
+            "files": self.write_files,
+            "execute": self.execute,
+            "lookup": self.lookup,
+            "apply": self.apply,
+            "base": self.base,
+            "run": self.run,
+        }
+
+    def serve(self) -> None:
+        """Answer until the judge hangs up."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.wire.send({"ready": True})
+        while True:
+            try:
+                request, buffers = self.wire.receive()
+            except WireError:
+                os._exit(0)
+            header, reply_buffers = self.answer(request, buffers)
+            if os.getpid() != self.process:
+                os._exit(0)  # a fork that came back out of the student's code must not answer as well
+            header["id"] = request["id"]
+            try:
+                self.wire.send(header, reply_buffers)
+            except WireError:
+                self.wire.send(
+                    {"id": request["id"], "error": self.objects.error(ValueError("the answer is too large to send"))}
+                )
+
+    def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        """Run one request with interrupts allowed; whatever is raised becomes an error reply."""
+        self.objects.release(request.get("release", []))
+        self.collector.start()
+        try:
+            try:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                header, reply = self.tasks[request["do"]](request, buffers)
+            finally:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+        except BaseException as error:
+            header, reply = {"error": self.objects.error(error)}, []
+        if "outputs" not in header:
+            self.descriptors.take(self.collector)
+            outputs = self.collector.finish()
+            if outputs:
+                header["outputs"] = outputs
+        return header, reply
+
+    def write_files(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        for name, data in zip(request["names"], buffers, strict=True):
+            path = Path(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return {}, []
+
+    def execute(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        """Run one cell. The reply has its outputs, and whether it raised."""
+        interrupted = False
+        failed = True
+        try:
+            result = self.shell.run_cell(request["source"], store_history=True)
+            failed = not result.success
+            interrupted = isinstance(result.error_in_exec, KeyboardInterrupt)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sys.stdout, sys.stderr = self.streams  # type: ignore[assignment]
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.descriptors.take(self.collector)
+        return {"outputs": self.collector.finish(), "failed": failed, "interrupted": interrupted}, []
+
+    def lookup(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        name = request["name"]
+        namespace = self.shell.user_ns
+        if name not in namespace and not hasattr(builtins, name):
+            raise NameError(f"name {name!r} is not defined")
+        return self._value(namespace[name] if name in namespace else getattr(builtins, name))
+
+    def apply(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        """An operation on decoded arguments. Arguments that it changed are sent back, so that the judge's own copies
+        follow.
+        """
+        decoder = self.objects.decoder(buffers)
+        args = [decoder.decode(code) for code in request["args"]]
+        kwargs = {name: decoder.decode(code) for name, code in request.get("kwargs", {}).items()}
+        operation = OPERATIONS[request["name"]]
+        if request["name"] not in ("call", "setitem", "ufunc"):
+            return self._value(operation(*args, **kwargs), args)
+        everything = [*args, *kwargs.values()]
+        before = {i: fingerprint(value) for i, value in enumerate(everything) if is_mutable(value)}
+        try:
+            encoder = self.objects.encoder()
+            header: dict[str, Any] = {"value": self.objects.encode(operation(*args, **kwargs), encoder, everything)}
+        except BaseException as error:
+            header = {"error": self.objects.error(error)}
+        changed = [
+            [i, self.objects.encode(everything[i], encoder)]
+            for i, old in before.items()
+            if fingerprint(everything[i]) != old
+        ]
+        if changed:
+            header["changed"] = changed
+        return header, encoder.buffers
+
+    def base(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        return self._value(base_value(self.objects.by_number[request["number"]]))
+
+    def run(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        """Call a function that the judge sent with an object of ours as its first argument."""
+        decoder = self.objects.decoder(buffers)
+        function, *args = [decoder.decode(code) for code in request["args"]]
+        return self._value(function(*args))
+
+    def _value(self, value: Any, arguments: list[Any] | tuple[Any, ...] = ()) -> Reply:
+        encoder = self.objects.encoder()
+        return {"value": self.objects.encode(value, encoder, arguments)}, encoder.buffers
+
+
+def is_mutable(value: Any) -> bool:
+    return type(value) in MUTABLE or type(value).__name__ == "ndarray"
+
+
+def fingerprint(value: Any) -> Any:
+    """Something that is equal before and after a call exactly when the argument was not changed."""
+    encoder = Encoder(lambda other: ["h", id(other)])
+    try:
+        return repr(encoder.encode(value)), encoder.buffers
+    except Exception:
+        return None

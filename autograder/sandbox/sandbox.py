@@ -1,0 +1,393 @@
+"""A sandbox as the judge uses it: run cells, look names up, ask objects; restarted with the cells replayed when its
+process is lost.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import stat
+import sys
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.sandbox import errors
+from autograder.sandbox.handles import (
+    CLASSES_LIMIT,
+    Handle,
+    Reference,
+    is_handle,
+    make_handle,
+    make_handle_class,
+    reference,
+)
+from autograder.sandbox.inside.values import Decoder, Malformed
+from autograder.sandbox.limits import Limits, NotAnswered, SandboxDied
+from autograder.sandbox.process import StudentProcess
+from autograder.sandbox.travel import REAL_MODULES, encode_arguments, stale, update_in_place
+
+
+@dataclass
+class CellResult:
+    """What running a cell gave: nbformat output dicts as the student's side sent them, and what went wrong, if
+    anything.
+    """
+
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+    died: bool = False
+    timed_out: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Cell:
+    source: str
+    seconds: float
+
+
+class Sandbox:
+    """One submission's process and everything held of it.
+
+    `files` is a folder whose regular files (no notebooks, no links) are copied to the working directory. Raises
+    SandboxUnavailable when student code cannot be isolated here, unless `unsafe` is true.
+    """
+
+    def __init__(self, limits: Limits | None = None, files: Path | None = None, unsafe: bool = False):
+        self.limits = limits or Limits()
+        self.unsafe = unsafe
+        self.files = read_files(files, self.limits.files_bytes) if files else {}
+        self.notes: list[str] = []
+        self.deadline = float("inf")
+        self.used = 0.0
+        self.starts = 0
+        self.generation = 0
+        self._cells: list[_Cell] = []
+        self._request = 0
+        self._released: list[int] = []
+        self._process: StudentProcess | None = None
+        self._begin()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process and everything it started."""
+        if self._process is not None:
+            self._process.kill()
+
+    # What the judge asks
+
+    def execute(self, source: str, seconds: float | None = None) -> CellResult:
+        """Run one cell. An endless cell is interrupted, a deadly one replaced: the cells before it are run again
+        without it.
+        """
+        limit = self.limits.cell_seconds if seconds is None else seconds
+        began = time.monotonic()
+        try:
+            reply, _, late = self._ask({"do": "execute", "source": source}, (), limit)
+        except SandboxDied as error:
+            return CellResult(
+                error=f"The cell stopped the notebook's process: {error}.", died=True, seconds=time.monotonic() - began
+            )
+        took = time.monotonic() - began
+        outputs = reply.get("outputs")
+        result = CellResult(
+            [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else [], seconds=took
+        )
+        if late:
+            result.timed_out = True
+            result.error = f"The cell ran for more than {limit:g} seconds and was interrupted."
+        else:
+            self._cells.append(_Cell(source, took))
+            result.error = "The cell raised an exception." if reply.get("failed") else None
+        return result
+
+    def lookup(self, name: str) -> Any:
+        """The value of a name in the notebook: plain, a handle, or an exception class to stand for the student's.
+        Raises NameError.
+        """
+        return self._answer({"do": "lookup", "name": name})
+
+    def apply(self, operation: str, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
+        """An operator or builtin, by name, applied in the sandbox."""
+        kwargs = kwargs or {}
+        everything = [*args, *kwargs.values()]
+        codes, buffers = encode_arguments(self, everything)
+        request: dict[str, Any] = {"do": "apply", "name": operation, "args": codes[: len(args)]}
+        if kwargs:
+            request["kwargs"] = dict(zip(kwargs, codes[len(args) :], strict=True))
+        return self._answer(request, buffers, everything)
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call an object. What a class of the submission makes when the test calls it by its name is declared (see
+        handles).
+        """
+        result = self.apply("call", (function, *args), kwargs)
+        if is_handle(result) and reference(function).constructor:
+            reference(result).declared = True
+        return result
+
+    def run(self, function: Callable[..., Any], target: Any, *args: Any) -> Any:
+        """Run a trusted function over there, with an object of the submission as first argument. The answer is not to
+        be trusted.
+        """
+        codes, buffers = encode_arguments(self, [function, target, *args])
+        return self._answer({"do": "run", "args": codes}, buffers)
+
+    def base_value(self, ref: Reference) -> Any:
+        return self._answer({"do": "base", "number": self.number_of(ref)})
+
+    def note(self, text: str) -> None:
+        """Something that may explain a failed test later."""
+        if len(self.notes) < 20:
+            self.notes.append(text)
+
+    # References
+
+    def number_of(self, ref: Reference) -> int:
+        if ref.sandbox is not self or ref.generation != self.generation:
+            raise stale()
+        return ref.number
+
+    def release(self, ref: Reference) -> None:
+        if ref.generation == self.generation:
+            self._released.append(ref.number)
+
+    def handle_of(self, ref: Reference) -> Handle:
+        """The handle for an object known by reference only, such as a raised exception."""
+        return self._apply_known(ref)
+
+    def is_exception_proxy(self, value: object) -> bool:
+        kind = value if isinstance(value, type) else type(value)
+        return issubclass(kind, errors.RemoteError) and getattr(value, "student_reference", None) is not None
+
+    # Inside
+
+    def _begin(self) -> None:
+        self.generation += 1
+        self.starts += 1
+        self._released.clear()
+        self._handles: weakref.WeakValueDictionary[int, Handle] = weakref.WeakValueDictionary()
+        self._classes: dict[int, tuple[type[Handle], str | None]] = {}
+        self._exceptions: dict[int, type[BaseException]] = {}
+        self._process = StudentProcess(self.limits, self.unsafe)
+        self._fresh = True
+
+    def _ready_process(self) -> StudentProcess:
+        """The process, with the cells run so far replayed if it is a new one."""
+        if self._process is None or not self._process.alive:
+            if self.starts > self.limits.restarts:
+                raise SandboxDied("it was stopped too often to be started again")
+            self._begin()
+        assert self._process is not None
+        if self._fresh:
+            self._fresh = False
+            if self.files:
+                self._exchange(
+                    self._process, {"do": "files", "names": list(self.files)}, list(self.files.values()), 30.0
+                )
+            for cell in self._cells:
+                self._exchange(self._process, {"do": "execute", "source": cell.source}, (), self.limits.cell_seconds)
+        return self._process
+
+    def _ask(
+        self, request: dict[str, Any], buffers: Sequence[Any], seconds: float
+    ) -> tuple[dict[str, Any], list[memoryview], bool]:
+        seconds = min(seconds, self.deadline - time.monotonic())
+        if seconds <= 0:
+            raise NotAnswered("the time for this test cell was over")
+        if self.used > self.limits.total_seconds:
+            self.close()
+            raise SandboxDied("the notebook used up all its time")
+        return self._exchange(self._ready_process(), request, buffers, seconds)
+
+    def _exchange(
+        self, process: StudentProcess, request: dict[str, Any], buffers: Sequence[Any], seconds: float
+    ) -> Any:
+        self._request += 1
+        request["id"] = self._request
+        if self._released:
+            request["release"], self._released = self._released, []
+        began = time.monotonic()
+        try:
+            return process.exchange(request, buffers, seconds)
+        finally:
+            self.used += time.monotonic() - began
+
+    def _answer(self, request: dict[str, Any], buffers: Sequence[Any] = (), arguments: Sequence[Any] = ()) -> Any:
+        """One question: its value, or the exception that student code raised."""
+        reply, reply_buffers, late = self._ask(request, buffers, self.limits.query_seconds)
+        outputs = reply.get("outputs")
+        if isinstance(outputs, list):
+            _print_again(outputs)
+        decoder = self._decoder(reply_buffers, arguments)
+        try:
+            self._write_back(reply.get("changed"), decoder, arguments)
+            if late:
+                raise NotAnswered(
+                    f"the submission's code ran for more than {self.limits.query_seconds:g} seconds and was interrupted"
+                )
+            if "error" in reply:
+                raise self._exception(reply["error"], decoder)
+            return decoder.decode(reply["value"])
+        except (Malformed, KeyError) as error:
+            self.close()
+            raise SandboxDied(f"its process sent something that is no answer ({error})") from None
+
+    def _write_back(self, changed: Any, decoder: Decoder, arguments: Sequence[Any]) -> None:
+        if changed is None:
+            return
+        if type(changed) is not list:
+            raise Malformed("changed arguments are not a list")
+        for entry in changed:
+            if (
+                type(entry) is not list
+                or len(entry) != 2
+                or type(entry[0]) is not int
+                or not 0 <= entry[0] < len(arguments)
+            ):
+                raise Malformed("a changed argument has no position")
+            update_in_place(arguments[entry[0]], decoder.decode(entry[1]))
+
+    def _decoder(self, buffers: list[memoryview], arguments: Sequence[Any] = ()) -> Decoder:
+        def argument(position: Any) -> Any:
+            if type(position) is not int or position < 0:
+                raise Malformed("an argument has no position")
+            return arguments[position]
+
+        return Decoder(
+            buffers, {"h": self._handle, "g": argument, "x": _builtin, "X": self._exception_class, "m": self._module}
+        )
+
+    def _handle(self, number: Any, kind: Any, description: Any = None) -> Handle:
+        if type(number) is not int or type(kind) is not int:
+            raise Malformed("a handle has no number")
+        known = self._handles.get(number)
+        if description is not None and kind not in self._classes:
+            self._classes[kind] = self._handle_class(description)
+        if known is not None:
+            return known
+        class_, base = self._classes[kind]
+        handle = make_handle(class_, Reference(self, number, self.generation, base))
+        self._handles[number] = handle
+        return handle
+
+    def _handle_class(self, description: Any) -> tuple[type[Handle], str | None]:
+        if type(description) is not dict or len(self._classes) > CLASSES_LIMIT:
+            raise Malformed("a class is not described, or there are too many")
+        special, base = description.get("special"), description.get("base")
+        if (
+            type(special) is not list
+            or not all(type(name) is str for name in special)
+            or not isinstance(base, (str, type(None)))
+        ):
+            raise Malformed("a class is not described")
+        return make_handle_class(errors.clean_name(description.get("name")), special), base
+
+    def _apply_known(self, ref: Reference) -> Any:
+        return self._answer({"do": "apply", "name": "identity", "args": [["h", self.number_of(ref)]]})
+
+    def _module(self, name: Any, handle: Any) -> Any:
+        if name in REAL_MODULES:
+            return importlib.import_module(name)
+        return self._decoder([]).decode(handle)
+
+    def _exception_class(self, number: Any, description: Any) -> type[BaseException]:
+        if (
+            type(number) is not int
+            or type(description) is not list
+            or len(description) != 2
+            or type(description[1]) is not list
+        ):
+            raise Malformed("an exception class is not described")
+        if number not in self._exceptions:
+            if len(self._exceptions) > CLASSES_LIMIT:
+                raise Malformed("there are too many exception classes")
+            bases = [self._decoder([]).decode(code, depth=5) for code in description[1][:8]]
+            good = tuple(base for base in bases if isinstance(base, type) and issubclass(base, BaseException))
+            kind = errors.make_class(description[0], good)
+            kind.student_reference = Reference(self, number, self.generation, None)  # type: ignore[attr-defined]
+            self._exceptions[number] = kind
+        return self._exceptions[number]
+
+    def _exception(self, description: Any, decoder: Decoder) -> BaseException:
+        """The exception to raise here for one that was raised there."""
+        if type(description) is not dict or type(description.get("message")) is not str:
+            raise Malformed("an error is not described")
+        kind = decoder.decode(description.get("class"))
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise Malformed("an error has no class")
+        arguments = decoder.decode(description.get("args"))
+        if not issubclass(kind, errors.RemoteError):
+            kind = errors.make_class(kind.__name__, (kind,))
+        error = errors.make_instance(
+            kind, description["message"][:2000], arguments if type(arguments) is tuple else None
+        )
+        error.student_where = _places(description.get("where"))  # type: ignore[attr-defined]
+        if type(description.get("instance")) is int:
+            error.student_reference = Reference(self, description["instance"], self.generation, None)  # type: ignore[attr-defined]
+        return error
+
+
+def _print_again(outputs: list[Any]) -> None:
+    """What student code printed while it was asked something is printed here, where the test may be listening."""
+    for output in outputs:
+        if isinstance(output, dict) and output.get("output_type") == "stream" and isinstance(output.get("text"), str):
+            stream = sys.stderr if output.get("name") == "stderr" else sys.stdout
+            stream.write(output["text"].encode("utf-8", "replace").decode())
+
+
+def _places(code: Any) -> tuple[tuple[int, str, str], ...]:
+    found = []
+    for place in code[:5] if type(code) is list else []:
+        if (
+            type(place) is list
+            and len(place) == 3
+            and type(place[0]) is int
+            and type(place[1]) is str
+            and type(place[2]) is str
+        ):
+            found.append((place[0], place[1][:200], place[2][:80]))
+    return tuple(found)
+
+
+def _builtin(name: Any) -> Any:
+    import builtins
+
+    found = getattr(builtins, name, None) if type(name) is str else None
+    if not isinstance(found, type):
+        raise Malformed("no such builtin class")
+    return found
+
+
+def read_files(folder: Path, max_bytes: int) -> dict[str, bytes]:
+    """The regular files below a folder, without notebooks (they may hold hidden tests), links and hidden folders;
+    until too large.
+    """
+    found: dict[str, bytes] = {}
+    room = max_bytes
+    for root, folders, names in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(root, name)
+            if name.lower().endswith((".ipynb", ".db")):
+                continue
+            try:
+                with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                    status = os.fstat(file.fileno())
+                    if not stat.S_ISREG(status.st_mode) or status.st_size > room:
+                        continue
+                    data = file.read(room)
+            except OSError:
+                continue
+            room -= len(data)
+            found[str(path.relative_to(folder))] = data
+    return found
