@@ -70,7 +70,7 @@ def build_lesson(path: Path, course_dir: Path) -> Path:
 
 def notebook_text(notebook: NotebookNode) -> str:
     """A notebook as the text of its file."""
-    return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    return nbformat.writes(notebook) + "\n"
 
 
 def _expanded(cells: Sequence[TextCell]) -> list[TextCell]:

@@ -2,7 +2,8 @@
 
 A hidden state file remembers the hash of every file as it was delivered. A file that still has that hash is ours and is
 replaced by a newer version; any other file is the student's: a newer version then goes beside it under a name with the
-date. Without the state file (lost, damaged) every file counts as touched, so losing it never loses work.
+date. Without the state file (lost, damaged) every file counts as touched, so losing it never loses work. Of a notebook
+the cells count, with their outputs, and not the file: JupyterLab rewrites a file that was only looked at.
 """
 
 from __future__ import annotations
@@ -78,18 +79,19 @@ class Workspace:
 
     def _unchanged(self, lesson: Lesson, name: str) -> Delivered:
         path = self.folder / name
-        touched = _hash(path.read_bytes()) != lesson.delivered.get(name)
+        touched = _content_hash(path) != lesson.delivered.get(name)
         return Delivered("kept" if touched else "unchanged", name, path)
 
     def _place(self, lesson: Lesson, name: str, data: bytes) -> Delivered:
-        path, newest = self.folder / name, _hash(data)
-        there = _hash(path.read_bytes()) if path.exists() else ""
+        path = self.folder / name
+        newest = _content_hash(path, data)
+        there = _content_hash(path) if path.exists() else ""
         if there == newest:
             what = "unchanged"
         elif not there or there == lesson.delivered.get(name):
             replace_file(path, data)
             what = "updated" if there else "new"
-        elif lesson.newest.get(name) == newest or any(_hash(file.read_bytes()) == newest for file in _updates(path)):
+        elif lesson.newest.get(name) == newest or newest in map(_content_hash, _updates(path)):
             what = "kept"
         else:
             path = _write_beside(path, data, self.today)
@@ -180,6 +182,24 @@ def _write_beside(path: Path, data: bytes, today: datetime.date) -> Path:
             number += 1
         else:
             return beside
+
+
+def _content_hash(path: Path, data: bytes | None = None) -> str:
+    """The hash of what a student could have changed in a file: a notebook's cells, or all of any other file."""
+    data = path.read_bytes() if data is None else data
+    if path.suffix == ".ipynb":
+        try:
+            data = json.dumps([_cell_content(cell) for cell in json.loads(data)["cells"]], sort_keys=True).encode()
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return _hash(data)  # no notebook any more, hence not as delivered
+    return _hash(data)
+
+
+def _cell_content(cell: dict[str, Any]) -> dict[str, Any]:
+    """A cell without what differs between two ways of writing the same one."""
+    content = {**cell, "source": "".join(cell["source"])}
+    content["metadata"] = {name: value for name, value in cell["metadata"].items() if name != "trusted"}
+    return content
 
 
 def _hash(data: bytes) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from autograder.lessons.places import write_if_changed
 
-COURSE_ID = "mini_autograd"
+COURSE_ID = "mini-autograd"  # as in course/nbgrader_config.py
 NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 NBGRADER_CONFIG = """\
 # Written by `autograder lab`: lets nbgrader's parts of JupyterLab work in this folder.

@@ -83,6 +83,53 @@ def test_a_touched_notebook_survives_three_updates(deliver: Deliver, lesson: Pat
         assert f"# Squares {number}" in (notebook.parent / name).read_text()
 
 
+def test_a_notebook_that_was_only_looked_at_is_replaced(deliver: Deliver, lesson: Path, notebook: Path) -> None:
+    deliver()
+    looked_at = json.loads(notebook.read_text())
+    looked_at["metadata"]["language_info"] = {"name": "python", "version": "3.99", "file_extension": ".py"}
+    for cell in looked_at["cells"]:
+        cell["source"] = "".join(cell["source"])
+        cell["metadata"]["trusted"] = True
+    notebook.write_text(json.dumps(looked_at))
+    edit(lesson)
+    assert deliver()[0] == ("updated", "01_squares.ipynb")
+
+
+TOUCHES = {
+    "a source": lambda cells: cells[0].update(source="mine"),
+    "an output": lambda cells: cells[1].update(outputs=[{"output_type": "stream", "name": "stdout", "text": "4"}]),
+    "a count": lambda cells: cells[1].update(execution_count=3),
+    "metadata": lambda cells: cells[1]["metadata"].update(tags=["mine"]),
+    "an attachment": lambda cells: cells[0].update(attachments={"photo.png": {"image/png": "AAAA"}}),
+    "another cell": lambda cells: cells.append(dict(cells[0])),
+    "a cell less": lambda cells: cells.pop(),
+    "the order": lambda cells: cells.reverse(),
+}
+
+
+@pytest.mark.parametrize("name", TOUCHES)
+def test_whatever_a_student_can_change_in_a_notebook_counts(
+    name: str, deliver: Deliver, lesson: Path, notebook: Path
+) -> None:
+    deliver()
+    touched = json.loads(notebook.read_text())
+    TOUCHES[name](touched["cells"])
+    notebook.write_text(json.dumps(touched))
+    mine = notebook.read_bytes()
+    edit(lesson)
+    assert deliver()[0][0] == "beside"
+    assert notebook.read_bytes() == mine
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 3}', '{"cells": [3]}', '{"cells": [{}]}', "[" * 9999])
+def test_a_notebook_that_is_none_any_more_is_kept(text: str, deliver: Deliver, lesson: Path, notebook: Path) -> None:
+    deliver()
+    notebook.write_text(text)
+    edit(lesson)
+    assert deliver()[0][0] == "beside"
+    assert notebook.read_text() == text
+
+
 def test_a_touched_update_is_not_overwritten_either(deliver: Deliver, lesson: Path, notebook: Path) -> None:
     deliver()
     edit(notebook, "slope", "my slope")

@@ -153,7 +153,7 @@ def test_the_kernel_is_the_environments_own(server: Server) -> None:
 
 
 def test_nbgraders_extensions_load_without_error(server: Server) -> None:
-    for path in ("/assignments?course_id=mini_autograd", "/courses"):
+    for path in ("/assignments?course_id=mini-autograd", "/courses"):
         assert server.json(path) == {"success": True, "value": []}
     assert "formgrader" in server.request("/formgrader/manage_assignments").lower()
     log = server.log.read_text()
