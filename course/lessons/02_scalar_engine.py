@@ -31,9 +31,16 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "axes.grid": True, "grid.alpha": 0.3, "font.size": 11})
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 
-x = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+
+def leaf(value):
+    """A number whose gradient PyTorch is to find."""
+    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+
+
+x = leaf(1.0)
 start = time.perf_counter()
 y = x
 for _ in range(60):
@@ -46,7 +53,8 @@ print(f"gradient {x.grad.item():.0f}, found in {1000 * (time.perf_counter() - st
 
 # %%
 ways = 2**60
-print(f"{ways:,} ways; at a billion per second that takes {ways / 1e9 / 3600 / 24 / 365:.1f} years")
+years = ways / 1e9 / 3600 / 24 / 365
+print(f"{ways:,} ways; at a billion per second that takes {years:.1f} years")
 
 # %% [markdown]
 # PyTorch needed milliseconds, and its answer is exact. **How can it add up more terms than it has time to look at?**
@@ -240,7 +248,10 @@ credit = check_gradients(
 )
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
-    {"1 + a + (b + 2) + a": lambda a, b: 1 + a + (b + 2) + a, "2 * a * (b * 3) * a": lambda a, b: 2 * a * (b * 3) * a},
+    {
+        "1 + a + (b + 2) + a": lambda a, b: 1 + a + (b + 2) + a,
+        "2 * a * (b * 3) * a": lambda a, b: 2 * a * (b * 3) * a,
+    },
     [between(-3.0, 3.0), between(-3.0, 3.0)],
     points=2,
 )
@@ -398,7 +409,10 @@ credit = credit + check_gradients(
 )
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
-    {"5 - (a - b - 1)": lambda a, b: 5 - (a - b - 1), "3 / (a / b / 2)": lambda a, b: 3 / (a / b / 2)},
+    {
+        "5 - (a - b - 1)": lambda a, b: 5 - (a - b - 1),
+        "3 / (a / b / 2)": lambda a, b: 3 / (a / b / 2),
+    },
     [between(-3.0, -0.5), between(-3.0, -0.5)],
     points=2,
 )
@@ -452,7 +466,11 @@ def power(a, exponent):
 MiniTensor.__pow__ = power
 
 # %% nbgrader={"grade": true, "grade_id": "test_power", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-credit = check_gradients({"a**3": lambda a: a**3}, [[between(-3.0, -0.5)], [between(0.5, 3.0)]], points=2)
+credit = check_gradients(
+    {"a**3": lambda a: a**3},
+    [[between(-3.0, -0.5)], [between(0.5, 3.0)]],
+    points=2,
+)
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients({"a**-1.5": lambda a: a**-1.5}, [between(0.5, 3.0)], points=1)
 ### END HIDDEN TESTS
@@ -566,13 +584,21 @@ MiniTensor.relu, MiniTensor.tanh, MiniTensor.exp = method_of(Relu), method_of(Ta
 
 # %% nbgrader={"grade": true, "grade_id": "test_functions", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
-    {"a.relu()": lambda a: a.relu(), "a.tanh()": lambda a: a.tanh(), "a.exp()": lambda a: a.exp()},
+    {
+        "a.relu()": lambda a: a.relu(),
+        "a.tanh()": lambda a: a.tanh(),
+        "a.exp()": lambda a: a.exp(),
+    },
     [[between(0.3, 2.0)], [between(-2.0, -0.3)]],
     points=3,
 )
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
-    {"relu, larger inputs": lambda a: a.relu(), "tanh, larger inputs": lambda a: a.tanh(), "exp, larger inputs": lambda a: a.exp()},
+    {
+        "relu, larger inputs": lambda a: a.relu(),
+        "tanh, larger inputs": lambda a: a.tanh(),
+        "exp, larger inputs": lambda a: a.exp(),
+    },
     [[between(2.0, 4.0)], [between(-4.0, -2.0)]],
     points=3,
 )
@@ -585,18 +611,22 @@ credit
 # %% tags=["demo"]
 def beside_pytorch(name, expression, *numbers):
     ours = [MiniTensor(number) for number in numbers]
-    theirs = [torch.tensor(number, dtype=torch.float64, requires_grad=True) for number in numbers]
+    theirs = [leaf(number) for number in numbers]
     our_output, their_output = expression(*ours), expression(*theirs)
     our_output.backward()
     their_output.backward()
     gradients = [tensor.grad for tensor in ours]
     difference = max(abs(g - t.grad.item()) for g, t in zip(gradients, theirs))
-    print(f"{name:22s} value {our_output.data:6g}   gradients {gradients}   difference to PyTorch {difference:.0e}")
+    print(f"{name:22s} value {our_output.data:5g}   difference {difference:.0e}   gradients {gradients}")
+
+
+def relu_neuron(w, x, b):
+    return ((w * x + b).relu() - 3) ** 2
 
 
 beside_pytorch("(w*x + b - 10)**2", lambda w, x, b: (w * x + b - 10) ** 2, 2.0, 3.0, 1.0)
-beside_pytorch("(relu(w*x + b) - 3)**2", lambda w, x, b: ((w * x + b).relu() - 3) ** 2, 0.5, 4.0, -1.5)
-beside_pytorch("the same, b = -3", lambda w, x, b: ((w * x + b).relu() - 3) ** 2, 0.5, 4.0, -3.0)
+beside_pytorch("(relu(w*x + b) - 3)**2", relu_neuron, 0.5, 4.0, -1.5)
+beside_pytorch("the same with b = -3", relu_neuron, 0.5, 4.0, -3.0)
 beside_pytorch("(x + y)**2", lambda x, y: (x + y) ** 2, 2.0, 3.0)
 beside_pytorch("(x*y + x)**2", lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 beside_pytorch("x**2 + 3*x", lambda x: x**2 + 3 * x, 2.0)
@@ -619,7 +649,7 @@ def doublings(count):
 
 
 def seconds_for(method, count, repeat=3):
-    """The shortest of a few backward passes through a chain of doublings; each must give the right gradient."""
+    """The shortest of a few backward passes; each must give the right gradient."""
     found = []
     for _ in range(repeat):
         x, y = doublings(count)
@@ -635,7 +665,8 @@ every_way = [seconds_for(push_along_every_way, count) for count in counts]
 
 fig, axis = plt.subplots(layout="constrained")
 axis.semilogy(counts, every_way, "o-")
-axis.set(xlabel="number of doublings", ylabel="seconds for one backward", title="following every way", xticks=range(0, 19, 3))
+axis.set(xlabel="number of doublings", ylabel="seconds for one backward", title="following every way")
+axis.set_xticks(range(0, 19, 3))
 plt.show()
 
 growth = (every_way[-1] / every_way[-6]) ** (1 / 5)
@@ -736,7 +767,7 @@ def topological_order(root):
 
 # %% nbgrader={"grade": true, "grade_id": "test_topological_order", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def place_of_each(root):
-    """The place of each node in the order. Every node of these tests has a value of its own, so the value names it."""
+    """The place of each node in the order. No two nodes here have the same value, so values name them."""
     values = [node.data for node in topological_order(root)]
     assert len(values) == len(set(values)), f"a node appears more than once: {values}"
     return {value: place for place, value in enumerate(values)}
@@ -748,8 +779,8 @@ d = c + a  # 4
 for root in (c + d, d + c):  # 7
     place = place_of_each(root)
     assert set(place) == {1.0, 2.0, 3.0, 4.0, 7.0}, f"not exactly the nodes of the graph: {sorted(place)}"
-    for node, source in ((7.0, 3.0), (7.0, 4.0), (4.0, 3.0), (4.0, 1.0), (3.0, 1.0), (3.0, 2.0)):
-        assert place[node] < place[source], f"the node with value {source} must come after the node with value {node}, which was made from it"
+    for node, source in ((7, 3), (7, 4), (4, 3), (4, 1), (3, 1), (3, 2)):
+        assert place[node] < place[source], f"{node} was made from {source}, so {node} must come first"
 
 y = MiniTensor(1.0)
 for _ in range(16):
@@ -766,8 +797,8 @@ d = a + c  # 4
 e = d + b  # 6
 for root in (a + (c + (d + e)), ((e + d) + c) + a):  # 10, 13, 14
     place = place_of_each(root)
-    edges = ((14.0, 1.0), (14.0, 13.0), (13.0, 3.0), (13.0, 10.0), (10.0, 4.0), (10.0, 6.0), (6.0, 4.0), (6.0, 2.0), (4.0, 3.0), (4.0, 1.0), (3.0, 1.0), (3.0, 2.0))
-    assert all(place[node] < place[source] for node, source in edges), "a node came before one that was made from it"
+    edges = ((14, 1), (14, 13), (13, 3), (13, 10), (10, 4), (10, 6), (6, 4), (6, 2), (4, 3), (4, 1), (3, 1), (3, 2))
+    assert all(place[node] < place[source] for node, source in edges), "an input came before a node made from it"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -781,7 +812,7 @@ for root in (a + (c + (d + e)), ((e + d) + c) + a):  # 10, 13, 14
 # Only from here on you work from a docstring alone.
 
 # %% [markdown] tags=["hint"] exercise="backward"
-# The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived.
+# The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived. (If that line raises a KeyError, the order is wrong.)
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # An input may be pending already, from another node or from the same one (`x + x`). So add: `pending[source] = pending.get(source, 0.0) + share`.
@@ -791,11 +822,13 @@ for root in (a + (c + (d + e)), ((e + d) + c) + a):  # 10, 13, 14
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def backward(self, gradient=1.0):
-    """Add to .grad of every node that self was made from (self included) the gradient of self, times gradient.
+    """Find the gradient of self with respect to every node it was made from, and add it to their .grad.
 
-    self: MiniTensor
-    gradient: the incoming gradient of self, a number
-    Returns: None. Each rule is called once. Calling backward again adds the same gradients again.
+    self: MiniTensor; its own .grad gets the incoming gradient added
+    gradient: the incoming gradient of self, a number; all results are proportional to it
+    Returns: None
+
+    Each rule is called once. A second call adds the same gradients once more.
 
     >>> a, b = MiniTensor(2.0), MiniTensor(3.0)
     >>> ((a + b) * a).backward()
@@ -890,7 +923,10 @@ def gate(a, b):
 
 
 credit = credit + check_gradients(
-    {"relu(a) and c = relu(a) + b, each used twice": gate, "(a + b) / a + b": lambda a, b: (a + b) / a + b},
+    {
+        "relu(a) and c = relu(a) + b, each used twice": gate,
+        "(a + b) / a + b": lambda a, b: (a + b) / a + b,
+    },
     [[between(0.5, 3.0), between(0.5, 3.0)], [between(-3.0, -0.5), between(0.5, 3.0)]],
     points=2,
 )
@@ -921,16 +957,18 @@ assert x.grad == 0.0, "backward(gradient=-2.0) must take twice the gradient away
 x, y = doublings(60)
 start = time.perf_counter()
 y.backward()
-print(f"gradient {x.grad:.0f}, found in {1000 * (time.perf_counter() - start):.2f} ms, {len(topological_order(y))} nodes")
+milliseconds = 1000 * (time.perf_counter() - start)
+print(f"gradient {x.grad:.0f}, found in {milliseconds:.2f} ms, in {len(topological_order(y))} nodes")
 
 # %% tags=["demo"]
 all_counts = list(range(1, 61))
 each_node_once = [seconds_for(MiniTensor.backward, count) for count in all_counts]
 
 fig, axis = plt.subplots(layout="constrained")
-axis.semilogy(counts, every_way, "o", markersize=4, color="C0", label="every way, measured")
-axis.semilogy([18, 60], [every_way[-1], every_way[-1] * 2.0**42], "--", color="C0", label="every way, if it goes on like this")
-axis.semilogy(all_counts, each_node_once, "s", markersize=4, color="C1", label="each node once, measured")
+longer = [every_way[-1] * 2.0 ** (count - counts[-1]) for count in (counts[-1], 60)]
+axis.semilogy(counts, every_way, "oC0", markersize=4, label="every way, measured")
+axis.semilogy((counts[-1], 60), longer, "--C0", label="every way, if it goes on like this")
+axis.semilogy(all_counts, each_node_once, "sC1", markersize=4, label="each node once, measured")
 for seconds, name in ((3600, "an hour"), (3600 * 24 * 365, "a year")):
     axis.axhline(seconds, color="gray", linewidth=1)
     axis.text(1, 1.5 * seconds, name, color="gray")
@@ -1005,7 +1043,8 @@ for start_value in (3.0, 0.25):
     x = MiniTensor(start_value)
     y = bend(x)
     y.backward()
-    print(f"x = {start_value}:", [node.operation or "leaf" for node in topological_order(y)], "gradient", x.grad)
+    operations = [node.operation or "leaf" for node in topological_order(y)]
+    print(f"x = {start_value}:  {operations}   gradient {x.grad:.4f}")
 
 # %% [markdown]
 # The same function gave two graphs. The engine never saw the `if`; it saw the operations that ran. This is *define-by-run*. PyTorch works like this too, as HIPS autograd and Chainer did before it. The other way is *define-then-run*: first describe the whole
@@ -1044,8 +1083,9 @@ def seconds_per_call(number, activation, repeat=20000):
     return (time.perf_counter() - start) / repeat
 
 
-plain, recorded_time = seconds_per_call(float, math.tanh), seconds_per_call(MiniTensor, MiniTensor.tanh)
-print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded_time:.2f} us, factor {recorded_time / plain:.0f}")
+plain = seconds_per_call(float, math.tanh)
+recorded = seconds_per_call(MiniTensor, MiniTensor.tanh)
+print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded:.2f} us, factor {recorded / plain:.0f}")
 
 # %% [markdown]
 # For single numbers the record costs far more than the sum itself; for large arrays, from lesson 04 on, hardly anything. Compilers win some of it back by capturing the graph once (lesson 14).
@@ -1189,17 +1229,18 @@ for step in range(6):
     loss = (w * 3 - 12) ** 2
     w.grad = 0.0
     loss.backward()
-    print(f"step {step}:  w = {w.data:.5f}   loss = {loss.data:9.6f}   gradient = {w.grad:9.5f}")
+    print(f"{step}:  w {w.data:.5f}   loss {loss.data:9.6f}   gradient {w.grad:9.5f}")
     w.data = w.data - 0.05 * w.grad
 
 # %% tags=["demo"]
-w_torch = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+w_torch = leaf(2.0)
 optimizer = torch.optim.SGD([w_torch], lr=0.05)
 for step in range(6):
     optimizer.zero_grad()
     ((w_torch * 3 - 12) ** 2).backward()
     optimizer.step()
-print("w after six steps: yours", w.data, "  PyTorch", w_torch.item(), "  difference", abs(w.data - w_torch.item()))
+print("w after six steps:", w.data, "  PyTorch", w_torch.item())
+print("difference:       ", abs(w.data - w_torch.item()))
 
 # %% [markdown]
 # ## Quiz
