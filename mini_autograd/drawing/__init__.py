@@ -4,7 +4,18 @@ The readers duck-type, so PyTorch is never imported here.
 """
 
 from mini_autograd.drawing.graph import DRAWING_LIMIT, Edge, Graph, GraphTooLargeError, Node
-from mini_autograd.drawing.reading import read_graph
+from mini_autograd.drawing.reading import is_tensor, read_graph
 from mini_autograd.drawing.svg import draw, render, summary
 
-__all__ = ["DRAWING_LIMIT", "Edge", "Graph", "GraphTooLargeError", "Node", "draw", "read_graph", "render", "summary"]
+__all__ = [
+    "DRAWING_LIMIT",
+    "Edge",
+    "Graph",
+    "GraphTooLargeError",
+    "Node",
+    "draw",
+    "is_tensor",
+    "read_graph",
+    "render",
+    "summary",
+]

@@ -54,7 +54,8 @@ class _Spot:
     def __init__(self, node: Any, number: int) -> None:
         self.node, self.number = node, number
         self.leaf = getattr(node, "variable", None)
-        self.sign = symbol(node.name()) if hasattr(node, "name") else ""
+        self.source = _name(node)
+        self.sign = symbol(self.source)
         self.inputs: list[_Spot] = []
         self.positions: list[int] = []
         self.value: Any = None
@@ -111,7 +112,7 @@ class _Reader:
         """Find the inputs of a spot; a constant stands in where an operation of two sides has an input without node."""
         if spot.positions or not spot.node:
             return spot.inputs
-        for position, (node, number) in enumerate(spot.node.next_functions):
+        for position, (node, number) in enumerate(getattr(spot.node, "next_functions", ())):
             if node is not None:
                 entry = self._spot(node, number)
             elif spot.sign in TWO_SIDED or self.access.saved_input(spot.node, position) is not None:
@@ -187,7 +188,7 @@ class _Reader:
             inputs=tuple(self.index[id(entry)] for entry in spot.inputs),
             name=self.named.get(id(spot), ""),
             operation=self._sign(spot),
-            source=spot.node.name(),
+            source=spot.source,
             shape=shape,
             value=spot.value,
             rule=self._rule(spot),
@@ -208,6 +209,12 @@ class _Reader:
             return [_sum_to(plain(item), shape) for item, shape in zip(picked, shapes, strict=True)]
 
         return rule
+
+
+def _name(node: Any) -> str:
+    """PyTorch's nodes tell their name when called; a student's may keep it as a string, or have none."""
+    name = getattr(node, "name", type(node).__name__ if node is not None else "")
+    return str(name() if callable(name) else name)
 
 
 def _node_of(tensor: Any) -> Any:

@@ -40,7 +40,10 @@ def short(value: Any) -> str:
 
 def factor(value: Any) -> str:
     """A number as the second factor of a product: negative ones in brackets."""
-    text = short(value)
+    return _in_brackets(short(value))
+
+
+def _in_brackets(text: str) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
@@ -81,12 +84,12 @@ def symbol(operation: str) -> str:
 def operation_formula(sign: str, inputs: Sequence[str]) -> str:
     """ "a + b", "x**2", "tanh(v1)": the operation applied to the names of its inputs."""
     if sign in INFIX and len(inputs) == 2:
-        return f"{inputs[0]} {PRINTED.get(sign, sign)} {inputs[1]}"
+        return f"{inputs[0]} {PRINTED.get(sign, sign)} {_in_brackets(inputs[1])}"
     if sign in {"-", "neg"} and len(inputs) == 1:
-        return f"{MINUS}{inputs[0]}"
+        return f"{MINUS}{_in_brackets(inputs[0])}"
     if sign.startswith("**"):
         exponent = sign[2:].strip() or (inputs[1] if len(inputs) == 2 else "n")
-        return f"{inputs[0]}**{exponent}" if inputs else sign
+        return f"{_in_brackets(inputs[0])}**{exponent}" if inputs else sign
     if len(inputs) > 3:
         return f"{sign}({inputs[0]}, …, {inputs[-1]})"
     return f"{sign}({', '.join(inputs)})"

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 SWEEPS = 12
+PORT_SPREAD = 0.9  # which part of a box's side the arriving lines share
+NEARLY = 14.0
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Spacing:
-    """Free space: between boxes of a layer, between layers, and around the whole drawing."""
+    """Free space: between boxes of a layer, between layers, around the whole, for passing lines and for labels."""
 
     between: float = 18.0
     layers: float = 58.0
     margin: float = 14.0
     lane: float = 12.0
+    label: tuple[float, float] = (30.0, 15.0)
 
 
 @dataclass(frozen=True)
@@ -182,8 +185,9 @@ def _sort_by_neighbours(row: list[int], places: list[_Place], position: dict[int
 
 
 def _port_share(user: _Place, source: int) -> float:
-    """Where on the side of its user an input arrives, as a fraction between 0 and 1."""
-    return (user.before.index(source) + 1) / (len(user.before) + 1) - 0.5
+    """Where on the side of its user an input arrives: -0.5 is one end, 0.5 the other. The mean if it arrives twice."""
+    positions = [position for position, other in enumerate(user.before, 1) if other == source]
+    return sum(positions) / len(positions) / (len(user.before) + 1) - 0.5
 
 
 def count_crossings(places: Sequence[_Place], rows: Sequence[Sequence[int]]) -> int:
@@ -214,6 +218,21 @@ def _spread(places: list[_Place], rows: list[list[int]], spacing: Spacing) -> No
             wishes = [_wish(places, place, both=last or sweep > SWEEPS, forth=sweep % 2 == 0) for place in row]
             for place, across in zip(row, fit(wishes, gaps[layer]), strict=True):
                 places[place].across = across
+    _straighten(places, rows, gaps)
+
+
+def _straighten(places: list[_Place], rows: list[list[int]], gaps: list[list[float]]) -> None:
+    """A line into a place with one input that is nearly straight becomes straight, where there is room."""
+    for row, gap in zip(rows, gaps, strict=True):
+        for rank, number in enumerate(row):
+            place = places[number]
+            if len(set(place.before)) != 1:
+                continue
+            goal = places[place.before[0]].across
+            low = places[row[rank - 1]].across + gap[rank - 1] if rank else goal
+            high = places[row[rank + 1]].across - gap[rank] if rank + 1 < len(row) else goal
+            if abs(goal - place.across) < NEARLY and low <= goal <= high:
+                place.across = goal
 
 
 def _gaps(row: list[int], places: list[_Place], spacing: Spacing) -> list[float]:
@@ -256,9 +275,6 @@ def _port_offset(place: _Place, source: int) -> float:
     if place.node is None:
         return 0.0
     return _port_share(place, source) * place.breadth * PORT_SPREAD
-
-
-PORT_SPREAD = 0.9
 
 
 def fit(wishes: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list[float]:
@@ -307,7 +323,26 @@ def _finish(
             )
     ports = _ports(places, edges)
     routes = tuple(_route(places, chain, ports[number], starts, lengths, turned) for number, chain in enumerate(chains))
+    routes = _labels_apart(routes, edges, spacing, turned)
     return Layout(tuple(boxes), routes, *((breadth, along) if turned else (along, breadth)))
+
+
+def _labels_apart(
+    routes: tuple[Route, ...], edges: Sequence[tuple[int, int]], spacing: Spacing, turned: bool
+) -> tuple[Route, ...]:
+    """Move the labels of lines into the same box apart where they would cover each other."""
+    axis, room = (0, spacing.label[0]) if turned else (1, spacing.label[1])
+    result = list(routes)
+    groups: dict[int, list[int]] = {}
+    for number, (_, target) in enumerate(edges):
+        groups.setdefault(target, []).append(number)
+    for numbers in groups.values():
+        numbers.sort(key=lambda number: routes[number].label[axis])
+        wishes = [(routes[number].label[axis], 1.0) for number in numbers]
+        for number, at in zip(numbers, fit(wishes, [room] * (len(numbers) - 1)), strict=True):
+            x, y = routes[number].label
+            result[number] = replace(routes[number], label=(at, y) if turned else (x, at))
+    return tuple(result)
 
 
 def _ports(places: list[_Place], edges: Sequence[tuple[int, int]]) -> list[float]:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from mini_autograd.drawing.formatting import symbol
 from mini_autograd.drawing.graph import Draft, Graph, Rule, assemble, check_size, evaluation_order, is_scalar, plain
 
@@ -52,7 +54,9 @@ def read_minitensor(output: Any, names: Mapping[str, Any], limit: int | None, gr
         inputs = tuple(index[id(entry)] for entry in inputs_of(item))
         drafts.append(_draft(item, inputs, [drafts[position] for position in inputs], labels.get(id(item), "")))
     seed = drafts[-1].stored if gradient is None else plain(gradient)
-    return assemble(drafts, 1.0 if seed is None or (is_scalar(seed) and seed == 0) else seed)
+    if seed is None or not np.any(seed):
+        seed = np.ones(drafts[-1].shape or ())[()]
+    return assemble(drafts, seed)
 
 
 class _Constant:

@@ -44,7 +44,7 @@ class TorchAccess:
     """PyTorch's nodes. `like` is a tensor of the graph, from which gradients are made."""
 
     def __init__(self, like: Any) -> None:
-        self.like = like.detach()
+        self.like = like.detach() if hasattr(like, "detach") else like
 
     def shapes(self, node: Any) -> list[tuple[int, ...]]:
         return [tuple(int(size) for size in entry.shape) for entry in getattr(node, "_input_metadata", ())]

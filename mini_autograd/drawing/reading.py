@@ -10,16 +10,25 @@ from mini_autograd.drawing.graph import Graph
 from mini_autograd.drawing.minitensor import is_minitensor, read_minitensor
 
 
+def is_tensor(candidate: Any) -> bool:
+    """Is there a graph behind this object that `read_graph` can read?"""
+    return is_autograd_tensor(candidate) or is_minitensor(candidate)
+
+
 def read_graph(
     output: Any, names: Mapping[str, Any] | None = None, *, limit: int | None = None, gradient: Any = None
 ) -> Graph:
     """The graph behind a student's MiniTensor, a tensor of ours, or a PyTorch tensor, as plain data.
 
-    `names` maps labels to tensors. `gradient` starts the replayed backward pass; without it, ones do (for a MiniTensor
-    on which backward has run: its own `.grad`). Nothing about the tensors is changed, no `.grad`, and no hook runs.
+    `names` maps labels to tensors; of two labels for one tensor the first counts. `gradient` starts the replayed
+    backward pass; without it, ones do (for a MiniTensor on which backward has run: its own `.grad`). Nothing about the
+    tensors is changed, no `.grad`, and no hook runs.
     Raises TypeError for an object that has no graph, GraphTooLargeError above `limit` nodes, ValueError for a cycle.
     """
-    names = names or {}
+    first_names: dict[int, tuple[str, Any]] = {}
+    for label, tensor in (names or {}).items():
+        first_names.setdefault(id(tensor), (label, tensor))
+    names = dict(first_names.values())
     if is_autograd_tensor(output) and not hasattr(output, "inputs"):
         return read_autograd(output, names, limit, gradient)
     if is_minitensor(output):

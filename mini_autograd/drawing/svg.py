@@ -15,7 +15,7 @@ import numpy as np
 
 from mini_autograd.drawing.formatting import clip, describe, shape_text, short, text_width
 from mini_autograd.drawing.graph import DRAWING_LIMIT, Graph, Node, Value, check_size, is_scalar
-from mini_autograd.drawing.layout import Box, Layout, Route, lay_out
+from mini_autograd.drawing.layout import Box, Layout, Route, Spacing, lay_out
 from mini_autograd.drawing.reading import read_graph
 
 TITLE_SIZE, ROW_SIZE = 12.5, 12.0
@@ -49,6 +49,7 @@ def render(graph: Graph, *, direction: str = "right", interactive: bool = False,
         [(_width(node), HEIGHT) for node in graph.nodes],
         [(edge.source, edge.target) for edge in graph.edges],
         direction=direction,
+        spacing=_spacing(graph),
     )
     words = "" if interactive else "; ".join(summary(graph, replay=replay).splitlines()[:12])
     parts = [_open_tag(words, layout), f"<style>{STYLE}</style>"]
@@ -102,6 +103,19 @@ def cell_text(value: Any, *, norm: bool = False) -> str:
     if array.ndim == 1 and array.size <= 2:
         return describe(array)
     return f"norm {short(np.linalg.norm(array))}" if norm else shape_text(array.shape)
+
+
+def flow_text(contribution: Any) -> str:
+    """What stands on a line while backward passes along it: the number, or the norm of an array between double bars."""
+    if contribution is None or is_scalar(contribution):
+        return cell_text(contribution)
+    return f"\u2016{short(np.linalg.norm(contribution))}\u2016"
+
+
+def _spacing(graph: Graph) -> Spacing:
+    """Layers so far apart that the numbers on the lines fit between them."""
+    widest = max((text_width(flow_text(edge.contribution), ROW_SIZE) for edge in graph.edges), default=0.0)
+    return Spacing(layers=max(52.0, widest + 22.0), label=(widest + 8.0, 15.0))
 
 
 def _open_tag(words: str, layout: Layout) -> str:

@@ -9,9 +9,10 @@ function render({ model, el }) {
   const view = build(model, el);
   const show = () => apply(view, steps, clamp(model.get("step"), steps), model.get("details"));
   const go = (by) => {
+    const before = clamp(model.get("step"), steps);
     view.selected = null;
-    model.set("step", clamp(clamp(model.get("step"), steps) + by, steps));
-    show();
+    model.set("step", clamp(before + by, steps)); // a change calls show
+    if (model.get("step") === before) show();
   };
   connect(view, go, show);
   model.on("change:step", show);

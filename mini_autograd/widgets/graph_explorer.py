@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from mini_autograd.drawing import DRAWING_LIMIT, Graph, read_graph, render, summary
-from mini_autograd.drawing.graph import check_size
+from mini_autograd.drawing import DRAWING_LIMIT, Graph, is_tensor, read_graph, render, summary
 from mini_autograd.widgets.static import StaticPicture, with_static_picture
 from mini_autograd.widgets.steps import details, story
 
@@ -37,7 +37,6 @@ def explore(
     if names is None:
         names = names_in(sys._getframe(1))
     graph = read_graph(output, names, limit=DRAWING_LIMIT, gradient=gradient)
-    check_size(len(graph.nodes), DRAWING_LIMIT)
     if anywidget is None:
         return StaticPicture(render(graph, direction=direction, replay=True), summary(graph, replay=True))
     return GraphExplorer(graph, direction)
@@ -49,7 +48,7 @@ def names_in(frame: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value in variables.items()
-        if not name.startswith("_") and not isinstance(value, type) and hasattr(value, "grad")
+        if not name.startswith("_") and not isinstance(value, (type, ModuleType)) and is_tensor(value)
     }
 
 

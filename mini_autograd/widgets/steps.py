@@ -12,7 +12,7 @@ import numpy as np
 
 from mini_autograd.drawing.formatting import TIMES, describe, factor, operation_formula, shape_text, short
 from mini_autograd.drawing.graph import Edge, Graph, Node, is_scalar
-from mini_autograd.drawing.svg import cell_text, replayed, title
+from mini_autograd.drawing.svg import cell_text, flow_text, replayed, title
 
 Phase = Literal["start", "forward", "backward", "end"]
 
@@ -78,7 +78,7 @@ def _forward(graph: Graph) -> list[Step]:
 
 
 def _as_operand(node: Node) -> str:
-    return factor(node.value) if is_scalar(node.value) else node.name
+    return short(node.value) if is_scalar(node.value) else node.name
 
 
 class _Backward:
@@ -117,7 +117,7 @@ class _Backward:
             before = self.sums.get(source.index)
             self.sums[source.index] = edge.contribution if before is None else before + edge.contribution
             lines.append(self._receives(node, edge, source))
-            flows.append((self.number[id(edge)], cell_text(edge.contribution, norm=True)))
+            flows.append((self.number[id(edge)], flow_text(edge.contribution)))
             gradients[source.index] = cell_text(self.sums[source.index], norm=True)
         return Step("backward", node.index, tuple(lines), gradients=tuple(gradients.items()), flows=tuple(flows))
 
@@ -154,7 +154,7 @@ def _end(graph: Graph) -> Step:
 
 
 def _is_zero(value: Any) -> bool:
-    return is_scalar(value) and value == 0
+    return value is not None and not np.any(value)
 
 
 def _disagreement(node: Node) -> list[str]:

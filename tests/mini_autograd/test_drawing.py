@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import mini_autograd as ma
 from mini_autograd.drawing import GraphTooLargeError, draw, read_graph
 from mini_autograd.drawing.formatting import describe, operation_formula, short, symbol, text_width
 from mini_autograd.drawing.layout import assign_layers, count_crossings, fit, lay_out
@@ -186,6 +187,32 @@ def test_pytorch_graph_that_was_freed_still_gives_a_picture():
     graph = read_graph(output, {"a": a})
     assert by_name(graph)["a"].gradient == pytest.approx(4 * math.exp(4))
     assert "a \u00d7 a" in draw(graph)
+
+
+def own_cases():
+    a, b = ma.tensor(2.0, requires_grad=True), ma.tensor(-3.0, requires_grad=True)
+    yield "scalars", (a + b) * a, {"a": a, "b": b}
+    a, b = a.detach().requires_grad_(), b.detach().requires_grad_()
+    yield "constants", (a * b + 3).tanh() * a**2 / 7 - 1, {"a": a, "b": b}
+    x, w = ma.tensor(np.linspace(-1, 1, 20).reshape(5, 4)), ma.tensor(np.ones((4, 3)), requires_grad=True)
+    bias = ma.tensor(np.array([0.1, -0.2, 0.3]), requires_grad=True)
+    yield "broadcast", (x @ w + bias).relu().sum(), {"w": w, "bias": bias}
+
+
+@pytest.mark.parametrize(("output", "names"), [pytest.param(o, n, id=i) for i, o, n in own_cases()])
+def test_graphs_of_mini_autograd_agree_with_its_backward(output, names):
+    graph = by_name(read_graph(output, names))
+    assert all(leaf.grad is None for leaf in names.values())
+    output.backward()
+    for name, leaf in names.items():
+        np.testing.assert_allclose(graph[name].incoming, leaf.grad.numpy(), rtol=1e-6)
+
+
+def test_a_students_graph_of_arrays():
+    a, b = MiniTensor(np.array([1.0, 2.0])), MiniTensor(np.array([3.0, 5.0]))
+    graph = by_name(read_graph(a * b, {"a": a, "b": b}))
+    assert graph["a"].incoming.tolist() == [3.0, 5.0]
+    assert graph["v1"].shape == (2,)
 
 
 def test_named_intermediates_of_pytorch_get_their_name():

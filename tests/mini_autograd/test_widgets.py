@@ -39,7 +39,7 @@ def test_the_story_of_a_graph():
         "The leaves are there from the start: a = 2, b = -3.",
         "Step forward to evaluate one operation after the other.",
         "v1 = a + b = 2 + (-3) = -1",
-        "v2 = v1 \u00d7 a = (-1) \u00d7 2 = -2",
+        "v2 = v1 \u00d7 a = -1 \u00d7 2 = -2",
         "Backward starts at the output with the gradient 1, that of v2 with respect to itself.",
         "Backward through v2 = v1 \u00d7 a. Incoming gradient: 1.",
         "v1 receives 1 \u00d7 2 = 2.",
@@ -99,6 +99,13 @@ def test_names_are_found_in_the_calling_cell():
     widget = explore(a * b)
     assert "a = 2, b = 3" in widget.steps[0]["lines"][0]
     assert "leaf" in explore(a * b, {}).picture
+
+
+def test_looking_for_names_gives_no_warning(recwarn):
+    a = torch.tensor(2.0, requires_grad=True)
+    c = a * a
+    assert "c = a \u00d7 a" in explore(c * a).picture
+    assert not recwarn.list
 
 
 def test_what_is_sent_is_plain_json_and_small():
