@@ -162,9 +162,10 @@ def stubs_earn_nothing(lesson: Lesson) -> Result:
 
 
 def earns_nothing(lesson: Lesson, notebook: NotebookNode) -> Result:
-    """No exercise on gradients gives a point."""
+    """No exercise on gradients gives a point, although every solution cell ran."""
     given = _judged(lesson, notebook)
-    return f"{len(lesson.gradient_tests)} test cells", _with_points(given, lesson.gradient_tests)
+    broken = failures(notebook, among=variants.is_solution)
+    return f"{len(lesson.gradient_tests)} test cells", (*broken, *_with_points(given, lesson.gradient_tests))
 
 
 def _judged(lesson: Lesson, notebook: NotebookNode) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import copy
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -41,11 +42,11 @@ def run_in_kernel(notebook: NotebookNode, folder: Path) -> NotebookNode:
     return notebook
 
 
-def failures(notebook: NotebookNode) -> list[str]:
-    """Every cell that failed, with its error. Cells tagged `raises-exception` are meant to."""
+def failures(notebook: NotebookNode, among: Callable[[NotebookNode], bool] = bool) -> list[str]:
+    """Every cell (among those chosen) that failed, with its error. Cells tagged `raises-exception` are meant to."""
     found = []
     for number, cell in enumerate(notebook.cells, 1):
-        if (error := _error(cell)) and "raises-exception" not in cell.metadata.get("tags", []):
+        if among(cell) and (error := _error(cell)) and "raises-exception" not in cell.metadata.get("tags", []):
             found.append(f"{_place(number, cell)}: {error.ename}: {_first_line(error.evalue)}")
     return found
 

@@ -139,6 +139,16 @@ def test_a_gate_that_breaks_fails_and_hides_no_other(make_lesson: Callable[[str]
     assert findings["solved: every cell runs"].passed
 
 
+def test_no_marks_because_the_audit_itself_broke_is_no_pass(make_lesson: Callable[[str], Lesson]) -> None:
+    lesson = make_lesson(TEXT)
+    notebook = variants.zeroed(lesson.source)
+    for cell in notebook.cells:
+        if variants.is_solution(cell):
+            cell.source = cell.source.replace('_spoiling["spoil"]', '_spoiling["spoilt"]')
+    _, problems = gates.earns_nothing(lesson, notebook)
+    assert any("KeyError" in problem for problem in problems)
+
+
 def test_zeros_keep_values_and_spoil_every_gradient(make_lesson: Callable[[str], Lesson]) -> None:
     notebook = variants.zeroed(make_lesson(TEXT).source)
     namespace: dict[str, Any] = {"__name__": "notebook"}
@@ -166,3 +176,20 @@ def test_the_command_names_what_failed_and_writes_json(
     (lesson.text.parent / "01_gates.py").write_text('# %% tags=["nonsense"]\n1\n')
     assert cli.main(["audit", "--course", str(lesson.course), "01"]) == 1
     assert "01_gates.py:1" in capsys.readouterr().out
+
+
+def test_the_real_judge_passes_a_sound_lesson_and_stops_a_weak_one(course: Path, lesson: Path) -> None:
+    pytest.importorskip("autograder.judge")
+    (lesson.parent / "02_weak.py").write_text(
+        lesson.read_text()
+        .replace("[(3.0,)]", "[(0.0,)]")
+        .replace("[(-1.75,)]", "[(0.0,)]")
+        .replace("quiz_01", "quiz_02")
+    )
+    findings = [
+        finding
+        for found in audit_command.audits([lesson, lesson.with_name("02_weak.py")], course, 2)
+        for finding in found
+    ]
+    failed = {(finding.lesson, finding.gate): finding.problems for finding in findings if not finding.passed}
+    assert failed == {("02_weak", "zeros: no marks for gradients"): ("test_slope: 3 of 3 points for nothing",)}

@@ -77,11 +77,7 @@ def test_a_cell_of_the_builder_is_refused(tag: str, lesson: Path) -> None:
 
 def test_nbgrader_makes_the_same_release(course: Path, lesson: Path) -> None:
     build_lesson(lesson, course)
-    config = (
-        "from autograder.lessons.release import release_preprocessors\n"
-        "c = get_config()\n"
-        "c.GenerateAssignment.preprocessors = release_preprocessors()\n"
-    )
+    config = "from autograder.nbgrader_plugins import configure\nc = get_config()\nconfigure(c)\n"
     (course / "nbgrader_config.py").write_text(config)
     environment = os.environ | {"PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]}
     command = [sys.executable, "-m", "nbgrader", "generate_assignment", "01_squares", "--create"]
