@@ -89,7 +89,7 @@ def operation_formula(sign: str, inputs: Sequence[str]) -> str:
         return f"{MINUS}{_in_brackets(inputs[0])}"
     if sign.startswith("**"):
         exponent = sign[2:].strip() or (inputs[1] if len(inputs) == 2 else "n")
-        return f"{_in_brackets(inputs[0])}**{exponent}" if inputs else sign
+        return f"{_in_brackets(inputs[0])}**{_in_brackets(exponent)}" if inputs else sign
     if len(inputs) > 3:
         return f"{sign}({inputs[0]}, …, {inputs[-1]})"
     return f"{sign}({', '.join(inputs)})"

@@ -94,6 +94,8 @@ def _draft(item: Any, inputs: tuple[int, ...], sources: list[Draft], label: str)
     sign = symbol(operation)
     if sign == "-" and len(inputs) == 1:
         sign = "neg"
+    if sign == "**" and len(inputs) == 1:
+        sign += _exponent(sources[0].value, value)
     stored = plain(getattr(item, "grad", None))
     rule = _own_rule(item) or _textbook_rule(sign, value, sources)
     return Draft("operation", inputs, label, sign or "?", operation, shape, value, stored, rule)
@@ -128,14 +130,25 @@ def _textbook_rule(sign: str, value: Any, sources: list[Draft]) -> Rule | None:
     return lambda gradient: tuple(gradient * local for local in derivative(value, *values))
 
 
+def _exponent(base: Any, out: Any) -> str:
+    """The exponent of base**n, told by base and result; nothing where they do not tell it (0, 1, overflow)."""
+    try:
+        n = round(math.log(abs(out)) / math.log(abs(base)), 6)
+        return f"{n:g}" if math.isclose(base**n, out, rel_tol=1e-6) else ""
+    except (TypeError, ValueError, ArithmeticError):
+        return ""
+
+
 def _power_derivative(sign: str) -> Callable[..., tuple[float, ...]]:
-    """For x**n with the exponent written in the sign ("**2"), as a second input, or found from base and result."""
+    """For x**n with the exponent written in the sign ("**2") or given as a second input; without, it is not known."""
     written = re.fullmatch(r"\*\*\s*\(?(-?[\d.]+)\)?", sign)
 
     def derivative(out: float, base: float, exponent: float | None = None) -> tuple[float, ...]:
         if exponent is not None:
             return exponent * base ** (exponent - 1), (out * math.log(base) if base > 0 else math.nan)
-        n = float(written[1]) if written else round(math.log(abs(out)) / math.log(abs(base)), 9)
+        if written is None:
+            raise ValueError("the exponent is not known")
+        n = float(written[1])
         return (n * base ** (n - 1),)
 
     return derivative
