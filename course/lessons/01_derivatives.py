@@ -307,8 +307,11 @@ print("d loss / d w =", d_w)
 print("d loss / d b =", d_b)
 
 # %% tags=["demo"]
-w_torch, x_torch, b_torch = leaf(2.0), leaf(3.0), leaf(1.0)
-loss_torch = (w_torch * x_torch + b_torch - 10.0) ** 2
+w_torch, x_torch, b_torch, target_torch = leaf(2.0), leaf(3.0), leaf(1.0), leaf(10.0)
+product_torch = w_torch * x_torch
+y_torch = product_torch + b_torch
+error_torch = y_torch - target_torch
+loss_torch = error_torch**2
 loss_torch.backward()
 for name, theirs, ours in (("w", w_torch, d_w), ("x", x_torch, d_x), ("b", b_torch, d_b)):
     print(f"{name}:  PyTorch {theirs.grad.item():6.1f}   difference {abs(theirs.grad.item() - ours)}")
@@ -320,7 +323,9 @@ for name, theirs, ours in (("w", w_torch, d_w), ("x", x_torch, d_x), ("b", b_tor
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
 
-explore(loss_torch, names={"w": w_torch, "x": x_torch, "b": b_torch})
+names = {"w": w_torch, "x": x_torch, "b": b_torch, "target": target_torch}
+names |= {"product": product_torch, "y": y_torch, "error": error_torch, "loss": loss_torch}
+explore(loss_torch, names=names)
 
 # %% [markdown]
 # Each step only knows its own small rule. You need five of them in this lesson (`grad` is the incoming gradient):

@@ -267,7 +267,7 @@ from mini_autograd.widgets import explore
 a, b = MiniTensor(2.0), MiniTensor(3.0)
 c = a + b
 d = c * a
-explore(d, names={"a": a, "b": b, "c": c, "d": d})
+explore(d)
 
 # %% [markdown]
 # This picture is drawn from your own objects. Values travel along the edges from the leaves to the result; gradients travel along the same edges the other way. Step through both.
@@ -429,10 +429,11 @@ credit
 
 # %% nbgrader={"grade": false, "grade_id": "power", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def power(a, exponent):
-    """a ** exponent, recorded with the operation "**" and the single input a.
+    """a ** exponent, recorded with the single input a and an operation such as "**3".
 
     a: MiniTensor
     exponent: plain number
+    Returns: MiniTensor
 
     >>> power(MiniTensor(2.0), 3).rule(1.0)
     (12.0,)
@@ -441,7 +442,7 @@ def power(a, exponent):
     def rule(grad):
         return (grad * exponent * a.data ** (exponent - 1),)
 
-    return MiniTensor(a.data**exponent, (a,), "**", rule)
+    return MiniTensor(a.data**exponent, (a,), f"**{exponent}", rule)
     ### END SOLUTION
 
 
@@ -687,7 +688,7 @@ a, b = MiniTensor(1.0), MiniTensor(2.0)
 c = a + b
 d = c + a
 e = c + d
-explore(e, names={"a": a, "b": b, "c": c, "d": d, "e": e})
+explore(e)
 
 # %% [markdown]
 # `c` is an input of `e`, one step away. Still it has to wait for `d`, which also sends something to `c`. The order must be `e`, `d`, `c`, and then the leaves. An order in which **every node comes before its inputs** is called a *topological order*.
@@ -808,8 +809,6 @@ for root in (a + (c + (d + e)), ((e + d) + c) + a):  # 10, 13, 14
 #
 # * at the start, only the output is pending, with the gradient that `backward` was given (1 unless somebody says otherwise);
 # * go through the nodes in topological order. Take the node's pending gradient out of the dict and add it to the node's `.grad`. If the node has a rule, call it once, and add what it returns to the pending gradients of the inputs.
-#
-# Only from here on you work from a docstring alone.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived. (If that line raises a KeyError, the order is wrong.)
@@ -1088,7 +1087,7 @@ recorded = seconds_per_call(MiniTensor, MiniTensor.tanh)
 print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded:.2f} us, factor {recorded / plain:.0f}")
 
 # %% [markdown]
-# For single numbers the record costs far more than the sum itself; for large arrays, from lesson 04 on, hardly anything. Compilers win some of it back by capturing the graph once (lesson 14).
+# For single numbers the record costs far more than the work itself. Arrays share one record among many numbers (lesson 04), and a compiler wins more of it back by capturing the graph once (lesson 14).
 #
 # ## 5. The same thing in PyTorch
 #
@@ -1098,7 +1097,7 @@ print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded:.2f} us, factor {re
 x, y = MiniTensor(2.0), MiniTensor(3.0)
 z = x * y
 loss = z**2
-explore(loss, names={"x": x, "y": y, "z": z, "loss": loss})
+explore(loss)
 
 # %% [markdown]
 # In PyTorch a node is not the tensor but an object of its own, which the tensor holds as `grad_fn`. It is named after the operation whose rule it is, as in `MulBackward0`. Its inputs are in `next_functions`. Walk over both graphs with the same few lines:
@@ -1206,7 +1205,7 @@ print(torch.autograd.grad((x_torch + y_torch) ** 2, (x_torch, y_torch)))
 print(x_torch.grad, y_torch.grad)
 
 # %% [markdown]
-# And the argument of `backward`: for a single number the incoming gradient is 1 unless you say otherwise. If the output is a list of numbers, there is no obvious choice, and PyTorch refuses:
+# And the argument of `backward`: for a single number the incoming gradient is 1 unless you say otherwise. If the output is a list of numbers, there is no obvious choice, and PyTorch refuses. Either make one number of it, with `.sum()` or `.mean()`, or say what the incoming gradient is, one entry per output:
 
 # %% tags=["demo"]
 v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
