@@ -7,6 +7,7 @@ Each pretend student states what must come of the submission; the exit status sa
 from __future__ import annotations
 
 import argparse
+import fcntl
 import importlib.util
 import os
 import sys
@@ -38,13 +39,13 @@ def run(arguments: argparse.Namespace) -> int:
     from autograder.grading.warm import warm_up
 
     warm_up()
-    from rich.console import Console
-
+    from autograder.grading import display
     from autograder.grading.courses import CourseError
 
-    console = Console()
+    console = display.wide_console()
     try:
-        return _loop(arguments, console)
+        with _alone(arguments.build):
+            return _loop(arguments, console)
     except CourseError as error:
         print(f"autograder class: {error}", file=sys.stderr)
         return 2
@@ -102,28 +103,34 @@ def results(members: tuple[Pretender, ...], records: list[SubmissionRecord], pro
     from rich.table import Table
 
     from autograder.grading.display import shown_points
-    from autograder.grading.pretend import named_bugs
+    from autograder.grading.pretend import diagnoses
 
     by_student = {record.student: record for record in records}
     table = Table(title="the pretend class", title_justify="left")
-    for name in ("student", "what it is", "points", "seconds", "found", "expected", ""):
-        table.add_column(name, justify="right" if name in ("points", "seconds") else "left", overflow="fold")
+    for name in ("student", "what it is", "points", "bug named", "bug expected", "result"):
+        table.add_column(name, justify="right" if name == "points" else "left", overflow="fold")
     for member in members:
         record = by_student.get(member.student)
-        found = ", ".join(named_bugs(record)) if record else ""
-        points, seconds = (shown_points(record), f"{record.seconds:.1f}") if record else ("-", "-")
+        found = ", ".join(diagnoses(record)) if record else ""
+        points = shown_points(record) if record else "-"
         verdict = "; ".join(problems[member.student])
-        row = (
-            member.student,
-            member.what,
-            points,
-            seconds,
-            found,
-            member.bug,
-            f"not ok: {verdict}" if verdict else "ok",
-        )
+        row = (member.student, member.what, points, found, member.bug, f"not ok: {verdict}" if verdict else "ok")
         table.add_row(*map(escape, row))
     return table
+
+
+@contextmanager
+def _alone(build: Path) -> Iterator[None]:
+    """No second run in the same folder, which would pull the course from under this one."""
+    from autograder.grading.courses import CourseError
+
+    build.mkdir(parents=True, exist_ok=True)
+    with open(build / "lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CourseError(f"another run is using {build}; wait for it, or choose a folder with --build.") from error
+        yield
 
 
 @contextmanager

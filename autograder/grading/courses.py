@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps.baseapp import NbGrader
 from nbgrader.converters import GenerateAssignment
@@ -134,10 +133,6 @@ def complaint(outcome: dict[str, str]) -> str:
     errors = [line.partition("]")[2].strip() for line in lines if line.startswith("[ERROR]")]
     last = (exceptions or errors or outcome.get("error", "").strip().splitlines() or ["unknown reason"])[-1]
     return last[:300]
-
-
-def read_notebook(path: Path) -> nbformat.NotebookNode | None:
-    return nbformat.read(path, as_version=4) if path.is_file() else None
 
 
 def _patient(db_url: str) -> str:

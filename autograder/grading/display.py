@@ -12,6 +12,15 @@ from rich.table import Table
 
 from autograder.grading.records import NEEDS_A_LOOK, SubmissionRecord
 
+WIDTH_OF_FILES = 120
+LONGEST_LINE = 160
+
+
+def wide_console() -> Console:
+    """The terminal as it is; a file or a log gets lines wide enough for the tables."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH_OF_FILES)
+
 
 class Reporter:
     """Receives the records of a run as they come."""
@@ -61,7 +70,8 @@ def reporter(console: Console) -> Iterator[Reporter]:
 def summary(record: SubmissionRecord) -> str:
     """One record in one line."""
     note = f"  {record.first_message}" if record.first_message else ""
-    return f"{record.student}  {record.status}  {shown_points(record)}  {record.seconds:.1f} s{note}"
+    line = f"{record.student}  {record.status}  {shown_points(record)}  {record.seconds:.1f} s{note}"
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 3]}..."
 
 
 def shown_points(record: SubmissionRecord) -> str:

@@ -40,8 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
     from autograder.grading.warm import warm_up
 
     warm_up()
-    from rich.console import Console
-
     from autograder.grading import display
     from autograder.grading.courses import CourseError
     from autograder.grading.records import NEEDS_A_LOOK
@@ -55,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         unsafe=arguments.unsafe_no_sandbox,
         feedback=arguments.feedback,
     )
-    console = Console()
+    console = display.wide_console()
     started = time.perf_counter()
     try:
         _check(arguments)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from autograder.grading.diagnoses import named_bugs
 from autograder.grading.records import SubmissionRecord
 from autograder.nbgrader_plugins.context import grade_id
 
@@ -95,12 +96,12 @@ def faults(pretender: Pretender, record: SubmissionRecord) -> list[str]:
         wrong += [f"lost marks on {name}" for name in sorted(lost - set(pretender.touches))]
     if not pretender.solved and record.points:
         wrong.append(f"got {record.points:g} points for nothing")
-    named = named_bugs(record)
+    named = diagnoses(record)
     if set(named) != ({pretender.bug} if pretender.bug else set()):
         wrong.append(f"named {', '.join(named) or 'no bug'}")
     return wrong
 
 
-def named_bugs(record: SubmissionRecord) -> list[str]:
-    """The bugs that the reports name, each once, in the order of the cells."""
-    return list(dict.fromkeys(bug for cell in record.cells for bug in cell.bugs))
+def diagnoses(record: SubmissionRecord) -> list[str]:
+    """The bugs that the messages of a submission name, each once, in the order of the cells."""
+    return list(dict.fromkeys(bug for cell in record.cells for bug in named_bugs(cell.message)))

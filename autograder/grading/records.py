@@ -20,7 +20,6 @@ class CellRecord:
     max_points: float
     message: str = ""
     notebook: str = ""
-    bugs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograder.grading.pool import start_server
 
-PRELOAD = ("autograder.grading.worker", "autograder.judge", "nbconvert.exporters", "nbgrader.converters")
+PRELOAD = ("autograder.grading.worker", "autograder.judge", "autograder.student", "nbconvert.exporters", "torch")
 
 
 def warm_up() -> None:

@@ -13,16 +13,14 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
+from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.converters.base import BaseConverter
 from nbgrader.utils import capture_log, temp_attrs
 
-from autograder.grading.courses import Course, complaint, open_course, read_notebook
-from autograder.grading.records import CellRecord, SubmissionRecord
-from autograder.nbgrader_plugins.auto_comments import verdict
-from autograder.nbgrader_plugins.context import grade_id
-from autograder.nbgrader_plugins.submissions import problem_of
+from autograder.grading.courses import Course, complaint, open_course
+from autograder.grading.records import SubmissionRecord
+from autograder.grading.results import record_of
 
 LOCK_RETRIES = 5
 
@@ -58,7 +56,11 @@ def grade_in_worker(student: str) -> SubmissionRecord:
     """Grade one submission in a process that `open_worker` has prepared."""
     if _opened is None:
         raise RuntimeError("grade_in_worker needs open_worker first.")
-    return grade_submission(_opened.course, _opened.job, student)
+    try:
+        return grade_submission(_opened.course, _opened.job, student)
+    except Exception as error:  # a fault of ours or of the machine; the others go on
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+        return SubmissionRecord(student, _opened.job.assignment, "failed", reason=reason)
 
 
 def grade_submission(course: Course, job: Job, student: str) -> SubmissionRecord:
@@ -70,14 +72,14 @@ def grade_submission(course: Course, job: Job, student: str) -> SubmissionRecord
     if not _has_notebook(course, job.assignment, student):
         _record_missing(course, job.assignment, student)
         reason = "No notebook of this assignment was handed in."
-        return _record(course, job, student, "missing", time.perf_counter() - started, reason)
+        return record_of(course, job.assignment, student, "missing", time.perf_counter() - started, reason)
     outcome = _run(course, Autograde(coursedir=course.coursedir, parent=course.app), job.assignment, student)
     if not outcome["success"]:
         seconds = time.perf_counter() - started
         return SubmissionRecord(student, job.assignment, "failed", seconds=seconds, reason=complaint(outcome))
     if job.feedback:
         _run(course, GenerateFeedback(coursedir=course.coursedir, parent=course.app), job.assignment, student)
-    return _record(course, job, student, "graded", time.perf_counter() - started)
+    return record_of(course, job.assignment, student, "graded", time.perf_counter() - started)
 
 
 def _run(course: Course, converter: BaseConverter, assignment: str, student: str) -> dict[str, str]:
@@ -112,49 +114,3 @@ def _record_missing(course: Course, assignment: str, student: str) -> None:
             for grade in notebook.grades:
                 grade.auto_score, grade.needs_manual_grade = 0, False
         gradebook.db.commit()
-
-
-def _record(course: Course, job: Job, student: str, status: str, seconds: float, reason: str = "") -> SubmissionRecord:
-    with course.gradebook() as gradebook:
-        try:
-            submission = gradebook.find_submission(job.assignment, student)
-        except MissingEntry:
-            return SubmissionRecord(
-                student, job.assignment, "failed", seconds=seconds, reason="No result was recorded."
-            )
-        cells, problems = _cells(course, job.assignment, student, submission)
-        if problems and status == "graded":
-            status, reason = "unreadable", problems[0]
-        return SubmissionRecord(
-            student=student,
-            assignment=job.assignment,
-            status=status,  # type: ignore[arg-type]
-            points=submission.score,
-            max_points=submission.max_score,
-            seconds=round(seconds, 3),
-            cells=tuple(cells),
-            reason=reason,
-            isolation="none" if job.unsafe else "sandbox",
-            late_penalty=submission.late_submission_penalty or 0.0,
-        )
-
-
-def _cells(
-    course: Course, assignment: str, student: str, submission: SubmittedAssignment
-) -> tuple[list[CellRecord], list[str]]:
-    """The gradebook's marks with the judge's messages, in the order of the notebook; and what could not be read."""
-    records, problems = [], []
-    folder = course.folder("autograded", student, assignment)
-    for submitted in sorted(submission.notebooks, key=lambda notebook: notebook.name):
-        graded = read_notebook(folder / f"{submitted.name}.ipynb")
-        names = [grade_id(cell) for cell in graded.cells] if graded else []
-        notes = {grade_id(cell): verdict(cell) for cell in graded.cells} if graded else {}
-        if graded and problem_of(graded):
-            problems.append(problem_of(graded))
-        grades = sorted(submitted.grades, key=lambda grade: names.index(grade.name) if grade.name in names else -1)
-        for grade in grades:
-            points = None if grade.auto_score is None and grade.manual_score is None else grade.score
-            note = notes.get(grade.name, {})
-            message, bugs = str(note.get("message") or ""), tuple(map(str, note.get("bugs") or ()))
-            records.append(CellRecord(grade.name, points, grade.max_score, message, submitted.name, bugs))
-    return records, problems

@@ -50,7 +50,8 @@ class JudgeNotebook(NbGraderPreprocessor):
         limits = Limits(cell_seconds=self.cell_seconds, query_seconds=self.query_seconds)
         secret = course_secret(coursedir)
         with submitted_files(coursedir, place["assignment"], place["student"]) as files:
-            judge_notebook(nb, source=source, secret=secret, limits=limits, files=files, unsafe=self.unsafe)
+            verdict = judge_notebook(nb, source=source, secret=secret, limits=limits, files=files, unsafe=self.unsafe)
+        nb.metadata["autograder"] = {**nb.metadata.get("autograder", {}), "isolation": verdict.isolation}
         return nb, resources
 
 

@@ -51,10 +51,10 @@ def read_submission(raw: bytes) -> NotebookNode:
         return _stand_in(str(error))
 
 
-def problem_of(notebook: NotebookNode) -> str:
-    """Why this notebook stands in for one that could not be read; empty for an ordinary one."""
+def note_of(notebook: NotebookNode, name: str) -> str:
+    """What was noted on a graded notebook: `problem` (why it stands in for one that cannot be read), `isolation`."""
     note = notebook.metadata.get("autograder")
-    return str(note.get("problem", "")) if isinstance(note, dict) else ""
+    return str(note.get(name, "")) if isinstance(note, dict) else ""
 
 
 def _parsed(raw: bytes) -> Any:

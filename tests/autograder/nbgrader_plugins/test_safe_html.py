@@ -1,9 +1,12 @@
 """What students' HTML may not do in a browser, and what our own cards keep."""
 
+import re
+
 import pytest
 from jinja2 import Environment
 
-from autograder.nbgrader_plugins.safe_html import clean_html, markdown2html
+from autograder.checks.report import Line, Report
+from autograder.nbgrader_plugins.safe_html import STYLES, clean_html, markdown2html
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -79,6 +82,18 @@ KEPT = {
 def test_a_report_card_survives(fragment: str) -> None:
     expected = fragment.replace("content-", "")
     assert clean_html(expected).replace(' rel="noopener noreferrer"', "") == fragment
+
+
+def test_the_card_of_a_check_keeps_its_looks() -> None:
+    """Whatever styles the report uses, cleaning must not lose one: this fails when the card gets a new kind."""
+    line = Line("a * b", "wrong", "`a.grad` is wrong", facts=(("expected", "3"),), diagnosis="operands")
+    card = Report("title", (line,), 1, 2, "the operands", "a hint", (("inputs", "1, 2"),)).html()
+    cleaned = clean_html(card)
+    assert cleaned.count("<div") == card.count("<div")
+    for style in re.findall(r'style="([^"]*)"', card):
+        kept = {declaration.split(":")[0].strip() for declaration in style.split(";") if declaration.strip()}
+        assert kept <= STYLES
+    assert all(f"var({name}" in cleaned for name in re.findall(r"var\(([\w-]+)", card))
 
 
 def test_names_inside_a_fragment_stay_apart_from_those_of_the_page() -> None:

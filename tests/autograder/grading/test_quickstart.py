@@ -1,0 +1,135 @@
+"""The example course of `nbgrader quickstart`: our marks are those of `nbgrader autograde` with its own settings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+
+pytestmark = pytest.mark.sandbox
+
+SQUARES = """def squares(n):
+    if n < 1:
+        raise ValueError("n must be positive")
+    return [i ** 2 for i in range(1, n + 1)]"""
+SUM = "def sum_of_squares(n):\n    return sum(squares(n))"
+GOOD = {"squares": SQUARES, "sum_of_squares": SUM}
+ANSWERS: dict[str, dict[str, str]] = {
+    "untouched": {},
+    "right": GOOD,
+    "right, and answers to be read by a person": {
+        **GOOD,
+        "sum_of_squares_equation": "$\\sum i^2$",
+        "sum_of_squares_application": "sum_of_squares(3)",
+        "part-a": "It computes Fibonacci numbers.",
+    },
+    "one too few": {**GOOD, "squares": SQUARES.replace("n + 1", "n")},
+    "no error for wrong input": {**GOOD, "squares": "def squares(n):\n    return [i ** 2 for i in range(1, n + 1)]"},
+    "another error for wrong input": {**GOOD, "squares": SQUARES.replace("ValueError", "TypeError")},
+    "does not use squares": {
+        **GOOD,
+        "sum_of_squares": "def sum_of_squares(n):\n    return n * (n + 1) * (2 * n + 1) // 6",
+    },
+    "a tuple for a list": {**GOOD, "squares": SQUARES.replace("[i ** 2 for i in range(1, n + 1)]", "tuple(range(n))")},
+    "arrays": {
+        **GOOD,
+        "squares": "import numpy as np\n"
+        + SQUARES.replace("[i ** 2 for i in range(1, n + 1)]", "list(np.arange(1, n + 1) ** 2)"),
+    },
+    "syntax error": {**GOOD, "squares": "def squares(n)\n    return 1"},
+    "only the second": {"sum_of_squares": SUM},
+    "prints": {**GOOD, "squares": SQUARES.replace("    if", "    print(n)\n    if")},
+    "name kept elsewhere": {
+        **GOOD,
+        "sum_of_squares": "mine = squares\ndef sum_of_squares(n):\n    return sum(mine(n))",
+    },
+    "defines a class": {
+        **GOOD,
+        "squares": "class Maker:\n    def __call__(self, n):\n        return self.make(n)\n    @staticmethod\n    "
+        + SQUARES.replace("def squares", "def make").replace("\n", "\n    ")
+        + "\nsquares = Maker()",
+    },
+}
+
+
+def nbgrader(*arguments: str, cwd: Path) -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    command = [sys.executable, "-m", "nbgrader", *arguments]
+    subprocess.run(command, cwd=cwd, env={**os.environ, "PATH": path}, check=True, capture_output=True)
+
+
+def marks(course: Path) -> dict[tuple[str, str], tuple[float | None, bool]]:
+    """The automatic mark of every graded cell of every student, and whether a person has to look."""
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        return {
+            (submission.student_id, grade.name): (grade.auto_score, grade.needs_manual_grade)
+            for submission in gradebook.assignment_submissions("ps1")
+            for notebook in submission.notebooks
+            for grade in notebook.grades
+        }
+
+
+def answered(notebook: NotebookNode, answers: dict[str, str]) -> NotebookNode:
+    for cell in notebook.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        cell.source = answers.get(name, cell.source)
+    return notebook
+
+
+def hand_in(course: Path) -> None:
+    for number, answers in enumerate(ANSWERS.values()):
+        folder = course / "submitted" / f"student{number}" / "ps1"
+        shutil.copytree(course / "release" / "ps1", folder)
+        for path in folder.glob("*.ipynb"):
+            nbformat.write(answered(nbformat.read(path, as_version=4), answers), path)
+    (course / "submitted" / "student1" / "ps1" / "problem2.ipynb").unlink()
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("quickstart")
+    nbgrader("quickstart", "course101", cwd=folder)
+    root = folder / "course101"
+    nbgrader("generate_assignment", "ps1", cwd=root)
+    hand_in(root)
+    return root
+
+
+def test_our_marks_are_those_of_nbgrader(course: Path, tmp_path: Path) -> None:
+    from autograder.cli import main
+
+    theirs = Path(shutil.copytree(course, tmp_path / "theirs"))
+    ours = Path(shutil.copytree(course, tmp_path / "ours"))
+    nbgrader("autograde", "ps1", cwd=theirs)
+    assert main(["grade", "ps1", "--course", str(ours)]) == 0
+    expected, found = marks(theirs), marks(ours)
+    names = dict(enumerate(ANSWERS))
+    different = {
+        (names[int(student.removeprefix("student"))], cell): (expected[student, cell], found.get((student, cell)))
+        for student, cell in expected
+        if expected[student, cell] != found.get((student, cell))
+    }
+    assert different == {}, "cell of whom: (nbgrader's mark, ours)"
+    assert len({mark for mark, _ in expected.values()}) > 2, "a course in which all marks are alike shows nothing"
+
+
+def test_its_own_configuration_stays_in_force(course: Path, tmp_path: Path) -> None:
+    """quickstart's configuration adds a header to what is released."""
+    from autograder.grading.courses import generate_assignment, open_course
+
+    root = Path(shutil.copytree(course, tmp_path / "course"))
+    shutil.rmtree(root / "release")
+    shutil.rmtree(root / "submitted")
+    with open_course(root) as opened:
+        generate_assignment(opened, "ps1")
+    released: Callable[[Path], str] = lambda root: (root / "release" / "ps1" / "problem1.ipynb").read_text()  # noqa: E731
+    assert "plagiarism" in released(course) or "YOUR CODE HERE" in released(course)
+    assert len(nbformat.reads(released(root), 4).cells) == len(nbformat.reads(released(course), 4).cells)
