@@ -172,6 +172,26 @@ assigned_not_accumulated = Bug(
 )
 
 
+@contextmanager
+def _overwritten_leaf() -> Iterator[None]:
+    def accumulate_leaf(tensor: Any, grad: Any) -> None:
+        tensor.grad = Tensor(grad.copy())
+
+    with engine_changed(accumulate_leaf=accumulate_leaf):
+        yield
+
+
+leaf_overwritten = Bug(
+    name="leaf_overwritten",
+    family="engine",
+    explanation="a second `backward` starts anew: what was in `.grad` is replaced or set to zero, not added to",
+    hint="Call `backward` on two expressions of the same tensor. What should its `.grad` be after the second call?",
+    misconception="Every call of `backward` begins with gradients of zero.",
+    engine=lambda present: [Variant((), (_overwritten_leaf,))],
+    engine_operations=tuple(OPERATIONS),
+)
+
+
 def _visiting(order: orders.Order) -> Plant:
     return lambda: engine_changed(topological_order=order)
 
@@ -225,8 +245,14 @@ no_topological_order = Bug(
 )
 
 
-def _unsummed(present: Sequence[str]) -> list[Variant]:
-    return [Variant((), (lambda: exchanged(arrays, {"sum_to": lambda grad, shape: grad}),))]
+@contextmanager
+def _unsummed() -> Iterator[None]:
+    def accumulate_leaf(tensor: Any, grad: Any) -> None:
+        known = 0.0 if tensor.grad is None else tensor.grad.array
+        tensor._grad = Tensor(grad + known)  # past the check of the shape
+
+    with exchanged(arrays, {"sum_to": lambda grad, shape: grad}), engine_changed(accumulate_leaf=accumulate_leaf):
+        yield
 
 
 broadcast_not_summed = Bug(
@@ -235,7 +261,7 @@ broadcast_not_summed = Bug(
     explanation="an input was broadcast to a larger shape, but its gradient was not summed back to its own shape",
     hint="Which axes did NumPy repeat to make the shapes fit? The same axes have to be summed in the gradient.",
     misconception="The gradient has the shape of the output.",
-    engine=_unsummed,
+    engine=lambda present: [Variant((), (_unsummed,))],
     engine_operations=("Add", "Subtract", "Multiply", "Divide"),
 )
 
@@ -249,6 +275,7 @@ BUGS: tuple[Bug, ...] = (
     assigned_not_accumulated,
     no_topological_order,
     broadcast_not_summed,
+    leaf_overwritten,
 )
 
 

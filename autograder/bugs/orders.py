@@ -6,8 +6,9 @@ student's engine adds to a leaf's gradient whenever something arrives, so leaves
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -70,8 +71,8 @@ def every_path(root: Function, last_first: bool = False) -> Iterator[Function]:
     yield from leaves
 
 
-def topological(root: Function, generator: np.random.Generator | None, last_first: bool = False) -> list[Function]:
-    """Right: reversed postorder of a depth-first walk. With a generator, inputs are walked in any order."""
+def topological(root: Function, last_first: bool = False) -> list[Function]:
+    """Right: reversed postorder of a depth-first walk, as most engines for learners do it."""
     finished: list[Function] = []
     seen: set[Function] = set()
     stack: list[tuple[Function, bool]] = [(root, False)]
@@ -83,20 +84,33 @@ def topological(root: Function, generator: np.random.Generator | None, last_firs
             seen.add(node)
             stack.append((node, True))
             inputs = inputs_of(node)
-            if generator is not None:
-                generator.shuffle(inputs)  # type: ignore[arg-type]
             stack += [(source, False) for source in (inputs if last_first else reversed(inputs))]
     return leaves_last(finished[::-1])
 
 
+def any_topological(root: Function, seed: int) -> list[Function]:
+    """Right: at each step any node whose uses have all been visited."""
+    generator = np.random.default_rng(seed)
+    uses = Counter(source for node in topological(root) for source in inputs_of(node))
+    ready, order = [root], []
+    while ready:
+        node = ready.pop(generator.integers(len(ready)))
+        order.append(node)
+        for source in inputs_of(node):
+            uses[source] -= 1
+            if uses[source] == 0:
+                ready.append(source)
+    return leaves_last(order)
+
+
 def from_the_leaves(root: Function) -> list[Function]:
     """Wrong: a topological order that nobody reversed."""
-    order = [node for node in topological(root, None) if not isinstance(node, AccumulateGrad)]
-    leaves = [node for node in topological(root, None) if isinstance(node, AccumulateGrad)]
-    return [root, *(node for node in order[::-1] if node is not root), *leaves]
+    order = topological(root)
+    inner = [node for node in order if not isinstance(node, AccumulateGrad)]
+    return [root, *(node for node in inner[::-1] if node is not root), *order[len(inner) :]]
 
 
 def right_orders() -> list[Order]:
     """Several right orders: an engine whose result depends on the order has to be tried with each."""
-    shuffled = [(lambda root, seed=seed: topological(root, np.random.default_rng(seed))) for seed in range(4)]
-    return [lambda root: topological(root, None), lambda root: topological(root, None, last_first=True), *shuffled]
+    both = [partial(topological, last_first=last) for last in (False, True)]
+    return [*both, *(partial(any_topological, seed=seed) for seed in range(8))]

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
+
 import mini_autograd.backward as engine
 from mini_autograd import operations
 from mini_autograd.function import Function
@@ -25,6 +27,9 @@ WrongRule = Callable[..., Any]
 """A wrong rule `wrong(right, ctx, *grads)`; `right` is the rule that it replaces."""
 
 OPERATIONS: dict[str, type[Function]] = {operation.__name__: operation for operation in operations.ALL}
+
+REARRANGING = ("Where", "Clone", "Cast", "Reshape", "Expand", "Transpose", "Permute", "Index", "Put")
+ARITHMETIC = tuple(operation for name, operation in OPERATIONS.items() if name not in REARRANGING)
 
 SYMBOLS = {
     "Add": "+",
@@ -75,21 +80,68 @@ def _bound(wrong: WrongRule, right: Rule) -> Rule:
     return backward
 
 
+@contextmanager
+def disturbed(size: float, generator: np.random.Generator) -> Iterator[None]:
+    """Every arithmetic result of the reference, forward and backward, is wrong by a random relative `size`."""
+
+    def noisy(array: Any) -> Any:
+        return array * (1.0 + size * np.where(generator.random(np.shape(array)) < 0.5, -1.0, 1.0))
+
+    with ExitStack() as stack:
+        for operation in ARITHMETIC:
+            rules = {
+                "forward": staticmethod(_noisy_forward(operation.forward, noisy)),
+                "backward": staticmethod(_noisy_backward(operation.backward, noisy)),
+            }
+            stack.enter_context(exchanged(operation, rules))
+        yield
+
+
+def _noisy_forward(right: Rule, noisy: Callable[[Any], Any]) -> Rule:
+    def forward(ctx: Any, *arrays: Any, **options: Any) -> Any:
+        output = right(ctx, *arrays, **options)
+        changed = noisy(output)
+        ctx.saved = tuple(changed if saved is output else saved for saved in ctx.saved)
+        return changed
+
+    return forward
+
+
+def _noisy_backward(right: Rule, noisy: Callable[[Any], Any]) -> Rule:
+    def backward(ctx: Any, grad: Any) -> Any:
+        grads = right(ctx, grad)
+        if isinstance(grads, tuple):
+            return tuple(None if one is None else noisy(one) for one in grads)
+        return noisy(grads)
+
+    return backward
+
+
 def engine_changed(**replacements: Callable[..., Any]) -> Any:
     """A context in which functions of the backward pass are exchanged."""
     return exchanged(engine, replacements)
 
 
-@contextmanager
-def composed_arithmetic() -> Iterator[None]:
-    """Subtraction, negation and division made of +, * and ** as many scalar engines do it: a - b = a + b * -1,
-    a / b = a * b ** -1. A bug in * or ** then also shows in - and /."""
-    minus = {
-        "__neg__": lambda self: self * -1.0,
-        "__sub__": lambda self, other: self + other * -1.0,
-        "__rsub__": lambda self, other: self * -1.0 + other,
-        "__truediv__": lambda self, other: self * other**-1.0,
-        "__rtruediv__": lambda self, other: self**-1.0 * other,
-    }
-    with exchanged(Tensor, minus):
-        yield
+DIFFERENCE = {
+    "__sub__": lambda self, other: self + -other,
+    "__rsub__": lambda self, other: -self + other,
+}
+QUOTIENT = {
+    "__truediv__": lambda self, other: self * other**-1.0,
+    "__rtruediv__": lambda self, other: self**-1.0 * other,
+}
+NEGATIVE = {"__neg__": lambda self: self * -1.0}
+
+DIALECTS: tuple[Mapping[str, Callable[..., Any]], ...] = (
+    {},
+    DIFFERENCE,
+    DIFFERENCE | QUOTIENT,
+    DIFFERENCE | QUOTIENT | NEGATIVE,
+)
+"""Ways in which engines compose arithmetic: a rule for every operation, or a - b = a + (-b), a / b = a * b**-1
+and -a = a * -1. A bug in * or ** then also shows in - and /."""
+
+
+def arithmetic(dialect: int) -> Any:
+    """A context in which the reference composes its arithmetic as that dialect does."""
+    return exchanged(Tensor, DIALECTS[dialect])

@@ -90,6 +90,8 @@ def failure_in(answer: Any) -> Problem | None:
     text = f"your code raised {kind}" + (f": {message}" if message else "")
     if kind == "RecursionError":
         text += " (does a function call itself without end?)"
+    if "non-broadcastable output operand" in message:
+        text += " (was a broadcast summed back?)"
     return Problem(text + (f"\nin the line `{line.strip()}`" if line.strip() else ""), public, number)
 
 

@@ -1,13 +1,16 @@
-"""How far rounding can move a gradient: the conditioning of a program, measured by disturbing it.
+"""How far rounding can move a gradient: the conditioning of a program, measured by exaggerating its rounding.
 
-The inputs and the cotangent are changed by a random relative DISTURBANCE, which is far above rounding and far below
-anything visible; how far value and gradients move, divided by DISTURBANCE, is their sensitivity to relative errors.
+Every arithmetic operation of the reference, forward and backward, is made wrong by a random relative DISTURBANCE, which
+is far above rounding and far below anything visible. How far value and gradients move, divided by DISTURBANCE, is their
+sensitivity: multiplied by eps it estimates what rounding alone can do to another engine's result. Unlike a disturbance
+of the inputs this sees cancellation between intermediate results, too.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from autograder.bugs.planting import disturbed
 from autograder.checks.engines import REFERENCE, Draw, Run, run_trusted
 from autograder.checks.inputs import Array
 from autograder.checks.programs import Program
@@ -18,23 +21,13 @@ SAMPLES = 2
 
 def sensitivity(program: Program, draw: Draw, reference: Run) -> Run:
     """For the value and each gradient of a run: how far it moves per relative disturbance, element by element."""
-    generator = np.random.default_rng(0)
-    disturbed = [_disturbed(generator, draw) for _ in range(SAMPLES)]
-    runs = run_trusted(REFERENCE, program, disturbed)
-    moved = [_moved(run.value, reference.value) for run in runs]
+    with disturbed(DISTURBANCE, np.random.default_rng(0)):
+        runs = run_trusted(REFERENCE, program, [draw] * SAMPLES)
+    value = np.maximum.reduce([_moved(run.value, reference.value) for run in runs])
     gradients = [[_moved(a, b) for a, b in zip(run.dense(), reference.dense(), strict=True)] for run in runs]
     largest = [np.maximum.reduce(list(samples)) for samples in zip(*gradients, strict=True)]
     count = len(draw.inputs)
-    return Run(np.maximum.reduce(moved), tuple(largest[:count]), tuple(largest[count:]) or None)
-
-
-def _disturbed(generator: np.random.Generator, draw: Draw) -> Draw:
-    def disturb(array: Array) -> Array:
-        return array * (1 + DISTURBANCE * np.where(generator.random(array.shape) < 0.5, -1.0, 1.0))
-
-    inputs = tuple(disturb(array) for array in draw.inputs)
-    cotangent = None if draw.cotangent is None else disturb(draw.cotangent)
-    return Draw(inputs, cotangent, None if draw.again is None else disturb(draw.again))
+    return Run(value, tuple(largest[:count]), tuple(largest[count:]) or None)
 
 
 def _moved(disturbed: Array, undisturbed: Array) -> Array:
