@@ -14,7 +14,7 @@ from itertools import pairwise
 
 SWEEPS = 12
 PORT_SPREAD = 0.9  # which part of a box's side the arriving lines share
-NEARLY = 14.0
+NEARLY = 24.0  # a line that is off by less than this becomes straight
 Point = tuple[float, float]
 
 
@@ -267,7 +267,8 @@ def _wish(places: list[_Place], number: int, *, both: bool, forth: bool) -> tupl
 
 
 def _pull(places: list[_Place], first: int, second: int) -> float:
-    return (1.0, 3.0, 8.0)[(places[first].node is None) + (places[second].node is None)]
+    dummies = (places[first].node is None) + (places[second].node is None)
+    return (1.0, 3.0, 8.0)[dummies] * (3.0 if len(set(places[second].before)) == 1 else 1.0)
 
 
 def _port_offset(place: _Place, source: int) -> float:

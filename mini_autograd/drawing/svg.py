@@ -49,7 +49,7 @@ def render(graph: Graph, *, direction: str = "right", interactive: bool = False,
         [(_width(node), HEIGHT) for node in graph.nodes],
         [(edge.source, edge.target) for edge in graph.edges],
         direction=direction,
-        spacing=_spacing(graph),
+        spacing=_spacing(graph, direction),
     )
     words = "" if interactive else "; ".join(summary(graph, replay=replay).splitlines()[:12])
     parts = [_open_tag(words, layout), f"<style>{STYLE}</style>"]
@@ -112,10 +112,11 @@ def flow_text(contribution: Any) -> str:
     return f"\u2016{short(np.linalg.norm(contribution))}\u2016"
 
 
-def _spacing(graph: Graph) -> Spacing:
+def _spacing(graph: Graph, direction: str) -> Spacing:
     """Layers so far apart that the numbers on the lines fit between them."""
     widest = max((text_width(flow_text(edge.contribution), ROW_SIZE) for edge in graph.edges), default=0.0)
-    return Spacing(layers=max(52.0, widest + 22.0), label=(widest + 8.0, 15.0))
+    layers = 52.0 if direction == "down" else max(52.0, widest + 20.0)
+    return Spacing(layers=layers, label=(widest + 8.0, 15.0))
 
 
 def _open_tag(words: str, layout: Layout) -> str:
