@@ -80,6 +80,9 @@ def _combine(higher: np.dtype | None, lower: np.dtype | None) -> np.dtype | None
 
 def promoted(a: Any, b: Any) -> tuple[Any, Any]:
     """Two operands in a common dtype. Python numbers stay what they are: NumPy treats them as PyTorch does."""
+    kind = type(a)
+    if kind is type(b) and (kind is not np.ndarray or a.dtype is b.dtype):  # the usual case, quickly
+        return a, b
     first: Any = getattr(a, "dtype", None)
     second: Any = getattr(b, "dtype", None)
     if first is second or (second is None and is_floating(first)) or (first is None and is_floating(second)):

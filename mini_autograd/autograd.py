@@ -114,7 +114,7 @@ def wanted_edges(inputs: Sequence[Any]) -> list[graph.Edge]:
     return [tensor.gradient_edge for tensor in inputs]
 
 
-def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> tuple[list[graph.Edge], list[Any]]:
+def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> tuple[tuple[graph.Edge, ...], list[Any]]:
     """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`."""
     grads = [*grads, *[None] * (len(outputs) - len(grads))]
     started = []
@@ -130,7 +130,7 @@ def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> t
             raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
         grad = graph.Tensor(np.ones(output.shape, output.dtype)) if grad is None else grad
         started.append(grad if create_graph else grad.array)
-    return [output.gradient_edge for output in outputs], started
+    return tuple([output.gradient_edge for output in outputs]), started
 
 
 class Function(graph.Function):
@@ -141,6 +141,7 @@ class Function(graph.Function):
     as many gradients. With a static `setup_context(ctx, inputs, output)`, `forward` has no `ctx`.
     """
 
+    __slots__ = ("__dict__", "__weakref__")  # anything may be kept on ctx
     needs_input_grad: tuple[bool, ...] = ()
     materialize_grads = True
     non_differentiable: tuple = ()
@@ -161,10 +162,23 @@ class Function(graph.Function):
                 result = cls.forward(ctx, *args)
         outputs = result if isinstance(result, tuple) else (result,)
         if edges.count(NO_EDGE) < len(edges):
-            ctx.record(edges, tuple((x.shape, x.dtype) if isinstance(x, graph.Tensor) else ((), None) for x in outputs))
-            ctx.keep_saved(outputs)
-            outputs = tuple(ctx.connect_output(output, number) for number, output in enumerate(outputs))
+            outputs = ctx.record_outputs(tuple(edges), outputs)
         return outputs if isinstance(result, tuple) else outputs[0]
+
+    def record_outputs(self, edges: tuple[graph.Edge, ...], outputs: tuple) -> tuple:
+        """Make this call a node of the graph, and give its outputs."""
+        self.next_functions = edges
+        self.output_shape = self.output_dtype = None
+        self.metadata = tuple((x.shape, x.dtype) if isinstance(x, graph.Tensor) else ((), None) for x in outputs)
+        self.sequence_nr = graph.next_sequence_nr()
+        self.hooks = None
+        self.keep_saved(outputs)
+        return tuple(self.connect_output(output, number) for number, output in enumerate(outputs))
+
+    @property
+    def outputs(self) -> tuple:
+        """The shape and dtype of each output."""
+        return self.metadata
 
     def connect_output(self, output: Any, number: int) -> Any:
         """The output as a tensor that came from this node."""

@@ -25,7 +25,7 @@ Pending = dict[Edge, Any]
 
 
 def run_backward(
-    edges: Sequence[Edge],
+    edges: tuple[Edge, ...],
     grads: Sequence[Any],
     retain_graph: bool,
     create_graph: bool,
@@ -45,8 +45,8 @@ def run_backward(
     with set_grad_enabled(create_graph), np.errstate(all="ignore"):
         send(pending, root, grads)
         for node in order:
-            arrived = [pending.pop((node, number), None) for number in range(len(node.outputs))]
-            if all(grad is None for grad in arrived):
+            arrived = collect(pending, node)
+            if arrived is None:
                 continue
             if node.hooks is not None:
                 run_hooks(node, arrived)
@@ -62,23 +62,38 @@ def run_backward(
     return ends or {}
 
 
+def collect(pending: Pending, node: Function) -> list[Any] | None:
+    """Take the gradients of a node's outputs out of `pending`; None if there is none at all."""
+    if node.output_shape is not None:
+        grad = pending.pop((node, 0), None)
+        return None if grad is None else [grad]
+    grads = [pending.pop((node, number), None) for number in range(len(node.outputs))]
+    return None if all(grad is None for grad in grads) else grads
+
+
 def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
     """Hand the gradients of a node's inputs on, each along its edge, in the shape and dtype that the input has."""
-    for index, (edge, grad) in enumerate(zip(node.next_functions, grads, strict=False)):
+    for edge, grad in zip(node.next_functions, grads):  # noqa: B905  (`strict` would cost as much as the zip)
         target, number = edge
         if target is None or grad is None:
             continue
-        shape, dtype = target.outputs[number]
-        if grad.shape != shape:
-            if not arrays.broadcasts_to(shape, grad.shape):
-                raise RuntimeError(
-                    f"Function {node.name()} returned an invalid gradient at index {index} - got {list(grad.shape)} "
-                    f"but expected shape compatible with {list(shape)}"
-                )
-            grad = arrays.sum_to(grad, shape)
-        if grad.dtype is not dtype:
-            grad = grad.to(dtype) if isinstance(grad, graph.Tensor) else grad.astype(dtype)
+        if grad.shape != target.output_shape or grad.dtype is not target.output_dtype:
+            grad = fitted(grad, *target.outputs[number], node, edge)
         accumulate(pending, edge, grad)
+
+
+def fitted(grad: Any, shape: tuple[int, ...], dtype: np.dtype, node: Function, edge: Edge) -> Any:
+    """A gradient that `node` computed, brought to the shape and dtype of its input: here broadcasting is undone."""
+    if grad.shape != shape:
+        if not arrays.broadcasts_to(shape, grad.shape):
+            raise RuntimeError(
+                f"Function {node.name()} returned an invalid gradient at index {node.next_functions.index(edge)} - got "
+                f"{list(grad.shape)} but expected shape compatible with {list(shape)}"
+            )
+        grad = arrays.sum_to(grad, shape)
+    if grad.dtype == dtype:
+        return grad
+    return grad.to(dtype) if isinstance(grad, graph.Tensor) else grad.astype(dtype)
 
 
 def accumulate(pending: Pending, node: Edge, grad: Any) -> None:
@@ -110,27 +125,33 @@ def topological_order(root: Function) -> list[Function]:
     A node is created after its inputs' nodes, so the order of creation, reversed, is one. Leaves come as early as they
     can: right after the last node that uses them. This is PyTorch's order too, and decides in which order hooks run.
     """
+    nodes, leaves = reachable(root)
     order: list[Function] = []
-    placed: set[Function] = set()
-    for node in sorted(reachable(root), key=attrgetter("sequence_nr")):  # from the oldest: backwards
-        for leaf, _ in reversed(node.next_functions):
-            if isinstance(leaf, AccumulateGrad) and leaf not in placed:
-                placed.add(leaf)
-                order.append(leaf)
+    for node in sorted(nodes, key=attrgetter("sequence_nr")):  # from the oldest: backwards
+        for below, _ in node.next_functions[::-1]:
+            if below is not None and below in leaves:
+                leaves.remove(below)
+                order.append(below)
         order.append(node)
     order.reverse()
     return order
 
 
-def reachable(root: Function) -> set[Function]:
-    """`root` and all nodes below it, without the leaves."""
-    found, stack = {root}, [root]
+def reachable(root: Function) -> tuple[set[Function], set[Function]]:
+    """`root` and all nodes below it; and the leaves, apart."""
+    nodes: set[Function] = {root}
+    leaves: set[Function] = set()
+    stack = [root]
     while stack:
         for node, _ in stack.pop().next_functions:
-            if node is not None and node not in found and not isinstance(node, AccumulateGrad):
-                found.add(node)
+            if node is None or node in nodes:
+                continue
+            if isinstance(node, AccumulateGrad):
+                leaves.add(node)
+            else:
+                nodes.add(node)
                 stack.append(node)
-    return found
+    return nodes, leaves
 
 
 def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Function]:

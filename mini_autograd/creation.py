@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays
+from mini_autograd.function import NO_EDGE
 from mini_autograd.tensor import Tensor
 
 
@@ -30,7 +31,7 @@ def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False
     array = array.astype(dtype or array.dtype, copy=False)
     if requires_grad and not arrays.is_floating(array.dtype):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return Tensor(array, None) if requires_grad else Tensor(array)
+    return Tensor(array[()], None if requires_grad else NO_EDGE)
 
 
 def as_nested_numbers(data: Any, dim: int = 0) -> Any:

@@ -30,12 +30,14 @@ NONLEAF_GRAD = (
 def _operator(operation: type[Function], reflected: bool = False) -> Callable[[Tensor, Any], Tensor]:
     """The method behind an operator: applies the operation to tensors and numbers, and leaves the rest to Python."""
 
+    apply = operation.apply
+
     def method(self: Tensor, other: Any) -> Tensor:
         if not isinstance(other, Tensor):
             if not isinstance(other, arrays.NUMBER):
                 return NotImplemented
             other = function.as_array(other)
-        return operation.apply(other, self) if reflected else operation.apply(self, other)
+        return apply(other, self) if reflected else apply(self, other)
 
     return method
 
@@ -70,14 +72,13 @@ class Tensor:
     @property
     def gradient_edge(self) -> Edge:
         """Where the gradient of this tensor goes."""
-        return self._edge or (self._leaf_node(), 0)
-
-    def _leaf_node(self) -> AccumulateGrad:
+        if self._edge is not None:
+            return self._edge
         node = None if self._accumulator is None else self._accumulator()
         if node is None:
             node = AccumulateGrad(self)
             self._accumulator = weakref.ref(node)
-        return node
+        return node, 0
 
     @property
     def requires_grad(self) -> bool:

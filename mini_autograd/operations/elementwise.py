@@ -7,20 +7,22 @@ because the backward pass sums gradients back to the shape of each input.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mini_autograd import arrays
 from mini_autograd.arrays import floating, is_floating, promoted, promoted_to_floating
-from mini_autograd.function import Function, Value, as_array, wrap
+from mini_autograd.function import Binary, Function, Unary, Value, as_array, wrap
 
 quiet = np.errstate(all="ignore")  # PyTorch gives inf and nan without a warning
 
 
-class Elementwise(Function):
-    """What the operations of this file share: shapes must broadcast."""
+class Arithmetic(Binary):
+    """What the operations on two numbers share: a common dtype, and shapes that broadcast."""
+
+    prepare = staticmethod(promoted)
 
     @staticmethod
     def complain(*operands: Any, **options: Any) -> None:
@@ -40,11 +42,10 @@ def check_broadcast(a: tuple[int, ...] = (), b: tuple[int, ...] = ()) -> None:
             )
 
 
-class Add(Elementwise):
+class Add(Arithmetic):
     """Elementwise sum. d(a + b) = da + db."""
 
     torch_name = "AddBackward0"
-    prepare = staticmethod(promoted)
 
     @staticmethod
     def forward(ctx, a, b):
@@ -55,13 +56,13 @@ class Add(Elementwise):
         return grad, grad
 
 
-class Subtract(Elementwise):
+class Subtract(Arithmetic):
     """Elementwise difference. d(a - b) = da - db."""
 
     torch_name = "SubBackward0"
 
     @staticmethod
-    def prepare(a: Any, b: Any) -> Sequence[Any]:
+    def prepare(a: Any, b: Any) -> tuple[Any, Any]:
         if is_bool(a) and is_bool(b):
             raise RuntimeError(
                 "Subtraction, the `-` operator, with two bool tensors is not supported. "
@@ -78,11 +79,10 @@ class Subtract(Elementwise):
         return grad, -grad
 
 
-class Multiply(Elementwise):
+class Multiply(Arithmetic):
     """Elementwise product. d(ab) = b da + a db."""
 
     torch_name = "MulBackward0"
-    prepare = staticmethod(promoted)
 
     @staticmethod
     def forward(ctx, a, b):
@@ -95,7 +95,7 @@ class Multiply(Elementwise):
         return grad * b, grad * a
 
 
-class Divide(Elementwise):
+class Divide(Arithmetic):
     """Elementwise quotient, of floats. d(a/b) = da / b - a db / b^2."""
 
     torch_name = "DivBackward0"
@@ -113,13 +113,13 @@ class Divide(Elementwise):
         return grad / b, -grad * (a / b / b)
 
 
-class Negate(Elementwise):
+class Negate(Unary):
     """Elementwise negative. d(-x) = -dx."""
 
     torch_name = "NegBackward0"
 
     @staticmethod
-    def prepare(x: Any) -> Sequence[Any]:
+    def prepare(x: Any) -> tuple[Any]:
         if is_bool(x):
             raise RuntimeError(
                 "Negation, the `-` operator, on a bool tensor is not supported. "
@@ -136,10 +136,11 @@ class Negate(Elementwise):
         return -grad
 
 
-class Power(Elementwise):
+class Power(Function):
     """Elementwise power with a number n as exponent. d(x^n) = n x^(n-1) dx."""
 
     torch_name = "PowBackward0"
+    __slots__ = ("exponent",)
 
     @staticmethod
     @quiet
@@ -157,11 +158,10 @@ class Power(Elementwise):
         return grad * (n * x ** (n - 1))
 
 
-class PowerOfTensors(Elementwise):
+class PowerOfTensors(Arithmetic):
     """Elementwise power with a tensor as exponent. d(a^b) = b a^(b-1) da + a^b log(a) db."""
 
     torch_name = "PowBackward1"
-    prepare = staticmethod(promoted)
 
     @staticmethod
     @quiet
@@ -178,7 +178,7 @@ class PowerOfTensors(Elementwise):
         return grad_a, grad_b
 
 
-class Exp(Elementwise):
+class Exp(Unary):
     """Elementwise e^x. d(e^x) = e^x dx."""
 
     torch_name = "ExpBackward0"
@@ -197,7 +197,7 @@ class Exp(Elementwise):
         return grad * output
 
 
-class Log(Elementwise):
+class Log(Unary):
     """Elementwise natural logarithm. d(log x) = dx / x."""
 
     torch_name = "LogBackward0"
@@ -215,7 +215,7 @@ class Log(Elementwise):
         return grad / x
 
 
-class Tanh(Elementwise):
+class Tanh(Unary):
     """Elementwise hyperbolic tangent. d(tanh x) = (1 - tanh(x)^2) dx."""
 
     torch_name = "TanhBackward0"
@@ -233,7 +233,7 @@ class Tanh(Elementwise):
         return grad * (1.0 - output * output)
 
 
-class Relu(Elementwise):
+class Relu(Unary):
     """Elementwise max(x, 0). The derivative is 1 where x > 0 and 0 elsewhere, at 0 too, as in PyTorch.
 
     Different from PyTorch only in the gradient at nan, and where an infinite gradient meets a 0.
@@ -242,7 +242,7 @@ class Relu(Elementwise):
     torch_name = "ReluBackward0"
 
     @staticmethod
-    def prepare(x: Any) -> Sequence[Any]:
+    def prepare(x: Any) -> tuple[Any]:
         if is_bool(x):
             raise RuntimeError("Boolean inputs not supported for relu")
         return (x,)
@@ -259,13 +259,13 @@ class Relu(Elementwise):
         return grad * (output > 0)
 
 
-class Where(Elementwise):
+class Where(Function):
     """The first value where the condition holds, the second elsewhere. Each gets the gradient of its own places."""
 
     torch_name = "WhereBackward0"
 
     @staticmethod
-    def prepare(condition: Any, a: Any, b: Any) -> Sequence[Any]:
+    def prepare(condition: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
         return condition, *promoted(a, b)
 
     @staticmethod
@@ -285,7 +285,7 @@ class Where(Elementwise):
         return None, where(condition, grad, 0.0), where(condition, 0.0, grad)
 
 
-class Clone(Function):
+class Clone(Unary):
     """A copy that stays connected. d(clone x) = dx."""
 
     torch_name = "CloneBackward0"

@@ -16,6 +16,7 @@ from mini_autograd.function import Function, Value, as_array
 class Index(Function):
     """`x[index]`. The gradient goes back to the places that were picked; all others get 0."""
 
+    __slots__ = ("index", "shape")
     index: Any
 
     @staticmethod
@@ -42,6 +43,7 @@ class Put(Function):
     """Zeros of a shape, to which `x` is added at `index`: the transpose of `Index`."""
 
     torch_name = "IndexPutBackward0"
+    __slots__ = ("index",)
 
     @staticmethod
     def forward(ctx, x, index, shape):

@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import dtype_name
-from mini_autograd.function import Function, Value
+from mini_autograd.function import Binary, Value
 from mini_autograd.operations.elementwise import check_broadcast
 
 Shape = tuple[int, ...]
 
 
-class MatMul(Function):
+class MatMul(Binary):
     """Matrix product `a @ b`. d(AB) = dA B + A dB.
 
     A vector on the left counts as a row, on the right as a column, and loses that axis in the result. Axes before the
     last two are a batch, and broadcast.
     """
 
+    __slots__ = ("ndims",)
     ndims: tuple[int, int]
 
     @staticmethod

@@ -21,6 +21,7 @@ Dims = int | Sequence[int] | None
 class Sum(Function):
     """Sum over some axes, or all. Every summand gets the gradient of its sum."""
 
+    __slots__ = ("dim", "shape")
     dim: tuple[int, ...] | None
 
     @staticmethod
@@ -39,6 +40,7 @@ class Sum(Function):
 class Mean(Function):
     """Mean over some axes, or all. Each of n elements gets 1/n of the gradient of their mean."""
 
+    __slots__ = ("dim", "shape")
     dim: tuple[int, ...] | None
 
     @staticmethod

@@ -20,6 +20,7 @@ class Reshape(Function):
     """The same elements in another shape."""
 
     torch_name = "ViewBackward0"
+    __slots__ = ("shape",)
 
     @staticmethod
     def forward(ctx, x, shape):
@@ -49,6 +50,7 @@ class Transpose(Function):
     """Swap two axes. Swapping them again undoes it."""
 
     torch_name = "TransposeBackward0"
+    __slots__ = ("dims",)
 
     @staticmethod
     def forward(ctx, x, dim0, dim1):
@@ -64,6 +66,7 @@ class Permute(Function):
     """Put the axes in another order. Axis i of the result is axis dims[i] of the input; the inverse order undoes it."""
 
     torch_name = "PermuteBackward0"
+    __slots__ = ("dims",)
 
     @staticmethod
     def forward(ctx, x, dims):
