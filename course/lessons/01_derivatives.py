@@ -808,11 +808,12 @@ def verdict(function, values, dtype, requires_grad=True, **options):
 print("sin, float64:     ", verdict(torch.sin, [0.3, 0.9], torch.float64))
 print("sin, float32:     ", verdict(torch.sin, [0.3, 0.9], torch.float32))
 print("relu at 0:        ", verdict(torch.relu, [0.0, 0.9], torch.float64))
+print("relu at 0, moved: ", numerical_gradient(lambda x: np.maximum(x, 0.0).sum(), np.array([0.0])))
 print("no requires_grad: ", verdict(torch.sin, [0.3, 0.9], torch.float64, requires_grad=False))
 
 # %% [markdown]
-# Three refusals of three correct things. In float32 the *moved inputs* are wrong: with the default step of `1e-6` you saw in section 2 how few digits are left. At the corner of relu the two sides have slopes 0 and 1, and their mean
-# is no answer. And without an input that requires a gradient there is nothing to check.
+# Three refusals of three correct things. In float32 the *moved inputs* are wrong: with the default step of `1e-6` you saw in section 2 how few digits are left. At the corner of relu the two sides have slopes 0 and 1; moving both ways gives their mean, and
+# PyTorch says 0. And without an input that requires a gradient there is nothing to check.
 #
 # Last, a tolerance can be too kind. The next function throws its gradient away. Its true slope is small, about `3e-5`.
 
