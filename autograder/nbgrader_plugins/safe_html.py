@@ -85,7 +85,7 @@ def clean_html(element: Any) -> str:
 def markdown2html(context: Context, source: str) -> str:
     """Markdown rendered as nbconvert does, then cleaned. A missing attachment leaves a broken picture, not an error."""
     attachments = context.get("cell", {}).get("attachments", {})
-    renderer = SafeRenderer(escape=False, attachments=attachments)
+    renderer = SafeRenderer(escape=False, attachments=attachments, anchor_link_text="")
     return clean_html(MarkdownWithMath(renderer=renderer).render(str(source)))
 
 

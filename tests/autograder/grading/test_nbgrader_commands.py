@@ -1,0 +1,55 @@
+"""nbgrader's own commands with our configuration: the marks, messages and pages are those of `autograder grade`."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.sandbox
+
+CONFIGURATION = """from autograder.nbgrader_plugins import configure
+
+c = get_config()
+c.CourseDirectory.course_id = 'small'
+configure(c)
+"""
+
+
+def nbgrader(*arguments: str, cwd: Path) -> str:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    command = [sys.executable, "-m", "nbgrader", *arguments]
+    done = subprocess.run(
+        command, cwd=cwd, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_release_grade_feedback_export(small_course: Any) -> None:
+    root = small_course.root
+    (root / "nbgrader_config.py").write_text(CONFIGURATION)
+    nbgrader("generate_assignment", "words", "--force", cwd=root)
+    assert "HIDDEN" not in "".join(cell.source for cell in small_course.released().cells)
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered(shout="return word"))
+    small_course.submit("eve", b"no notebook")
+    nbgrader("autograde", "words", cwd=root)
+    nbgrader("generate_feedback", "words", cwd=root)
+    nbgrader("export", cwd=root)
+    with (root / "grades.csv").open() as file:
+        assert {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)} == {
+            "ann": 5,
+            "bob": 2,
+            "eve": 0,
+        }
+    for student in ("ann", "bob", "eve"):
+        page = small_course.feedback(student)
+        assert "hiddenword" not in page
+        assert "<script" not in page
+    assert "could not be read" in small_course.feedback("eve")
