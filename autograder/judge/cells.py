@@ -70,7 +70,7 @@ def text_of(source: Any) -> str:
 
 
 def hidden_lines(source: str) -> frozenset[int]:
-    """Numbers of the lines between the markers of hidden tests, markers included. An unclosed region goes to the end."""
+    """Numbers of the lines between the markers of hidden tests and of the markers. An unclosed region goes on."""
     found: set[int] = set()
     hidden = False
     for number, line in enumerate(source.splitlines(), 1):

@@ -66,8 +66,9 @@ def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: fl
     KeyboardInterrupt.
     """
     outcome = Outcome()
-    began = time.monotonic()
     namespace.new_cell()
+    namespace.sandbox.prepare()
+    began = time.monotonic()
     namespace.sandbox.deadline = began + seconds
     try:
         with _time_limit(seconds + 1.0), _memory_limit(), warnings.catch_warnings():

@@ -48,6 +48,7 @@ FORWARDED_DUNDERS = SPECIAL_METHODS | words("""
     __post_init__ __members__ __cause__ __context__ __notes__ __abstractmethods__ __isabstractmethod__ __signature__
     __code__ __closure__ __contains__
 """)
+BUILTIN_BASES = {kind.__name__: kind for kind in (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)}
 ORDERED: dict[str, Callable[[Any], Any]] = {
     "deque": list,
     "dict_values": list,
@@ -185,11 +186,17 @@ def make_handle(kind: type[Handle], ref: Reference) -> Handle:
     return handle
 
 
-def make_handle_class(name: str, special: list[str]) -> type[Handle]:
-    """The handle class for one class of the submission, with the special methods that it has."""
+def make_handle_class(name: str, special: list[str], base: str | None) -> type[Handle]:
+    """The handle class for one class of the submission, with the special methods that it has.
+
+    Where the class derives from a builtin one, `isinstance(handle, tuple)` says so, by way of `__class__`.
+    """
     methods: dict[str, Any] = {method: FORWARDS[method] for method in special if method in FORWARDS}
     if "__len__" in methods and "__bool__" not in methods:
         methods["__bool__"] = FORWARDS["__bool__"]
+    if base in BUILTIN_BASES:
+        apparent = type(name, (BUILTIN_BASES[base],), {"__module__": "submission"})
+        methods["__class__"] = property(lambda self: apparent)
     return type(name, (Handle,), {"__slots__": (), "__module__": "submission", **methods})
 
 

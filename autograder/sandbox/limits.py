@@ -39,8 +39,8 @@ class Limits:
     query_seconds: float = 10.0
     start_seconds: float = 30.0
     total_seconds: float = 600.0
-    grace_seconds: float = 1.0
-    restarts: int = 4
+    grace_seconds: float = 2.0
+    restarts: int = 25
     memory: int = 4096 * MEGABYTE
     processes: int = 64
     open_files: int = 256

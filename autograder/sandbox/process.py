@@ -107,6 +107,12 @@ class StudentProcess:
                 raise WireError("the process did not start")
             self.ready = True
 
+    def has_ended(self) -> bool:
+        """Whether the process is gone. One that ended by itself is cleared away."""
+        if self.alive and self.popen.poll() is not None:
+            self.kill()
+        return not self.alive
+
     def interrupt(self) -> None:
         """What Ctrl-C does."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
