@@ -85,7 +85,8 @@ def disturbed(size: float, generator: np.random.Generator) -> Iterator[None]:
     """Every arithmetic result of the reference, forward and backward, is wrong by a random relative `size`."""
 
     def noisy(array: Any) -> Any:
-        return array * (1.0 + size * np.where(generator.random(np.shape(array)) < 0.5, -1.0, 1.0))
+        noise = generator.uniform(0.5, 1.0, np.shape(array)) * np.where(generator.random(np.shape(array)) < 0.5, -1, 1)
+        return array * (1.0 + size * noise)
 
     with ExitStack() as stack:
         for operation in ARITHMETIC:

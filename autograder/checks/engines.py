@@ -6,6 +6,7 @@ All of them follow the protocol of `student_side.run_programs`. PyTorch is impor
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import mini_autograd as ma
+from autograder.bugs.planting import LOCK
 from autograder.checks import student_side
 from autograder.checks.errors import LessonError
 from autograder.checks.inputs import Array
@@ -100,8 +102,9 @@ def import_torch_in_background() -> None:
 def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: Sequence[Draw]) -> list[Run]:
     """Run a program on a trusted engine. Raises LessonError when it fails there."""
     sent = [{"function": program.function, "draws": [draw.sent() for draw in draws]}]
-    with np.errstate(all="ignore"):
-        result = student_side.run_programs(engine, sent)[0]
+    with LOCK, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        result = student_side.run_programs(engine, sent, Exception)[0]
     if "draws" not in result:
         error = result.get("error", {"type": "result", "message": f"not a tensor but a {result.get('returned')}"})
         raise LessonError(f"the expression does not run on {engine.name}: {error['type']}: {error['message']}")
@@ -110,8 +113,12 @@ def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: 
 
 def forward(program: Program, inputs: Sequence[Array]) -> Array:
     """The value of a program, computed by the reference without recording."""
-    with ma.no_grad(), np.errstate(all="ignore"):
-        return np.asarray(program.function(*(REFERENCE(array) for array in inputs)).data, dtype=np.float64)
+    try:
+        with LOCK, ma.no_grad(), np.errstate(all="ignore"):
+            output = program.function(*(REFERENCE(array) for array in inputs))
+            return np.asarray(output.data, dtype=np.float64)
+    except Exception as error:
+        raise LessonError(f"the expression does not run on {REFERENCE.name}: {error!r:.200}") from error
 
 
 def _run(answer: dict[str, Any]) -> Run:

@@ -96,7 +96,7 @@ def _call(
 def _trusted(reference: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """The reference's result as a plain tree. Raises LessonError when it fails or gives something that is none."""
     with np.errstate(all="ignore"):
-        answer = student_side.call_function(reference, [list(arguments)])[0]
+        answer = student_side.call_function(reference, [list(arguments)], Exception)[0]
     if "error" in answer:
         raise LessonError(f"the reference function raised {answer['error']['type']}: {answer['error']['message']}")
     return answer["result"]

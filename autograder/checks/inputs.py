@@ -61,6 +61,13 @@ class Travelling:
         return self.function
 
 
+def key_of(spec: Spec) -> tuple[Any, ...]:
+    """What makes two specs the same, hashable."""
+    if isinstance(spec, Fixed):
+        return (spec.value.shape, spec.value.tobytes())
+    return (type(spec).__name__, *vars(spec).values())
+
+
 Spec = Between | AwayFromZero | Fixed | Travelling
 
 

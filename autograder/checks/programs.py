@@ -31,6 +31,10 @@ class Program:
         """A number that depends on what the expression does, not on where it is written or in which process."""
         return int.from_bytes(hashlib.sha256(_fingerprint(self.function.__code__).encode()).digest()[:8])
 
+    def identity(self) -> str | None:
+        """A text that only expressions with the same meaning share; None where that cannot be told for sure."""
+        return _meaning(self.function, 0)
+
 
 def programs_of(
     expression: Callable[..., Any] | Mapping[str, Callable[..., Any]], inputs_drawn: int
@@ -90,6 +94,33 @@ def _surrounds(body: ast.expr, code: CodeType) -> bool:
     first = min((line, column) for line, _, column, _ in places)  # type: ignore[type-var]
     last = max((line, column) for _, line, _, column in places)  # type: ignore[type-var]
     return start <= first and last <= end  # type: ignore[operator]
+
+
+def _meaning(function: Any, depth: int) -> str | None:
+    """The code of a function and of all that it refers to, as far as these are functions, modules and constants."""
+    names = set(_names(function.__code__))
+    known = function.__globals__
+    referred = [*(known[name] for name in sorted(names & set(known))), *(function.__defaults__ or ())]
+    try:
+        referred += [cell.cell_contents for cell in function.__closure__ or ()]
+    except ValueError:
+        return None
+    parts: list[str | None] = [_fingerprint(function.__code__)]
+    for value in referred:
+        if inspect.isfunction(value) and depth < 5:
+            parts.append(_meaning(value, depth + 1))
+        elif inspect.ismodule(value):
+            parts.append(value.__name__)
+        elif value is None or type(value) in (bool, int, float, str):
+            parts.append(repr(value))
+        else:
+            return None
+    return None if None in parts or function.__kwdefaults__ else "\n".join(str(part) for part in parts)
+
+
+def _names(code: CodeType) -> list[str]:
+    inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names(constant)]
+    return [*code.co_names, *inner]
 
 
 def _fingerprint(code: CodeType) -> str:

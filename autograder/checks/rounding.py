@@ -16,7 +16,7 @@ from autograder.checks.inputs import Array
 from autograder.checks.programs import Program
 
 DISTURBANCE = 2.0**-30
-SAMPLES = 2
+SAMPLES = 3
 
 
 def sensitivity(program: Program, draw: Draw, reference: Run) -> Run:

@@ -18,28 +18,33 @@ LONGEST_TEXT = 400
 LARGEST_ARRAY = 1_000_000
 
 
-def run_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def run_programs(
+    engine: Any, programs: list[dict[str, Any]], caught: type[BaseException] = BaseException
+) -> list[dict[str, Any]]:
     """Run every program on every one of its draws with one engine (a class or function that makes tensors).
 
     A program is {"function": ..., "draws": [{"inputs": [...], "cotangent": ..., "again": ...}, ...]}. `cotangent` None
     means `backward()` without an argument. `again`, where given, is the cotangent of a second backward call on a fresh
-    graph over the same leaves. Result, per program: {"draws": [...]} or {"error": {...}, "draw": number}.
+    graph over the same leaves. Result, per program: {"draws": [...]} or {"error": {...}, "draw": number}. `caught`:
+    which exceptions become data (all but KeyboardInterrupt for a student's engine, which may well raise SystemExit).
     """
     try:
         tracked = _takes(engine, "requires_grad")
     except Exception as error:
         return [{"error": described(error), "draw": 0} for _ in programs]
-    return [_run_program(engine, tracked, program["function"], program["draws"]) for program in programs]
+    return [_run_program(engine, tracked, program["function"], program["draws"], caught) for program in programs]
 
 
-def _run_program(engine: Any, tracked: bool, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:
+def _run_program(
+    engine: Any, tracked: bool, function: Callable[..., Any], draws: list[Any], caught: type[BaseException]
+) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     for draw in draws:
         try:
             results.append(_run_draw(engine, tracked, function, draw))
         except KeyboardInterrupt:
             raise
-        except BaseException as error:
+        except caught as error:
             return {"error": described(error), "draw": len(results)}
         if "returned" in results[-1]:
             return {"returned": results[-1]["returned"], "draw": len(results) - 1}
@@ -111,7 +116,9 @@ def _takes_gradient(backward: Any) -> bool:
     return named or isinstance(first.default, int | float)
 
 
-def call_function(function: Any, calls: list[list[Any]]) -> list[dict[str, Any]]:
+def call_function(
+    function: Any, calls: list[list[Any]], caught: type[BaseException] = BaseException
+) -> list[dict[str, Any]]:
     """Call a student's function on each list of arguments: {"result": ..., "inputs": ...} or {"error": ...} each.
 
     Arrays of shape () are passed as Python floats, functions as they are. `inputs` are the arguments after the call.
@@ -125,7 +132,7 @@ def call_function(function: Any, calls: list[list[Any]]) -> list[dict[str, Any]]
             results.append({"result": plain(result, False), "inputs": after})
         except KeyboardInterrupt:
             raise
-        except BaseException as error:
+        except caught as error:
             results.append({"error": described(error)})
             break
     return results

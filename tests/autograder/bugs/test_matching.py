@@ -1,0 +1,157 @@
+"""Is every bug, planted into engines of other styles than ours, found, and called by its name?"""
+
+import importlib.util
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autograder.bugs.bank import BUGS
+from autograder.bugs.matching import Diagnosis, diagnose
+from autograder.checks.context import check_context
+from autograder.student import check_gradients
+
+_spec = importlib.util.spec_from_file_location("student_engines", Path(__file__).parents[1] / "student_engines.py")
+students = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(students)
+
+SCALAR = {
+    "a + b": lambda a, b: a + b,
+    "a - b": lambda a, b: a - b,
+    "a * b": lambda a, b: a * b,
+    "a / b": lambda a, b: a / b,
+    "-a": lambda a: -a,
+    "a**3": lambda a: a**3,
+    "tanh": lambda a: a.tanh(),
+    "exp": lambda a: a.exp(),
+    "relu": lambda a: a.relu(),
+    "(a * b + a) ** 2": lambda a, b: (a * b + a) ** 2,
+    "shared": lambda a, b: (a + b) * a + (a + b).tanh(),
+    "early and late": lambda a, b: (lambda c: c + (c * b).tanh())(a * b),
+    "diamond": lambda a, b: (lambda c: (c * b).relu() + c.exp() * c)(a * b),
+}
+CLOSURES = [
+    *(("operands_swapped", operation) for operation in ("-", "*", "/", "**")),
+    *(("upstream_ignored", operation) for operation in ("+", "-", "*", "/", "neg", "**", "tanh", "exp", "relu", "all")),
+    *(("sign_lost", operation) for operation in ("-", "/", "neg")),
+    ("exponent_not_lowered", "**"),
+    *(("input_used_for_output", operation) for operation in ("tanh", "exp")),
+    *(("assigned_not_accumulated", operation) for operation in ("+", "*", "-", "exp", "all")),
+    *(("no_topological_order", form) for form in ("depth first", "breadth first", "every path", "not reversed")),
+]
+CLASSES = [
+    *(("operands_swapped", operation) for operation in ("*", "**")),
+    *(("upstream_ignored", operation) for operation in ("+", "*", "neg", "**", "tanh", "exp", "relu", "all")),
+    ("sign_lost", "neg"),
+    ("exponent_not_lowered", "**"),
+    ("input_used_for_output", "all"),
+    ("assigned_not_accumulated", "all"),
+]
+ARRAYS = [
+    *(("operands_swapped", operation) for operation in ("*", "@")),
+    *(("upstream_ignored", operation) for operation in ("*", "@")),
+    ("sign_lost", "-"),
+    ("exponent_not_lowered", "**"),
+    ("input_used_for_output", "tanh"),
+    ("assigned_not_accumulated", "all"),
+    ("broadcast_not_summed", "all"),
+]
+SQUARE = {
+    "a + b * a": lambda a, b: a + b * a,
+    "a @ b - b": lambda a, b: a @ b - b,
+    "(a @ b).tanh()": lambda a, b: (a @ b).tanh(),
+    "(a ** 2 * b).sum()": lambda a, b: (a**2 * b).sum(),
+}
+BROADCAST = {"a * b": lambda a, b: a * b, "a + b": lambda a, b: a + b, "(a - b).relu()": lambda a, b: (a - b).relu()}
+
+PLANTED = [
+    *((students.closures, mistake) for mistake in CLOSURES),
+    *((students.function_classes, mistake) for mistake in CLASSES),
+]
+
+
+@pytest.mark.parametrize(
+    ("style", "mistake"), PLANTED, ids=lambda value: getattr(value, "__name__", None) or str(value)
+)
+def test_scalar_bug_is_found_and_named(style, mistake):
+    for seed in range(3):
+        with check_context(seed):
+            credit = check_gradients(SCALAR, [(), ()], points=13, engine=style(mistake))
+        report = credit.reports[0]
+        assert credit < 13, "the bug was not seen"
+        assert report.bugs == (mistake[0],), f"seed {seed}\n{report.text()}"
+
+
+@pytest.mark.parametrize("mistake", ARRAYS, ids=str)
+def test_array_bug_is_found_and_named(mistake):
+    for seed in range(3):
+        expressions, cases = (BROADCAST, [(3, 4), (4,)]) if "broadcast" in mistake[0] else (SQUARE, [(3, 3), (3, 3)])
+        with check_context(seed):
+            credit = check_gradients(expressions, cases, points=4, engine=students.arrays(mistake))
+        report = credit.reports[0]
+        assert credit < 4
+        assert report.bugs == (mistake[0],), f"seed {seed}\n{report.text()}"
+
+
+@pytest.mark.parametrize("style", [students.closures, students.function_classes])
+def test_one_expression_alone_is_never_misdiagnosed_as_certain(style):
+    table = CLOSURES if style is students.closures else CLASSES
+    for mistake in table:
+        for name, expression in SCALAR.items():
+            credit = check_gradients({name: expression}, [(), ()], points=1, engine=style(mistake))
+            bugs = credit.reports[0].bugs
+            assert credit == 1 or len(bugs) != 1 or bugs == (mistake[0],), f"{mistake} {name} {bugs}"
+
+
+def test_unknown_mistake_gets_no_diagnosis():
+    class Odd(students.closures()):
+        def tanh(self):
+            return self._unary("tanh", np.tanh, lambda a, out: 0.9 - out * out)
+
+    report = check_gradients({"tanh": lambda a: a.tanh()}, [()], points=1, engine=Odd).reports[0]
+    assert not report.passed
+    assert report.diagnosis == ""
+
+
+def test_diagnose_of_plain_numbers():
+    inputs = [(np.array(2.0), np.array(3.0)), (np.array(-1.5), np.array(0.7))]
+    swapped = [(0.5 * a, 0.5 * b) for a, b in inputs]
+    diagnosis = diagnose(lambda a, b: a * b, inputs, [np.array(0.5)] * 2, swapped)
+    assert diagnosis.certain.name == "operands_swapped"
+    assert diagnosis.operations == ("Multiply",)
+    right = [(0.5 * b, 0.5 * a) for a, b in inputs]
+    assert diagnose(lambda a, b: a * b, inputs, [np.array(0.5)] * 2, right) == Diagnosis()
+
+
+def test_every_bug_has_its_words():
+    assert [bug.name for bug in BUGS][:8] == [
+        "operands_swapped",
+        "upstream_ignored",
+        "sign_lost",
+        "exponent_not_lowered",
+        "input_used_for_output",
+        "assigned_not_accumulated",
+        "no_topological_order",
+        "broadcast_not_summed",
+    ]
+    for bug in BUGS:
+        for text in (bug.family, bug.explanation, bug.hint, bug.misconception):
+            assert text
+            assert "!" not in text
+        assert bug.operations
+
+
+def test_diagnosis_is_quick():
+    engine = students.closures(("operands_swapped", "*"))
+    check_gradients(SCALAR, [(), ()], points=13, engine=engine)
+    right = students.closures()
+    fastest = []
+    for student in (engine, right):
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            check_gradients(SCALAR, [(), ()], points=13, engine=student)
+            times.append(time.perf_counter() - start)
+        fastest.append(min(times))
+    assert fastest[0] - fastest[1] < 0.3
