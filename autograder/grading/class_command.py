@@ -56,7 +56,7 @@ def _loop(arguments: argparse.Namespace, console: Console) -> int:
     from autograder.grading.courses import open_course
     from autograder.grading.run import Request, grade_class
 
-    members = _loaded(arguments.members)
+    members = loaded(arguments.members)
     lesson = arguments.members.resolve().parent / "lessons" / f"{members.LESSON}.py"
     root = (arguments.build / "course").resolve()
     with _step(console, f"build and release {lesson.stem}"):
@@ -140,7 +140,7 @@ def _step(console: Console, what: str) -> Iterator[None]:
     console.print(f"{what}: {time.perf_counter() - started:.1f} s", highlight=False)
 
 
-def _loaded(path: Path) -> ModuleType:
+def loaded(path: Path) -> ModuleType:
     """The module that holds the class, loaded by its path: a course is data to this package, not a dependency."""
     from autograder.grading.courses import CourseError
 
