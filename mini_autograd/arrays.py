@@ -128,11 +128,14 @@ def normalize_dim(dim: int, ndim: int) -> int:
 
 
 def normalize_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...] | None:
-    """The axes of a reduction, sorted; None stands for all, and so does an empty sequence, as in PyTorch."""
-    if dim is None:
+    """The axes of a reduction, sorted; None stands for all, and so does an empty sequence, as in PyTorch.
+
+    A 0-d array has no axis to name, so axis 0 (or -1) of it gives ().
+    """
+    if dim is None or dim == () or dim == []:
         return None
     dims = [normalize_dim(axis, ndim) for axis in ([dim] if isinstance(dim, int) else dim)]
     for axis in dims:
         if dims.count(axis) > 1:
             raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
-    return tuple(sorted(dims)) or None
+    return tuple(sorted(dims)) if ndim else ()

@@ -52,10 +52,13 @@ def backward(
     leaves = as_sequence(inputs)
     if not leaves:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    arrived = engine.run_backward(edges, grads, retain_graph, create_graph, wanted_edges(leaves))
+    wanted = wanted_edges(leaves)
+    for tensor in leaves:
+        tensor.retain_grad()  # as PyTorch does: an input that is no leaf keeps its gradient from now on
+    arrived = engine.run_backward(edges, grads, retain_graph, create_graph, wanted)
     for tensor in leaves:
         grad = arrived[tensor.gradient_edge]
-        if grad is not None:
+        if tensor.is_leaf and grad is not None:
             engine.accumulate_leaf(tensor, grad)
 
 

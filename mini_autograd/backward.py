@@ -53,7 +53,7 @@ def run_backward(
             if ends is not None:
                 keep(ends, node, arrived)
             if isinstance(node, AccumulateGrad):
-                if ends is None:
+                if ends is None and node.variable.requires_grad:  # it may have been switched off since
                     accumulate_leaf(node.variable, arrived[0])
             elif needed is None or node in needed:
                 send(pending, node, node.input_gradients(arrived, create_graph))

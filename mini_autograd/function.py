@@ -158,7 +158,7 @@ class Function(metaclass=Slotted):
         return self.torch_name or f"{type(self).__name__}Backward"
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{self.name().split('::')[-1]} object at {id(self):#x}>"
 
 
 def as_array(value: Value) -> Any:

@@ -263,26 +263,22 @@ class Where(Function):
     """The first value where the condition holds, the second elsewhere. Each gets the gradient of its own places."""
 
     torch_name = "WhereBackward0"
+    __slots__ = ("condition",)
+    prepare = staticmethod(promoted)
 
     @staticmethod
-    def prepare(condition: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
-        return condition, *promoted(a, b)
-
-    @staticmethod
-    def complain(condition: Any, a: Any, b: Any) -> None:
+    def complain(a: Any, b: Any, condition: Any) -> None:
         check_broadcast(np.shape(a), np.shape(b))
         check_broadcast(np.shape(condition), np.broadcast_shapes(np.shape(a), np.shape(b)))
 
     @staticmethod
-    def forward(ctx, condition, a, b):
-        ctx.save_for_backward(condition)
-        output = np.where(condition, a, b)
-        return output.astype(arrays.result_type(a, b), copy=False)
+    def forward(ctx, a, b, condition):
+        ctx.condition = condition
+        return np.where(condition, a, b).astype(arrays.result_type(a, b), copy=False)
 
     @staticmethod
     def backward(ctx, grad):
-        (condition,) = ctx.saved_tensors
-        return None, where(condition, grad, 0.0), where(condition, 0.0, grad)
+        return where(ctx.condition, grad, 0.0), where(ctx.condition, 0.0, grad)
 
 
 class Clone(Unary):
@@ -380,7 +376,7 @@ def relu(input: Value) -> Value:
 
 def where(condition: Value, input: Value, other: Value) -> Value:
     """`input` where `condition` holds, `other` elsewhere."""
-    return Where.apply(condition, input, other)
+    return Where.apply(input, other, condition=as_array(condition))
 
 
 def clone(input: Value) -> Value:

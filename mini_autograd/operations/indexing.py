@@ -62,7 +62,7 @@ class Put(Function):
 
 def getitem(input: Value, index: Any) -> Value:
     """`input[index]`: integers, slices, None, `...`, lists, integer and bool tensors or arrays, and tuples of these."""
-    plain = tuple(as_index(part) for part in index) if isinstance(index, tuple) else as_index(index)
+    plain = as_plain(index)
     try:
         return Index.apply(input, index=plain)
     except IndexError as error:
@@ -72,11 +72,16 @@ def getitem(input: Value, index: Any) -> Value:
 
 def put(input: Value, index: Any, shape: tuple[int, ...]) -> Value:
     """Zeros of `shape` with `input` added at `index`; where an index is repeated, its values add up."""
-    return Put.apply(input, index=index, shape=shape)
+    return Put.apply(input, index=as_plain(index), shape=shape)
+
+
+def as_plain(index: Any) -> Any:
+    """An index as NumPy wants it."""
+    return tuple(as_index(part) for part in index) if isinstance(index, tuple) else as_index(index)
 
 
 def as_index(part: Any) -> Any:
-    """One part of an index as NumPy wants it."""
+    """One part of an index as NumPy wants it: tensors as arrays."""
     if isinstance(part, slice):
         if part.step is not None and part.step <= 0:
             raise ValueError("step must be greater than zero")

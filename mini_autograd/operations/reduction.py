@@ -66,7 +66,7 @@ def spread(grad: Value, dim: tuple[int, ...] | None, shape: tuple[int, ...]) -> 
 
 def count(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> int:
     """How many elements each result of a reduction combines."""
-    return math.prod(shape if dim is None else [shape[axis] for axis in dim if shape])
+    return math.prod(shape if dim is None else [shape[axis] for axis in dim])
 
 
 def sum(

@@ -1,0 +1,589 @@
+"""Small programs run under PyTorch and under mini_autograd: same results, same warnings, same error types and texts.
+
+A program gets the library and returns anything made of tensors and plain values. The name of a row says what is tried.
+"""
+
+import gc
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import mini_autograd as ma
+
+Program = Callable[[Any], Any]
+
+ONLY_SOMETIMES = ("__array_wrap__", "create_graph=True will create a reference cycle")
+"""Warnings that PyTorch gives once in a process, or that come from NumPy."""
+
+
+def plain(value: Any, lib: Any) -> Any:
+    """A result as nested plain values, with dtypes by name."""
+    if isinstance(value, lib.Tensor):
+        values = np.round(np.asarray(value.detach().numpy(), dtype=np.float64), 5).tolist()
+        return str(value.dtype).removeprefix("torch."), tuple(value.shape), values, value.requires_grad
+    if isinstance(value, list | tuple):
+        return [plain(part, lib) for part in value]
+    return re.sub(r"0x[0-9a-f]+", "0x", value) if isinstance(value, str) else value
+
+
+def outcome(program: Program, lib: Any) -> Any:
+    """What a program gives: its result and warnings, or its error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = plain(program(lib), lib)
+        except Exception as error:
+            return type(error).__name__, str(error)
+    texts = [str(warning.message).split(" (Triggered internally")[0] for warning in caught]
+    return result, [text for text in texts if not any(words in text for words in ONLY_SOMETIMES)]
+
+
+def same(program: Program) -> None:
+    assert outcome(program, ma) == outcome(program, torch)
+
+
+def x3(lib: Any) -> Any:
+    return lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+
+def m23(lib: Any) -> Any:
+    return lib.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], requires_grad=True)
+
+
+def scalar(lib: Any) -> Any:
+    return lib.tensor(2.0, requires_grad=True)
+
+
+def twice(make: Callable[[Any], Any]) -> Program:
+    """Walk the same graph backwards two times."""
+
+    def program(lib: Any) -> Any:
+        output = make(lib)
+        output.backward(lib.ones_like(output))
+        output.backward(lib.ones_like(output))
+        return "no error"
+
+    return program
+
+
+BACKWARD_TWICE: dict[str, Program] = {
+    "x * 2": twice(lambda lib: x3(lib) * 2),
+    "x + 2": twice(lambda lib: x3(lib) + 2),
+    "x - y": twice(lambda lib: x3(lib) - x3(lib)),
+    "x / 2": twice(lambda lib: x3(lib) / 2),
+    "2 / x": twice(lambda lib: 2 / x3(lib)),
+    "-x": twice(lambda lib: -x3(lib)),
+    "x ** 2": twice(lambda lib: x3(lib) ** 2),
+    "2 ** x": twice(lambda lib: 2 ** x3(lib)),
+    "sum": twice(lambda lib: x3(lib).sum()),
+    "mean": twice(lambda lib: x3(lib).mean()),
+    "exp": twice(lambda lib: x3(lib).exp()),
+    "log": twice(lambda lib: x3(lib).log()),
+    "tanh": twice(lambda lib: x3(lib).tanh()),
+    "relu": twice(lambda lib: x3(lib).relu()),
+    "matmul": twice(lambda lib: m23(lib) @ x3(lib)),
+    "slice": twice(lambda lib: x3(lib)[1:]),
+    "transpose": twice(lambda lib: m23(lib).T),
+    "reshape": twice(lambda lib: m23(lib).reshape(-1)),
+    "expand": twice(lambda lib: x3(lib).expand(2, 3)),
+    "clone": twice(lambda lib: x3(lib).clone()),
+    "leaf": twice(lambda lib: x3(lib)),
+}
+
+
+def retained(lib: Any) -> Any:
+    x = scalar(lib)
+    y = x * x
+    y.backward(retain_graph=True)
+    first = x.grad.clone()
+    y.backward()
+    return first, x.grad
+
+
+def retained_once_too_few(lib: Any) -> Any:
+    y = scalar(lib) ** 2
+    y.backward(retain_graph=True)
+    y.backward()
+    y.backward()
+
+
+def shared_part_is_freed(lib: Any) -> Any:
+    h = scalar(lib).exp()
+    (h * 2).backward()
+    (h * 3).backward()
+
+
+def create_graph_retains(lib: Any) -> Any:
+    x = scalar(lib)
+    y = x**3
+    (first,) = lib.autograd.grad(y, x, create_graph=True)
+    (again,) = lib.autograd.grad(y, x)
+    return first, again
+
+
+def create_graph_without_retaining(lib: Any) -> Any:
+    x = scalar(lib)
+    y = x**3
+    lib.autograd.grad(y, x, create_graph=True, retain_graph=False)
+    y.backward()
+
+
+def accumulates(lib: Any) -> Any:
+    x = x3(lib)
+    for _ in range(3):
+        (x * x).sum().backward()
+    return x.grad
+
+
+def accumulates_in_place(lib: Any) -> Any:
+    x = x3(lib)
+    (x * 2).sum().backward()
+    kept = x.grad
+    (x * 2).sum().backward()
+    return kept is x.grad, kept
+
+
+def grad_is_not_shared(lib: Any) -> Any:
+    x, y = x3(lib), x3(lib)
+    seed = lib.tensor([1.0, 1.0, 1.0])
+    (x + y).backward(seed)
+    x.grad.numpy()[0] = 9.0
+    return x.grad, y.grad, seed
+
+
+def grad_of_a_leaf_is_not_the_seed(lib: Any) -> Any:
+    x = x3(lib)
+    seed = lib.tensor([1.0, 2.0, 3.0])
+    x.backward(seed)
+    x.backward(seed)
+    return x.grad, seed
+
+
+def create_graph_accumulation(lib: Any) -> Any:
+    x = scalar(lib)
+    (x**3).backward(create_graph=True)
+    first = x.grad
+    (x**3).backward(create_graph=True)
+    return first is x.grad, x.grad, first
+
+
+def gradient_penalty(lib: Any) -> Any:
+    x, w = x3(lib), scalar(lib)
+    (slope,) = lib.autograd.grad((w * x**2).sum(), x, create_graph=True)
+    ((slope**2).sum() - 1).backward()
+    return w.grad, x.grad
+
+
+def unused_leaf(lib: Any) -> Any:
+    x, y = x3(lib), x3(lib)
+    (x * 2).sum().backward()
+    return x.grad, y.grad
+
+
+def diamond(lib: Any) -> Any:
+    x = scalar(lib)
+    a = x * 3
+    b, c = a.exp(), a.tanh()
+    (b * c + a).backward()
+    return x.grad
+
+
+def retain_grad_of_intermediate(lib: Any) -> Any:
+    x = x3(lib)
+    y = x * 2
+    y.retain_grad()
+    y.retain_grad()
+    z = y * y
+    z.sum().backward()
+    return y.grad, x.grad, y.retains_grad, x.retains_grad
+
+
+def retain_grad_twice_accumulates(lib: Any) -> Any:
+    x = scalar(lib)
+    y = x * 2
+    y.retain_grad()
+    (y * y).backward(retain_graph=True)
+    (y * 3).backward()
+    return y.grad
+
+
+def retain_grad_of_output(lib: Any) -> Any:
+    y = scalar(lib) * 2
+    y.retain_grad()
+    y.backward()
+    return y.grad
+
+
+def only_some_inputs(lib: Any) -> Any:
+    x, y = scalar(lib), scalar(lib)
+    (x * y).backward(inputs=[x])
+    return x.grad, y.grad
+
+
+def inputs_not_leaf(lib: Any) -> Any:
+    x = scalar(lib)
+    h = x * 3
+    (h * h).backward(inputs=[h], retain_graph=True)
+    return x.grad, h.grad, h.retains_grad
+
+
+def grad_of_intermediate(lib: Any) -> Any:
+    x = scalar(lib)
+    h = x * 3
+    y = h * h
+    return *lib.autograd.grad(y, [h, x], retain_graph=True), x.grad, *lib.autograd.grad(y, h)
+
+
+def grad_stops_at_inputs(lib: Any) -> Any:
+    """What lies below the wanted tensor is neither computed nor freed."""
+    x = scalar(lib)
+    h = x.exp()
+    lib.autograd.grad(h * 2, h)
+    return lib.autograd.grad(h, x)
+
+
+def several_outputs(lib: Any) -> Any:
+    x = scalar(lib)
+    lib.autograd.backward([x * 2, x.exp()], [lib.tensor(1.0), lib.tensor(3.0)])
+    return x.grad, *lib.autograd.grad([x * x, x * 5], [x])
+
+
+def output_that_is_input(lib: Any) -> Any:
+    x = scalar(lib)
+    return lib.autograd.grad(x, x)
+
+
+def one_output_inside_the_other(lib: Any) -> Any:
+    x = scalar(lib)
+    h = x * x
+    y = h.exp()
+    return lib.autograd.grad([y, h], [x, h])
+
+
+GRAPHS: dict[str, Program] = {
+    program.__name__.replace("_", " "): program
+    for program in (
+        *(retained, retained_once_too_few, shared_part_is_freed, create_graph_retains, create_graph_without_retaining),
+        *(
+            accumulates,
+            accumulates_in_place,
+            grad_is_not_shared,
+            grad_of_a_leaf_is_not_the_seed,
+            create_graph_accumulation,
+        ),
+        *(gradient_penalty, unused_leaf, diamond, retain_grad_of_intermediate, retain_grad_twice_accumulates),
+        *(retain_grad_of_output, only_some_inputs, inputs_not_leaf, grad_of_intermediate, grad_stops_at_inputs),
+        *(several_outputs, output_that_is_input, one_output_inside_the_other),
+    )
+}
+
+
+def attributes(tensor: Any) -> Any:
+    return tensor.requires_grad, tensor.is_leaf, tensor.grad_fn is None, tensor.output_nr
+
+
+def set_grad(value: Callable[[Any], Any]) -> Program:
+    def program(lib: Any) -> Any:
+        x = x3(lib)
+        x.grad = value(lib)
+        return x.grad
+
+    return program
+
+
+def detached_shares_memory(lib: Any) -> Any:
+    x = x3(lib)
+    d = x.detach()
+    d.numpy()[0] = 7.0
+    return x, d, attributes(d)
+
+
+def numpy_shares_memory(lib: Any) -> Any:
+    x = lib.tensor([1.0, 2.0])
+    x.numpy()[0] = 7.0
+    number = lib.tensor(1.0)
+    number.numpy()[...] = 7.0
+    return x, number
+
+
+def tensor_copies(lib: Any) -> Any:
+    array = np.ones(2)
+    x = lib.tensor(array)
+    y = lib.from_numpy(array)
+    array[0] = 7.0
+    return x, y
+
+
+def switch_requires_grad(lib: Any) -> Any:
+    x = lib.tensor([1.0, 2.0])
+    states = [attributes(x), attributes(x.requires_grad_()), attributes(x.requires_grad_(False))]
+    x.requires_grad = True
+    return [*states, attributes(x), attributes(x * 2), attributes((x * 2).requires_grad_())]
+
+
+def switched_off_after_use(lib: Any) -> Any:
+    x = scalar(lib)
+    y = x * x
+    x.requires_grad_(False)
+    y.backward()
+    return x.grad, attributes(x), attributes(x * 2)
+
+
+def data_is_detached(lib: Any) -> Any:
+    x = x3(lib)
+    x.data = lib.tensor([5.0, 6.0, 7.0])
+    return x, attributes(x.data)
+
+
+def branching_on_values(lib: Any) -> Any:
+    x = scalar(lib)
+    y = x * x if x > 1 else x
+    y.backward()
+    return x.grad
+
+
+TENSORS: dict[str, Program] = {
+    "leaf": lambda lib: attributes(x3(lib)),
+    "constant": lambda lib: attributes(lib.tensor(1.0)),
+    "computed": lambda lib: attributes(x3(lib) * 2),
+    "computed from constants": lambda lib: attributes(lib.tensor(1.0) * 2),
+    "detached shares memory": detached_shares_memory,
+    "numpy shares memory": numpy_shares_memory,
+    "tensor copies, from_numpy does not": tensor_copies,
+    "switch requires_grad": switch_requires_grad,
+    "requires_grad switched off after use": switched_off_after_use,
+    "data": data_is_detached,
+    "branching on values": branching_on_values,
+    "requires_grad of integers": lambda lib: lib.tensor([1, 2], requires_grad=True),
+    "requires_grad_ of integers": lambda lib: lib.tensor([1, 2]).requires_grad_(),
+    "requires_grad = True of integers": lambda lib: setattr(lib.tensor([1]), "requires_grad", True),
+    "requires_grad = False of computed": lambda lib: setattr(x3(lib) * 2, "requires_grad", False),
+    "requires_grad_(False) of computed": lambda lib: (x3(lib) * 2).requires_grad_(False),
+    "numpy() of leaf": lambda lib: x3(lib).numpy(),
+    "numpy() of computed": lambda lib: (x3(lib) * 2).numpy(),
+    "np.asarray of leaf": lambda lib: np.asarray(x3(lib)),
+    "np.asarray": lambda lib: np.asarray(lib.tensor([1.0, 2.0])).tolist(),
+    "item of three": lambda lib: x3(lib).item(),
+    "item": lambda lib: [scalar(lib).item(), lib.tensor([[3]]).item(), lib.tensor(True).item()],
+    "tolist": lambda lib: [m23(lib).tolist(), scalar(lib).tolist()],
+    "float of three": lambda lib: float(x3(lib)),
+    "int": lambda lib: [int(lib.tensor(2.7)), float(lib.tensor([3]))],
+    "index": lambda lib: [10, 20, 30][lib.tensor(1)],
+    "index with float": lambda lib: [10, 20, 30][lib.tensor(1.0)],
+    "bool of three": lambda lib: bool(x3(lib)),
+    "bool of none": lambda lib: bool(lib.tensor([])),
+    "bool": lambda lib: [bool(lib.tensor([0.0])), bool(lib.tensor(2))],
+    "len of 0-d": lambda lib: len(scalar(lib)),
+    "len": lambda lib: len(m23(lib)),
+    "iterate over 0-d": lambda lib: list(scalar(lib)),
+    "iterate": lambda lib: list(m23(lib)),
+    "unpack": lambda lib: (lambda a, b, c: [a, b * c])(*x3(lib)),
+    "in": lambda lib: [2.0 in x3(lib), 5.0 in x3(lib)],
+    "size": lambda lib: [tuple(m23(lib).size()), m23(lib).size(-1), m23(lib).dim(), m23(lib).numel(), m23(lib).ndim],
+    "size of a missing axis": lambda lib: m23(lib).size(2),
+    "f-string": lambda lib: [f"{scalar(lib):.3f}", f"{scalar(lib)}", f"{x3(lib)}"],
+    "grad of another shape": set_grad(lambda lib: lib.ones(2)),
+    "grad that is no tensor": set_grad(lambda lib: 1.0),
+    "grad of another dtype": set_grad(lambda lib: lib.ones(3, dtype=lib.float64)),
+    "grad set": set_grad(lambda lib: lib.ones(3)),
+    "grad set to None": set_grad(lambda lib: None),
+    "grad of computed warns": lambda lib: (x3(lib) * 2).grad,
+    "retain_grad without requires_grad": lambda lib: lib.tensor(1.0).retain_grad(),
+    "retain_grad of leaf": lambda lib: x3(lib).retain_grad(),
+    "hashable": lambda lib: len({x3(lib), x3(lib)}),
+    "equality with anything": lambda lib: [x3(lib) == "a", x3(lib) != None, (x3(lib) == 2)],  # noqa: E711
+}
+
+STARTS: dict[str, Program] = {
+    "backward of a vector": lambda lib: (x3(lib) * 2).backward(),
+    "backward of one element": lambda lib: (x3(lib)[:1] * 2).backward(),
+    "backward of none": lambda lib: (x3(lib)[:0] * 2).backward(),
+    "backward of a constant": lambda lib: lib.tensor(1.0).backward(),
+    "backward of a constant vector": lambda lib: lib.ones(3).backward(),
+    "backward of detached": lambda lib: x3(lib).sum().detach().backward(),
+    "seed of another shape": lambda lib: (x3(lib) * 2).backward(lib.ones(2)),
+    "scalar seed for one element": lambda lib: (x3(lib) * 2)[:1].backward(lib.tensor(1.0)),
+    "seed that would broadcast": lambda lib: (x3(lib) * 2).backward(lib.ones(1)),
+    "seed of another dtype": lambda lib: (lambda x: [(x * 2).backward(lib.ones(3, dtype=lib.float64)), x.grad])(
+        x3(lib)
+    ),
+    "seed of integers": lambda lib: (lambda x: [(x * 2).backward(lib.ones(3, dtype=lib.int64)), x.grad])(x3(lib)),
+    "seed that is a number": lambda lib: scalar(lib).backward(1.0),
+    "grad of unused": lambda lib: lib.autograd.grad(scalar(lib) * 2, [x3(lib)]),
+    "grad of unused, allowed": lambda lib: lib.autograd.grad(scalar(lib) * 2, [x3(lib)], allow_unused=True),
+    "grad of unused, as zeros": lambda lib: lib.autograd.grad(scalar(lib) * 2, [x3(lib)], materialize_grads=True),
+    "grad contradictory": lambda lib: lib.autograd.grad(
+        scalar(lib) * 2, [x3(lib)], allow_unused=False, materialize_grads=True
+    ),
+    "grad of a constant": lambda lib: lib.autograd.grad(scalar(lib) * 2, [lib.tensor(1.0)]),
+    "grad of nothing": lambda lib: lib.autograd.grad(scalar(lib) * 2, []),
+    "grad of a vector": lambda lib: lib.autograd.grad(x3(lib) * 2, [x3(lib)]),
+    "grad from a constant": lambda lib: lib.autograd.grad(lib.tensor(2.0), [x3(lib)]),
+    "grad seed of another shape": lambda lib: lib.autograd.grad(x3(lib) * 2, [x3(lib)], [lib.ones(2)]),
+    "backward inputs empty": lambda lib: (scalar(lib) * 2).backward(inputs=[]),
+}
+
+
+def grad_modes(lib: Any) -> Any:
+    x = scalar(lib)
+    states = [lib.is_grad_enabled()]
+    with lib.no_grad():
+        states += [lib.is_grad_enabled(), (x * 2).requires_grad]
+        with lib.enable_grad():
+            states += [lib.is_grad_enabled(), (x * 2).requires_grad]
+        states += [lib.is_grad_enabled()]
+    return [*states, lib.is_grad_enabled(), (x * 2).requires_grad]
+
+
+def grad_mode_decorators(lib: Any) -> Any:
+    x = scalar(lib)
+
+    @lib.no_grad()
+    def with_call(n: int) -> Any:
+        return [(x * n).requires_grad, *(with_call(n - 1) if n else [])]
+
+    @lib.no_grad
+    def without_call() -> Any:
+        return (x * 2).requires_grad
+
+    @lib.enable_grad()
+    def enabled() -> Any:
+        return (x * 2).requires_grad
+
+    with lib.no_grad():
+        return [with_call(2), without_call(), enabled(), with_call.__name__, lib.is_grad_enabled()]
+
+
+def grad_mode_of_a_generator(lib: Any) -> Any:
+    @lib.no_grad()
+    def steps() -> Any:
+        yield lib.is_grad_enabled()
+        yield lib.is_grad_enabled()
+
+    return [state for step in steps() for state in (step, lib.is_grad_enabled())]
+
+
+def set_grad_enabled(lib: Any) -> Any:
+    states = []
+    with lib.set_grad_enabled(False):
+        states.append(lib.is_grad_enabled())
+    lib.set_grad_enabled(False)
+    states.append(lib.is_grad_enabled())
+    lib.set_grad_enabled(True)
+    return [*states, lib.is_grad_enabled()]
+
+
+def grad_mode_restored_after_an_error(lib: Any) -> Any:
+    try:
+        with lib.no_grad():
+            raise KeyError
+    except KeyError:
+        return lib.is_grad_enabled()
+
+
+def backward_inside_no_grad(lib: Any) -> Any:
+    x = scalar(lib)
+    y = x**3
+    with lib.no_grad():
+        (first,) = lib.autograd.grad(y, x, create_graph=True)
+    return first, *lib.autograd.grad(first, x)
+
+
+MODES: dict[str, Program] = {
+    program.__name__.replace("_", " "): program
+    for program in (
+        *(grad_modes, grad_mode_decorators, grad_mode_of_a_generator, set_grad_enabled),
+        *(grad_mode_restored_after_an_error, backward_inside_no_grad),
+    )
+}
+
+
+def node_names(make: Callable[[Any], Any]) -> Program:
+    """The name of the last node, and of the nodes of its inputs."""
+
+    def program(lib: Any) -> Any:
+        node = make(lib).grad_fn
+        return node.name(), [(below and below.name(), number) for below, number in node.next_functions]
+
+    return program
+
+
+def one_accumulator_per_leaf(lib: Any) -> Any:
+    x = x3(lib)
+    y, z = x * 2, x.exp()
+    (node, number), (other, _) = y.grad_fn.next_functions[0], z.grad_fn.next_functions[0]
+    return node is other, node.variable is x, number, node.next_functions, repr(node), repr(z.grad_fn)
+
+
+NODES: dict[str, Program] = {
+    "x * 2": node_names(lambda lib: x3(lib) * 2),
+    "2 * x": node_names(lambda lib: 2 * x3(lib)),
+    "2 + x": node_names(lambda lib: 2 + x3(lib)),
+    "x - 2": node_names(lambda lib: x3(lib) - 2),
+    "x / y": node_names(lambda lib: x3(lib) / lib.tensor(2.0)),
+    "x ** 2": node_names(lambda lib: x3(lib) ** 2),
+    "x ** y": node_names(lambda lib: x3(lib) ** x3(lib)),
+    "-x": node_names(lambda lib: -x3(lib)),
+    "chain": node_names(lambda lib: (x3(lib) * 2).exp().log().tanh().relu()),
+    "sum": node_names(lambda lib: x3(lib).sum()),
+    "sum of an axis": node_names(lambda lib: m23(lib).sum(0)),
+    "mean": node_names(lambda lib: (x3(lib) + x3(lib)).mean()),
+    "mean of an axis": node_names(lambda lib: m23(lib).mean(1)),
+    "matrix matrix": node_names(lambda lib: m23(lib) @ m23(lib).T),
+    "matrix vector": node_names(lambda lib: m23(lib) @ x3(lib)),
+    "vector vector": node_names(lambda lib: x3(lib) @ x3(lib)),
+    "view": node_names(lambda lib: m23(lib).view(-1)),
+    "reshape": node_names(lambda lib: m23(lib).reshape(3, 2)),
+    "flatten": node_names(lambda lib: m23(lib).flatten()),
+    "T": node_names(lambda lib: m23(lib).T),
+    "mT": node_names(lambda lib: m23(lib).mT),
+    "transpose": node_names(lambda lib: m23(lib).transpose(0, 1)),
+    "permute": node_names(lambda lib: m23(lib).permute(1, 0)),
+    "expand": node_names(lambda lib: x3(lib).expand(2, 3)),
+    "x[0]": node_names(lambda lib: m23(lib)[0]),
+    "x[:, 1:]": node_names(lambda lib: m23(lib)[:, 1:]),
+    "x[list]": node_names(lambda lib: m23(lib)[[0, 0]]),
+    "x[mask]": node_names(lambda lib: m23(lib)[m23(lib) > 1]),
+    "x[None]": node_names(lambda lib: m23(lib)[None]),
+    "x[...]": node_names(lambda lib: m23(lib)[...]),
+    "clone": node_names(lambda lib: x3(lib).clone()),
+    "double": node_names(lambda lib: x3(lib).double()),
+    "where": node_names(lambda lib: lib.where(x3(lib) > 1, x3(lib), 0.0)),
+    "one accumulator per leaf": one_accumulator_per_leaf,
+}
+
+TABLES = {
+    "twice": BACKWARD_TWICE,
+    "graph": GRAPHS,
+    "tensor": TENSORS,
+    "start": STARTS,
+    "mode": MODES,
+    "node": NODES,
+}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(program, id=f"{table}: {name}") for table, rows in TABLES.items() for name, program in rows.items()],
+)
+def test_the_same_as_in_pytorch(program: Program) -> None:
+    same(program)
+
+
+def test_backward_with_create_graph_warns_of_the_cycle() -> None:
+    with pytest.warns(UserWarning, match="will create a reference cycle between the parameter and its gradient"):
+        (scalar(ma) * 2).backward(create_graph=True)
+
+
+def test_grad_does_not_depend_on_the_collector() -> None:
+    """A graph that is freed by reference counting alone gives the same numbers."""
+    gc.disable()
+    try:
+        same(diamond)
+    finally:
+        gc.enable()
