@@ -14,6 +14,7 @@ from pathlib import Path
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
+from nbgrader.utils import determine_grade
 
 from autograder.lessons.variants import grade_id, is_test
 
@@ -69,17 +70,10 @@ def crashes(notebook: NotebookNode, tests: bool = True) -> list[str]:
     return found
 
 
-def earned(cell: NotebookNode) -> float | None:
-    """The points that a test cell shows as its value; None where it shows none."""
-    if not is_test(cell):
-        return None
-    for output in cell.outputs:
-        if output.output_type == "execute_result":
-            try:
-                return float(output.data.get("text/plain", ""))
-            except ValueError:
-                return None
-    return None
+def validated(cell: NotebookNode) -> float:
+    """The points that nbgrader's Validate reads from a test cell's outputs."""
+    points, _ = determine_grade(cell)
+    return float(points or 0.0)
 
 
 def slowest_check(notebook: NotebookNode) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from nbformat import NotebookNode
 
 from autograder.lessons import spoiling
-from autograder.lessons.release import without_solutions
+from autograder.lessons.release import release_notebook, without_solutions
 
 
 def grade_id(cell: NotebookNode) -> str:
@@ -30,6 +30,16 @@ def is_test(cell: NotebookNode) -> bool:
 def solved(source: NotebookNode) -> NotebookNode:
     """With the instructor's solutions."""
     return copy.deepcopy(source)
+
+
+def solved_release(source: NotebookNode) -> NotebookNode:
+    """The student's version with the instructor's solutions: what a student has who got everything right."""
+    notebook = release_notebook(source)
+    solutions = {grade_id(cell): cell.source for cell in source.cells if is_solution(cell)}
+    for cell in notebook.cells:
+        if is_solution(cell):
+            cell.source = solutions[grade_id(cell)]
+    return notebook
 
 
 def stubbed(source: NotebookNode) -> NotebookNode:

@@ -91,6 +91,7 @@ def test_a_sound_lesson_passes_every_gate(make_lesson: Callable[[str], Lesson]) 
         "text keeps the rules",
         "release hides what it must",
         "solved: every cell runs",
+        "solved: Validate passes",
         "unsolved: nothing crashes",
         "solved: full marks",
         "style addition: full marks",
@@ -106,7 +107,7 @@ ENGINE_CHECK = "check_gradients(lambda a, b: a * b, [2.0, 5.0], [5.0, 2.0], poin
 CONSTANTS = "slope.__code__.co_consts"
 UNSOUND = {
     "a demonstration fails": (gates.every_cell_runs, "Number(3.0)).data", "Number(3.0)).date", "AttributeError"),
-    "too little is given": (gates.every_cell_runs, "return points if good", "return 1 if good", "test_slope: 1 of 2"),
+    "Validate complains": (gates.validate_passes, "return points if good", "return 1 if good", "test_slope: 1 of 2"),
     "the solution is wrong": (solved, "return 2.0 * x", "return 2.1 * x", "test_slope: 0 of 2 points"),
     "a check refuses a style": (style, CHECK, f"2 if 2.0 in {CONSTANTS} else 0", "test_slope: 0 of 2"),
     "a cell needs more": (gates.stubs_do_not_crash, "at_three = slope(3.0)", "at_three = sloop(4)", "cell .*NameError"),
@@ -191,5 +192,7 @@ def test_the_real_judge_passes_a_sound_lesson_and_stops_a_weak_one(course: Path,
         for found in audit_command.audits([lesson, lesson.with_name("02_weak.py")], course, 2)
         for finding in found
     ]
-    failed = {(finding.lesson, finding.gate): finding.problems for finding in findings if not finding.passed}
+    judged = [finding for finding in findings if "marks" in finding.gate]
+    failed = {(finding.lesson, finding.gate): finding.problems for finding in judged if not finding.passed}
+    assert len(judged) == 10
     assert failed == {("02_weak", "zeros: no marks for gradients"): ("test_slope: 3 of 3 points for nothing",)}
