@@ -37,19 +37,19 @@ def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False
 def as_nested_numbers(data: Any, dim: int = 0) -> Any:
     """Nested lists with the tensors in them as numbers; PyTorch's errors for what is no number or ragged."""
     if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
+        raise ValueError("too many dimensions 'str'") if dim else TypeError("new(): invalid data type 'str'")
     if data is None:
         raise RuntimeError("Could not infer dtype of NoneType")
     if isinstance(data, Tensor):
-        return data._only_element()
+        return data.dtype.type(data._only_element())
     if isinstance(data, np.ndarray) or not isinstance(data, Sequence):
         return data
     rows = [as_nested_numbers(row, dim + 1) for row in data]
     lengths = [len(row) if isinstance(row, list | np.ndarray) and np.ndim(row) else None for row in rows]
     for length in lengths:
         if length != lengths[0]:
-            if length is None:
-                raise TypeError("not a sequence")
+            if length is None or lengths[0] is None:
+                raise TypeError("not a sequence" if length is None else "must be real number, not list")
             raise ValueError(f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})")
     return rows
 

@@ -286,7 +286,6 @@ class Tensor:
     __sub__, __rsub__ = _operator(elementwise.Subtract), _operator(elementwise.Subtract, reflected=True)
     __mul__ = __rmul__ = _operator(elementwise.Multiply)
     __truediv__, __rtruediv__ = _operator(elementwise.Divide), _operator(elementwise.Divide, reflected=True)
-    __matmul__ = _operator(linear_algebra.MatMul)
     __rpow__ = _operator(elementwise.PowerOfTensors, reflected=True)
     __neg__ = elementwise.negative
     __getitem__ = indexing.getitem
@@ -296,6 +295,9 @@ class Tensor:
     __and__ = __rand__ = _comparison(elementwise.bitwise_and)
     __or__ = __ror__ = _comparison(elementwise.bitwise_or)
     __xor__ = __rxor__ = _comparison(elementwise.bitwise_xor)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return linear_algebra.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
     def __pow__(self, exponent: Any) -> Tensor:
         if not isinstance(exponent, (Tensor, *arrays.NUMBER)):

@@ -63,10 +63,13 @@ class Subtract(Arithmetic):
 
     @staticmethod
     def prepare(a: Any, b: Any) -> tuple[Any, Any]:
-        if is_bool(a) and is_bool(b):
+        if is_bool(a) or is_bool(b):
             raise RuntimeError(
                 "Subtraction, the `-` operator, with two bool tensors is not supported. "
                 "Use the `^` or `logical_xor()` operator instead."
+                if is_bool(a) and is_bool(b)
+                else "Subtraction, the `-` operator, with a bool tensor is not supported. "
+                "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
             )
         return promoted(a, b)
 
@@ -268,8 +271,8 @@ class Where(Function):
 
     @staticmethod
     def complain(a: Any, b: Any, condition: Any) -> None:
-        check_broadcast(np.shape(a), np.shape(b))
-        check_broadcast(np.shape(condition), np.broadcast_shapes(np.shape(a), np.shape(b)))
+        check_broadcast(np.shape(condition), np.shape(a))
+        check_broadcast(np.broadcast_shapes(np.shape(condition), np.shape(a)), np.shape(b))
 
     @staticmethod
     def forward(ctx, a, b, condition):
@@ -376,7 +379,8 @@ def relu(input: Value) -> Value:
 
 def where(condition: Value, input: Value, other: Value) -> Value:
     """`input` where `condition` holds, `other` elsewhere."""
-    return Where.apply(input, other, condition=as_array(condition))
+    result = Where.apply(input, other, condition=as_array(condition))
+    return wrap(result, condition) if isinstance(result, np.ndarray) else result
 
 
 def clone(input: Value) -> Value:
