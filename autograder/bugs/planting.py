@@ -36,11 +36,11 @@ SYMBOLS = {
     "Subtract": "-",
     "Multiply": "*",
     "Divide": "/",
-    "Negate": "unary -",
+    "Negate": "-a",
     "Power": "**",
     "PowerOfTensors": "**",
     "MatMul": "@",
-    "Index": "[]",
+    "Index": "a[...]",
 }
 
 

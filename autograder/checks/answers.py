@@ -38,7 +38,7 @@ class Comparison:
 
     problem: Problem | None
     runs: tuple[Run, ...] = ()
-    difference: float = 0.0
+    difference: float | None = None
 
 
 class Unusable(Exception):  # noqa: N818
@@ -214,7 +214,7 @@ def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Se
     gradients = [_worst_gradient(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
     worst = most_wrong(gradients)
     if worst is not None:
-        text = f"the gradient is wrong: {worst.where()} {_numbers(worst)}"
+        text = f"`{worst.where()}` is wrong: {_numbers(worst)}"
         return Comparison(Problem(text, "a gradient is wrong", gradients.index(worst), worst), runs, largest)
     again = [_worst_again(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
     worst = most_wrong(again)
@@ -222,7 +222,7 @@ def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Se
         return Comparison(None, runs, largest)
     public = "after a second `backward` the gradients are not the sum of both"
     return Comparison(
-        Problem(f"{public}: {worst.where()} {_numbers(worst)}", public, again.index(worst), worst), runs, largest
+        Problem(f"{public}: `{worst.where()}`, {_numbers(worst)}", public, again.index(worst), worst), runs, largest
     )
 
 

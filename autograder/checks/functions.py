@@ -143,20 +143,18 @@ def _checked(
 ) -> Report:
     answers = run_where_it_lives(function, student_side.call_function, [list(call.arguments) for call in calls])
     line = _line(answers, calls, names, context.hidden, gradients)
-    compared = () if context.hidden else (("runs", f"{len(calls)} calls with different inputs"),)
     return Report(
         title="Hidden check" if context.hidden else title,
         lines=(line,),
         earned=(points or 0.0) * line.passed,
         points=points,
-        compared=compared,
         hidden=context.hidden,
     )
 
 
 def _line(answers: Any, calls: Sequence[Call], names: Sequence[str], hidden: bool, gradients: bool) -> Line:
     """The verdict on all calls: the first thing that is wrong."""
-    shown_name = "hidden call" if hidden else f"with inputs {', '.join(names)}"
+    shown_name = "hidden call" if hidden else f"called with {', '.join(names)}"
     for number, call in enumerate(calls):
         answer = answers[number] if isinstance(answers, list) and number < len(answers) else {}
         problem = failure_in(answer)
@@ -200,8 +198,8 @@ def _compare_trees(got: Any, right: Any, tolerance: Any, place: str, names: Sequ
             _compare_trees(got[key], entry, tolerance[key], f"{place}[{key!r}]", ())
     elif isinstance(right, list | tuple):
         if not isinstance(got, list) or len(got) != len(right):
-            found = f"{len(got)} values" if isinstance(got, list) else kind_of(got)
-            expected = f"{len(right)} values" + (f" ({', '.join(names)})" if names else "")
+            found = values(len(got)) if isinstance(got, list) else kind_of(got)
+            expected = values(len(right)) + (f" (for {', '.join(names)})" if names else "")
             raise Mismatch(f"the result{where} should hold {expected}, got {found}", "the result has the wrong length")
         for number, entry in enumerate(right):
             inner = f"the gradient with respect to {names[number]}" if names else f"{place}[{number}]"
@@ -235,6 +233,10 @@ def _unchanged(inputs: Any, call: Call, names: Sequence[str]) -> None:
         after = inputs[number] if isinstance(inputs, list) and number < len(inputs) else None
         if not (_is_number(after) and np.array_equal(np.asarray(after), argument)):
             raise Mismatch(f"the input `{name}` was changed by the function", "an input was changed by the function")
+
+
+def values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count} values"
 
 
 def kind_of(tree: Any) -> str:

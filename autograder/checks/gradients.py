@@ -107,24 +107,24 @@ def _facts(outcome: Outcome, problem: Problem) -> tuple[tuple[str, str], ...]:
 
 def _routes(program: Program, right: Expected, worst: Worst) -> list[tuple[str, str]]:
     """The number that each route gives for the most wrong element."""
-    expected, got = two_numbers(worst.expected, worst.got)
-    routes = [(f"{worst.where()}, yours", got), ("reference", expected)]
+    digits = max(6, len(two_numbers(worst.expected, worst.got)[0].lstrip("-0.").replace(".", "")))
+    routes = [(f"{worst.where()}, yours", f"{worst.got:.{digits}g}"), ("reference", f"{worst.expected:.{digits}g}")]
     number = next((n for n, name in enumerate(program.arguments) if worst.place == f"{name}.grad"), None)
     if number is None or worst.accumulated:
         return routes
     torch = float(right.torch.dense()[number][worst.index])
     numerical = numerical_gradient(program, right, number, worst.index)
-    return [*routes, ("PyTorch", f"{torch:.6g}"), ("finite differences", f"{numerical:.6g}")]
+    return [*routes, ("PyTorch", f"{torch:.{digits}g}"), ("finite differences", f"{numerical:.{digits}g}")]
 
 
 def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
     """How far each route lies from the reference, at most, over all draws."""
     everything = [entry for outcome in outcomes for entry in outcome.expected]
-    usable = [outcome for outcome in outcomes if outcome.comparison.runs]
-    yours = f"{max(outcome.comparison.difference for outcome in usable):.1e}" if usable else "nothing to compare"
+    differences = [outcome.comparison.difference for outcome in outcomes if outcome.comparison.difference is not None]
+    expressions = "1 expression" if len(outcomes) == 1 else f"{len(outcomes)} expressions"
     return (
-        ("runs", f"{len(outcomes)} expressions, {len(everything)} random draws, float64"),
-        ("yours - reference", yours),
-        ("PyTorch - reference", f"{max(entry.torch_difference for entry in everything):.1e}"),
-        ("finite differences - reference", f"{max(entry.numerical_difference for entry in everything):.1e}"),
+        ("runs", f"{expressions}, {len(everything)} random draws, float64; largest distance from the reference:"),
+        ("yours", f"{max(differences):.1e}" if differences else "nothing to compare"),
+        ("PyTorch", f"{max(entry.torch_difference for entry in everything):.1e}"),
+        ("finite differences", f"{max(entry.numerical_difference for entry in everything):.1e}"),
     )

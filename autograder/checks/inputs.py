@@ -100,6 +100,8 @@ def spec_of(entry: Any) -> Spec:
         return entry
     if isinstance(entry, tuple) and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in entry):
         return AwayFromZero(entry)
+    if isinstance(entry, tuple):
+        raise LessonError(f"a shape is a tuple of sizes, not {entry!r:.60}; write fixed numbers as an array")
     if callable(entry):
         return Travelling(entry)
     value = np.asarray(entry)

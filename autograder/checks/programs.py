@@ -6,10 +6,12 @@ Knows how to call it on a card: by the name the lesson gave it, else by its own 
 from __future__ import annotations
 
 import ast
+import builtins
+import dis
 import hashlib
 import inspect
 import linecache
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -98,9 +100,11 @@ def _surrounds(body: ast.expr, code: CodeType) -> bool:
 
 def _meaning(function: Any, depth: int) -> str | None:
     """The code of a function and of all that it refers to, as far as these are functions, modules and constants."""
-    names = set(_names(function.__code__))
     known = function.__globals__
-    referred = [*(known[name] for name in sorted(names & set(known))), *(function.__defaults__ or ())]
+    names = sorted(set(_global_names(function.__code__)) - set(vars(builtins)))
+    if not all(name in known for name in names):
+        return None
+    referred = [*(known[name] for name in names), *(function.__defaults__ or ())]
     try:
         referred += [cell.cell_contents for cell in function.__closure__ or ()]
     except ValueError:
@@ -118,9 +122,13 @@ def _meaning(function: Any, depth: int) -> str | None:
     return None if None in parts or function.__kwdefaults__ else "\n".join(str(part) for part in parts)
 
 
-def _names(code: CodeType) -> list[str]:
-    inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names(constant)]
-    return [*code.co_names, *inner]
+def _global_names(code: CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _global_names(constant)
 
 
 def _fingerprint(code: CodeType) -> str:

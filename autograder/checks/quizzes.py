@@ -11,6 +11,7 @@ from autograder.checks.errors import LessonError
 from autograder.checks.report import FAINT, SANS, TEXT, Line, Report, escaped
 from autograder.lessons.sealing import SealError, UnknownLetterError, open_answer, open_hints, question_keys
 
+LONGEST_HINT = 5_000
 LABELS = ("First hint", "Second hint", "Third hint")
 
 
@@ -54,7 +55,8 @@ class Hints:
         if number == len(self.hints):
             return ""
         head = f'<summary style="cursor:pointer;color:{FAINT}">{html.escape(LABELS[number])}</summary>'
-        inside = f'<div style="padding:2px 0 4px 14px">{escaped(self.hints[number])}{self._nested(number + 1)}</div>'
+        hint = escaped(self.hints[number], LONGEST_HINT)
+        inside = f'<div style="padding:2px 0 4px 14px">{hint}{self._nested(number + 1)}</div>'
         return f"<details>{head}{inside}</details>"
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ cut to a length and escaped here, in one place each.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -73,8 +74,9 @@ class Report:
             return ""
         failed = next(line for line in self.lines if not line.passed)
         subject = f"{failed.name}: " if len(self.lines) > 1 else ""
-        first = f"{subject}{failed.explanation}".strip().splitlines()[0:1]
-        return cut(" ".join([*first, f"Likely: {self.diagnosis}" if self.diagnosis else ""]).strip() or self.verdict)
+        first = f"{subject}{failed.explanation or failed.status}".strip().splitlines()[0]
+        first += "" if first.endswith((".", "?")) else "."
+        return cut(first) + (f" Likely: {cut(self.diagnosis)}" if self.diagnosis else "")
 
     def text(self) -> str:
         """The report for a terminal."""
@@ -96,11 +98,12 @@ class Report:
         colour = RIGHT if self.passed else WRONG
         if not self.passed and all(line.status != "wrong" for line in self.lines):
             colour = UNDECIDED
-        inside = [_heading(self, colour), _table(self.lines)]
+        inside = [_heading(self, colour)]
         if self.diagnosis:
             inside.append(_box("Likely bug", self.diagnosis, self.hint))
+        inside.append(_table(self.lines))
         if self.compared:
-            inside.append(_details("What was compared", _facts(self.compared)))
+            inside.append(_details("What was compared with what", _facts(self.compared)))
         style = (
             f"border:1px solid {RULE};border-left:4px solid {colour};border-radius:4px;padding:10px 14px;margin:6px 0;"
             f"max-width:860px;box-sizing:border-box;font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT}"
@@ -119,14 +122,23 @@ def cut(text: str, longest: int = LONGEST) -> str:
     return clean if len(clean) <= longest else clean[: longest - 3] + "..."
 
 
-def escaped(text: str) -> str:
-    """Text of bounded length for HTML. What stands between backquotes becomes code."""
-    parts = html.escape(cut(text)).split("`")
+def escaped(text: str, longest: int = LONGEST) -> str:
+    """Text of bounded length for HTML. What stands between backquotes becomes code, between stars emphasis."""
+    parts = html.escape(cut(text, longest)).split("`")
     if len(parts) % 2 == 0:
         return "`".join(parts).replace("\n", "<br>")
     code = f"font-family:{MONO};font-size:12px;background:{TINT};padding:1px 4px;border-radius:3px;color:{TEXT}"
-    shown = [f'<code style="{code}">{part}</code>' if n % 2 else part for n, part in enumerate(parts)]
+    shown = [f'<code style="{code}">{part}</code>' if n % 2 else _emphasised(part) for n, part in enumerate(parts)]
     return "".join(shown).replace("\n", "<br>")
+
+
+STRONG = re.compile(r"(?<![\w*])\*\*(\S(?:[^*]*[^*\s])?)\*\*(?![\w*])")
+EMPHASIS = re.compile(r"(?<![\w*])\*(\S(?:[^*]*[^*\s])?)\*(?![\w*])")
+
+
+def _emphasised(part: str) -> str:
+    """Escaped text with Markdown's emphasis; stars that mean a product stay."""
+    return EMPHASIS.sub(r"<em>\1</em>", STRONG.sub(r"<strong>\1</strong>", part))
 
 
 def _heading(report: Report, colour: str) -> str:
@@ -148,7 +160,7 @@ def _table(lines: Sequence[Line]) -> str:
 
 def _row(line: Line) -> str:
     colour = COLOURS.get(line.status, UNDECIDED)
-    status = f'<div style="color:{colour};font-weight:600;width:84px;min-width:84px">{escaped(line.status)}</div>'
+    status = f'<div style="color:{colour};font-weight:600;width:92px;min-width:92px">{escaped(line.status)}</div>'
     name_style = f"font-family:{MONO};font-size:12px;white-space:pre-wrap;word-break:break-word"
     body = [f'<div style="{name_style}">{html.escape(cut(line.name))}</div>']
     if line.explanation:
@@ -163,15 +175,13 @@ def _row(line: Line) -> str:
 
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
     """Label and value in two columns. No table: notebooks give tables stripes and right-aligned cells."""
-    row = "display:flex;gap:8px"
     value_style = f"font-family:{MONO};font-size:12px;word-break:break-word;min-width:0"
-    label_style = f"color:{FAINT};width:150px;min-width:150px"
-    rows = (
-        f'<div style="{row}"><div style="{label_style}">{escaped(label)}</div>'
-        f'<div style="{value_style}">{html.escape(cut(value))}</div></div>'
+    cells = (
+        f'<div style="color:{FAINT}">{escaped(label)}</div><div style="{value_style}">{html.escape(cut(value))}</div>'
         for label, value in facts
     )
-    return f'<div style="margin-top:4px">{"".join(rows)}</div>'
+    grid = "display:grid;grid-template-columns:max-content 1fr;gap:0 16px;align-items:baseline;margin-top:4px"
+    return f'<div style="{grid}">{"".join(cells)}</div>'
 
 
 def _box(label: str, sentence: str, hint: str) -> str:

@@ -1,0 +1,110 @@
+"""Does a card say what it must, hide what it must, and stay harmless whatever a student puts on it?"""
+
+import pickle
+import re
+
+import pytest
+
+from autograder.checks.context import check_context, current
+from autograder.checks.credit import Credit
+from autograder.checks.quizzes import Hints
+from autograder.checks.report import LONGEST, Line, Report, escaped
+from autograder.lessons.sealing import Answer, seal_hints, seal_quiz
+from autograder.student import LessonError, hints, quiz
+
+HOSTILE = '<img src=x onerror="alert(1)"> `</code><script>` *<b>* \x1b[31m ' + "x" * 5000
+
+SEALED = seal_quiz(
+    {
+        "sum_rule": {
+            "a": Answer(False, "It is not *split*: each input gets all of it.", "gradient_is_split", "It is split."),
+            "b": Answer(True, "The slope of `a + b` in `a` is 1.", "", "Each gets all of it."),
+        },
+        "power_rule": {"a": Answer(True, "Right.", "", "3 * x**2"), "b": Answer(False, "No.", "", "3 * x**3")},
+        "third": {"a": Answer(True, "Because.", "", "yes"), "b": Answer(False, "No.", "", "no")},
+    }
+)
+
+
+def test_everything_from_students_is_escaped_and_cut():
+    line = Line(HOSTILE, "wrong", HOSTILE, ((HOSTILE, HOSTILE),), HOSTILE)
+    report = Report(HOSTILE, (line,) * 500, 0.0, 1.0, HOSTILE, HOSTILE, ((HOSTILE, HOSTILE),))
+    card = report.html()
+    assert "<script" not in card
+    assert "<img" not in card
+    assert "\x1b" not in card + report.text()
+    assert len(card) < 60 * 10 * LONGEST * 3
+    assert set(re.findall(r"<(\w+)", card)) <= {"div", "span", "code", "em", "strong", "details", "summary", "br"}
+    assert not re.search(r"url\(|https?:|<style|<link", card)
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("a * b * c", "a * b * c"),
+        ("x*y*z", "x*y*z"),
+        ("the *other* factor", "the <em>other</em> factor"),
+        ("**whole**", "<strong>whole</strong>"),
+        ("odd ` quote", "odd ` quote"),
+    ],
+)
+def test_emphasis_is_not_confused_with_products(text, html):
+    assert escaped(text) == html
+
+
+def test_credit_is_a_number_with_reports():
+    first, second = Credit(1.5, (Report("one", ()),)), Credit(1, (Report("two", ()),))
+    total = sum([first, second])
+    assert repr(first) == "1.5"
+    assert float(repr(total)) == 2.5
+    assert [report.title for report in total.reports] == ["one", "two"]
+    assert (0.5 + first).reports == first.reports
+    assert repr(Credit(0.1) + Credit(0.2)) == "0.3"
+    assert pickle.loads(pickle.dumps(total)).reports == total.reports
+    assert total._repr_mimebundle_()["text/plain"] == "2.5"
+
+
+def test_context_collects_reports_and_is_left_behind():
+    with check_context(3, graded=True, hidden=True) as context:
+        assert current() is context
+        quiz({"sum_rule": "b"}, SEALED, points=3)
+    assert len(context.reports) == 1
+    assert current().seed is None
+
+
+def test_quiz_gives_credit_per_question_and_explains_what_was_chosen():
+    credit = quiz({"sum_rule": " B ", "power_rule": "b", "third": ""}, SEALED, points=3)
+    assert credit == 1
+    text = credit.reports[0].text()
+    assert "The slope of `a + b` in `a` is 1." in text
+    assert "3 * x**3" in text
+    assert "3 * x**2" not in text, "the right option of a wrong answer is shown"
+    assert "Right." not in text
+    assert "unanswered" in text
+    assert quiz({"sum_rule": "b", "power_rule": "a", "third": "a"}, SEALED, points=3) == 3
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [None, {}, [], "b", {"sum_rule": None}, {"sum_rule": 1}, {"sum_rule": ["b"]}, {"sum_rule": "z" * 10_000}, {1: "a"}],
+    ids=repr,
+)
+def test_quiz_survives_anything_as_an_answer(answers):
+    credit = quiz(answers, SEALED, points=3)
+    assert credit == 0
+    assert len(credit.reports[0].html()) < 10_000
+
+
+def test_unanswered_is_not_called_wrong():
+    report = quiz({}, SEALED, points=3).reports[0]
+    assert {line.status for line in report.lines} == {"unanswered"}
+    assert quiz({}, SEALED) is None
+
+
+def test_hints_are_folded_into_each_other(capsys):
+    html = Hints(seal_hints(["Look.", "Look *again*.", "`a + b`"]))._repr_html_()
+    assert html.count("<details>") == 3
+    assert html.index("Look.") < html.index("again") < html.index("a + b")
+    hints(seal_hints(["Look."]))
+    with pytest.raises(LessonError):
+        hints("damaged")
