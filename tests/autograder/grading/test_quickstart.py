@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -24,7 +23,6 @@ SUM = "def sum_of_squares(n):\n    return sum(squares(n))"
 GOOD = {"squares": SQUARES, "sum_of_squares": SUM}
 ANSWERS: dict[str, dict[str, str]] = {
     "untouched": {},
-    "right": GOOD,
     "right, and answers to be read by a person": {
         **GOOD,
         "sum_of_squares_equation": "$\\sum i^2$",
@@ -38,15 +36,12 @@ ANSWERS: dict[str, dict[str, str]] = {
         **GOOD,
         "sum_of_squares": "def sum_of_squares(n):\n    return n * (n + 1) * (2 * n + 1) // 6",
     },
-    "a tuple for a list": {**GOOD, "squares": SQUARES.replace("[i ** 2 for i in range(1, n + 1)]", "tuple(range(n))")},
     "arrays": {
         **GOOD,
         "squares": "import numpy as np\n"
         + SQUARES.replace("[i ** 2 for i in range(1, n + 1)]", "list(np.arange(1, n + 1) ** 2)"),
     },
     "syntax error": {**GOOD, "squares": "def squares(n)\n    return 1"},
-    "only the second": {"sum_of_squares": SUM},
-    "prints": {**GOOD, "squares": SQUARES.replace("    if", "    print(n)\n    if")},
     "name kept elsewhere": {
         **GOOD,
         "sum_of_squares": "mine = squares\ndef sum_of_squares(n):\n    return sum(mine(n))",
@@ -122,7 +117,7 @@ def test_our_marks_are_those_of_nbgrader(course: Path, tmp_path: Path) -> None:
 
 
 def test_its_own_configuration_stays_in_force(course: Path, tmp_path: Path) -> None:
-    """quickstart's configuration adds a header to what is released."""
+    """quickstart's configuration puts a header above what is released; ours comes on top of it."""
     from autograder.grading.courses import generate_assignment, open_course
 
     root = Path(shutil.copytree(course, tmp_path / "course"))
@@ -130,6 +125,7 @@ def test_its_own_configuration_stays_in_force(course: Path, tmp_path: Path) -> N
     shutil.rmtree(root / "submitted")
     with open_course(root) as opened:
         generate_assignment(opened, "ps1")
-    released: Callable[[Path], str] = lambda root: (root / "release" / "ps1" / "problem1.ipynb").read_text()  # noqa: E731
-    assert "plagiarism" in released(course) or "YOUR CODE HERE" in released(course)
-    assert len(nbformat.reads(released(root), 4).cells) == len(nbformat.reads(released(course), 4).cells)
+    ours, theirs = (
+        nbformat.read(folder / "release" / "ps1" / "problem1.ipynb", as_version=4) for folder in (root, course)
+    )
+    assert [cell.source for cell in ours.cells] == [cell.source for cell in theirs.cells]
