@@ -151,14 +151,19 @@ class _Judge:
             return points, reason, False
         if points >= cell.points:
             return cell.points, "", True
-        reports = [getattr(report, "message", "") for report in outcome.reports]
-        said = " ".join(text for text in reports if isinstance(text, str) and text)
-        return points, cut(said or f"{points:g} of {cell.points:g} points."), False
+        return points, _said(outcome.reports) or f"{points:g} of {cell.points:g} points.", False
 
     def seed(self, cell: Cell) -> int:
         """The seed of this cell's random inputs, which nobody can know without the course's secret."""
         digest = hmac.new(self.secret, cell.grade_id.encode("utf-8", "replace"), hashlib.sha256).digest()
         return int.from_bytes(digest[:8], "big")
+
+
+def _said(reports: list[Any]) -> str:
+    """What the checks of a cell have to say, without saying anything twice."""
+    texts = [text for report in reports if isinstance(text := getattr(report, "message", ""), str) and text]
+    unique = list(dict.fromkeys(texts))
+    return cut(" ".join(text for text in unique if not any(text != other and text in other for other in unique)))
 
 
 def _cards(reports: list[Any]) -> tuple[str, str]:

@@ -238,16 +238,20 @@ class Sandbox:
         decoder = self._decoder(reply_buffers, arguments)
         try:
             self._write_back(reply.get("changed"), decoder, arguments)
-            if late:
-                raise NotAnswered(
-                    f"the submission's code ran for more than {self.limits.query_seconds:g} seconds and was interrupted"
-                )
-            if "error" in reply:
-                raise self._exception(reply["error"], decoder)
-            return decoder.decode(reply["value"])
-        except (Malformed, KeyError) as error:
+            error = self._exception(reply["error"], decoder) if "error" in reply else None
+            value = decoder.decode(reply.get("value"))
+        except (
+            Exception
+        ) as malformed:  # whatever it was, it came from the answer, and no answer may get further than here
             self.close()
-            raise SandboxDied(f"its process sent something that is no answer ({error})") from None
+            reason = f"{type(malformed).__name__}: {malformed}"
+            raise SandboxDied(f"its process sent something that is no answer ({reason[:200]})") from None
+        if late:
+            seconds = self.limits.query_seconds
+            raise NotAnswered(f"the submission's code ran for more than {seconds:g} seconds and was interrupted")
+        if error is not None:
+            raise error
+        return value
 
     def _write_back(self, changed: Any, decoder: Decoder, arguments: Sequence[Any]) -> None:
         if changed is None:

@@ -4,7 +4,6 @@ a whole cell; using them fails, or does nothing where a lesson's checks and demo
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import sys
 import types
@@ -48,7 +47,7 @@ class AbsentModule(types.ModuleType):
         return do_nothing if self.__name__.startswith(QUIET) else Absent(f"{self.__name__}.{name}")
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Finder:
     """Answers every import of a withheld package, before the file system is asked."""
 
     def find_spec(
@@ -56,7 +55,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname.partition(".")[0] not in WITHHELD:
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         return AbsentModule(spec.name)
@@ -67,4 +66,4 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def withhold() -> None:
     """From now on the withheld packages are stand-ins in this process."""
-    sys.meta_path.insert(0, Finder())
+    sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]  # importlib.abc would cost 15 ms to import

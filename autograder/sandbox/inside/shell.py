@@ -77,6 +77,14 @@ class CollectingShell(InteractiveShell):
         super().init_history()
         self.history_manager.enabled = False  # type: ignore[union-attr]
 
+    def init_completer(self) -> None:
+        """Nobody types here. Completion takes 20 ms to load, so it waits for a cell that configures it."""
+
+    def run_cell(self, raw_cell: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(raw_cell, str) and "Completer" in raw_cell and not hasattr(self, "Completer"):
+            super().init_completer()
+        return super().run_cell(raw_cell, *args, **kwargs)
+
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         self.collector.add(
             {

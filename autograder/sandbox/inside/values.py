@@ -22,7 +22,7 @@ import numpy as np
 MAX_DEPTH = 40
 MAX_NODES = 1_000_000
 MAX_INTEGER_BITS = 1 << 16
-DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f(2|4|8|16)|c(8|16|32)|S\d{1,6}|U\d{1,6}|[mM]8(\[[a-z0-9]{1,8}\])?)")
+DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f(2|4|8|16)|c(8|16|32)|S\d{1,6}|U\d{1,6}|[mM]8(\[[A-Za-z0-9]{1,8}\])?)")
 NUMPY_KINDS = frozenset("biufcSUmM")
 SEQUENCES: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "f"}
 BUILDERS: dict[str, Callable[[list[Any]], Any]] = {"l": list, "t": tuple, "s": set, "f": frozenset}

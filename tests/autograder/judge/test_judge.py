@@ -1,0 +1,274 @@
+"""Hidden tests stay hidden, the instructor's names stay the instructor's, and odd notebooks get a verdict."""
+
+import json
+import threading
+
+import pytest
+from nbformat import NotebookNode
+
+from autograder.checks.credit import Credit
+from autograder.judge import judge_notebook
+from autograder.judge.outputs import clean_data, clean_student_outputs
+from autograder.judge.points import points_for_value
+from autograder.sandbox import Limits, SandboxUnavailable, isolation
+from tests.autograder.judge.notebooks import cell, notebook, stock_points
+
+pytestmark = pytest.mark.sandbox
+
+QUICK = Limits(cell_seconds=3, query_seconds=1, grace_seconds=1)
+HIDDEN_TEST = """# test
+assert add(1, 2) == 3
+### BEGIN HIDDEN TESTS
+secret = 7731
+assert add(secret, 1) == 7732, f"add({secret}, 1) should be 7732"
+### END HIDDEN TESTS
+"""
+
+
+def verdict_on(*cells, **options):
+    judged = notebook(*cells)
+    verdict = judge_notebook(judged, limits=QUICK, **options)
+    points = [cell.points for cell in verdict.cells]
+    assert stock_points(judged) == points
+    return verdict, judged
+
+
+@pytest.mark.parametrize(
+    ("solution", "message"),
+    [
+        ("def add(a, b): return 3", "A hidden test failed."),
+        ("def add(a, b):\n    if a > 9: raise ValueError(f'got {a}')\n    return 3", "your code raised ValueError"),
+        (
+            "def add(a, b):\n    if a > 9: raise type(f'E{a}', (KeyError,), {})(a)\n    return 3",
+            "your code raised KeyError",
+        ),
+        ("def add(a, b):\n    print('called with', a)\n    return 3", "A hidden test failed."),
+        ("def add(a, b):\n    if a > 9: import os; os._exit(1)\n    return 3", "stopped the notebook's process"),
+        ("def add(a, b):\n    while a > 9: pass\n    return 3", "took too long"),
+        ("class R:\n    def __eq__(s, o): raise ValueError(o)\ndef add(a, b): return R() if a > 9 else 3", "A hidden"),
+        (
+            "import sys\ndef add(a, b):\n    if a > 9: sys.stderr.write(f'{a}'); raise SystemExit(a)\n    return 3",
+            "SystemExit",
+        ),
+    ],
+)
+def test_a_hidden_failure_says_nothing_of_the_hidden_test(solution, message):
+    verdict, judged = verdict_on(solution, HIDDEN_TEST)
+    assert verdict.points == 0
+    assert message in verdict.cells[0].message
+    shown = json.dumps([c.outputs for c in judged.cells]) + verdict.cells[0].message
+    assert "773" not in shown
+    assert "secret" not in shown
+
+
+def test_a_visible_line_that_uses_hidden_names_is_hidden_too():
+    test = "# test\n### BEGIN HIDDEN TESTS\nn = 7731\n### END HIDDEN TESTS\nassert add(n, 1) == 0, f'{n}'"
+    verdict, judged = verdict_on("def add(a, b): return a + b", test)
+    assert "7731" not in json.dumps([c.outputs for c in judged.cells])
+    assert verdict.cells[0].message == "A hidden test failed."
+
+
+def test_what_hidden_tests_print_is_dropped_and_what_visible_ones_print_is_kept():
+    test = "# test\nprint('seen')\n### BEGIN HIDDEN TESTS\nprint('unseen')\n### END HIDDEN TESTS"
+    _, judged = verdict_on("x = 1", test)
+    shown = json.dumps(judged.cells[1].outputs)
+    assert "seen" in shown
+    assert "unseen" not in shown
+
+
+@pytest.mark.parametrize(
+    ("solution", "test", "message"),
+    [
+        ("def f(): return 1", "# test\nassert f() == 2", "This is not true: `assert f() == 2`"),
+        ("def f(): return 1", "# test\nassert f() == 2, 'f() should be 2'", "f() should be 2"),
+        (
+            "def f(): return 1 / 0",
+            "# test\nf()",
+            "Your code raised ZeroDivisionError: division by zero, in `def f(): return",
+        ),
+        ("def f(): raise NotImplementedError", "# test\nf()", "Not written yet"),
+        ("x = 1", "# test\nf()", "name 'f' is not defined"),
+        ("def f():\n    while True: pass", "# test\nf()", "The test took too long"),
+        ("class C: pass\ndef f(): return C()", "# test\nassert f() == 2", "was compared with a plain value"),
+        (
+            "class C:\n    __sub__ = lambda s, o: 0\ndef f(): return C()",
+            "# test\nassert f() - 2 == 0",
+            "as if it were a number",
+        ),
+        ("def f(): return float('nan')", "# test\nf()", "NaN or infinity"),
+    ],
+)
+def test_a_visible_failure_is_explained_in_a_sentence(solution, test, message):
+    verdict, _ = verdict_on(solution, test)
+    assert message in verdict.cells[0].message
+    assert len(verdict.cells[0].message) <= 400
+
+
+@pytest.mark.parametrize(
+    ("value", "points"),
+    [
+        (None, 2), (1, 1), (1.5, 1.5), (0, 0), (True, 2), (False, 2), ("1", 2), ([1], 2), (2.0000000001, 2), (3, 0),
+        (-1, 0), (float("nan"), 0), (float("inf"), 0), (10**400, 0), (Credit(0.5), 0.5),
+    ],
+)  # fmt: skip
+def test_the_last_value_of_a_test_cell_is_points_where_it_is_a_possible_score(value, points):
+    assert points_for_value(value, 2.0)[0] == points
+
+
+def test_a_check_in_a_test_cell_gives_credit_and_a_card():
+    from autograder.checks import report
+
+    test = """# test
+from autograder.student import check_handwritten_gradient
+check_handwritten_gradient(slope, lambda x: x * x, [()], points=2)
+"""
+    right, judged = verdict_on("def slope(x): return (2 * x,)", test)
+    wrong, spoilt = verdict_on("def slope(x): return (x,)", test)
+    assert (right.points, wrong.points) == (2, 0), right.cells
+    assert wrong.cells[0].message
+    assert any("text/html" in output.get("data", {}) for output in spoilt.cells[1].outputs)
+    assert report.Report
+    assert judged.cells[1].outputs[0].metadata.autograder.points == 2
+
+
+def test_the_seed_depends_on_the_secret_and_the_cell_only():
+    test = "# test\nfrom autograder.checks import context\nprint('seed', context.current().seed)"
+    shown = [str(verdict_on("x = 1", test, secret=secret)[1].cells[1].outputs) for secret in (b"a", b"a", b"b")]
+    assert shown[0] == shown[1] != shown[2]
+
+
+SOURCE = notebook(
+    cell("import numpy as np\nfrom math import isclose\nTOLERANCE = 1e-6", "plain"),
+    cell("def close(a, b):\n    return abs(a - b) < TOLERANCE", "locked", "help"),
+    cell("def f(x):\n    return x\ndef max(x, y):\n    return y", "student", "f"),
+    cell("# test", "test", "t"),
+)
+
+
+@pytest.mark.parametrize(
+    ("student", "test", "points"),
+    [
+        ("TOLERANCE = 9\ndef f(x): return 0", "# test\nassert close(f(3), 3)", 0),
+        ("def close(a, b): return True\ndef f(x): return 0", "# test\nassert close(f(3), 3)", 0),
+        ("isclose = lambda a, b: True\ndef f(x): return 0", "# test\nassert isclose(f(3), 3)", 0),
+        ("class np:\n    allclose = lambda *a: True\ndef f(x): return 0", "# test\nassert np.allclose(f(3), 3)", 0),
+        (
+            "def f(x): return x",
+            "# test\nassert close(f(3), 3) and isclose(f(3), 3)\nnp.testing.assert_allclose(f(3), 3)",
+            2,
+        ),
+        ("def max(x, y): return 5", "# test\nassert max(1, 2) == 2", 0),
+        ("def max(x, y): return y", "# test\nassert max(7, 2) == 2", 2),
+        ("def max(x, y): return x", "# test\nassert builtins_max(7, 2) == 7", 0),
+    ],
+)
+def test_the_names_of_the_instructor_are_not_the_students_to_change(student, test, points):
+    verdict, _ = verdict_on(
+        cell("import numpy as np\nfrom math import isclose\nTOLERANCE = 1e-6", "plain"),
+        cell("def close(a, b):\n    return abs(a - b) < TOLERANCE", "locked", "help"),
+        student,
+        test,
+        source=SOURCE,
+    )
+    assert verdict.points == points, verdict.cells
+
+
+def test_cells_tagged_as_demo_are_not_run_and_manually_graded_ones_are():
+    demo = cell("x = 2", "plain")
+    demo.metadata["tags"] = ["demo"]
+    verdict, judged = verdict_on("x = 1", demo, cell("print(x)", "manual", "m"), "# test\nassert x == 1")
+    assert verdict.points == 2
+    assert judged.cells[2].outputs[0].text == "1\n"
+    assert len(verdict.cells) == 1
+
+
+def odd_notebooks():
+    doubled = notebook(
+        "x = 1", cell("# test\nassert x == 1", "test", "same"), cell("# test\nassert x == 2", "test", "same")
+    )
+    yield "the same id twice", doubled, [2, 0]
+    lines = notebook("x = 1", "# test\nassert x == 1")
+    lines.cells[0]["source"] = ["x = ", "1"]
+    yield "source as lines", lines, [2]
+    number = notebook("x = 1", "# test\nassert x == 1")
+    number.cells[0]["source"] = 17
+    yield "source a number", number, [0]
+    strange = notebook("x = 1", "# test\nassert x == 1", "# test\nassert x == 1")
+    strange.cells[0]["metadata"] = {"nbgrader": "yes", "tags": 4}
+    strange.cells[1]["metadata"]["nbgrader"] = {"grade": True, "points": "many"}
+    strange.cells[2]["metadata"]["nbgrader"]["points"] = float("nan")
+    yield "metadata of the wrong types", strange, [0, 0]
+    yield "no cells", NotebookNode(cells=[], metadata={}, nbformat=4, nbformat_minor=5), []
+    yield "cells that are no list", NotebookNode(cells=None, metadata={}), []
+    bad = notebook("x = 1", "# test\nassert x ==", "# test\nassert '\x00'", "# test\nassert x == 1")
+    yield "tests that are not Python", bad, [0, 0, 2]
+    surrogate = notebook(
+        "x = '\udcff'\nprint(x)\n\udcff = 3", "# test\nassert x == '\\udcff'", "# test\nprint('\\udcff')"
+    )
+    yield "surrogates", surrogate, None
+    deep = notebook("x = " + "(" * 5000 + ")" * 5000, "# test\nx")
+    yield "source too deep", deep, [0]
+
+
+@pytest.mark.parametrize(("name", "odd", "points"), [pytest.param(*row, id=row[0]) for row in odd_notebooks()])
+def test_an_odd_notebook_gets_a_verdict(name, odd, points):
+    verdict = judge_notebook(odd, limits=QUICK)
+    json.dumps(odd).encode()
+    if points is not None:
+        assert [cell.points for cell in verdict.cells] == points
+    assert all(cell.points == cell.max_points or cell.message for cell in verdict.cells)
+
+
+def test_in_another_thread_a_submission_cannot_hold_a_test_up_either():
+    results = []
+    judged = notebook("def f():\n    while True: yield 1", "# test\nfor x in f(): pass", "# test\n2")
+    thread = threading.Thread(target=lambda: results.append(judge_notebook(judged, limits=QUICK)))
+    thread.start()
+    thread.join(30)
+    assert [cell.points for cell in results[0].cells] == [0, 2]
+
+
+def test_a_test_that_computes_for_ever_is_stopped():
+    verdict, _ = verdict_on("n = 1", "# test\nwhile n: pass", "# test\nassert n == 1")
+    assert [cell.points for cell in verdict.cells] == [0, 2]
+    assert "too long" in verdict.cells[0].message
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "gone", "kept"),
+    [
+        ("text/html", "<b>x</b><script>alert(1)</script>", "script", "<b>x</b>"),
+        ("text/html", "<img src=x onerror=alert(1)>", "onerror", "img"),
+        ("text/html", "<a href='javascript:alert(1)'>x</a>", "javascript", "x"),
+        ("text/html", "<div style='position:fixed;color:red'>x</div>", "position", "color"),
+        ("text/html", "<iframe src='x'></iframe><b>y</b>", "iframe", "<b>y</b>"),
+        ("text/markdown", "**x** <script>alert(1)</script>", "script", "**x**"),
+        ("image/svg+xml", "<svg><script>alert(1)</script><circle r='3'/></svg>", "script", "circle"),
+        ("application/javascript", "alert(1)", "alert", ""),
+        ("application/vnd.jupyter.widget-view+json", "{}", "widget", ""),
+        ("image/png", "<script>", "script", ""),
+    ],
+)
+def test_what_students_show_cannot_act_in_a_browser(kind, value, gone, kept):
+    shown = json.dumps(clean_data({kind: value}, 10_000))
+    assert gone not in shown
+    assert kept in shown
+
+
+def test_outputs_of_students_are_bounded():
+    flood = [{"output_type": "stream", "name": "stdout", "text": "x" * 100_000}] * 500
+    assert len(json.dumps(clean_student_outputs(flood))) < 300_000
+    assert clean_student_outputs([{"output_type": "error"}, {"output_type": 3}, {}])[0].ename == ""
+
+
+def test_without_bubblewrap_grading_refuses_and_names_the_command(monkeypatch):
+    isolation.isolation_available.cache_clear()
+    monkeypatch.setattr(isolation.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
+    try:
+        with pytest.raises(SandboxUnavailable, match="sudo apt-get install bubblewrap"):
+            judge_notebook(notebook("x = 1", "# test\nassert x == 1"))
+        verdict = judge_notebook(notebook("x = 1", "# test\nassert x == 1"), unsafe=True)
+        assert verdict.points == 2
+        assert verdict.isolation.startswith("none")
+    finally:
+        isolation.isolation_available.cache_clear()

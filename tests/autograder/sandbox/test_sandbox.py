@@ -1,0 +1,284 @@
+"""A sandbox runs cells as a notebook does, answers with values, survives what is done to it, and hides the outside."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autograder.sandbox import Limits, NotAnswered, Refused, Sandbox, SandboxDied, StaleHandle, is_handle
+from autograder.sandbox.handles import mark_constructor
+from autograder.sandbox.sandbox import read_files
+
+pytestmark = pytest.mark.sandbox
+
+QUICK = Limits(cell_seconds=2, query_seconds=1, grace_seconds=1, restarts=3)
+BOX = """
+class Box:
+    def __init__(self, v): self.v = v
+    def __add__(self, o): return Box(self.v + getattr(o, 'v', o))
+    def __eq__(self, o): return True
+    def __float__(self): return float(self.v)
+    def __getitem__(self, i): return self.v
+def make(v): return Box(v)
+"""
+
+
+@pytest.fixture
+def sandbox():
+    with Sandbox(QUICK) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("1 + 1", [("execute_result", "2")]),
+        ("1 + 1;", []),
+        ("print(1)\nprint(2)", [("stream", "1\n2\n")]),
+        (
+            "import sys\nprint(1)\nprint(2, file=sys.stderr)\nprint(3)",
+            [("stream", "1\n"), ("stream", "2\n"), ("stream", "3\n")],
+        ),
+        ("display(3)\n4", [("display_data", "3"), ("execute_result", "4")]),
+        ("%time 5", None),
+        ("!echo six", [("stream", "six\r\n")]),
+        ("import subprocess\nsubprocess.run(['echo', 'x']);", [("stream", "x\n")]),
+        ("async def f(): return 7\nawait f()", [("execute_result", "7")]),
+        ("1 / 0", [("error", "ZeroDivisionError")]),
+        ("_ = 3\n_", [("execute_result", "3")]),
+        ("from IPython.display import clear_output\nprint(1)\nclear_output()\nprint(2)", [("stream", "2\n")]),
+        ("h = display(1, display_id='a')\nh.update(2)", [("display_data", "2")]),
+        ("%config IPCompleter.greedy = True\n8", [("execute_result", "8")]),
+        ("input('?')", [("error", "RuntimeError")]),
+        (
+            "import torch\nfrom torch import nn\nfrom mini_autograd.widgets import explore\nexplore(1)\n9",
+            [("execute_result", "9")],
+        ),
+        ("import torch\ntorch.tensor(1.0)", [("error", "ImportError")]),
+    ],
+)
+def test_a_cell_shows_what_a_notebook_shows(sandbox, source, expected):
+    outputs = sandbox.execute(source).outputs
+    shown = []
+    for output in outputs:
+        data = output.get("data", {}).get("text/plain")
+        shown.append((output["output_type"], output.get("text") or output.get("ename") or data))
+    if expected is not None:
+        assert shown == expected
+
+
+def test_a_plot_is_shown(sandbox):
+    result = sandbox.execute("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", seconds=60)
+    assert any("image/png" in output.get("data", {}) for output in result.outputs)
+
+
+def test_an_object_is_one_handle_and_forwards(sandbox):
+    sandbox.execute(BOX + "b = Box([1, 2])\nsame = b")
+    box = sandbox.lookup("b")
+    assert is_handle(box)
+    assert box is sandbox.lookup("same")
+    assert type(box).__name__ == "Box"
+    assert box.v == [1, 2]
+    box.v = 5
+    assert float(box) == 5.0
+    assert isinstance(box, sandbox.lookup("Box"))
+    assert not isinstance(3, sandbox.lookup("Box"))
+    assert not hasattr(type(box), "__len__")
+    assert "v" in dir(box)
+    with pytest.raises(AttributeError):
+        _ = box.nothing
+    with pytest.raises(NameError):
+        sandbox.lookup("nothing")
+
+
+def test_an_object_that_a_function_returned_does_not_decide_comparisons(sandbox):
+    sandbox.execute(BOX)
+    box = sandbox.lookup("make")(3)
+    assert (box == 3) is False
+    assert (box != 3) is True
+    assert (box == 3) is False
+    assert sandbox.notes
+    with pytest.raises(Refused):
+        float(box + 1)
+    assert (box + 1).v == 4
+    with pytest.raises(TypeError):
+        _ = box < 3
+
+
+def test_an_object_that_the_test_made_answers_for_itself(sandbox):
+    sandbox.execute(BOX)
+    kind = sandbox.lookup("Box")
+    mark_constructor(kind)
+    assert (kind(3) == 99) is True
+    assert float(kind(3) + 1) == 4.0
+
+
+def test_a_function_runs_where_the_object_lives(sandbox):
+    sandbox.execute(BOX + "offset = 10")
+
+    def batch(target, values, function):
+        return [function(target(value).v) for value in values], np.arange(2.0)
+
+    result, array = sandbox.lookup("make").__run_remotely__(batch, [1, 2], lambda v: v + offset)  # noqa: F821
+    assert result == [11, 12]
+    assert array.tolist() == [0.0, 1.0]
+
+
+def test_the_array_interface_of_an_object_is_never_believed(sandbox):
+    interface = {"shape": (9,), "typestr": "<f8", "data": (4096, False), "version": 3}
+    sandbox.execute(f"class P:\n    __array_interface__ = {interface}\np = P()")
+    array = np.asarray(sandbox.lookup("p"))
+    assert array.dtype == object
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("raise KeyError('x')", KeyError),
+        ("raise StopIteration", StopIteration),
+        ("raise UnicodeDecodeError('utf-8', b'', 0, 1, 'x')", UnicodeDecodeError),
+        ("raise ExceptionGroup('g', [ValueError(1)])", Exception),
+        ("raise SystemExit(3)", SystemExit),
+        ("raise type('E', (LookupError, ArithmeticError), {})('x')", LookupError),
+        ("raise type('E', (OSError,), {'__str__': lambda s: 'mine'})(2, 'x')", OSError),
+        ("raise None", TypeError),
+    ],
+)
+def test_exceptions_arrive_as_what_they_are(sandbox, source, error):
+    sandbox.execute(f"def f():\n    {source}")
+    with pytest.raises(error):
+        sandbox.lookup("f")()
+
+
+def test_an_endless_answer_is_interrupted_and_the_state_kept(sandbox):
+    sandbox.execute("x = 1\ndef f():\n    global x\n    x = 2\n    while True: pass")
+    with pytest.raises(NotAnswered):
+        sandbox.lookup("f")()
+    assert sandbox.lookup("x") == 2
+    assert sandbox.starts == 1
+
+
+def test_a_process_that_ends_is_replaced_and_the_cells_replayed(sandbox):
+    sandbox.execute("x = 1")
+    assert sandbox.execute("import os\nos._exit(1)").died
+    assert sandbox.lookup("x") == 1
+    sandbox.execute("def f(): os._exit(1)\nimport os")
+    function = sandbox.lookup("f")
+    with pytest.raises(SandboxDied):
+        function()
+    assert sandbox.lookup("x") == 1
+    with pytest.raises(StaleHandle):
+        function()
+
+
+def test_restarts_are_bounded(sandbox):
+    for _ in range(5):
+        sandbox.execute("import os\nos._exit(1)")
+    assert sandbox.starts == QUICK.restarts + 1
+    with pytest.raises(SandboxDied):
+        sandbox.lookup("x")
+
+
+def test_nothing_of_the_outside_is_to_be_seen(sandbox, monkeypatch, tmp_path):
+    (tmp_path / "secret").write_text("x")
+    ours = [str(tmp_path), str(Path(__file__).parents[3] / "autograder"), str(Path.home() / ".ssh")]
+    sandbox.execute(f"""
+import os, pathlib
+facts = dict(
+    files=[p for p in {ours} if os.path.exists(p)],
+    environment=sorted(set(os.environ) - {{'HOME', 'PATH', 'LANG', 'TZ', 'TERM', 'PWD'}}),
+    processes=[p for p in os.listdir('/proc') if p.isdigit()],
+    interfaces=os.listdir('/sys/class/net') if os.path.exists('/sys') else [],
+    uid=os.getuid(),
+    folder=os.getcwd(),
+)
+""")
+    facts = sandbox.lookup("facts")
+    assert facts["files"] == []
+    assert not any("KEY" in name or "TOKEN" in name or "SECRET" in name for name in facts["environment"])
+    assert facts["processes"] == ["1"]
+    assert facts["interfaces"] in ([], ["lo"])
+    assert facts["uid"] != 0
+    assert facts["folder"] == "/home/student"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import ctypes\nassert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0",
+        "import ctypes\nassert ctypes.CDLL(None).unshare(0x10000000) == 0",
+        "import ctypes\nassert ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, None) == 0",
+        "import socket\nsocket.socket(40)",
+        "import socket\nsocket.create_connection(('1.1.1.1', 53), 1)",
+        "open('/etc/new', 'w')",
+        "open('/opt/sandbox/inside/main.py', 'a')",
+        "import os\nos.setuid(0)",
+        "x = bytearray(1 << 45)",
+        "open('big', 'wb').write(bytes(1 << 27))",
+    ],
+)
+def test_what_is_forbidden_fails(sandbox, source):
+    assert sandbox.execute(source).error is not None
+    assert not sandbox.execute("1").died
+
+
+def test_processes_are_limited_and_die_with_the_sandbox():
+    mark = f"7{os.getpid()}"
+    with Sandbox(QUICK) as sandbox:
+        sandbox.execute(f"""
+import subprocess
+started = 0
+for i in range(200):
+    try:
+        subprocess.Popen(['sleep', '{mark}'], start_new_session=True)
+        started += 1
+    except OSError:
+        break
+""")
+        assert 0 < sandbox.lookup("started") < QUICK.processes
+    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
+    assert not any(mark.encode() in command for command in commands)
+
+
+def test_two_sandboxes_share_nothing():
+    with Sandbox(QUICK) as one, Sandbox(QUICK) as two:
+        one.execute("open('/tmp/x', 'w').write('1'); open('/dev/shm/y', 'w').write('1')")
+        two.execute("import os; seen = os.listdir('/tmp') + os.listdir('/dev/shm') + os.listdir('.')")
+        assert [name for name in two.lookup("seen") if not name.startswith(".")] == []
+
+
+def test_files_are_copied_without_notebooks_and_links(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.csv").write_text("1,2")
+    (tmp_path / "hidden.ipynb").write_text("{}")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe")
+    assert read_files(tmp_path, 100) == {"data/a.csv": b"1,2"}
+    assert read_files(tmp_path, 2) == {}
+    with Sandbox(QUICK, files=tmp_path) as sandbox:
+        sandbox.execute("text = open('data/a.csv').read()")
+        assert sandbox.lookup("text") == "1,2"
+
+
+def test_without_isolation_the_same_process_runs_in_a_folder_that_goes_away():
+    with Sandbox(QUICK, unsafe=True) as sandbox:
+        sandbox.execute("import os\nx = os.getcwd()\ndef f():\n    while True: pass")
+        folder = sandbox.lookup("x")
+        assert os.path.isdir(folder)
+        with pytest.raises(NotAnswered):
+            sandbox.lookup("f")()
+    assert not os.path.exists(folder)
+
+
+def test_a_question_takes_well_under_a_millisecond():
+    with Sandbox() as sandbox:
+        sandbox.execute("def f(x): return x")
+        function = sandbox.lookup("f")
+        times = []
+        for _ in range(300):
+            began = time.perf_counter()
+            function(1)
+            times.append(time.perf_counter() - began)
+        assert sorted(times)[150] < 0.002

@@ -1,0 +1,223 @@
+"""Plain values survive the way out of the sandbox exactly; anything else on the wire is refused without harm."""
+
+import contextlib
+import datetime
+import decimal
+import fractions
+import json
+import math
+import socket
+import struct
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.sandbox.inside.values import Decoder, Encoder, Malformed, NotPlain
+from autograder.sandbox.inside.wire import MAGIC, Wire, WireClosed, WireError, WireTimeout
+
+HUGE = 1 << 10_000_000
+
+
+def refuse(value):
+    raise NotPlain(type(value).__name__)
+
+
+def there_and_back(value):
+    encoder = Encoder(refuse)
+    code = json.loads(json.dumps(encoder.encode(value)))
+    return Decoder([memoryview(buffer) for buffer in encoder.buffers], {}).decode(code)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        0,
+        -1,
+        2**70,
+        -(2**70),
+        1.5,
+        math.inf,
+        "a\udcff\n",
+        b"\x00\xff",
+        1 + 2j,
+        [1, [2.0, "x"]],
+        (1,),
+        {1: "a", (2, 3): [4]},
+        {1, "a"},
+        frozenset([1]),
+        fractions.Fraction(1, 3),
+        decimal.Decimal("1.10"),
+        datetime.date(2020, 2, 29),
+        datetime.datetime(2020, 1, 1, 12),
+        datetime.timedelta(1, 2, 3),
+        ...,
+        slice(1, None, 2),
+        bytearray(b"x"),
+    ],
+)
+def test_plain_values_come_back_as_they_were(value):
+    back = there_and_back(value)
+    assert back == value
+    assert type(back) is type(value)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i1", "u8", "?", "c8", "c16", ">f8", "U3", "S2", "M8[D]"])
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3)])
+def test_arrays_come_back_as_they_were(dtype, shape):
+    array = np.zeros(shape, dtype)
+    back = there_and_back(array)
+    assert back.dtype == array.dtype
+    assert back.shape == shape
+    assert back.flags.writeable
+    scalar = np.float32(1.25)
+    assert type(there_and_back(scalar)) is np.float32
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda x: st.lists(x) | st.tuples(x, x)
+    )
+)
+def test_any_nest_of_plain_values_comes_back(value):
+    assert repr(there_and_back(value)) == repr(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), np.array([None]), type("I", (int,), {})(3), [object()], {(object(),): 1}, pytest.param(HUGE, id="huge")],
+)
+def test_what_is_not_plain_is_handed_over(value):
+    with pytest.raises(NotPlain):
+        Encoder(refuse).encode(value)
+
+
+TAGS = st.sampled_from([*"ltdsfanibBceNSFD", "date", "datetime", "delta", "h", "x", "X", "m", "g", "?"])
+JUNK = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["<f8", "|O", "|S3", "0x" + "f" * 50]),
+    lambda x: st.lists(x, max_size=4) | st.builds(lambda tag, rest: [tag, *rest], TAGS, st.lists(x, max_size=3)),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=2000, deadline=None)
+@given(st.builds(lambda tag, rest: [tag, *rest], TAGS, st.lists(JUNK, max_size=4)), st.binary(max_size=24))
+def test_junk_is_malformed_or_harmless(code, data):
+    decoder = Decoder([memoryview(data)], {})
+    with contextlib.suppress(Malformed):
+        decoder.decode(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ["a", "<f8", [10**9, 10**9], 0],
+        ["a", "<f8", [2], 0],
+        ["a", "|O", [1], 0],
+        ["a", "<f8", [-1, -8], 0],
+        ["a", "<f8", [2**62, 0], 0],
+        ["a", "<f8", [1], 7],
+        ["a", "<f8", "x", 0],
+        ["i", "0x" + "f" * 10**6],
+        ["s", [["l", []]]],
+        ["d", [1], []],
+        [],
+        ["l"],
+        ["a"],
+        {"a": 1},
+        ["F", [1, 0]],
+        ["U", 1],
+        ["a", "<U999999999", [1], 0],
+    ],
+)
+def test_lies_about_sizes_and_types_are_malformed(code):
+    with pytest.raises(Malformed):
+        Decoder([memoryview(b"12345678")], {}).decode(code)
+
+
+def test_too_deep_is_malformed():
+    code = 1
+    for _ in range(100):
+        code = ["l", [code]]
+    with pytest.raises(Malformed):
+        Decoder([], {}).decode(code)
+
+
+@pytest.fixture
+def ends():
+    ours, theirs = socket.socketpair()
+    yield Wire(ours, max_bytes=1000, max_header=1000), theirs
+    ours.close()
+    theirs.close()
+
+
+def test_messages_arrive_whole(ends):
+    wire, theirs = ends
+    other = Wire(theirs, 1000, 1000)
+    other.send({"a": [1, "x"]}, [b"12", b""], time.monotonic() + 1)
+    header, buffers = wire.receive(time.monotonic() + 1)
+    assert header == {"a": [1, "x"]}
+    assert [bytes(buffer) for buffer in buffers] == [b"12", b""]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"nonsense" * 10,
+        struct.pack("<4sIIQ", MAGIC, 2**31, 0, 0),
+        struct.pack("<4sIIQ", MAGIC, 2, 2**31, 0),
+        struct.pack("<4sIIQ", MAGIC, 2, 0, 2**60) + b"{}",
+        struct.pack("<4sIIQ", MAGIC, 2, 1, 5) + struct.pack("<Q", 2**60) + b"{}" + b"12345",
+        struct.pack("<4sIIQ", MAGIC, 2, 0, 0) + b"{x",
+        struct.pack("<4sIIQ", MAGIC, 900, 0, 0) + b"[" * 900,
+        struct.pack("<4sIIQ", MAGIC, 4, 0, 0) + b"\xff\xfe\xfd\xfc",
+    ],
+)
+def test_a_malformed_message_is_refused(ends, raw):
+    wire, theirs = ends
+    theirs.sendall(raw)
+    with pytest.raises(WireError):
+        wire.receive(time.monotonic() + 1)
+
+
+def test_a_slow_sender_cannot_stretch_the_deadline(ends):
+    wire, theirs = ends
+    stop = threading.Event()
+
+    def drip():
+        theirs.sendall(struct.pack("<4sIIQ", MAGIC, 900, 0, 0))
+        while not stop.wait(0.02):
+            theirs.send(b" ")
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    began = time.monotonic()
+    with pytest.raises(WireTimeout):
+        wire.receive(began + 0.3)
+    assert time.monotonic() - began < 2
+    stop.set()
+    thread.join()
+
+
+def test_a_reader_that_does_not_read_is_noticed(ends):
+    _, theirs = ends
+    sender = Wire(theirs, 1 << 30, 1000)
+    with pytest.raises(WireTimeout):
+        sender.send({}, [bytes(50 << 20)], time.monotonic() + 0.2)
+
+
+def test_a_closed_connection_is_noticed(ends):
+    wire, theirs = ends
+    theirs.close()
+    with pytest.raises(WireClosed):
+        wire.receive(time.monotonic() + 1)
