@@ -109,7 +109,7 @@ CLASS = (
         touches=("test_topological_order", "test_backward"),
     ),
     Pretender(
-        "judy",
+        "abel",  # the first to be graded, so that waiting for the loop overlaps with the others
         "endless loop in the rule of power",
         edits=(
             Edit(

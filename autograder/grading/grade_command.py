@@ -9,16 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+COURSE = Path(__file__).resolve().parents[2] / "course"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lesson", help="the assignment, as nbgrader names it")
-    parser.add_argument(
-        "--course",
-        type=Path,
-        default=Path("course"),
-        metavar="DIR",
-        help="an nbgrader course (default: course)",
-    )
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument("--student", default="*", metavar="GLOB", help="grade only these students, such as 'a*'")
     parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
