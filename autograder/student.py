@@ -17,7 +17,7 @@ from typing import Any
 
 from autograder.checks.context import current
 from autograder.checks.credit import Credit
-from autograder.checks.engines import import_torch_in_background
+from autograder.checks.engines import prepare_torch_in_background
 from autograder.checks.errors import CheckFailed, LessonError
 from autograder.checks.functions import function_report, handwritten_report
 from autograder.checks.gradients import gradients_report
@@ -155,4 +155,4 @@ def _in_notebook() -> bool:
 
 
 if _in_notebook():
-    import_torch_in_background()
+    prepare_torch_in_background()

@@ -84,8 +84,8 @@ def _call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any) -> N
         return
     array = np.array(cotangent, dtype=np.float64)
     seed = float(array) if array.ndim == 0 and not tracked else array
-    if hasattr(engine, "as_gradient"):
-        output.backward(engine.as_gradient(seed))
+    if hasattr(engine, "start_backward"):
+        engine.start_backward(output, seed)
     elif _takes_gradient(output.backward):
         output.backward(seed)
     elif array.ndim == 0:
