@@ -122,36 +122,22 @@ def accumulate_leaf(tensor: Any, grad: Any) -> None:
 def topological_order(root: Function) -> list[Function]:
     """All nodes that `root` leads to, every node before the nodes of its inputs.
 
-    A node is created after its inputs' nodes, so the order of creation, reversed, is one. Leaves come as early as they
-    can: right after the last node that uses them. This is PyTorch's order too, and decides in which order hooks run.
+    A node is created after the nodes of its inputs, so the order of creation, reversed, is one. It is PyTorch's order
+    too and decides in which order hooks run: a leaf, whose node is created when it is first used, comes right after
+    that use.
     """
-    nodes, leaves = reachable(root)
-    order: list[Function] = []
-    for node in sorted(nodes, key=attrgetter("sequence_nr")):  # from the oldest: backwards
-        for below, _ in node.next_functions[::-1]:
-            if below is not None and below in leaves:
-                leaves.remove(below)
-                order.append(below)
-        order.append(node)
-    order.reverse()
-    return order
+    return sorted(reachable(root), key=attrgetter("sequence_nr"), reverse=True)
 
 
-def reachable(root: Function) -> tuple[set[Function], set[Function]]:
-    """`root` and all nodes below it; and the leaves, apart."""
-    nodes: set[Function] = {root}
-    leaves: set[Function] = set()
-    stack = [root]
+def reachable(root: Function) -> set[Function]:
+    """`root` and all nodes below it."""
+    found, stack = {root}, [root]
     while stack:
         for node, _ in stack.pop().next_functions:
-            if node is None or node in nodes:
-                continue
-            if isinstance(node, AccumulateGrad):
-                leaves.add(node)
-            else:
-                nodes.add(node)
+            if node is not None and node not in found:
+                found.add(node)
                 stack.append(node)
-    return nodes, leaves
+    return found
 
 
 def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Function]:

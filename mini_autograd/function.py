@@ -201,10 +201,10 @@ class Binary(Function):
     def apply(cls, a: Value, b: Value) -> Value:  # type: ignore[override]
         """Compute, and record the call if an input requires grad. Given arrays, return an array."""
         x, y, x_edge, y_edge = a, b, NO_EDGE, NO_EDGE
+        if isinstance(b, Tensor):  # `b` first: if both are new leaves, the node of `a` is the younger, and served first
+            y, y_edge = b.array, b._edge or b.gradient_edge
         if isinstance(a, Tensor):
             x, x_edge = a.array, a._edge or a.gradient_edge
-        if isinstance(b, Tensor):
-            y, y_edge = b.array, b._edge or b.gradient_edge
         if cls.prepare is not None:
             x, y = cls.prepare(x, y)
         ctx = cls()

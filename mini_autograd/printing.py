@@ -7,66 +7,101 @@ Imports arrays and NumPy only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from mini_autograd.arrays import bool_, default_dtype, int64, is_floating
 
 PRECISION = 4
-THRESHOLD = 1000
+THRESHOLD = 1000  # more elements than this are shown in part
 EDGE_ITEMS = 3
 LINE_WIDTH = 80
+PREFIX = "tensor("
 
 
 def tensor_text(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None) -> str:
     """The text of a tensor: `tensor([1., 2.], requires_grad=True)`."""
-    suffixes = []
+    text = PREFIX + (nested(array, len(PREFIX), style_of(array)) if array.size else "[]")
+    used = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes(array, requires_grad, grad_fn_name):
+        if used + len(suffix) + 2 > LINE_WIDTH:
+            text += ",\n" + " " * len(PREFIX) + suffix
+            used = len(PREFIX) + len(suffix)
+        else:
+            text += ", " + suffix
+            used += len(suffix) + 2
+    return text + ")"
+
+
+def suffixes(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None) -> list[str]:
+    """What stands behind the elements: what the elements do not show."""
+    found = []
     if array.size == 0 and array.shape != (0,):
-        suffixes.append(f"size={array.shape}")
-    if array.dtype not in (default_dtype, int64, bool_) or (array.size == 0 and array.dtype != default_dtype):
-        suffixes.append(f"dtype=torch.{array.dtype.name}")
+        found.append(f"size={array.shape}")
+    if array.dtype != default_dtype and (array.size == 0 or array.dtype not in (int64, bool_)):
+        found.append(f"dtype=torch.{array.dtype.name}")
     if grad_fn_name is not None:
-        suffixes.append(f"grad_fn=<{grad_fn_name}>")
+        found.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
-        suffixes.append("requires_grad=True")
-    return "tensor(" + ", ".join([elements_text(array), *suffixes]) + ")"
+        found.append("requires_grad=True")
+    return found
 
 
-def elements_text(array: np.ndarray) -> str:
-    """The elements in nested brackets."""
-    if array.size == 0:
-        return "[]"
-    one = element_formatter(array)
+@dataclass(frozen=True)
+class Style:
+    """How every element of a tensor is printed, and whether only its edges are."""
+
+    form: Callable[[object], str]
+    width: int
+    shortened: bool
+
+
+def style_of(array: np.ndarray) -> Style:
+    """One style for all elements that will be shown."""
+    shortened = array.size > THRESHOLD
+    shown = edges(array) if shortened else array
+    if is_floating(array.dtype):
+        form, measured = float_form(shown), shown[np.isfinite(shown) & (shown != 0)]
+    else:
+        form, measured = str, shown.ravel()
+    return Style(form, max([1, *map(len, map(form, measured))]), shortened)
+
+
+def edges(array: np.ndarray) -> np.ndarray:
+    """The elements near the ends of every axis."""
+    for axis, size in enumerate(array.shape):
+        if size > 2 * EDGE_ITEMS:
+            array = np.take(array, [*range(EDGE_ITEMS), *range(-EDGE_ITEMS, 0)], axis)
+    return array
+
+
+def nested(array: np.ndarray, indent: int, style: Style) -> str:
+    """The elements in nested brackets, `indent` columns from the left."""
     if array.ndim == 0:
-        return one(array[()]).strip()
-    return np.array2string(
-        array,
-        formatter={"all": one},
-        separator=", ",
-        prefix="tensor(",
-        threshold=THRESHOLD,
-        edgeitems=EDGE_ITEMS,
-        max_line_width=LINE_WIDTH,
-    )
+        return style.form(array[()])
+    cut = style.shortened and len(array) > 2 * EDGE_ITEMS
+    shown = [*array[:EDGE_ITEMS], *array[-EDGE_ITEMS:]] if cut else list(array)
+    if array.ndim == 1:
+        words = [style.form(element).rjust(style.width) for element in shown]
+        if cut:
+            words.insert(EDGE_ITEMS, " ...")
+        per_line = max(1, (LINE_WIDTH - indent) // (style.width + 2))
+        rows = [", ".join(words[start : start + per_line]) for start in range(0, len(words), per_line)]
+        return "[" + (",\n" + " " * (indent + 1)).join(rows) + "]"
+    parts = [nested(part, indent + 1, style) for part in shown]
+    if cut:
+        parts.insert(EDGE_ITEMS, "...")
+    return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def element_formatter(array: np.ndarray) -> Callable[[object], str]:
-    """A function that prints one element, all of the same width."""
-    form: Callable = float_form(array) if is_floating(array.dtype) else str
-    width = max(len(form(element)) for element in array.ravel())
-    return lambda element: form(element).rjust(width)
-
-
-def float_form(array: np.ndarray) -> Callable[[float], str]:
+def float_form(array: np.ndarray) -> Callable[[object], str]:
     """PyTorch's choice between `1.`, `1.5000` and `1.0000e+10`, made for all elements together."""
     finite = np.abs(array[np.isfinite(array) & (array != 0)].astype(np.float64))
-    if finite.size == 0:
-        return lambda x: f"{x:.0f}." if np.isfinite(x) else f"{x:.0f}"
-    largest, smallest = finite.max(), finite.min()
     whole = bool((finite == np.floor(finite)).all())
-    scientific = largest / smallest > 1000.0 or largest > 1.0e8 or (not whole and smallest < 1.0e-4)
-    if scientific:
+    largest, smallest = finite.max(initial=0.0), finite.min(initial=np.inf)
+    if finite.size and (largest / smallest > 1000.0 or largest > 1.0e8 or (not whole and smallest < 1.0e-4)):
         return lambda x: f"{x:.{PRECISION}e}"
     if whole:
-        return lambda x: f"{x:.0f}." if np.isfinite(x) else f"{x:.0f}"
+        return lambda x: f"{x:.0f}." if np.isfinite(x) else f"{x:.0f}"  # type: ignore[call-overload]
     return lambda x: f"{x:.{PRECISION}f}"
