@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import hmac
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,16 +16,19 @@ import cloudpickle
 
 from autograder.checks import student_side
 from autograder.judge import mirroring
-from autograder.judge.cells import Cell, code_cells
+from autograder.judge.cells import Cell, code_cells, hidden_lines
 from autograder.judge.messages import cut, error_name, explain
 from autograder.judge.namespace import TestNamespace, TrustedPath
 from autograder.judge.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.points import points_for_value
 from autograder.judge.running import Outcome, run_test
-from autograder.judge.trusted import bound_names, parse, trusted_names
-from autograder.sandbox import Limits, Sandbox, SandboxUnavailable
+from autograder.judge.trusted import TrustedNames, bound_names, parse, trusted_names
+from autograder.sandbox import Limits, Sandbox
 
 cloudpickle.register_pickle_by_value(student_side)  # the sandbox does not have this module; its functions travel whole
+
+
+SECOND_TRY = 5.0  # seconds for a cell that ran into its limit in the first pass
 
 
 @dataclass(frozen=True)
@@ -79,84 +81,128 @@ def judge_notebook(
 
     isolation = "none: the instructor asked for it" if unsafe else require_isolation().description
     began = time.monotonic()
-    with Sandbox(limits, files=files, unsafe=unsafe) as sandbox, TrustedPath(), mirroring.seeds(sandbox):
-        judge = _Judge(sandbox, notebook, source, secret)
-        verdict = Verdict(list(judge.verdicts()), isolation=isolation, restarts=sandbox.starts - 1)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(TrustedPath())
+        names = trusted_names(notebook, source)
+        sandboxes = [stack.enter_context(Sandbox(limits, files=files, unsafe=unsafe)) for _ in range(_passes(notebook))]
+        shown = _Pass(sandboxes[0], names, secret, visible_only=len(sandboxes) > 1).run(notebook)
+        scored = _Pass(sandboxes[-1], names, secret, shown).run(notebook) if len(sandboxes) > 1 else shown
+    verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
+    for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
+        node["execution_count"] = None
+        node["outputs"] = seen.outputs
+        if cell.is_test:
+            node["outputs"], judged = _judge(cell, seen.outcome or Outcome(), ran.outcome or Outcome())
+            verdict.cells.append(judged)
     verdict.seconds = time.monotonic() - began
     return verdict
 
 
-class _Judge:
-    """The state of judging one notebook."""
+def _passes(notebook: Any) -> int:
+    """Two if there are hidden tests: what is shown then comes from a process that has never met one, so that no later
+    output can tell what a hidden test asked; the points come from a second one that runs everything.
+    """
+    return 2 if any(cell.is_test and hidden_lines(cell.source) for _, cell in code_cells(notebook)) else 1
 
-    def __init__(self, sandbox: Sandbox, notebook: Any, source: Any | None, secret: bytes):
-        self.sandbox, self.notebook, self.secret = sandbox, notebook, secret
-        self.namespace = TestNamespace(sandbox, trusted_names(notebook, source))
-        self.count = 0
 
-    def verdicts(self) -> Iterator[CellVerdict]:
-        for node, cell in code_cells(self.notebook):
-            self.count += 1
-            node["execution_count"] = None
-            if cell.is_test:
-                yield self.test(node, cell)
-            elif cell.skipped:
-                node["outputs"] = []
-            else:
-                node["outputs"] = self.student(cell)
+@dataclass
+class _Ran:
+    """One cell of one pass: a student's outputs, or how a test went."""
 
-    def student(self, cell: Cell) -> list[Any]:
-        """Run a student's cell and return its outputs."""
-        if not cell.source.strip():
-            return []
-        result = self.sandbox.execute(cell.source)
+    outputs: list[Any] = field(default_factory=list)
+    outcome: Outcome | None = None
+    stopped: bool = False
+
+
+class _Pass:
+    """One run through a notebook: every cell in order, in one sandbox, tests in one namespace."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        names: TrustedNames,
+        secret: bytes,
+        before: list[_Ran] | None = None,
+        visible_only: bool = False,
+    ):
+        self.sandbox, self.secret, self.visible_only = sandbox, secret, visible_only
+        self.namespace = TestNamespace(sandbox, names)
+        self.before = before
+
+    def run(self, notebook: Any) -> list[_Ran]:
+        with mirroring.seeds(self.sandbox):
+            return [self.cell(number, cell) for number, (_, cell) in enumerate(code_cells(notebook))]
+
+    def cell(self, number: int, cell: Cell) -> _Ran:
+        known_to_stop = self.before is not None and self.before[number].stopped
+        seconds = self.sandbox.limits.cell_seconds
+        if cell.is_test:
+            return _Ran(outcome=self.test(cell, seconds))
+        if cell.skipped or not cell.source.strip():
+            return _Ran()
+        return self.student(cell, min(seconds, SECOND_TRY) if known_to_stop else seconds)
+
+    def student(self, cell: Cell, seconds: float) -> _Ran:
+        result = self.sandbox.execute(cell.source, seconds)
         self.namespace.forget(bound_names(parse(cell.source)) & self.namespace.trusted.students)
         outputs = clean_student_outputs(result.outputs)
         if result.timed_out or result.died:
             outputs += clean_student_outputs([_error("CellStopped", result.error or "")])
-        return outputs
+        return _Ran(outputs, stopped=result.timed_out)
 
-    def test(self, node: Any, cell: Cell) -> CellVerdict:
-        """Judge a test cell and write its outputs."""
-        self.sandbox.notes.clear()
+    def test(self, cell: Cell, seconds: float) -> Outcome:
         try:
-            outcome = run_test(cell, self.namespace, self.seed(cell), self.sandbox.limits.cell_seconds)
-            points, message, full = self.decide(cell, outcome)
-            cards, cards_text = _cards(outcome.reports)
-            name, printed, seconds = error_name(outcome), outcome.printed, outcome.seconds
-        except SandboxUnavailable:
-            raise
+            return run_test(cell, self.namespace, self.seed(cell), seconds, self.visible_only)
         except Exception as error:
-            points, full, message = 0.0, False, f"The test could not be run ({type(error).__name__})."
-            cards = cards_text = printed = ""
-            name, seconds = "TestNotRun", 0.0
-        node["outputs"] = verdict_outputs(
-            points=points,
-            max_points=cell.points,
-            message=message,
-            name=name,
-            printed=printed,
-            cards=cards,
-            cards_text=cards_text,
-            full=full,
-        )
-        return CellVerdict(cell.grade_id, points, cell.points, message, seconds)
-
-    def decide(self, cell: Cell, outcome: Outcome) -> tuple[float, str, bool]:
-        """Points, message, and whether these are full marks."""
-        if outcome.error is not None:
-            return 0.0, explain(outcome, self.sandbox.notes), False
-        points, reason = points_for_value(outcome.value, cell.points)
-        if reason:
-            return points, reason, False
-        if points >= cell.points:
-            return cell.points, "", True
-        return points, _said(outcome.reports) or f"{points:g} of {cell.points:g} points.", False
+            return Outcome(error=TestNotRun(f"The test could not be run ({type(error).__name__})."))
 
     def seed(self, cell: Cell) -> int:
         """The seed of this cell's random inputs, which nobody can know without the course's secret."""
         digest = hmac.new(self.secret, cell.grade_id.encode("utf-8", "replace"), hashlib.sha256).digest()
         return int.from_bytes(digest[:8], "big")
+
+
+class TestNotRun(Exception):  # noqa: N818
+    """Something of ours failed; the text says what, and nothing of the submission's."""
+
+    __test__ = False
+
+
+def _judge(cell: Cell, shown: Outcome, scored: Outcome) -> tuple[list[Any], CellVerdict]:
+    """Outputs and verdict of a test cell. Points come from the run of everything, words from the run without hidden
+    tests, except that a hidden test has failed.
+    """
+    points, message, full = _decide(cell, shown, scored)
+    reports = scored.reports
+    if scored is not shown:
+        reports = [*shown.reports, *(report for report in scored.reports if getattr(report, "hidden", False))]
+    cards, cards_text = _cards(reports)
+    outputs = verdict_outputs(
+        points=points,
+        message=message,
+        name=error_name(scored),
+        printed=shown.printed,
+        cards=cards,
+        cards_text=cards_text,
+        full=full,
+    )
+    seconds = shown.seconds + (scored.seconds if scored is not shown else 0.0)
+    return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds)
+
+
+def _decide(cell: Cell, shown: Outcome, scored: Outcome) -> tuple[float, str, bool]:
+    """Points, message, and whether these are full marks."""
+    if scored.error is not None:
+        if scored.failed_hidden or scored is shown:
+            return 0.0, explain(scored), False
+        return 0.0, explain(shown) if shown.error else "The test failed when it was run again.", False
+    points, reason = points_for_value(scored.value, cell.points)
+    if reason:
+        return points, reason, False
+    if points >= cell.points:
+        return cell.points, "", True
+    reports = [*shown.reports, *(report for report in scored.reports if getattr(report, "hidden", False))]
+    return points, _said(reports) or f"{points:g} of {cell.points:g} points.", False
 
 
 def _said(reports: list[Any]) -> str:

@@ -13,9 +13,9 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def explain(outcome: Outcome, notes: list[str]) -> str:
+def explain(outcome: Outcome) -> str:
     """Why a test cell earned nothing, as one short text."""
-    text = _hidden(outcome) if outcome.failed_hidden else _visible(outcome, notes)
+    text = _hidden(outcome) if outcome.failed_hidden else _visible(outcome)
     return cut(text)
 
 
@@ -37,7 +37,7 @@ def _hidden(outcome: Outcome) -> str:
     return "A hidden test failed."
 
 
-def _visible(outcome: Outcome, notes: list[str]) -> str:
+def _visible(outcome: Outcome) -> str:
     error = outcome.error
     if isinstance(error, (TestTimeout, NotAnswered)) or outcome.timed_out:
         return "The test took too long and was stopped: look for a loop that never ends."
@@ -49,7 +49,7 @@ def _visible(outcome: Outcome, notes: list[str]) -> str:
         return _student_error(error)
     text = str(error).strip() if error is not None else ""
     source = f"`{outcome.failed_source}`" if outcome.failed_source else "a test"
-    hint = f" Note: {notes[-1]}." if notes else ""
+    hint = f" Note: {outcome.notes[-1]}." if outcome.notes else ""
     if isinstance(error, AssertionError):
         return f"{text or f'This is not true: {source}'}{hint}"
     if isinstance(error, NameError):

@@ -33,6 +33,7 @@ class TestNamespace(dict[str, Any]):
         self.looked_up: dict[str, Any] = {}
         self.unavailable: set[str] = set()
         self.imported: list[ast.stmt] = []
+        self.secrets: set[str] = set()  # names that hidden tests have bound
 
     def __missing__(self, name: str) -> Any:
         if name in self.trusted.statements and self._execute(name, self.trusted.statements[name]):

@@ -104,7 +104,7 @@ def printable(text: str) -> str:
 
 
 def verdict_outputs(
-    *, points: float, max_points: float, message: str, name: str, printed: str, cards: str, cards_text: str, full: bool
+    *, points: float, message: str, name: str, printed: str, cards: str, cards_text: str, full: bool
 ) -> list[Any]:
     """The outputs of a test cell, from which nbgrader's `determine_grade` reads exactly these points."""
     outputs = []

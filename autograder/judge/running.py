@@ -24,7 +24,7 @@ from autograder.checks.context import check_context
 from autograder.judge.cells import Cell, hidden_lines
 from autograder.judge.magics import plain_python
 from autograder.judge.namespace import TestNamespace
-from autograder.judge.trusted import is_stateful, split_import
+from autograder.judge.trusted import bound_names, is_stateful, split_import
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30
@@ -50,6 +50,7 @@ class Outcome:
     reports: list[Any] = field(default_factory=list)
     seconds: float = 0.0
     timed_out: bool = False
+    notes: list[str] = field(default_factory=list)
 
 
 class BoundedText(io.StringIO):
@@ -61,29 +62,33 @@ class BoundedText(io.StringIO):
         return len(text)
 
 
-def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: float) -> Outcome:
-    """Run the statements of a test cell in order. Whatever goes wrong is in the outcome; nothing is raised but
-    KeyboardInterrupt.
+def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: float, visible_only: bool) -> Outcome:
+    """Run the statements of a test cell in order, or only those that are not hidden. Whatever goes wrong is in the
+    outcome; nothing is raised but KeyboardInterrupt.
     """
     outcome = Outcome()
     namespace.new_cell()
     namespace.sandbox.prepare()
+    namespace.sandbox.notes.clear()
     began = time.monotonic()
     namespace.sandbox.deadline = began + seconds
     try:
         with _time_limit(seconds + 1.0), _memory_limit(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _run_statements(cell, namespace, seed, outcome)
+            _run_statements(cell, namespace, seed, outcome, visible_only)
     except TestTimeout as error:
         outcome.error, outcome.timed_out = outcome.error or error, True
     finally:
         namespace.sandbox.deadline = float("inf")
     outcome.seconds = time.monotonic() - began
     outcome.timed_out = outcome.timed_out or outcome.seconds >= seconds
+    outcome.notes = list(namespace.sandbox.notes)
     return outcome
 
 
-def _run_statements(cell: Cell, namespace: TestNamespace, seed: int | None, outcome: Outcome) -> None:
+def _run_statements(
+    cell: Cell, namespace: TestNamespace, seed: int | None, outcome: Outcome, visible_only: bool
+) -> None:
     hidden = hidden_lines(cell.source)
     filename = f"<test {cell.grade_id}>"
     source, silent = plain_python(cell.source)
@@ -92,11 +97,11 @@ def _run_statements(cell: Cell, namespace: TestNamespace, seed: int | None, outc
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         outcome.error, outcome.failed_hidden = error, bool(hidden)
         return
-    secret_names: set[str] = set()
     for number, statement in enumerate(statements):
-        lines = set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
-        is_hidden = bool(lines & hidden)
+        is_hidden = _is_hidden(statement, hidden, namespace.secrets)
         is_last = number == len(statements) - 1 and not silent
+        if is_hidden and visible_only:
+            continue
         try:
             with (
                 _captured(outcome, keep=not is_hidden),
@@ -104,22 +109,25 @@ def _run_statements(cell: Cell, namespace: TestNamespace, seed: int | None, outc
             ):
                 outcome.value = _run_statement(statement, namespace, filename, is_last, is_hidden)
         except BaseException as error:
-            uses = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
             outcome.error = error
-            outcome.failed_hidden = is_hidden or bool(uses & secret_names) or _passes_through(error, filename, hidden)
+            outcome.failed_hidden = is_hidden or _passes_through(error, filename, hidden)
             outcome.failed_source = "" if outcome.failed_hidden else _segment(source, statement, error, filename)
             if isinstance(error, KeyboardInterrupt) and type(error) is KeyboardInterrupt:
                 raise
             return
-        if is_hidden:
-            secret_names |= {
-                node.id
-                for node in ast.walk(statement)
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-            }
-            secret_names |= {
-                node.name for node in ast.walk(statement) if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-            }
+
+
+def _is_hidden(statement: ast.stmt, hidden: frozenset[int], secrets: set[str]) -> bool:
+    """Whether a statement lies in the hidden part, or uses a name that the hidden part of this cell or an earlier one
+    has bound. What it binds itself is then secret too.
+    """
+    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+    uses = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    if hidden.isdisjoint(lines) and secrets.isdisjoint(uses):
+        return False
+    if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+        secrets |= bound_names([statement])
+    return True
 
 
 def _run_statement(statement: ast.stmt, namespace: TestNamespace, filename: str, is_last: bool, is_hidden: bool) -> Any:

@@ -61,6 +61,26 @@ def test_a_hidden_failure_says_nothing_of_the_hidden_test(solution, message):
     assert "secret" not in shown
 
 
+def test_what_hidden_tests_asked_cannot_be_kept_and_shown_later():
+    keep = "seen = []\ndef add(a, b):\n    seen.append(a)\n    open('/tmp/seen', 'a').write(f'{a} ')\n    return a + b"
+    tell = "import os\nprint(seen, os.path.exists('/tmp/seen') and open('/tmp/seen').read())\nseen"
+    later = "# test\nassert add(4, 4) == 8\nassert tell() == 1"
+    verdict, judged = verdict_on(
+        keep, HIDDEN_TEST, tell, "def tell():\n    print(seen)\n    raise KeyError(seen)", later
+    )
+    assert [cell.points for cell in verdict.cells] == [2, 0]
+    shown = json.dumps([c.outputs for c in judged.cells]) + str(verdict.cells)
+    assert "7731" not in shown
+    assert "[1]" in judged.cells[2].outputs[0].text
+
+
+def test_points_count_what_hidden_tests_changed_as_in_one_notebook():
+    count = "n = 0\ndef bump():\n    global n\n    n += 1\n    return n"
+    hidden = "# test\nassert bump() == 1\n### BEGIN HIDDEN TESTS\nassert bump() == 2\n### END HIDDEN TESTS"
+    verdict, _ = verdict_on(count, hidden, "# test\nassert n == 2")
+    assert verdict.points == 4
+
+
 def test_a_visible_line_that_uses_hidden_names_is_hidden_too():
     test = "# test\n### BEGIN HIDDEN TESTS\nn = 7731\n### END HIDDEN TESTS\nassert add(n, 1) == 0, f'{n}'"
     verdict, judged = verdict_on("def add(a, b): return a + b", test)
