@@ -1,7 +1,7 @@
 """The bug bank: classic mistakes in automatic differentiation, each with its words beside the change that plants it.
 
-A wrong rule is `wrong(right, ctx, grad)`, where `right` is the rule it replaces: a bug reads as what is done to a right
-result. The same entries diagnose, audit, teach and simulate.
+A wrong rule is `wrong(right, call, grad)`, where `right(grad)` is the right result: a bug reads as what is done to it.
+The same entries diagnose, audit, teach and simulate.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from autograder.bugs import orders
 from autograder.bugs.bug import Bug, Plant, Variant
-from autograder.bugs.planting import OPERATIONS, Rule, engine_changed, exchanged
+from autograder.bugs.planting import OPERATIONS, Call, Rule, engine_changed, exchanged
 from mini_autograd import arrays
 from mini_autograd import backward as engine
 from mini_autograd.function import AccumulateGrad, Function
@@ -24,18 +22,18 @@ from mini_autograd.tensor import Tensor
 # Local rules: the derivative of one operation is wrong.
 
 
-def exchange(right: Rule, ctx: Any, grad: Any) -> Any:
-    first, second = right(ctx, grad)
+def exchange(right: Rule, call: Call, grad: Any) -> Any:
+    first, second = right(grad)
     return second, first
 
 
-def exchange_base_and_exponent(right: Rule, ctx: Any, grad: Any) -> Any:
-    (x,) = ctx.saved_tensors
-    return grad * (x * ctx.exponent ** (x - 1.0))
+def exchange_base_and_exponent(right: Rule, call: Call, grad: Any) -> Any:
+    (x,) = call.inputs
+    return grad * (x * call.options["exponent"] ** (x - 1.0))
 
 
-def exchange_factors(right: Rule, ctx: Any, grad: Any) -> Any:
-    a, b = ctx.saved_tensors
+def exchange_factors(right: Rule, call: Call, grad: Any) -> Any:
+    a, b = call.inputs
     return b.mT @ grad, grad @ a.mT
 
 
@@ -55,13 +53,13 @@ operands_swapped = Bug(
 )
 
 
-def flip_second(right: Rule, ctx: Any, grad: Any) -> Any:
-    first, second = right(ctx, grad)
+def flip_second(right: Rule, call: Call, grad: Any) -> Any:
+    first, second = right(grad)
     return first, -second
 
 
-def flip(right: Rule, ctx: Any, grad: Any) -> Any:
-    return -right(ctx, grad)
+def flip(right: Rule, call: Call, grad: Any) -> Any:
+    return -right(grad)
 
 
 sign_lost = Bug(
@@ -74,9 +72,9 @@ sign_lost = Bug(
 )
 
 
-def keep_exponent(right: Rule, ctx: Any, grad: Any) -> Any:
-    (x,) = ctx.saved_tensors
-    return right(ctx, grad) * x
+def keep_exponent(right: Rule, call: Call, grad: Any) -> Any:
+    (x,) = call.inputs
+    return right(grad) * x
 
 
 exponent_not_lowered = Bug(
@@ -89,15 +87,14 @@ exponent_not_lowered = Bug(
 )
 
 
-def tanh_of_input(right: Rule, ctx: Any, grad: Any) -> Any:
-    (output,) = ctx.saved_tensors
-    x = np.arctanh(output)
+def tanh_of_input(right: Rule, call: Call, grad: Any) -> Any:
+    (x,) = call.inputs
     return grad * (1.0 - x * x)
 
 
-def exp_of_input(right: Rule, ctx: Any, grad: Any) -> Any:
-    (output,) = ctx.saved_tensors
-    return grad * np.log(output)
+def exp_of_input(right: Rule, call: Call, grad: Any) -> Any:
+    (x,) = call.inputs
+    return grad * x
 
 
 input_used_for_output = Bug(
@@ -113,8 +110,8 @@ input_used_for_output = Bug(
 # Upstream: what happens to the gradient that arrives.
 
 
-def ignore_upstream(right: Rule, ctx: Any, grad: Any) -> Any:
-    return right(ctx, grad * 0.0 + 1.0)
+def ignore_upstream(right: Rule, call: Call, grad: Any) -> Any:
+    return right(grad * 0.0 + 1.0)
 
 
 upstream_ignored = Bug(

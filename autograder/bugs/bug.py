@@ -59,6 +59,6 @@ class Bug:
     @contextmanager
     def planted(self, *operations: str) -> Iterator[None]:
         """The reference engine with this bug, in the given operations or in all that it applies to."""
-        variant = self.variants(operations or self.operations)[-1]
+        variant = max(self.variants(operations or self.operations), key=lambda variant: len(variant.operations))
         with variant.plants[0]():
             yield

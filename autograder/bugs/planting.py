@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,16 @@ Rule = Callable[..., Any]
 """The backward rule of an operation: `rule(ctx, grad)` gives the gradients of the inputs."""
 
 WrongRule = Callable[..., Any]
-"""A wrong rule `wrong(right, ctx, *grads)`; `right` is the rule that it replaces."""
+"""A wrong rule `wrong(right, call, grad)`: `right(grad)` is what the right rule gives, `call` what was calculated."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an operation: its inputs, as arrays, and its options, such as an exponent."""
+
+    inputs: tuple[Any, ...]
+    options: dict[str, Any]
+
 
 OPERATIONS: dict[str, type[Function]] = {operation.__name__: operation for operation in operations.ALL}
 
@@ -68,16 +79,23 @@ def wrong_rules(rules: Mapping[str, WrongRule]) -> Iterator[None]:
     """Give operations (by class name) wrong backward rules."""
     with ExitStack() as stack:
         for name, wrong in rules.items():
-            operation = OPERATIONS[name]
-            stack.enter_context(exchanged(operation, {"backward": staticmethod(_bound(wrong, operation.backward))}))
+            stack.enter_context(exchanged(OPERATIONS[name], _with_wrong_rule(OPERATIONS[name], wrong)))
         yield
 
 
-def _bound(wrong: WrongRule, right: Rule) -> Rule:
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return wrong(right, ctx, *grads)
+def _with_wrong_rule(operation: type[Function], wrong: WrongRule) -> dict[str, Any]:
+    """Functions for the operation: the forward remembers its inputs, for which the right rule may have no use."""
+    right_forward, right = operation.forward, operation.backward
+    calls: dict[int, Call] = {}
 
-    return backward
+    def forward(ctx: Any, *arrays: Any, **options: Any) -> Any:
+        calls[id(ctx)] = Call(arrays, options)
+        return right_forward(ctx, *arrays, **options)
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        return wrong(partial(right, ctx), calls[id(ctx)], grad)
+
+    return {"forward": staticmethod(forward), "backward": staticmethod(backward)}
 
 
 @contextmanager
