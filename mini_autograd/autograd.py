@@ -172,7 +172,7 @@ class Function(graph.Function):
         """Make this call a node of the graph, and give its outputs."""
         self.next_functions = edges
         self.output_shape = self.output_dtype = None
-        self.metadata = tuple((x.shape, x.dtype) if isinstance(x, graph.Tensor) else ((), None) for x in outputs)
+        self.output_metadata = tuple((x.shape, x.dtype) if isinstance(x, graph.Tensor) else ((), None) for x in outputs)
         self.sequence_nr = graph.next_sequence_nr()
         self.hooks = None
         self.keep_saved(outputs)
@@ -181,7 +181,7 @@ class Function(graph.Function):
     @property
     def outputs(self) -> tuple:
         """The shape and dtype of each output."""
-        return self.metadata
+        return self.output_metadata
 
     def connect_output(self, output: Any, number: int) -> Any:
         """The output as a tensor that came from this node."""

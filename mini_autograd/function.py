@@ -58,7 +58,16 @@ class Function(metaclass=Slotted):
     package's functions.
     """
 
-    __slots__ = ("hooks", "next_functions", "origins", "output_dtype", "output_shape", "saved", "sequence_nr")
+    __slots__ = (
+        "_metadata",
+        "hooks",
+        "next_functions",
+        "origins",
+        "output_dtype",
+        "output_shape",
+        "saved",
+        "sequence_nr",
+    )
 
     next_functions: tuple[Edge, ...]  # per input, where its gradient goes
     output_shape: tuple[int, ...] | None  # of the output; None if there are several
@@ -152,6 +161,15 @@ class Function(metaclass=Slotted):
         """Free what was saved. A node that saved nothing can be walked again, as in PyTorch."""
         if self.saved:
             self.saved = None
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dict for whatever anybody wants to note at this node, as in PyTorch; made when it is first asked for."""
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata: dict[str, Any] = {}
+            return self._metadata
 
     def name(self) -> str:
         """PyTorch's name of this node."""
@@ -273,8 +291,7 @@ class Connected:
 
 
 class AccumulateGrad(Function):
-    """The end of a path: adds what arrives into the `.grad` of a leaf. There is one per leaf, made when it is first
-    needed.
+    """The end of a path: adds what arrives into the `.grad` of a leaf. There is one per leaf, made when first needed.
 
     It holds the leaf; the leaf holds it weakly. The addition itself is `backward.accumulate_leaf`.
     """

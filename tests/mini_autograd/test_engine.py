@@ -159,3 +159,9 @@ def test_inputs_are_never_modified() -> None:
 def test_a_function_given_arrays_gives_an_array() -> None:
     assert isinstance(operations.Tanh.apply(np.ones(3)), np.ndarray)
     assert isinstance(ma.transpose(np.ones((2, 3)), 0, 1), np.ndarray)
+
+
+def test_anybody_may_note_something_at_a_node() -> None:
+    node = ma.tensor(1.0, requires_grad=True).exp().grad_fn
+    node.metadata["seen"] = True
+    assert node.metadata == {"seen": True}
