@@ -128,9 +128,10 @@ class _Pass:
         self.sandbox, self.secret, self.visible_only = sandbox, secret, visible_only
         self.namespace = TestNamespace(sandbox, names)
         self.before = before
+        self.files = mirroring.Files(sandbox)
 
     def run(self, notebook: Any) -> list[_Ran]:
-        with mirroring.seeds(self.sandbox):
+        with mirroring.seeds(self.sandbox), contextlib.closing(self.files):
             return [self.cell(number, cell) for number, (_, cell) in enumerate(code_cells(notebook))]
 
     def cell(self, number: int, cell: Cell) -> _Ran:
@@ -152,7 +153,8 @@ class _Pass:
 
     def test(self, cell: Cell, seconds: float) -> Outcome:
         try:
-            return run_test(cell, self.namespace, self.seed(cell), seconds, self.visible_only)
+            with self.files.shared(cell.source):
+                return run_test(cell, self.namespace, self.seed(cell), seconds, self.visible_only)
         except Exception as error:
             return Outcome(error=TestNotRun(f"The test could not be run ({type(error).__name__})."))
 

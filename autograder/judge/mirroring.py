@@ -1,19 +1,26 @@
-"""Seeds that a test sets for the global random generators reach the student's process too, as they would in one
-notebook.
-"""
+"""What a test and a student's code share in one notebook though they run apart here: random seeds and files."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import random
+import re
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autograder.sandbox import Sandbox
+from autograder.sandbox import Sandbox, SandboxError
 
 SIMPLE = (int, float, str, bytes, type(None))
+TOUCHES_FILES = re.compile(
+    r"\b(open|Path|os|pathlib|exists|isfile|csv|glob|shutil|read_\w+|load\w*|save\w*|write\w*|\w+_file|genfromtxt|fromfile)\b"
+)
+MOST_BYTES = 32 << 20
 
 
 @contextlib.contextmanager
@@ -36,3 +43,70 @@ def seeds(sandbox: Sandbox) -> Iterator[None]:
         yield
     finally:
         random.seed, np.random.seed = before
+
+
+class Files:
+    """A folder that mirrors the notebook's working directory while a test runs that reads or writes files.
+
+    Changes there are fetched after each question to the student's code, changes here are sent before the next one.
+    Close it when the notebook is done.
+    """
+
+    def __init__(self, sandbox: Sandbox):
+        self.sandbox = sandbox
+        self.folder = Path(tempfile.mkdtemp(prefix="judge-"))
+        self.there: dict[str, Any] = {}
+        self.here: dict[str, tuple[int, int]] = {}
+        self.generation = sandbox.generation
+
+    def close(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def shared(self, source: str) -> Iterator[None]:
+        """While inside, the working directory is the mirror, if the test's source looks as if it used files."""
+        if not TOUCHES_FILES.search(source):
+            yield
+            return
+        before = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            self.fetch()
+            self.sandbox.around = self.send, self.fetch
+            yield
+        finally:
+            self.sandbox.around = None
+            os.chdir(before)
+
+    def fetch(self) -> None:
+        """Bring what changed in the sandbox."""
+        with contextlib.suppress(SandboxError, OSError):
+            if self.generation != self.sandbox.generation:
+                self.generation, self.there = self.sandbox.generation, {}
+            changed, gone = self.sandbox.changed_files(self.there, MOST_BYTES)
+            for name, (state, content) in changed.items():
+                path = self.folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+                self.there[name] = state
+                self.here[name] = _state(path)
+            for name in gone:
+                self.there.pop(name, None)
+                self.here.pop(name, None)
+                (self.folder / name).unlink(missing_ok=True)
+
+    def send(self) -> None:
+        """Send what the test has written or removed."""
+        found = {str(path.relative_to(self.folder)): path for path in self.folder.rglob("*") if path.is_file()}
+        changed = {name: path for name, path in found.items() if _state(path) != self.here.get(name)}
+        removed = [name for name in self.here if name not in found]
+        if changed or removed:
+            self.sandbox.write_files({name: path.read_bytes() for name, path in changed.items()}, removed)
+            self.here.update((name, _state(path)) for name, path in changed.items())
+            for name in removed:
+                del self.here[name]
+
+
+def _state(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns

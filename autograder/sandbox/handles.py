@@ -16,6 +16,7 @@ with an expected value itself, so operations with a value of the test's own foll
 
 from __future__ import annotations
 
+import collections
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ FORWARDED_DUNDERS = SPECIAL_METHODS | words("""
 """)
 BUILTIN_BASES = {kind.__name__: kind for kind in (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)}
 ORDERED: dict[str, Callable[[Any], Any]] = {
-    "deque": list,
+    "deque": collections.deque,
     "dict_values": list,
     "range": lambda parts: range(*parts),
     "dict_keys": set,

@@ -64,6 +64,9 @@ class Sandbox:
         self.files = read_files(files, self.limits.files_bytes) if files else {}
         self.notes: list[str] = []
         self.deadline = float("inf")
+        self.around: tuple[Callable[[], None], Callable[[], None]] | None = (
+            None  # called before and after each question
+        )
         self.used = 0.0
         self.starts = 0
         self.generation = 0
@@ -146,6 +149,21 @@ class Sandbox:
 
     def base_value(self, ref: Reference) -> Any:
         return self._answer({"do": "base", "number": self.number_of(ref)})
+
+    def changed_files(self, known: dict[str, Any], room: int) -> tuple[dict[str, tuple[Any, bytes]], list[str]]:
+        """Files in the working directory that differ from `known`: name -> (state, content), and which are gone."""
+        request = {"do": "changed files", "known": known, "room": room}
+        reply, buffers, late = self._ask(request, (), self.limits.query_seconds)
+        names, states, gone = (reply.get(key) for key in ("names", "states", "gone"))
+        if late or not (isinstance(names, list) and isinstance(states, list) and isinstance(gone, list)):
+            return {}, []
+        found = {n: (s, bytes(b)) for n, s, b in zip(names, states, buffers, strict=False) if is_file_name(n)}
+        return found, [name for name in gone if is_file_name(name)]
+
+    def write_files(self, files: dict[str, bytes], remove: Sequence[str] = ()) -> None:
+        """Write and remove files in the working directory."""
+        request = {"do": "files", "names": list(files), "remove": list(remove)}
+        self._ask(request, list(files.values()), self.limits.query_seconds)
 
     def note(self, text: str) -> None:
         """Something that may explain a failed test later."""
@@ -231,7 +249,11 @@ class Sandbox:
 
     def _answer(self, request: dict[str, Any], buffers: Sequence[Any] = (), arguments: Sequence[Any] = ()) -> Any:
         """One question: its value, or the exception that student code raised."""
+        if self.around is not None:
+            self.around[0]()
         reply, reply_buffers, late = self._ask(request, buffers, self.limits.query_seconds)
+        if self.around is not None:
+            self.around[1]()
         outputs = reply.get("outputs")
         if isinstance(outputs, list):
             _print_again(outputs)
@@ -377,6 +399,14 @@ def _builtin(name: Any) -> Any:
     if not isinstance(found, type):
         raise Malformed("no such builtin class")
     return found
+
+
+def is_file_name(name: object) -> bool:
+    """Whether a name from inside is an ordinary relative path that may be used here."""
+    if not isinstance(name, str) or not 0 < len(name) <= 200 or "\x00" in name or "\\" in name:
+        return False
+    parts = name.split("/")
+    return len(parts) <= 8 and all(part and not part.startswith(".") and part != "matplotlibrc" for part in parts)
 
 
 def read_files(folder: Path, max_bytes: int) -> dict[str, bytes]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import builtins
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,7 @@ class Server:
         let_functions_see(self.shell.user_ns)
         self.tasks: dict[str, Callable[[dict[str, Any], list[memoryview]], Reply]] = {
             "files": self.write_files,
+            "changed files": self.changed_files,
             "execute": self.execute,
             "lookup": self.lookup,
             "apply": self.apply,
@@ -90,7 +92,31 @@ class Server:
             path = Path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
+        for name in request.get("remove", ()):
+            Path(name).unlink(missing_ok=True)
         return {}, []
+
+    def changed_files(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        """Regular files below the working directory that are not as `known` says: name -> [size, time of change]."""
+        known, room = request["known"], request["room"]
+        names, states, contents = [], [], []
+        seen: set[str] = set()
+        for root, folders, files in os.walk("."):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for name in files:
+                path = os.path.relpath(os.path.join(root, name))
+                status = os.lstat(path)
+                if len(seen) > 2_000 or name.startswith(".") or not stat.S_ISREG(status.st_mode):
+                    continue
+                seen.add(path)
+                state = [status.st_size, status.st_mtime_ns]
+                if known.get(path) != state and status.st_size <= room:
+                    room -= status.st_size
+                    names.append(path)
+                    states.append(state)
+                    contents.append(Path(path).read_bytes())
+        gone = [name for name in known if name not in seen]
+        return {"value": None, "names": names, "states": states, "gone": gone}, contents
 
     def execute(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
         """Run one cell. The reply has its outputs, and whether it raised."""
