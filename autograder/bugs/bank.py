@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Any
 
 from autograder.bugs import orders
@@ -148,13 +147,23 @@ def _overwriting(names: Sequence[str], order: orders.Order) -> Plant:
     return lambda: engine_changed(send=send, accumulate=accumulate, topological_order=order)
 
 
+def _overwriting_pending(order: orders.Order) -> Plant:
+    """The backward pass overwrites what waits for a node; leaves add up what arrives from several calls."""
+
+    def accumulate(pending: Any, edge: Any, grad: Any) -> None:
+        pending[edge] = grad
+
+    return lambda: engine_changed(accumulate=accumulate, topological_order=order)
+
+
 def _assignments(present: Sequence[str]) -> list[Variant]:
-    """In one rule, or in all; which gradient survives depends on the order of the visits."""
+    """In one rule, in all, or in the pass; which gradient survives depends on the order of the visits."""
     names = [name for name in present if name in OPERATIONS]
     chosen = [tuple(names)] + ([(name,) for name in names] if len(names) > 1 else [])
+    ways = orders.right_orders()
     return [
-        Variant(operations, tuple(_overwriting(operations, order) for order in orders.right_orders()))
-        for operations in chosen
+        *(Variant(operations, tuple(_overwriting(operations, order) for order in ways)) for operations in chosen),
+        Variant((), tuple(map(_overwriting_pending, ways))),
     ]
 
 
@@ -222,11 +231,10 @@ def _visiting_again(last_first: bool) -> Plant:
 
 
 def _disorder(present: Sequence[str]) -> list[Variant]:
-    both = (False, True)
     return [
-        Variant((), tuple(_visiting(partial(orders.depth_first, last_first=last)) for last in both)),
-        Variant((), tuple(_visiting(partial(orders.breadth_first, last_first=last)) for last in both)),
-        Variant((), tuple(_visiting_again(last) for last in both)),
+        Variant((), tuple(map(_visiting, orders.wrong_orders(orders.depth_first)))),
+        Variant((), tuple(map(_visiting, orders.wrong_orders(orders.breadth_first)))),
+        Variant((), tuple(_visiting_again(last) for last in (False, True))),
         Variant((), (_visiting(orders.from_the_leaves),)),
     ]
 

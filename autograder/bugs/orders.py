@@ -1,7 +1,8 @@
 """Orders in which an engine may visit the nodes of a graph: right ones (there are many) and tempting wrong ones.
 
-Imports mini_autograd only. Every function takes the root of a backward pass and gives its nodes. Leaves come last: a
-student's engine adds to a leaf's gradient whenever something arrives, so leaves need no place in the order.
+Imports mini_autograd only. Every function takes the root of a backward pass and gives its nodes. Leaves mostly come
+last: an engine that adds to a leaf's gradient whenever something arrives gives leaves no place in the order. An engine
+with a dict of pending gradients does, which matters where the order is wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def depth_first(root: Function, last_first: bool = False) -> list[Function]:
         if node not in found:
             found[node] = None
             stack += inputs_of(node) if last_first else reversed(inputs_of(node))
-    return leaves_last(list(found))
+    return list(found)
 
 
 def breadth_first(root: Function, last_first: bool = False) -> list[Function]:
@@ -51,7 +52,7 @@ def breadth_first(root: Function, last_first: bool = False) -> list[Function]:
             if node not in found:
                 found[node] = None
                 queue.append(node)
-    return leaves_last(list(found))
+    return list(found)
 
 
 def every_path(root: Function, last_first: bool = False) -> Iterator[Function]:
@@ -108,6 +109,12 @@ def from_the_leaves(root: Function) -> list[Function]:
     order = topological(root)
     inner = [node for node in order if not isinstance(node, AccumulateGrad)]
     return [root, *(node for node in inner[::-1] if node is not root), *order[len(inner) :]]
+
+
+def wrong_orders(order: Callable[..., list[Function]]) -> list[Order]:
+    """The forms of a wrong order: inputs from either side, leaves in their place or last."""
+    both = [partial(order, last_first=last) for last in (False, True)]
+    return [*((lambda root, walk=walk: leaves_last(walk(root))) for walk in both), *both]
 
 
 def right_orders() -> list[Order]:

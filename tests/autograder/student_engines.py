@@ -335,6 +335,51 @@ def function_classes(mistake=("", "")):
     return MiniTensor
 
 
+def pending_dict(mistake=("", "")):
+    """Rules as functions stored on the tensor, gradients waiting in a dict, `.grad` only written once per call."""
+    bug, _ = mistake
+
+    def visit(node, order, seen):
+        if node in seen:
+            return
+        seen.add(node)
+        if bug == "no_topological_order":
+            order.append(node)
+        for source in node.inputs:
+            visit(source, order, seen)
+        if bug != "no_topological_order":
+            order.append(node)
+
+    class MiniTensor(closures()):
+        def _binary(self, other, operation, value, d_self, d_other):
+            other = other if isinstance(other, MiniTensor) else MiniTensor(other)
+            out = MiniTensor(value(self.data, other.data))
+            out.inputs = (self, other)
+            out.rule = lambda g: (g * d_self(self.data, other.data), g * d_other(self.data, other.data))
+            return out
+
+        def _unary(self, operation, value, derivative):
+            out = MiniTensor(value(self.data))
+            out.inputs = (self,)
+            out.rule = lambda g: (g * derivative(self.data, out.data),)
+            return out
+
+        inputs, rule = (), None
+
+        def backward(self, gradient=1.0):
+            order = []
+            visit(self, order, set())
+            pending = {self: gradient}
+            for node in order if bug == "no_topological_order" else order[::-1]:
+                grad = pending.pop(node)
+                node.grad = grad if bug == "leaf_overwritten" else node.grad + grad
+                for source, share in zip(node.inputs, node.rule(grad) if node.rule else (), strict=True):
+                    known = 0.0 if bug == "assigned_not_accumulated" else pending.get(source, 0.0)
+                    pending[source] = known + share
+
+    return MiniTensor
+
+
 def arrays(mistake=("", "")):
     """An engine of NumPy arrays: broadcasting, sum, matmul, transpose; `.grad` is None until something arrives."""
     bug, where = mistake

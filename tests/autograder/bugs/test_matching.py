@@ -48,6 +48,11 @@ CLASSES = [
     ("input_used_for_output", "all"),
     ("assigned_not_accumulated", "all"),
 ]
+PENDING = [
+    ("assigned_not_accumulated", "pending"),
+    ("no_topological_order", "preorder, leaves in their place"),
+    ("leaf_overwritten", ""),
+]
 ARRAYS = [
     *(("operands_swapped", operation) for operation in ("*", "@")),
     *(("upstream_ignored", operation) for operation in ("*", "@")),
@@ -68,6 +73,7 @@ BROADCAST = {"a * b": lambda a, b: a * b, "a + b": lambda a, b: a + b, "(a - b).
 PLANTED = [
     *((students.closures, mistake) for mistake in CLOSURES),
     *((students.function_classes, mistake) for mistake in CLASSES),
+    *((students.pending_dict, mistake) for mistake in PENDING),
 ]
 
 
@@ -94,9 +100,9 @@ def test_array_bug_is_found_and_named(mistake):
         assert report.bugs == (mistake[0],), f"seed {seed}\n{report.text()}"
 
 
-@pytest.mark.parametrize("style", [students.closures, students.function_classes])
+@pytest.mark.parametrize("style", [students.closures, students.function_classes, students.pending_dict])
 def test_one_expression_alone_is_never_misdiagnosed_as_certain(style):
-    table = CLOSURES if style is students.closures else CLASSES
+    table = {"closures": CLOSURES, "function_classes": CLASSES, "pending_dict": PENDING}[style.__name__]
     for mistake in table:
         for name, expression in SCALAR.items():
             credit = check_gradients({name: expression}, [(), ()], points=1, engine=style(mistake))

@@ -86,7 +86,7 @@ class Numerical:
             source.backward(gradient * (self.remake(*up) - self.remake(*down)) / 2e-5)
 
 
-@pytest.mark.parametrize("style", [students.closures, students.function_classes])
+@pytest.mark.parametrize("style", [students.closures, students.function_classes, students.pending_dict])
 def test_right_scalar_engines_pass(style):
     for seed in SEEDS:
         with check_context(seed):
