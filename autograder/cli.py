@@ -1,6 +1,7 @@
 """The `autograder` command. Each subcommand lives in the package that does its work; this file only finds it.
 
-A subcommand's module is imported when that subcommand runs, so that `autograder --help` does not wait for nbgrader or PyTorch.
+A subcommand's module is imported when that subcommand runs, so that `autograder --help` does not wait for nbgrader or
+PyTorch.
 """
 
 from __future__ import annotations

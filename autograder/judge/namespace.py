@@ -34,6 +34,7 @@ class TestNamespace(dict[str, Any]):
         self.unavailable: set[str] = set()
         self.imported: list[ast.stmt] = []
         self.secrets: set[str] = set()  # names that hidden tests have bound
+        self.taken: set[str] = set()  # names that a test has deleted in the submission
 
     def __missing__(self, name: str) -> Any:
         if name in self.trusted.statements and self._execute(name, self.trusted.statements[name]):
@@ -58,6 +59,24 @@ class TestNamespace(dict[str, Any]):
             if type(value).__name__ in CACHED_CLASSES:
                 self.looked_up[name] = value
         return value
+
+    def __delitem__(self, name: str) -> None:
+        """`del name` takes a student's name away from the submission, as in one notebook, to see what fails then."""
+        if name in self:
+            super().__delitem__(name)
+            return
+        self.from_submission(name)  # a KeyError where there is no such name
+        self.sandbox.bind(name)
+        self.looked_up.pop(name, None)
+        self.taken.add(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """A test that puts back what it took away puts it back in the submission."""
+        if name in self.taken and is_handle(value):
+            self.sandbox.bind(name, value)
+            self.taken.discard(name)
+        else:
+            super().__setitem__(name, value)
 
     def new_cell(self) -> None:
         """Forget what names meant in the submission: its cells may have run since."""

@@ -121,6 +121,11 @@ class Sandbox:
         """
         return self._answer({"do": "lookup", "name": name})
 
+    def bind(self, name: str, *value: Any) -> None:
+        """Give a name of the notebook a value, or, without one, take the name away."""
+        codes, buffers = encode_arguments(self, value)
+        self._answer({"do": "bind", "name": name, "args": codes}, buffers)
+
     def apply(self, operation: str, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
         """An operator or builtin, by name, applied in the sandbox."""
         kwargs = kwargs or {}

@@ -43,6 +43,7 @@ class Server:
             "changed files": self.changed_files,
             "execute": self.execute,
             "lookup": self.lookup,
+            "bind": self.bind,
             "apply": self.apply,
             "base": self.base,
             "run": self.run,
@@ -140,6 +141,14 @@ class Server:
         if name not in namespace and not hasattr(builtins, name):
             raise NameError(f"name {name!r} is not defined")
         return self._value(namespace[name] if name in namespace else getattr(builtins, name))
+
+    def bind(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        """Give a name of the notebook a value, or, without one, take the name away."""
+        decoder = self.objects.decoder(buffers)
+        self.shell.user_ns.pop(request["name"], None)
+        for code in request["args"]:
+            self.shell.user_ns[request["name"]] = decoder.decode(code)
+        return self._value(None)
 
     def apply(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
         """An operation on decoded arguments. Arguments that it changed are sent back, so that the judge's own copies
