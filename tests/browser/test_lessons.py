@@ -1,4 +1,4 @@
-"""The lessons in a real JupyterLab, as a student meets them: solved from top to bottom, with a planted mistake, and stepped."""
+"""The lessons in a real JupyterLab, as a student meets them: solved, with a planted mistake, and the graph stepped."""
 
 from pathlib import Path
 
