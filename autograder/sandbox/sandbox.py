@@ -123,7 +123,7 @@ class Sandbox:
 
     def bind(self, name: str, *value: Any) -> None:
         """Give a name of the notebook a value, or, without one, take the name away."""
-        codes, buffers = encode_arguments(self, value)
+        codes, buffers = encode_arguments(self, list(value))
         self._answer({"do": "bind", "name": name, "args": codes}, buffers)
 
     def apply(self, operation: str, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
