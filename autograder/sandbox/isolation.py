@@ -26,6 +26,7 @@ from autograder.sandbox.limits import Limits, SandboxUnavailable
 INSIDE = Path(__file__).parent / "inside"
 CODE = "/opt/sandbox"
 HOME = "/home/student"
+WRITABLE = ("/tmp", HOME)
 FIRST_UID, UIDS = 200_000, 100_000
 SYSTEM_PATHS: tuple[str, ...] = ("/usr", "/etc/alternatives", "/etc/fonts", "/etc/localtime", "/nix/store")
 SYSTEM_PATHS += ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
@@ -37,11 +38,8 @@ REFUSED_CALLS = words("""
     io_uring_register open_by_handle_at name_to_handle_at quotactl acct settimeofday clock_settime iopl ioperm
     syslog pidfd_getfd
 """)
-ALLOWED_SOCKETS = (
-    1,
-    2,
-    10,
-)  # AF_UNIX, AF_INET, AF_INET6: the network namespace is empty, other families may reach past it
+# AF_UNIX, AF_INET, AF_INET6: the network namespace is empty, other families may reach past it.
+ALLOWED_SOCKETS = (1, 2, 10)
 
 
 @dataclass(frozen=True)
@@ -100,8 +98,10 @@ def bubblewrap_command(isolation: Isolation, limits: Limits, info_fd: int, secco
     ]
     if seccomp_fd is not None:
         command += ["--seccomp", str(seccomp_fd)]
-    for path in _folders_above((*_python_paths(), *SYSTEM_PATHS, HOME, f"{CODE}/inside")):
-        command += ["--perms", "0755", "--dir", path]  # bubblewrap's own would be closed to everybody but root
+    command += _open_folders(WRITABLE)
+    for path in WRITABLE:  # before what is visible: Python may itself live below /tmp
+        command += ["--perms", "1777", "--size", size, "--tmpfs", path]
+    command += _open_folders((*_python_paths(), *SYSTEM_PATHS, f"{CODE}/inside"))
     for path in SYSTEM_PATHS:
         command += ["--ro-bind-try", path, path]
     for path in SYSTEM_LINKS:
@@ -111,9 +111,7 @@ def bubblewrap_command(isolation: Isolation, limits: Limits, info_fd: int, secco
             command += ["--ro-bind", path, path]
     for path in _python_paths():
         command += ["--ro-bind", path, path]
-    command += ["--proc", "/proc", "--dev", "/dev"]
-    for path in ("/tmp", "/dev/shm", HOME):
-        command += ["--perms", "1777", "--size", size, "--tmpfs", path]
+    command += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"]
     for path in _withheld_paths():
         command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     command += ["--ro-bind", str(INSIDE), f"{CODE}/inside", "--remount-ro", "/", "--chdir", HOME, "--clearenv"]
@@ -195,9 +193,11 @@ def _python_paths() -> tuple[str, ...]:
     )
 
 
-def _folders_above(paths: tuple[str, ...]) -> list[str]:
-    found = {str(folder) for path in paths for folder in Path(path).parents}
-    return sorted(folder for folder in found if folder != "/" and not _within(folder, "/usr"))
+def _open_folders(paths: tuple[str, ...]) -> list[str]:
+    """Options that make the folders above `paths`. Those that bubblewrap makes by itself are closed to all but root."""
+    found = {str(folder) for path in paths for folder in Path(path).parents} - {"/", *WRITABLE}
+    folders = sorted(folder for folder in found if not _within(folder, "/usr"))
+    return [option for folder in folders for option in ("--perms", "0755", "--dir", folder)]
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder.sandbox import Limits, NotAnswered, Refused, Sandbox, SandboxDied, StaleHandle, is_handle
+from autograder.sandbox import Limits, NotAnswered, Refused, Sandbox, SandboxDied, StaleHandle, is_handle, isolation
 from autograder.sandbox.handles import mark_constructor
 from autograder.sandbox.sandbox import read_files
 
@@ -282,3 +282,12 @@ def test_a_question_takes_well_under_a_millisecond():
             function(1)
             times.append(time.perf_counter() - began)
         assert sorted(times)[150] < 0.002
+
+
+def test_python_may_live_below_tmp(monkeypatch):
+    """A checkout in /tmp has its environment there: the sandbox's own /tmp must not cover it."""
+    monkeypatch.setattr(isolation, "_python_paths", lambda: ("/tmp/checkout/.venv",))
+    command = isolation.bubblewrap_command(isolation.isolation_available(), Limits(), 3, None)
+    covered, shown = command.index("/tmp"), command.index("/tmp/checkout/.venv")
+    assert command[covered - 1] == "--tmpfs"
+    assert covered < shown
