@@ -4,7 +4,7 @@ It is what a finished MiniTensor looks like: `import mini_autograd as ma` in pla
 covered here.
 """
 
-from mini_autograd import autograd
+from mini_autograd import allocator, autograd
 from mini_autograd.arrays import bool_ as bool
 from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, uint8
 from mini_autograd.autograd import Function
@@ -37,6 +37,8 @@ from mini_autograd.tensor import Tensor
 
 mul, sub, div, true_divide, neg, swapaxes = multiply, subtract, divide, divide, negative, transpose
 half, float, double, int, long = float16, float32, float64, int32, int64
+
+allocator.keep_freed_memory()  # a setting of the process; the module says why, and how to leave it out
 
 __all__ = [
     "Function",
