@@ -50,7 +50,7 @@ LEAKS = {
     "a marker": ("slope", "### BEGIN SOLUTION", "BEGIN SOLUTION"),
     "a solution": ("slope", "def other(x):\n    factor = 2.0\n    return factor * x", "solution"),
     "a hint": ("slope", "# The exponent comes down\n# in front of the power.".replace("\n#", ""), "a hint"),
-    "hidden tests": ("test_slope", "credit += check_function(slope, lambda x: 2 * x, [(-1.75,)], points=2)", "hidden"),
+    "hidden tests": ("test_slope", "credit += check_function(slope, lambda x: 2 * x, [-1.75], points=2)", "hidden"),
     "a quiz's explanation": ("quiz_01", "# It falls towards the lowest point.", "explanation of the quiz"),
 }
 

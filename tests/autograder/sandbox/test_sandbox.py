@@ -244,9 +244,15 @@ for i in range(200):
 
 def test_two_sandboxes_share_nothing():
     with Sandbox(QUICK) as one, Sandbox(QUICK) as two:
-        one.execute("open('/tmp/x', 'w').write('1'); open('/dev/shm/y', 'w').write('1')")
-        two.execute("import os; seen = os.listdir('/tmp') + os.listdir('/dev/shm') + os.listdir('.')")
-        assert [name for name in two.lookup("seen") if not name.startswith(".")] == []
+        look = "import os; seen = {*os.listdir('/tmp'), *os.listdir('/dev/shm'), *os.listdir('.')}"
+        two.execute(look)
+        before = two.lookup("seen")
+        one.execute("open('/tmp/x', 'w').write('1'); open('/dev/shm/y', 'w').write('1'); open('z', 'w').write('1')")
+        two.execute(look)
+        assert not {"x", "y", "z"} & before
+        assert two.lookup("seen") == before
+        one.execute(look)
+        assert {"x", "y", "z"} <= one.lookup("seen")
 
 
 def test_files_are_copied_without_notebooks_and_links(tmp_path):
