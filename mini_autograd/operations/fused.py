@@ -1,0 +1,63 @@
+"""What operations share that fuse several steps into one: layer norm, cross entropy, attention.
+
+Imports elementwise and function. The one idea to know: such an operation keeps what it computed on the way (a mean,
+probabilities) as plain arrays, next to its inputs. That is right for an ordinary backward pass. In a pass that is
+itself recorded these would count as constants, so a rule computes them again from the saved inputs, which are then
+Tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import function
+from mini_autograd.function import Value, as_array
+from mini_autograd.operations.elementwise import exp, log
+
+
+def recorded(*values: Value) -> bool:
+    """Whether a rule runs in a recorded pass: what it was given are then Tensors."""
+    return any(isinstance(value, function.Tensor) for value in values)
+
+
+def softmax(x: Value, axis: int) -> Value:
+    """e^x over its sum along `axis`, of an array or a Tensor."""
+    powers = exp(x - highest(x, axis))
+    return powers / powers.sum(axis=axis, keepdims=True)
+
+
+def log_softmax(x: Value, axis: int) -> Value:
+    """The logarithm of softmax, without the overflow and the log of 0 that this would mean."""
+    shifted = x - highest(x, axis)
+    return shifted - log(exp(shifted).sum(axis=axis, keepdims=True))
+
+
+def highest(x: Value, axis: int) -> Value:
+    """The largest element along `axis`, as a constant: softmax does not change when a number is taken off all of x."""
+    array = as_array(x)
+    top = (
+        array.max(axis=axis, keepdims=True, initial=-math.inf)
+        if array.shape[axis] == 0
+        else array.max(axis, keepdims=True)
+    )
+    return function.wrap(top, x)
+
+
+def average(x: Value, axes: tuple[int, ...]) -> Value:
+    """The mean along `axes`, which stay as axes of length 1."""
+    return x.sum(axis=axes, keepdims=True) / math.prod([x.shape[axis] for axis in axes])
+
+
+def total(*terms: Any) -> Any:
+    """The sum of those terms that are there: of a tangent, those that belong to inputs which have one."""
+    there = [term for term in terms if term is not None]
+    result = there[0]
+    for term in there[1:]:
+        result = result + term
+    return result
+
+
+quiet = np.errstate(all="ignore")  # PyTorch gives inf and nan without a warning

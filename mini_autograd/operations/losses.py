@@ -1,0 +1,497 @@
+"""Losses, each in one step with its reduction.
+
+Imports function, elementwise and fused. The one idea to know: cross entropy is always -sum(q log p), with p the softmax
+of the input and q the target's distribution (one class, smoothed, weighted, or probabilities), so its gradient is
+p sum(q) - q, whatever the options.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import arrays
+from mini_autograd.function import Function, Value, as_array, wrap
+from mini_autograd.operations.elementwise import exp, log, relu, tanh
+from mini_autograd.operations.fused import log_softmax, quiet, recorded, total
+from mini_autograd.operations.shape import expand
+
+REDUCTIONS = ("none", "mean", "sum", "batchmean")
+
+
+class MseLoss(Function):
+    """(input - target)^2."""
+
+    torch_name = "MseLossBackward0"
+    __slots__ = ("reduction",)
+
+    @staticmethod
+    def forward(ctx, input, target, reduction):
+        ctx.save_for_backward(input, target)
+        ctx.reduction = reduction
+        difference = input - target
+        return reduced(difference * difference, reduction)
+
+    @staticmethod
+    def backward(ctx, grad):
+        input, target = ctx.saved_tensors
+        step = spread(grad, ctx.reduction, input) * (2.0 * (input - target))
+        return step, -step
+
+    @staticmethod
+    def jvp(ctx, input_tangent, target_tangent):
+        input, target = ctx.saved_tensors
+        return reduced(2.0 * (input - target) * difference_of(input_tangent, target_tangent), ctx.reduction)
+
+
+class L1Loss(Function):
+    """|input - target|. At 0 the derivative is 0."""
+
+    __slots__ = ("reduction",)
+
+    @staticmethod
+    def forward(ctx, input, target, reduction):
+        ctx.save_for_backward(input, target)
+        ctx.reduction = reduction
+        return reduced(abs(input - target), reduction)
+
+    @staticmethod
+    def backward(ctx, grad):
+        input, target = ctx.saved_tensors
+        step = along_slope(spread(grad, ctx.reduction, input), input - target, 0.0)
+        return step, -step
+
+    @staticmethod
+    def jvp(ctx, input_tangent, target_tangent):
+        input, target = ctx.saved_tensors
+        moved = difference_of(input_tangent, target_tangent)
+        return reduced(along_slope(moved, input - target, 0.0), ctx.reduction)
+
+
+class SmoothL1Loss(Function):
+    """d^2 / (2 beta) where d = |input - target| < beta, and d - beta/2 elsewhere; times `scale`."""
+
+    torch_name = "SmoothL1LossBackward0"
+    __slots__ = ("beta", "reduction", "scale")
+
+    @staticmethod
+    def forward(ctx, input, target, reduction, beta, scale):
+        ctx.save_for_backward(input, target)
+        ctx.reduction, ctx.beta, ctx.scale = reduction, beta, scale
+        distance = abs(input - target)
+        near = np.minimum(distance, beta)
+        return reduced((distance - near + near * near / (2.0 * beta)) * scale, reduction)
+
+    @staticmethod
+    def backward(ctx, grad):
+        input, target = ctx.saved_tensors
+        step = along_slope(spread(grad, ctx.reduction, input) * ctx.scale, input - target, ctx.beta)
+        return step, -step
+
+    @staticmethod
+    def jvp(ctx, input_tangent, target_tangent):
+        input, target = ctx.saved_tensors
+        moved = difference_of(input_tangent, target_tangent) * ctx.scale
+        return reduced(along_slope(moved, input - target, ctx.beta), ctx.reduction)
+
+
+class KlDivergence(Function):
+    """target (log target - input), where input is the logarithm of a probability; 0 where the target is 0."""
+
+    torch_name = "KlDivBackward0"
+    __slots__ = ("reduction",)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, input, target, reduction):
+        ctx.save_for_backward(input, target)
+        ctx.reduction = reduction
+        return reduced(target * (log_or_zero(target) - input), reduction)
+
+    @staticmethod
+    def backward(ctx, grad):
+        input, target = ctx.saved_tensors
+        grad = spread(grad, ctx.reduction, input)
+        return -grad * target, grad * (log_or_zero(target) + 1.0 - input)
+
+    @staticmethod
+    def jvp(ctx, input_tangent, target_tangent):
+        input, target = ctx.saved_tensors
+        by_input = None if input_tangent is None else -target * input_tangent
+        by_target = None if target_tangent is None else (log_or_zero(target) + 1.0 - input) * target_tangent
+        return reduced(total(by_input, by_target), ctx.reduction)
+
+
+class BinaryCrossEntropy(Function):
+    """-(target log(input) + (1 - target) log(1 - input)), the logarithms cut off at -100."""
+
+    torch_name = "BinaryCrossEntropyBackward0"
+    __slots__ = ("reduction",)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, input, target, weight, reduction):
+        ctx.save_for_backward(input, target, weight)
+        ctx.reduction = reduction
+        positive, negative = np.maximum(np.log(input), -100.0), np.maximum(np.log1p(-input), -100.0)
+        return reduced(weighted(-(target * positive + (1.0 - target) * negative), weight), reduction)
+
+    @staticmethod
+    def backward(ctx, grad):
+        input, target, weight = ctx.saved_tensors
+        grad = weighted(spread(grad, ctx.reduction, input), weight)
+        variance = input * (1.0 - input)
+        return (
+            grad * (input - target) / (variance + relu(1e-12 - variance)),
+            grad * (log(1.0 - input) - log(input)),
+            None,
+        )
+
+    @staticmethod
+    def jvp(ctx, input_tangent, target_tangent, weight_tangent):
+        input, target, weight = ctx.saved_tensors
+        by_input = None if input_tangent is None else (input - target) / (input * (1.0 - input)) * input_tangent
+        by_target = None if target_tangent is None else (log(1.0 - input) - log(input)) * target_tangent
+        return reduced(weighted(total(by_input, by_target), weight), ctx.reduction)
+
+
+class BinaryCrossEntropyWithLogits(Function):
+    """(1 - target) x + (1 + (pos_weight - 1) target) softplus(-x), the cross entropy of sigmoid(x) without overflow.
+
+    The derivative with respect to x is (1 - target) - (1 + (pos_weight - 1) target) sigmoid(-x).
+    """
+
+    torch_name = "BinaryCrossEntropyWithLogitsBackward0"
+    __slots__ = ("reduction",)
+
+    @staticmethod
+    def forward(ctx, input, target, weight, pos_weight, reduction):
+        ctx.save_for_backward(input, target, weight, pos_weight)
+        ctx.reduction = reduction
+        loss = (1.0 - target) * input + positive_factor(target, pos_weight) * softplus(-input)
+        return reduced(weighted(loss, weight), reduction)
+
+    @staticmethod
+    def backward(ctx, grad):
+        input, _, weight, _ = ctx.saved_tensors
+        by_input, by_target = BinaryCrossEntropyWithLogits.derivatives(ctx)
+        grad = weighted(spread(grad, ctx.reduction, input), weight)
+        return grad * by_input, grad * by_target, None, None
+
+    @staticmethod
+    def jvp(ctx, input_tangent, target_tangent, weight_tangent, pos_weight_tangent):
+        by_input, by_target = BinaryCrossEntropyWithLogits.derivatives(ctx)
+        moved_input = None if input_tangent is None else by_input * input_tangent
+        moved_target = None if target_tangent is None else by_target * target_tangent
+        return reduced(weighted(total(moved_input, moved_target), ctx.saved_tensors[2]), ctx.reduction)
+
+    @staticmethod
+    def derivatives(ctx: Any) -> tuple[Value, Value]:
+        """Of each loss, with respect to its input and its target."""
+        input, target, _, pos_weight = ctx.saved_tensors
+        by_input = (1.0 - target) - positive_factor(target, pos_weight) * sigmoid(-input)
+        return by_input, (-input if pos_weight is None else (pos_weight - 1.0) * softplus(-input) - input)
+
+
+class NllLoss(Function):
+    """-sum(q * input) over the classes, where input holds logarithms of probabilities and q is the target."""
+
+    torch_name = "NllLossBackward0"
+    __slots__ = ("axis", "count", "reduction")
+
+    @staticmethod
+    def forward(ctx, input, q, axis, reduction, count):
+        ctx.save_for_backward(input, q)
+        ctx.axis, ctx.reduction, ctx.count = axis, reduction, count
+        return reduced(-(q * input).sum(axis=axis), reduction, count)
+
+    @staticmethod
+    def backward(ctx, grad):
+        input, q = ctx.saved_tensors
+        grad = over_classes(spread(grad, ctx.reduction, input, ctx.count), ctx.axis)
+        return -(grad * q), -(grad * input)
+
+    @staticmethod
+    def jvp(ctx, input_tangent, q_tangent):
+        input, q = ctx.saved_tensors
+        moved = total(
+            None if input_tangent is None else q * input_tangent, None if q_tangent is None else q_tangent * input
+        )
+        return reduced(-moved.sum(axis=ctx.axis), ctx.reduction, ctx.count)
+
+
+class CrossEntropy(Function):
+    """-sum(q log softmax(input)) over the classes. With p = softmax(input): d/d input = p sum(q) - q."""
+
+    torch_name = "NllLossBackward0"
+    __slots__ = ("axis", "count", "reduction")
+
+    @staticmethod
+    def forward(ctx, input, q, axis, reduction, count):
+        log_p = log_softmax(input, axis)
+        ctx.save_for_backward(input, q, log_p)
+        ctx.axis, ctx.reduction, ctx.count = axis, reduction, count
+        return reduced(-(q * log_p).sum(axis=axis), reduction, count)
+
+    @staticmethod
+    def backward(ctx, grad):
+        log_p, q = CrossEntropy.distributions(ctx, grad)
+        _, needs_q = ctx.needs_input_grad
+        grad = over_classes(spread(grad, ctx.reduction, q, ctx.count), ctx.axis)
+        grad_input = grad * (exp(log_p) * q.sum(axis=ctx.axis, keepdims=True) - q)
+        return grad_input, -(grad * log_p) if needs_q else None
+
+    @staticmethod
+    def jvp(ctx, input_tangent, q_tangent):
+        log_p, q = CrossEntropy.distributions(ctx, input_tangent, q_tangent)
+        by_input = None
+        if input_tangent is not None:
+            by_input = input_tangent * (exp(log_p) * q.sum(axis=ctx.axis, keepdims=True) - q)
+        moved = total(by_input, None if q_tangent is None else -(q_tangent * log_p))
+        return reduced(moved.sum(axis=ctx.axis), ctx.reduction, ctx.count)
+
+    @staticmethod
+    def distributions(ctx: Any, *given: Value) -> tuple[Value, Value]:
+        """log p, as kept or, in a recorded pass, from the input; and q."""
+        input, q, log_p = ctx.saved_tensors
+        return (log_softmax(input, ctx.axis) if recorded(*given) else log_p), q
+
+
+@quiet
+def reduced(losses: Value, reduction: str, count: float | None = None) -> Value:
+    """The losses themselves, their sum, or that over their number (or over `count`)."""
+    if reduction == "none":
+        return losses
+    added = losses.sum()
+    return added if reduction == "sum" else added / (math.prod(losses.shape) if count is None else count)
+
+
+def spread(grad: Value, reduction: str, like: Value, count: float | None = None) -> Value:
+    """The gradient of every single loss, from that of their reduction; it may yet have to be broadcast."""
+    return grad / (math.prod(like.shape) if count is None else count) if reduction == "mean" else grad
+
+
+def over_classes(grad: Value, axis: int) -> Value:
+    """With an axis for the classes, if there is a gradient for every sample."""
+    return grad if grad.ndim == 0 else grad.reshape(*grad.shape[:axis], 1, *grad.shape[axis:])
+
+
+def weighted(values: Value, weight: Value | None) -> Value:
+    return values if weight is None else values * weight
+
+
+def difference_of(a: Value | None, b: Value | None) -> Value:
+    """a - b, either of which may be missing."""
+    return total(a, None if b is None else -b)
+
+
+def along_slope(grad: Value, x: Value, beta: float) -> Value:
+    """`grad` times the derivative of the smooth |x|: x / beta between -beta and beta, and -1 or 1 outside."""
+    outside = grad * (x > beta) - grad * (x < -beta)
+    return outside + grad * x * ((x >= -beta) & (x <= beta)) / beta if beta else outside
+
+
+def log_or_zero(x: Value) -> Value:
+    """log x, but 0 where x is 0, so that 0 log 0 = 0."""
+    return log(x + (x == 0))
+
+
+def sigmoid(x: Value) -> Value:
+    """1 / (1 + e^-x), by way of tanh, which does not overflow."""
+    return tanh(x * 0.5) * 0.5 + 0.5
+
+
+def softplus(x: Value) -> Value:
+    """log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)."""
+    if recorded(x):
+        return relu(x) + log(exp(-(relu(x) + relu(-x))) + 1.0)
+    return np.maximum(x, 0) + np.log1p(np.exp(-abs(x)))
+
+
+def positive_factor(target: Value, pos_weight: Value | None) -> Value:
+    """1 for a target of 0, `pos_weight` for one of 1."""
+    return 1.0 if pos_weight is None else (pos_weight - 1.0) * target + 1.0
+
+
+def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
+    """Mean (or sum, or each) of (input - target)^2."""
+    check_reduction(reduction)
+    return MseLoss.apply(*same_shape(input, target), reduction=reduction)
+
+
+def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
+    """Mean (or sum, or each) of |input - target|."""
+    check_reduction(reduction)
+    return L1Loss.apply(*same_shape(input, target), reduction=reduction)
+
+
+def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
+    """As `l1_loss`, but a parabola where |input - target| < beta."""
+    check_reduction(reduction)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return l1_loss(input, target, reduction)
+    return SmoothL1Loss.apply(*same_shape(input, target), reduction=reduction, beta=beta, scale=1.0)
+
+
+def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: float = 1.0) -> Value:
+    """`smooth_l1_loss` with beta = delta, times delta."""
+    check_reduction(reduction)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    return SmoothL1Loss.apply(*same_shape(input, target), reduction=reduction, beta=delta, scale=delta)
+
+
+def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: bool = False) -> Value:
+    """target (log target - input) for logarithms of probabilities `input`; with `log_target`, target is one too.
+
+    The mathematical divergence is the sum over a distribution: `reduction="batchmean"` divides by the batch only.
+    """
+    check_reduction(reduction)
+    target = exp(target) if log_target else target
+    result = KlDivergence.apply(input, target, reduction="sum" if reduction == "batchmean" else reduction)
+    return result / input.shape[0] if reduction == "batchmean" else result
+
+
+def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
+    """Cross entropy of probabilities `input` and targets between 0 and 1."""
+    check_reduction(reduction)
+    if target.shape != input.shape:
+        raise ValueError(
+            f"Using a target size ({torch_size(target)}) that is different to the input size ({torch_size(input)}) is "
+            "deprecated. Please ensure they have the same size."
+        )
+    x = as_array(input)
+    if x.size and not ((x >= 0) & (x <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    return BinaryCrossEntropy.apply(input, target, weight, reduction=reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Value,
+    target: Value,
+    weight: Value | None = None,
+    reduction: str = "mean",
+    pos_weight: Value | None = None,
+) -> Value:
+    """Cross entropy of sigmoid(input) and targets between 0 and 1; `pos_weight` multiplies the positive part."""
+    check_reduction(reduction)
+    if target.shape != input.shape:
+        raise ValueError(f"Target size ({torch_size(target)}) must be the same as input size ({torch_size(input)})")
+    return BinaryCrossEntropyWithLogits.apply(input, target, weight, pos_weight, reduction=reduction)
+
+
+def nll_loss(
+    input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Value:
+    """Minus the logarithm of the probability of each sample's class.
+
+    `input` (C,), (N, C) or (N, C, *sizes) holds logarithms of probabilities, `target` class numbers, without the C. The
+    mean is over those that are not `ignore_index`, weighted by the `weight` (C,) of their class.
+    """
+    check_reduction(reduction)
+    axis = class_axis(input, target)
+    q = weighted_classes(one_hot(input, target, axis, ignore_index), weight, axis)
+    return NllLoss.apply(input, q, axis=axis, reduction=reduction, count=count_if_mean(q, reduction))
+
+
+def cross_entropy(
+    input: Value,
+    target: Value,
+    weight: Value | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Value:
+    """Cross entropy of softmax(input) and the target: class numbers, or a distribution with the shape of `input`.
+
+    `input` (C,), (N, C) or (N, C, *sizes) holds unnormalized logarithms of probabilities (logits). `label_smoothing`
+    mixes the target with the uniform distribution.
+    """
+    check_reduction(reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    count = None
+    if target.shape == input.shape and arrays.is_floating(target.dtype):
+        axis = min(input.ndim - 1, 1)
+        q, visible = target, 1.0
+        if reduction == "mean":
+            count = math.prod(input.shape) // input.shape[axis]
+    else:
+        axis = class_axis(input, target)
+        q = one_hot(input, target, axis, ignore_index)
+        count = count_if_mean(weighted_classes(q, weight, axis), reduction)
+        visible = q.sum(axis=axis, keepdims=True)
+    if label_smoothing > 0.0:
+        q = q * (1.0 - label_smoothing) + visible * (label_smoothing / input.shape[axis])
+    q = weighted_classes(q, weight, axis)
+    return CrossEntropy.apply(input, q, axis=axis, reduction=reduction, count=count)
+
+
+def class_axis(input: Value, target: Value) -> int:
+    """Where the classes are: axis 1, or 0 if there is no batch. PyTorch's errors if the shapes do not fit."""
+    if target.dtype not in (arrays.int64, arrays.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {arrays.dtype_name(target.dtype)}")
+    axis = min(input.ndim - 1, 1)
+    if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
+    expected = (*input.shape[:axis], *input.shape[axis + 1 :])
+    if tuple(target.shape) != expected:
+        raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
+    return axis
+
+
+def one_hot(input: Value, target: Value, axis: int, ignore_index: int) -> Value:
+    """1 at the class of each sample and 0 elsewhere, in the shape and dtype of `input`; 0 everywhere if ignored."""
+    labels, classes = as_array(target), input.shape[axis]
+    wrong = ((labels < 0) | (labels >= classes)) & (labels != ignore_index)
+    if wrong.any():
+        raise IndexError(f"Target {int(labels[wrong].ravel()[0])} is out of bounds.")
+    hot = np.expand_dims(labels, axis) == along(np.arange(classes, like=as_array(input)), input.ndim, axis)
+    if 0 <= ignore_index < classes:
+        hot &= np.expand_dims(labels != ignore_index, axis)
+    return wrap(hot.astype(input.dtype), input)
+
+
+def weighted_classes(q: Value, weight: Value | None, axis: int) -> Value:
+    """The target's distribution, each class multiplied with its weight."""
+    return q if weight is None else q * along(weight, q.ndim, axis)
+
+
+def count_if_mean(q: Value, reduction: str) -> Any:
+    """What a mean divides by: the weights of all samples."""
+    return as_array(q).sum() if reduction == "mean" else None
+
+
+def along(values: Value, ndim: int, axis: int) -> Value:
+    """A vector laid along one axis of `ndim`."""
+    return values.reshape(*(1,) * axis, -1, *(1,) * (ndim - axis - 1))
+
+
+def same_shape(input: Value, target: Value) -> tuple[Value, Value]:
+    """Both broadcast to one shape, with PyTorch's warning if they differ."""
+    if input.shape == target.shape:
+        return input, target
+    warnings.warn(
+        f"Using a target size ({torch_size(target)}) that is different to the input size ({torch_size(input)}). This "
+        "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+        UserWarning,
+        stacklevel=3,
+    )
+    shape = np.broadcast_shapes(input.shape, target.shape)
+    return expand(input, shape), expand(target, shape)
+
+
+def torch_size(x: Value) -> str:
+    return f"torch.Size({list(x.shape)})"
+
+
+def check_reduction(reduction: str) -> None:
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")

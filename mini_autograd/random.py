@@ -1,0 +1,114 @@
+"""Random tensors, as `torch.rand` and its relatives make them: the same seed gives the same numbers.
+
+Imports generator, creation and tensor. The one idea to know: whoever is given no generator shares the default one,
+which `manual_seed` starts anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import arrays
+from mini_autograd.creation import tensor
+from mini_autograd.generator import Generator, default_generator
+from mini_autograd.grad_mode import no_grad
+from mini_autograd.tensor import Tensor
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default generator anew."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the default generator from a seed that nobody knows, and return that."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Any:
+    """Where the default generator is."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Any) -> None:
+    """Put the default generator back to where it was."""
+    default_generator.set_state(state)
+
+
+def rand(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
+    """Uniform numbers between 0 and 1: `rand(2, 3)` or `rand((2, 3))`."""
+    numbers = (generator or default_generator).uniform(_sizes(size), dtype or arrays.default_dtype)
+    return _made(numbers, device, requires_grad)
+
+
+def randn(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
+    """Normal numbers of mean 0 and variance 1."""
+    numbers = (generator or default_generator).normal(_sizes(size), dtype or arrays.default_dtype)
+    return _made(numbers, device, requires_grad)
+
+
+def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform numbers in the shape and dtype of `input`."""
+    return rand(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normal numbers in the shape and dtype of `input`."""
+    return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def randint(
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = arrays.int64,
+    device: Any = None,
+) -> Tensor:
+    """Whole numbers from `low` to before `high`: `randint(3, 10, (2, 2))`, or `randint(10, (2, 2))` from 0."""
+    if size is None or isinstance(high, Sequence):
+        low, high, size = 0, low, high if size is None else size
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    return _made((generator or default_generator).integers(low, high, tuple(size)).astype(dtype), device, False)
+
+
+def randperm(n: int, *, generator: Generator | None = None, dtype: Any = arrays.int64, device: Any = None) -> Tensor:
+    """The numbers from 0 to before `n` in random order."""
+    return _made((generator or default_generator).permutation(n).astype(dtype), device, False)
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None) -> Tensor:
+    """Normal numbers of that mean and standard deviation: numbers with a `size`, or tensors."""
+    if size is None:
+        size = np.broadcast_shapes(*[x.shape for x in (mean, std) if isinstance(x, Tensor)])
+    with no_grad():
+        return randn(tuple(size), generator=generator) * std + mean
+
+
+def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that `input` gives for each element, else 0."""
+    drawn = (generator or default_generator).uniform(input.shape, input.dtype)
+    return Tensor((drawn < input.detach().numpy()).astype(input.dtype))
+
+
+def _sizes(size: tuple) -> tuple[int, ...]:
+    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
+
+
+def _made(numbers: np.ndarray, device: Any, requires_grad: bool) -> Tensor:
+    made = tensor(numbers, requires_grad=requires_grad)
+    return made if device is None else made.to(device)
