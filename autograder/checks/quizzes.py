@@ -36,7 +36,7 @@ def _question(sealed: str, key: str, answers: Any) -> Line:
     except UnknownLetterError as error:
         return Line(name, "wrong", str(error))
     chosen = f"{str(letter).strip().lower()}: " + (f"{answer.text} " if answer.text else "")
-    return Line(name, "right" if answer.right else "wrong", answer.explanation, (("your answer", chosen.strip()),))
+    return Line(name, "right" if answer.right else "wrong", answer.explanation, (("your answer", chosen.strip().replace("`", "")),))
 
 
 class Hints:
