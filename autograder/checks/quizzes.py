@@ -35,8 +35,8 @@ def _question(sealed: str, key: str, answers: Any) -> Line:
         answer = open_answer(sealed, key, letter)
     except UnknownLetterError as error:
         return Line(name, "wrong", str(error))
-    chosen = f"{str(letter).strip().lower()}: " + (f"{answer.text} " if answer.text else "")
-    return Line(name, "right" if answer.right else "wrong", answer.explanation, (("your answer", chosen.strip().replace("`", "")),))
+    chosen = f"{str(letter).strip().lower()}: {answer.text or ''}".strip().replace("`", "")
+    return Line(name, "right" if answer.right else "wrong", answer.explanation, (("your answer", chosen),))
 
 
 class Hints:
