@@ -1,0 +1,176 @@
+"""The table: what was measured, the targets beside it, and a mark where a target is missed.
+
+Imports measuring. The one idea to know: a row is a line of `TARGETS`, so what is promised and what is printed cannot
+drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.engine.measuring import BASELINE, COMPETITORS, Figure, Measured
+
+MISSED, REACHED, STRETCHED = "MISSED", "must", "stretch"
+OURS = "mini_autograd"
+SEPARATOR = "not available yet"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A promise about one competitor (ours, or its fast way) on one workload: at most `must`, and rather `stretch`."""
+
+    workload: str
+    what: str  # what is measured, for the reader
+    must: float | None
+    stretch: float | None
+    must_with_two: float | None = None  # threads
+    measure: str = "time"  # time, memory: ratios to torch; microseconds, bytes: per operation
+    competitor: str = OURS
+
+
+TARGETS = (
+    Row("W1", "999 operations on scalars", 0.55, 0.40, 0.55),
+    Row("W2", "999 operations on 32x32", 0.80, 0.65, 0.80),
+    Row("W3", "10 operations with tanh, exp, log on 1e6", 0.65, 0.48, 1.0),
+    Row("W3", "the same, compiled", 0.65, 0.48, 1.0, competitor="fast way"),
+    Row("W3", "memory", 0.7, 0.55, measure="memory"),
+    Row("W3", "memory, compiled", 0.7, 0.55, measure="memory", competitor="fast way"),
+    Row("W3b", "10 multiplications and subtractions on 1e6", 1.0, 0.8, 1.6),
+    Row("W3b", "the same, compiled", 1.0, 0.8, 1.6, competitor="fast way"),
+    Row("W4 SGD", "a step of an MLP, SGD", 0.95, 0.83, 1.0),
+    Row("W4 Adam", "a step of an MLP, Adam", 0.95, 0.83, 1.0),
+    Row("W5", "a step of a Transformer, Adam", 1.0, 0.88, 1.15),
+    Row("W5", "memory", 1.0, 0.8, measure="memory"),
+    Row("W6", "a step of a CNN, SGD", 1.05, 0.90, 1.4),
+    Row("W8", "gradcheck of 100 parameters", 0.4, None),
+    Row("W8", "the same in one batch", None, 0.05, competitor="fast way"),
+    Row("W9", "chain of 1e5, microseconds per operation", 5.0, 3.5, measure="microseconds"),
+    Row("W9", "bytes per operation", 700, 350, measure="bytes"),
+    Row("W9", "time", None, None),
+    Row("W9 1e6", "chain of 1e6, microseconds per operation", None, None, measure="microseconds"),
+)
+
+
+def value_of(figure: Figure | None, measure: str) -> float | None:
+    """The number that a row shows."""
+    if figure is None:
+        return None
+    if measure == "microseconds":
+        return None if figure.seconds is None else 1e6 * figure.seconds
+    return getattr(figure, measure)
+
+
+def verdict(value: float | None, must: float | None, stretch: float | None) -> str:
+    """Whether a target is reached, and which."""
+    if value is None or (must is None and stretch is None):
+        return ""
+    if stretch is not None and value <= stretch:
+        return STRETCHED
+    if must is None:
+        return ""
+    return REACHED if value <= must else MISSED
+
+
+def number(value: float | None, note: str = "") -> str:
+    """Three digits, or in a few words why there is no number."""
+    if value is None:
+        return reason(note)
+    return f"{value:.0f}" if value >= 100 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+
+
+def reason(note: str) -> str:
+    """Why a library has no figure, as short as a column."""
+    if not note:
+        return "-"
+    if note.startswith("ModuleNotFoundError") and "mini_autograd" not in note:
+        return "not installed"
+    if note.startswith("KeyError"):
+        return "-"
+    kind = note.split(":")[0]
+    return SEPARATOR if kind in ("AttributeError", "ImportError", "TypeError", "NotImplementedError") else kind
+
+
+def table(one: Measured, two: Measured) -> list[list[str]]:
+    """The rows as text: targets, we with one and two threads, then the peers with one."""
+    peers = [one.name for one in COMPETITORS if one.name not in (BASELINE, OURS, "fast way")]
+    lines = [["", "what", "must", "stretch", "ours", "", "2 threads", "", *peers]]
+    for row in TARGETS:
+        if row.workload not in one and row.workload not in two:
+            continue
+        first, second = one.get(row.workload, {}), two.get(row.workload, {})
+        own, own_two = first.get(row.competitor), second.get(row.competitor)
+        value, value_two = value_of(own, row.measure), value_of(own_two, row.measure)
+        with_two = row.measure == "time" and own_two is not None
+        others = [first.get(name) if row.competitor == OURS else None for name in peers]
+        lines.append(
+            [
+                row.workload,
+                row.what,
+                number(row.must),
+                number(row.stretch),
+                number(value, own.note if own else ""),
+                verdict(value, row.must, row.stretch),
+                number(value_two, own_two.note if own_two else "") if with_two else "",
+                verdict(value_two, row.must_with_two, None) if with_two else "",
+                *(number(value_of(other, row.measure), other.note if other else "") for other in others),
+            ]
+        )
+    return lines
+
+
+def import_table(figures: dict[str, Figure]) -> list[list[str]]:
+    """W7: what an import costs beyond NumPy's, in milliseconds of processor time and megabytes."""
+    lines = [
+        [
+            "W7",
+            "import",
+            "ms more than NumPy",
+            "MB more than NumPy",
+            "of torch",
+            "must: 20 ms, 4 MB; stretch: 10 ms, 2 MB",
+        ]
+    ]
+    base = figures["numpy"]
+    for name, figure in figures.items():
+        if figure.seconds is None or figure.bytes is None:
+            lines.append(["", name, reason("ModuleNotFoundError"), "", "", ""])
+            continue
+        more, size = 1000 * (figure.seconds - (base.seconds or 0)), (figure.bytes - (base.bytes or 0)) / 1e6
+        mark = import_verdict(more, size) if name == OURS else ""
+        lines.append(["", name, f"{more:.1f}", f"{size:.1f}", number(figure.time), mark])
+    return lines
+
+
+def import_verdict(milliseconds: float, megabytes: float) -> str:
+    """The worse of the two verdicts on what the import costs beyond NumPy's."""
+    verdicts = {verdict(milliseconds, 20, 10), verdict(megabytes, 4, 2)}
+    return next(word for word in (MISSED, REACHED, STRETCHED) if word in verdicts)
+
+
+def as_text(lines: Sequence[Sequence[str]]) -> str:
+    """Columns, aligned."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def as_markdown(lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    head, *rows = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([head, "|" + " --- |" * len(lines[0]), *rows])
+
+
+def missed(one: Measured, two: Measured) -> list[str]:
+    """The rows whose floor was not reached."""
+    marks = {"1 thread": (one, False), "2 threads": (two, True)}
+    found = []
+    for row in TARGETS:
+        for threads, (measured, both) in marks.items():
+            if both and row.measure != "time":
+                continue
+            value = value_of(measured.get(row.workload, {}).get(row.competitor), row.measure)
+            if verdict(value, row.must_with_two if both else row.must, None) == MISSED:
+                found.append(f"{row.workload} ({row.what}, {threads})")
+    return found

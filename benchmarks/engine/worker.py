@@ -1,0 +1,108 @@
+"""One worker: a process with one library in it, which builds jobs and repeats them when it is told to.
+
+`python -m benchmarks.engine.worker LIBRARY`, requests and answers as lines of JSON on standard input and output. The
+one idea to know: a worker that is not asked does nothing, so the one that is asked has the machine for itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.engine import peers, workloads
+from benchmarks.engine.workloads import Job
+
+NOT_THERE = (ImportError, AttributeError, NotImplementedError, TypeError, KeyError)
+STATUS, CLEAR_REFERENCES = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def build(library: str, workload: str) -> Job:
+    """The job of that name; KeyError if this library has none."""
+    if library == "torch":
+        torch = importlib.import_module("torch")
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+        return workloads.JOBS[workload](torch)
+    if library in ("ours", "ours, fast way"):
+        engine = importlib.import_module("mini_autograd")
+        return (workloads.JOBS if library == "ours" else workloads.COMPILED)[workload](engine)
+    return {"autograd": peers.HIPS, "tinygrad": peers.TINYGRAD, "micrograd": peers.MICROGRAD}[library][workload]()
+
+
+def prepare(library: str, workload: str) -> tuple[Job | None, dict[str, Any]]:
+    """Build a job and take its first steps. The answer says how long a step takes, or why there is none."""
+    try:
+        job = build(library, workload)
+        job.step()
+    except NOT_THERE as error:
+        return None, {"missing": f"{type(error).__name__}: {error}"[:200]}
+    except (RuntimeError, RecursionError, MemoryError, ValueError) as error:
+        return None, {"failed": f"{type(error).__name__}: {error}"[:200]}
+    begin, steps = time.perf_counter(), 0
+    while steps < 2 or time.perf_counter() - begin < 0.2:
+        job.step()
+        steps += 1
+        if time.perf_counter() - begin > 2.0:
+            break
+    return job, {"seconds": (time.perf_counter() - begin) / steps, "operations": job.operations}
+
+
+def sample(job: Job, steps: int) -> dict[str, float]:
+    """The time of a step, by the wall and on the processors."""
+    wall, processors = time.perf_counter(), time.process_time()
+    for _ in range(steps):
+        job.step()
+    return {"cpu": (time.process_time() - processors) / steps, "wall": (time.perf_counter() - wall) / steps}
+
+
+def peak_memory(job: Job) -> dict[str, float | None]:
+    """How many bytes a step needs at its peak, beyond what stays between steps. None where Linux does not tell."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+        before = resident("VmRSS")
+        CLEAR_REFERENCES.write_text("5")  # the peak starts anew
+    except (OSError, AttributeError):
+        return {"bytes": None}
+    job.step()
+    return {"bytes": resident("VmHWM") - before}
+
+
+def resident(field: str) -> int:
+    """A size from the kernel's account of this process, in bytes."""
+    found = re.search(rf"{field}:\s+(\d+) kB", STATUS.read_text())
+    if found is None:
+        raise OSError(field)
+    return 1024 * int(found[1])
+
+
+def serve(library: str, answer: Callable[[dict], None]) -> None:
+    """Do what the lines of standard input say, until they end."""
+    job: Job | None = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "prepare":
+            job = None
+            job, reply = prepare(library, request["workload"])
+            answer(reply)
+        elif job is not None:
+            answer(sample(job, request["steps"]) if request["do"] == "sample" else peak_memory(job))
+
+
+def main() -> None:
+    """Serve, with what the library prints on standard error."""
+    channel = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    serve(sys.argv[1], lambda reply: print(json.dumps(reply), file=channel))
+
+
+if __name__ == "__main__":
+    main()
