@@ -16,7 +16,7 @@ import numpy as np
 
 from mini_autograd import arrays, autograd, function, printing
 from mini_autograd.function import NO_EDGE, AccumulateGrad, Edge, Function
-from mini_autograd.operations import elementwise, indexing, linear_algebra, reduction
+from mini_autograd.operations import comparison, elementwise, indexing, linear_algebra, reduction
 from mini_autograd.operations import shape as shapes
 
 NONLEAF_GRAD = (
@@ -289,12 +289,12 @@ class Tensor:
     __rpow__ = _operator(elementwise.PowerOfTensors, reflected=True)
     __neg__ = elementwise.negative
     __getitem__ = indexing.getitem
-    __eq__, __ne__ = _comparison(elementwise.eq), _comparison(elementwise.ne)  # type: ignore[assignment]
-    __lt__, __le__ = _comparison(elementwise.lt), _comparison(elementwise.le)
-    __gt__, __ge__ = _comparison(elementwise.gt), _comparison(elementwise.ge)
-    __and__ = __rand__ = _comparison(elementwise.bitwise_and)
-    __or__ = __ror__ = _comparison(elementwise.bitwise_or)
-    __xor__ = __rxor__ = _comparison(elementwise.bitwise_xor)
+    __eq__, __ne__ = _comparison(comparison.eq), _comparison(comparison.ne)  # type: ignore[assignment]
+    __lt__, __le__ = _comparison(comparison.lt), _comparison(comparison.le)
+    __gt__, __ge__ = _comparison(comparison.gt), _comparison(comparison.ge)
+    __and__ = __rand__ = _comparison(comparison.bitwise_and)
+    __or__ = __ror__ = _comparison(comparison.bitwise_or)
+    __xor__ = __rxor__ = _comparison(comparison.bitwise_xor)
 
     def __matmul__(self, other: Any) -> Tensor:
         return linear_algebra.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
@@ -316,12 +316,12 @@ class Tensor:
     neg, negative, pow = elementwise.negative, elementwise.negative, elementwise.pow
     exp, log, tanh, relu = elementwise.exp, elementwise.log, elementwise.tanh, elementwise.relu
     eq, ne, lt, le, gt, ge = (
-        elementwise.eq,
-        elementwise.ne,
-        elementwise.lt,
-        elementwise.le,
-        elementwise.gt,
-        elementwise.ge,
+        comparison.eq,
+        comparison.ne,
+        comparison.lt,
+        comparison.le,
+        comparison.gt,
+        comparison.ge,
     )
     clone = elementwise.clone
     sum, mean = reduction.sum, reduction.mean

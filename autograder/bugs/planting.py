@@ -39,7 +39,12 @@ class Call:
 
 OPERATIONS: dict[str, type[Function]] = {operation.__name__: operation for operation in operations.ALL}
 
-REARRANGING = ("Where", "Clone", "Cast", "Reshape", "Expand", "Transpose", "Permute", "Index", "Put")
+REARRANGING = (
+    *("Where", "Clone", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Expand", "Transpose", "Permute", "Flip", "Roll"),
+    *("Tril", "Triu", "Cat", "Index", "Put", "Assign", "Gather", "Embedding", "Sort", "Topk", "Median", "Kthvalue"),
+    *("Max", "Min", "Amax", "Amin", "Maximum", "Minimum", "Fmax", "Fmin", "Clamp", "Cummax", "Cummin"),
+    *("Sign", "Floor", "Ceil", "Trunc", "Round", "FloorDivide"),
+)
 ARITHMETIC = tuple(operation for name, operation in OPERATIONS.items() if name not in REARRANGING)
 
 SYMBOLS = {
@@ -64,14 +69,17 @@ def symbol(operation: str) -> str:
 def exchanged(owner: Any, replacements: Mapping[str, Any]) -> Iterator[None]:
     """Set attributes of a module or class, and restore them at the end whatever happens."""
     with LOCK:
-        before = {name: owner.__dict__[name] for name in replacements}
+        before = {name: vars(owner)[name] for name in replacements if name in vars(owner)}
         try:
             for name, replacement in replacements.items():
                 setattr(owner, name, replacement)
             yield
         finally:
-            for name, original in before.items():
-                setattr(owner, name, original)
+            for name in replacements:
+                if name in before:
+                    setattr(owner, name, before[name])
+                else:
+                    delattr(owner, name)  # it was inherited
 
 
 @contextmanager

@@ -1,5 +1,25 @@
 """All operations by family: `Multiply` is in elementwise, `Sum` in reduction, `MatMul` in linear_algebra, and so on."""
 
+from mini_autograd.function import Function
+from mini_autograd.operations import (
+    activations,
+    binary,
+    cumulative,
+    diagonals,
+    einstein,
+    elementwise,
+    extremes,
+    gathering,
+    indexing,
+    joining,
+    linear_algebra,
+    mathematical,
+    reduction,
+    rounding,
+    shape,
+    softmax,
+    sorting,
+)
 from mini_autograd.operations.elementwise import (
     Add,
     Cast,
@@ -21,8 +41,51 @@ from mini_autograd.operations.linear_algebra import MatMul
 from mini_autograd.operations.reduction import Mean, Sum
 from mini_autograd.operations.shape import Expand, Permute, Reshape, Transpose
 
-ALL = (
-    *(Add, Subtract, Multiply, Divide, Negate, Power, PowerOfTensors, Exp, Log, Tanh, Relu, Where, Clone, Cast),
-    *(Sum, Mean, MatMul, Reshape, Expand, Transpose, Permute, Index, Put),
+FAMILIES = (
+    *(elementwise, mathematical, rounding, binary, activations, extremes, sorting, reduction, cumulative, softmax),
+    *(linear_algebra, einstein, shape, joining, diagonals, indexing, gathering),
+)
+
+ONLY_SHARED = (
+    *(elementwise.Elementwise, elementwise.Arithmetic, mathematical.OfFloats, rounding.Flat),
+    *(extremes.Extreme, sorting.Pick),
+)
+"""What several operations have in common, and no operation by itself."""
+
+ALL: tuple[type[Function], ...] = tuple(
+    operation
+    for family in FAMILIES
+    for operation in vars(family).values()
+    if isinstance(operation, type)
+    and issubclass(operation, Function)
+    and operation.__module__ == family.__name__
+    and operation not in ONLY_SHARED
 )
 """Every operation, for those who want to walk through them."""
+
+__all__ = [
+    "ALL",
+    "Add",
+    "Cast",
+    "Clone",
+    "Divide",
+    "Exp",
+    "Expand",
+    "Index",
+    "Log",
+    "MatMul",
+    "Mean",
+    "Multiply",
+    "Negate",
+    "Permute",
+    "Power",
+    "PowerOfTensors",
+    "Put",
+    "Relu",
+    "Reshape",
+    "Subtract",
+    "Sum",
+    "Tanh",
+    "Transpose",
+    "Where",
+]

@@ -1,13 +1,12 @@
-"""Operations that act on every element by itself: arithmetic, powers, exp, log, tanh, relu, and comparisons.
+"""Operations that act on every element by itself: arithmetic, powers, exp, log, tanh, relu, where.
 
 Imports arrays and function. The one idea to know: a rule is the derivative of a number; broadcasting never appears,
-because the backward pass sums gradients back to the shape of each input.
+because the backward pass sums gradients back to the shape of each input. Further functions are in mathematical,
+rounding, activations, selection and comparison.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,35 @@ from mini_autograd.function import Binary, Function, Unary, Value, as_array, wra
 quiet = np.errstate(all="ignore")  # PyTorch gives inf and nan without a warning
 
 
+def elementwise_jvp(ctx: Any, *tangents: Value) -> Value:
+    """The forward-mode rule of every elementwise operation: its backward rule.
+
+    An element of the output depends on one element of each input, so the matrix of derivatives is diagonal, and a
+    diagonal matrix is its own transpose. What the inputs contribute adds up.
+    """
+    total = None
+    for number, tangent in enumerate(tangents):
+        if tangent is not None:
+            parts = ctx.backward(ctx, tangent)
+            part = parts[number] if isinstance(parts, tuple) else parts
+            total = part if total is None else total + part
+    return total
+
+
+class Elementwise(Unary):
+    """What the functions of one number share."""
+
+    jvp = staticmethod(elementwise_jvp)
+
+    def name(self) -> str:
+        return self.torch_name or f"{type(self).__name__}Backward0"
+
+
 class Arithmetic(Binary):
     """What the operations on two numbers share: a common dtype, and shapes that broadcast."""
 
     prepare = staticmethod(promoted)
+    jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
     def complain(*operands: Any, **options: Any) -> None:
@@ -116,7 +140,7 @@ class Divide(Arithmetic):
         return grad / b, -grad * (a / b / b)
 
 
-class Negate(Unary):
+class Negate(Elementwise):
     """Elementwise negative. d(-x) = -dx."""
 
     torch_name = "NegBackward0"
@@ -144,6 +168,7 @@ class Power(Function):
 
     torch_name = "PowBackward0"
     __slots__ = ("exponent",)
+    jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
     @quiet
@@ -181,10 +206,9 @@ class PowerOfTensors(Arithmetic):
         return grad_a, grad_b
 
 
-class Exp(Unary):
+class Exp(Elementwise):
     """Elementwise e^x. d(e^x) = e^x dx."""
 
-    torch_name = "ExpBackward0"
     prepare = staticmethod(floating)
 
     @staticmethod
@@ -200,10 +224,9 @@ class Exp(Unary):
         return grad * output
 
 
-class Log(Unary):
+class Log(Elementwise):
     """Elementwise natural logarithm. d(log x) = dx / x."""
 
-    torch_name = "LogBackward0"
     prepare = staticmethod(floating)
 
     @staticmethod
@@ -218,10 +241,9 @@ class Log(Unary):
         return grad / x
 
 
-class Tanh(Unary):
+class Tanh(Elementwise):
     """Elementwise hyperbolic tangent. d(tanh x) = (1 - tanh(x)^2) dx."""
 
-    torch_name = "TanhBackward0"
     prepare = staticmethod(floating)
 
     @staticmethod
@@ -236,13 +258,11 @@ class Tanh(Unary):
         return grad * (1.0 - output * output)
 
 
-class Relu(Unary):
+class Relu(Elementwise):
     """Elementwise max(x, 0). The derivative is 1 where x > 0 and 0 elsewhere, at 0 too, as in PyTorch.
 
     Different from PyTorch only in the gradient at nan, and where an infinite gradient meets a 0.
     """
-
-    torch_name = "ReluBackward0"
 
     @staticmethod
     def prepare(x: Any) -> tuple[Any]:
@@ -268,6 +288,7 @@ class Where(Function):
     torch_name = "WhereBackward0"
     __slots__ = ("condition",)
     prepare = staticmethod(promoted)
+    jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
     def complain(a: Any, b: Any, condition: Any) -> None:
@@ -284,10 +305,8 @@ class Where(Function):
         return where(ctx.condition, grad, 0.0), where(ctx.condition, 0.0, grad)
 
 
-class Clone(Unary):
+class Clone(Elementwise):
     """A copy that stays connected. d(clone x) = dx."""
-
-    torch_name = "CloneBackward0"
 
     @staticmethod
     def forward(ctx, x):
@@ -302,6 +321,7 @@ class Cast(Function):
     """The same numbers in another floating dtype. Gradients are brought to the dtype of their input anyway."""
 
     torch_name = "ToCopyBackward0"
+    jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
     def forward(ctx, x, dtype):
@@ -395,24 +415,3 @@ def cast(input: Value, dtype: np.dtype) -> Value:
     if is_floating(np.dtype(dtype)):
         return Cast.apply(input, dtype=np.dtype(dtype))
     return wrap(as_array(input).astype(dtype), input)
-
-
-def _comparison(compare: Callable[[Any, Any], Any], symbol: str) -> Callable[[Value, Value], Value]:
-    def function(input: Value, other: Value) -> Value:
-        a, b = promoted(as_array(input), as_array(other))
-        try:
-            return wrap(compare(a, b), input, other)
-        except ValueError:
-            check_broadcast(np.shape(a), np.shape(b))
-            raise
-
-    function.__doc__ = f"`input {symbol} other`, element by element, as a bool tensor."
-    return function
-
-
-eq, ne = _comparison(operator.eq, "=="), _comparison(operator.ne, "!=")
-lt, le = _comparison(operator.lt, "<"), _comparison(operator.le, "<=")
-gt, ge = _comparison(operator.gt, ">"), _comparison(operator.ge, ">=")
-bitwise_and = _comparison(operator.and_, "&")
-bitwise_or = _comparison(operator.or_, "|")
-bitwise_xor = _comparison(operator.xor, "^")

@@ -1,7 +1,7 @@
-"""Indexing: `x[index]`, with all that NumPy's and PyTorch's indices share.
+"""Indexing: `x[index]`, with all that NumPy's and PyTorch's indices share, and what undoes it.
 
-Imports function. The one idea to know: an element that was picked several times gets the sum of the gradients of its
-copies.
+Imports arrays and function. The one idea to know: an element that was picked several times gets the sum of the
+gradients of its copies. The operations of gathering and sorting are these with an index that is worked out first.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ class Index(Function):
     def backward(ctx, grad):
         return put(grad, ctx.index, ctx.shape)
 
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent[ctx.index]
+
     def name(self) -> str:
         """PyTorch has a node for each kind of index, and a chain of them for `x[0, 1:]`."""
         index = self.index if isinstance(self.index, tuple) else (self.index,)
@@ -43,14 +47,16 @@ class Put(Function):
     """Zeros of a shape, to which `x` is added at `index`: the transpose of `Index`."""
 
     torch_name = "IndexPutBackward0"
-    __slots__ = ("index",)
+    __slots__ = ("index", "shape")
 
     @staticmethod
     def forward(ctx, x, index, shape):
-        ctx.index = index
-        output = np.zeros(shape, x.dtype)
+        ctx.index, ctx.shape = index, shape
+        output = np.zeros_like(x, shape=shape)
         if is_basic(index):
             output[index] = x
+        elif type(index) is np.ndarray and index.dtype.kind in "iu" and x.size > index.size > 0:
+            add_rows(output, index, x)
         else:
             np.add.at(output, index, x)
         return output
@@ -58,6 +64,45 @@ class Put(Function):
     @staticmethod
     def backward(ctx, grad):
         return grad[ctx.index]
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return put(tangent, ctx.index, ctx.shape)
+
+
+class Assign(Function):
+    """A copy of x in which `value` stands at `index`. What it replaced gets no gradient, and `value` its own."""
+
+    torch_name = "IndexPutBackward0"
+    __slots__ = ("index", "shapes")
+
+    @staticmethod
+    def forward(ctx, x, value, index):
+        ctx.index, ctx.shapes = index, (x.shape, np.shape(value))
+        output = np.array(x, copy=True, subok=True) if isinstance(x, np.generic) else x.copy()
+        output[index] = value
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        return assign(grad, 0.0, ctx.index), grad[ctx.index]
+
+    @staticmethod
+    def jvp(ctx, x, value):
+        x = 0.0 * value.sum() * np.ones(ctx.shapes[0], value.dtype) if x is None else x
+        return Assign.apply(x, 0.0 if value is None else value, index=ctx.index)
+
+
+def add_rows(output: Any, index: Any, rows: Any) -> None:
+    """`output[index] += rows`, where repeated indices add up: sorted, so that equal ones stand together.
+
+    As np.add.at, and several times faster for whole rows, such as the gradients of an embedding.
+    """
+    flat = index.reshape(-1) % len(output)
+    order = flat.argsort(kind="stable")
+    ordered = flat[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    output[ordered[starts]] = np.add.reduceat(rows.reshape(flat.size, *output.shape[1:])[order], starts, axis=0)
 
 
 def getitem(input: Value, index: Any) -> Value:
@@ -73,6 +118,11 @@ def getitem(input: Value, index: Any) -> Value:
 def put(input: Value, index: Any, shape: tuple[int, ...]) -> Value:
     """Zeros of `shape` with `input` added at `index`; where an index is repeated, its values add up."""
     return Put.apply(input, index=as_plain(index), shape=shape)
+
+
+def assign(input: Value, value: Value, index: Any) -> Value:
+    """A copy of `input` in which `value` stands at `index`: what `input[index] = value` does, without the change."""
+    return Assign.apply(input, value, index=as_plain(index))
 
 
 def as_plain(index: Any) -> Any:
@@ -93,7 +143,7 @@ def as_index(part: Any) -> Any:
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
             f"(got {type(part).__name__})"
         )
-    array = np.asarray(as_array(part))
+    array = as_array(part) if hasattr(part, "ndim") and not isinstance(part, np.generic) else np.asarray(part)
     if array.size == 0 and not hasattr(part, "dtype"):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iub":

@@ -1,20 +1,23 @@
-"""The matrix product, in all its cases.
+"""The matrix product in all its cases, `linear`, and what is composed of products: addmm, outer, tensordot, norms.
 
-Imports function. The one idea to know: with Y = A B, a change of A changes Y by dA B, so the gradient of A is G
-transpose(B).
+Imports function, elementwise and the reductions. The one idea to know: with Y = A B, a change of A changes Y by dA B,
+so the gradient of A is G transpose(B). `einsum` has its own file.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mini_autograd.arrays import dtype_name
-from mini_autograd.function import Binary, Value
-from mini_autograd.operations.elementwise import check_broadcast
+from mini_autograd.function import Binary, Function, Value
+from mini_autograd.operations.elementwise import check_broadcast, multiply
+from mini_autograd.operations.shape import permute
 
 Shape = tuple[int, ...]
 
@@ -57,9 +60,59 @@ class MatMul(Binary):
         grad_b = a.mT @ grad if need_b else None
         return grad_a, grad_b[..., 0] if column and grad_b is not None else grad_b
 
+    @staticmethod
+    def jvp(ctx, a_tangent, b_tangent):
+        a, b = ctx.saved_tensors
+        left = None if a_tangent is None else a_tangent @ b
+        right = None if b_tangent is None else a @ b_tangent
+        return right if left is None else left if right is None else left + right
+
     def name(self) -> str:
         """PyTorch has one node for each case (and for batches a product of reshaped matrices)."""
         return {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (2, 2): "MmBackward0"}.get(self.ndims, "BmmBackward0")
+
+
+class Linear(Function):
+    """y = x transpose(W) + b, for x (..., n), W (m, n) and b (m,). One node in place of three.
+
+    grad_x = G W and grad_W = transpose(G) x, summed over the batch; that of b is G, summed as any broadcast.
+    """
+
+    torch_name = "AddmmBackward0"
+
+    @staticmethod
+    def complain(x: Any, weight: Any, bias: Any) -> None:
+        check_shapes(x.shape, weight.T.shape)
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        output = x @ weight.T
+        if bias is not None:
+            output = output + bias if output.ndim == 0 else np.add(output, bias, out=output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        need_x, need_weight, need_bias = ctx.needs_input_grad
+        rows, columns = grad.reshape((-1, grad.shape[-1])), x.reshape((-1, x.shape[-1]))
+        return (
+            grad @ weight if need_x else None,
+            rows.T @ columns if need_weight else None,
+            rows.sum(0) if need_bias else None,
+        )
+
+    @staticmethod
+    def jvp(ctx, x_tangent, weight_tangent, bias_tangent):
+        x, weight = ctx.saved_tensors
+        parts = [
+            None if x_tangent is None else x_tangent @ weight.T,
+            None if weight_tangent is None else x @ weight_tangent.T,
+            bias_tangent,
+        ]
+        known = [part for part in parts if part is not None]
+        return functools.reduce(operator.add, known)
 
 
 def matmul(input: Value, other: Value) -> Value:
@@ -109,3 +162,134 @@ def check_shapes(a: Shape, b: Shape) -> None:
                 f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {a[-1]}] but got: [{batch}, "
                 f"{b[-2]}]."
             )
+
+
+def mm(input: Value, mat2: Value) -> Value:
+    """The product of two matrices, (n, k) and (k, m); no batches, no vectors."""
+    if input.ndim != 2:
+        raise RuntimeError("self must be a matrix")
+    if mat2.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    return matmul(input, mat2)
+
+
+def bmm(input: Value, mat2: Value) -> Value:
+    """The products of the matrices of two batches of equal size, (b, n, k) and (b, k, m)."""
+    for number, x in enumerate((input, mat2), start=1):
+        if x.ndim != 3:
+            raise RuntimeError(f"batch{number} must be a 3D tensor")
+    if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{input.shape[0]}, {input.shape[2]}] but got: [{mat2.shape[0]}, {mat2.shape[1]}]."
+        )
+    return matmul(input, mat2)
+
+
+def mv(input: Value, vec: Value) -> Value:
+    """The product of a matrix (n, k) and a vector (k,)."""
+    if input.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
+    return matmul(input, vec)
+
+
+def dot(input: Value, tensor: Value) -> Value:
+    """The sum of the products of two vectors' elements."""
+    if input.ndim != 1 or tensor.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
+    return matmul(input, tensor)
+
+
+vdot = dot
+
+
+def vecdot(x: Value, y: Value, *, dim: int = -1) -> Value:
+    """The sums of the products along one axis; the others broadcast."""
+    return multiply(x, y).sum(dim)
+
+
+def outer(input: Value, vec2: Value) -> Value:
+    """All products of an element of one vector and an element of the other, (n, m)."""
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
+    return multiply(input.reshape((-1, 1)), vec2)
+
+
+ger = outer
+
+
+def linear(input: Value, weight: Value, bias: Value = None) -> Value:
+    """x transpose(W) + b: inputs (..., n), weight (m, n), bias (m,) or None; the result is (..., m)."""
+    if weight.ndim == 1:
+        output = matmul(input, weight)
+        return output if bias is None else output + bias
+    check_operands(input, weight)
+    if input.ndim == 1 or (bias is not None and bias.ndim != 1):
+        output = matmul(input, weight.T)
+        return output if bias is None else output + bias
+    return Linear.apply(input, weight, bias)
+
+
+def inner(input: Value, other: Value) -> Value:
+    """Sums of products over the last axis of both; with a 0-d tensor, the product."""
+    if input.ndim == 0 or other.ndim == 0:
+        return multiply(input, other)
+    return tensordot(input, other, ([-1], [-1]))
+
+
+def tensordot(a: Value, b: Value, dims: Any = 2) -> Value:
+    """Sums of products over several axes: the last `dims` of a with the first of b, or those in two lists."""
+    if isinstance(dims, int):
+        dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    first, second = ([axis % x.ndim for axis in axes] for x, axes in zip((a, b), dims, strict=True))
+    if [a.shape[axis] for axis in first] != [b.shape[axis] for axis in second]:
+        raise RuntimeError("contracted dimensions need to match, but they have other sizes")
+    free_a, free_b = ([axis for axis in range(x.ndim) if axis not in axes] for x, axes in ((a, first), (b, second)))
+    size = math.prod(a.shape[axis] for axis in first)
+    shape = [a.shape[axis] for axis in free_a], [b.shape[axis] for axis in free_b]
+    rows = permute(a, (*free_a, *first)).reshape((math.prod(shape[0]), size))
+    columns = permute(b, (*second, *free_b)).reshape((size, math.prod(shape[1])))
+    return matmul(rows, columns).reshape((*shape[0], *shape[1]))
+
+
+def kron(input: Value, other: Value) -> Value:
+    """Every element of `input` times the whole of `other`, side by side."""
+    ndim = max(input.ndim, other.ndim)
+    a, b = (x.reshape((*[1] * (ndim - x.ndim), *x.shape)) for x in (input, other))
+    product = multiply(
+        a.reshape([size for n in a.shape for size in (n, 1)]), b.reshape([size for n in b.shape for size in (1, n)])
+    )
+    return product.reshape([n * m for n, m in zip(a.shape, b.shape, strict=True)])
+
+
+def _add_product(input: Value, product: Value, beta: float, alpha: float) -> Value:
+    product = product if alpha == 1 else multiply(product, alpha)
+    if beta == 0:  # PyTorch does not look at the input then, not even at its nan
+        return product
+    return product + (input if beta == 1 else multiply(input, beta))
+
+
+def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * (mat1 @ mat2)."""
+    return _add_product(input, mm(mat1, mat2), beta, alpha)
+
+
+def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * (mat @ vec)."""
+    return _add_product(input, mv(mat, vec), beta, alpha)
+
+
+def addr(input: Value, vec1: Value, vec2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * outer(vec1, vec2)."""
+    return _add_product(input, outer(vec1, vec2), beta, alpha)
+
+
+def baddbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * bmm(batch1, batch2)."""
+    return _add_product(input, bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """beta * input + alpha * the sum of all products of the batch."""
+    return _add_product(input, bmm(batch1, batch2).sum(0), beta, alpha)

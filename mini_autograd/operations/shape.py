@@ -1,5 +1,5 @@
-"""Operations that only rearrange: reshape, expand, transpose, permute. Results share memory with their input where
-NumPy can.
+"""Operations that only rearrange: reshape, squeeze, expand, transpose, permute, flip, roll. Results share memory with
+their input where NumPy can, except those of flip and roll.
 
 Imports arrays and function. The one idea to know: the gradient is rearranged back by the inverse of the same move.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import dtype_name, normalize_dim
+from mini_autograd.arrays import dtype_name, normalize_dim, normalize_dims
 from mini_autograd.function import Function, Value
 
 
@@ -20,30 +20,52 @@ class Reshape(Function):
     """The same elements in another shape."""
 
     torch_name = "ViewBackward0"
-    __slots__ = ("shape",)
+    __slots__ = ("new_shape", "shape")
 
     @staticmethod
     def forward(ctx, x, shape):
-        ctx.shape = x.shape
+        ctx.shape, ctx.new_shape = x.shape, shape
         return x.reshape(shape)
 
     @staticmethod
     def backward(ctx, grad):
         return grad.reshape(ctx.shape)
 
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent.reshape(ctx.new_shape)
+
+
+class Squeeze(Reshape):
+    """Without axes of size 1."""
+
+    torch_name = "SqueezeBackward1"
+
+
+class Unsqueeze(Reshape):
+    """With a new axis of size 1."""
+
+    torch_name = "UnsqueezeBackward0"
+
 
 class Expand(Function):
     """Repeat along axes of size 1 and new ones in front, without copying. The backward pass sums back, as ever."""
 
     torch_name = "ExpandBackward0"
+    __slots__ = ("shape",)
 
     @staticmethod
     def forward(ctx, x, shape):
+        ctx.shape = shape
         return np.broadcast_to(x, shape)
 
     @staticmethod
     def backward(ctx, grad):
         return grad
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return expand(tangent, ctx.shape)
 
 
 class Transpose(Function):
@@ -61,6 +83,10 @@ class Transpose(Function):
     def backward(ctx, grad):
         return transpose(grad, *ctx.dims)
 
+    @staticmethod
+    def jvp(ctx, tangent):
+        return transpose(tangent, *ctx.dims)
+
 
 class Permute(Function):
     """Put the axes in another order. Axis i of the result is axis dims[i] of the input; the inverse order undoes it."""
@@ -77,6 +103,50 @@ class Permute(Function):
     def backward(ctx, grad):
         inverse = np.argsort(ctx.dims).tolist()
         return permute(grad, inverse)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return permute(tangent, ctx.dims)
+
+
+class Flip(Function):
+    """In reverse order along some axes. Reversing again undoes it."""
+
+    torch_name = "FlipBackward0"
+    __slots__ = ("dims",)
+
+    @staticmethod
+    def forward(ctx, x, dims):
+        ctx.dims = dims
+        return np.flip(x, dims).copy() if dims else x.copy()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return flip(grad, ctx.dims)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return flip(tangent, ctx.dims)
+
+
+class Roll(Function):
+    """Moved along some axes; what leaves at the end enters at the start. Moving back undoes it."""
+
+    torch_name = "RollBackward0"
+    __slots__ = ("dims", "shifts")
+
+    @staticmethod
+    def forward(ctx, x, shifts, dims):
+        ctx.shifts, ctx.dims = shifts, dims
+        return np.roll(x, shifts, dims)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return roll(grad, tuple([-shift for shift in ctx.shifts]), ctx.dims)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return roll(tangent, ctx.shifts, ctx.dims)
 
 
 Sizes = int | Sequence[int]
@@ -164,6 +234,129 @@ def t(input: Value) -> Value:
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return transpose(input, 0, 1) if input.ndim == 2 else input
+
+
+def ravel(input: Value) -> Value:
+    """All elements in one axis."""
+    return reshape(input, -1)
+
+
+def reshape_as(input: Value, other: Value) -> Value:
+    """In the shape of `other`."""
+    return reshape(input, other.shape)
+
+
+def view_as(input: Value, other: Value) -> Value:
+    """A view in the shape of `other`."""
+    return view(input, other.shape)
+
+
+def expand_as(input: Value, other: Value) -> Value:
+    """Broadcast to the shape of `other`."""
+    return expand(input, other.shape)
+
+
+def broadcast_to(input: Value, size: Sequence[int]) -> Value:
+    """Broadcast to that shape."""
+    return expand(input, tuple(size))
+
+
+def broadcast_tensors(*tensors: Value) -> tuple[Value, ...]:
+    """All broadcast to their common shape."""
+    shape = np.broadcast_shapes(*[x.shape for x in tensors])
+    return tuple(expand(x, shape) for x in tensors)
+
+
+def unflatten(input: Value, dim: int, sizes: Sequence[int]) -> Value:
+    """One axis as several; one of the sizes may be -1."""
+    axis = normalize_dim(dim, input.ndim)
+    size = input.shape[axis]
+    parts = list(sizes)
+    known = math.prod(part for part in parts if part != -1)
+    if -1 in parts and known and size % known == 0:
+        parts[parts.index(-1)] = size // known
+    if math.prod(parts) != size or -1 in parts:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis} ({size}) in the "
+            "input tensor"
+        )
+    return reshape(input, (*input.shape[:axis], *parts, *input.shape[axis + 1 :]))
+
+
+def squeeze(input: Value, dim: int | Sequence[int] | None = None) -> Value:
+    """Without the axes of size 1: all of them, or `dim` only, if it has size 1."""
+    shape = input.shape
+    named = normalize_dims(dim, input.ndim) if dim is not None and dim != () else None if dim is None else ()
+    kept = [size for axis, size in enumerate(shape) if size != 1 or (named is not None and axis not in named)]
+    return Squeeze.apply(input, shape=tuple(kept))
+
+
+def unsqueeze(input: Value, dim: int) -> Value:
+    """With a new axis of size 1 at the place `dim`."""
+    axis = normalize_dim(dim, input.ndim + 1)
+    return Unsqueeze.apply(input, shape=(*input.shape[:axis], 1, *input.shape[axis:]))
+
+
+def movedim(input: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
+    """Axes moved to other places; the rest stays in order."""
+    origin, target = ([x] if isinstance(x, int) else list(x) for x in (source, destination))
+    origin, target = ([normalize_dim(axis, input.ndim) for axis in axes] for axes in (origin, target))
+    if input.ndim == 0:
+        return input
+    order = [axis for axis in range(input.ndim) if axis not in origin]
+    for place, axis in sorted(zip(target, origin, strict=True)):
+        order.insert(place, axis)
+    return permute(input, order)
+
+
+moveaxis = movedim
+
+
+def flip(input: Value, *dims: Sizes) -> Value:
+    """In reverse order along `dims`, given as `flip(x, 0, 1)` or `flip(x, (0, 1))`."""
+    axes = tuple(normalize_dim(axis, input.ndim) for axis in unpack(dims))
+    for axis in axes:
+        if axes.count(axis) > 1:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    return Flip.apply(input, dims=axes if input.ndim else ())
+
+
+def fliplr(input: Value) -> Value:
+    """In reverse order along axis 1."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, 1)
+
+
+def flipud(input: Value) -> Value:
+    """In reverse order along axis 0."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, 0)
+
+
+def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
+    """Moved by `shifts` along `dims`, round the end; without `dims` the flat tensor is moved."""
+    steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if dims is None or dims == ():
+        if len(steps) != 1:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:0")
+        return reshape(roll(reshape(input, -1), steps, 0), input.shape)
+    given = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(steps) != len(given):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(given)}")
+    axes = tuple(normalize_dim(axis, input.ndim) for axis in given)
+    return Roll.apply(input, shifts=steps, dims=axes) if input.ndim else input
+
+
+def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
+    """Turned by `k` right angles in the plane of two axes."""
+    first, second = (normalize_dim(axis, input.ndim) for axis in dims)
+    if k % 4 == 0:
+        return input[...]
+    if k % 4 == 2:
+        return flip(input, first, second)
+    return flip(transpose(input, first, second), first if k % 4 == 1 else second)
 
 
 def unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:

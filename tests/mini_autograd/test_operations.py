@@ -287,7 +287,7 @@ def test_third_and_fourth_derivatives_are_those_of_pytorch(program: Callable[...
     close(*results)
 
 
-def test_every_operation_has_a_row() -> None:
+def test_every_operation_of_the_first_lessons_has_a_row() -> None:
     seen = set()
     for case in CASES:
         node = case.program(ma, *leaves(ma, case.draw()[0])).grad_fn
@@ -299,5 +299,6 @@ def test_every_operation_has_a_row() -> None:
                 stack += [below for below, _ in node.next_functions]
     from mini_autograd import operations
 
-    only_inside_rules = {operations.Put, operations.Cast}
-    assert set(operations.ALL) - seen == only_inside_rules
+    only_inside_rules = {"Put", "Cast"}
+    first_ones = {name for name in operations.__all__ if name != "ALL"}
+    assert first_ones - {operation.__name__ for operation in seen} == only_inside_rules

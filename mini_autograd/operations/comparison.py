@@ -1,0 +1,134 @@
+"""Questions about numbers, answered with bool tensors: comparisons, logic, `isnan` and the like, `any` and `all`.
+
+Imports arrays, function and elementwise. The one idea to know: an answer does not change when the question's numbers
+change a little, so none of these is recorded, and no gradient flows through them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.arrays import bool_, int64, is_floating, normalize_dims, promoted
+from mini_autograd.function import Value, as_array, wrap
+from mini_autograd.operations.elementwise import check_broadcast
+
+Question = Callable[[Value], Value]
+Comparison = Callable[[Value, Value], Value]
+
+
+def _comparison(compare: Callable[[Any, Any], Any], meaning: str) -> Comparison:
+    def function(input: Value, other: Value) -> Value:
+        a, b = promoted(as_array(input), as_array(other))
+        try:
+            return wrap(compare(a, b), input, other)
+        except ValueError:
+            check_broadcast(np.shape(a), np.shape(b))
+            raise
+
+    function.__doc__ = f"{meaning}, element by element."
+    return function
+
+
+eq, ne = _comparison(operator.eq, "`input == other`"), _comparison(operator.ne, "`input != other`")
+lt, le = _comparison(operator.lt, "`input < other`"), _comparison(operator.le, "`input <= other`")
+gt, ge = _comparison(operator.gt, "`input > other`"), _comparison(operator.ge, "`input >= other`")
+bitwise_and = _comparison(operator.and_, "`input & other`")
+bitwise_or = _comparison(operator.or_, "`input | other`")
+bitwise_xor = _comparison(operator.xor, "`input ^ other`")
+logical_and = _comparison(np.logical_and, "Whether both are non-zero")
+logical_or = _comparison(np.logical_or, "Whether at least one is non-zero")
+logical_xor = _comparison(np.logical_xor, "Whether exactly one is non-zero")
+
+
+def _question(ask: Callable[[Any], Any], meaning: str) -> Question:
+    def function(input: Value) -> Value:
+        return wrap(ask(as_array(input)), input)
+
+    function.__doc__ = f"Whether each element is {meaning}."
+    return function
+
+
+isnan, isinf = _question(np.isnan, "nan"), _question(np.isinf, "inf or -inf")
+isfinite = _question(np.isfinite, "neither nan nor infinite")
+isposinf, isneginf = _question(lambda x: x == np.inf, "inf"), _question(lambda x: x == -np.inf, "-inf")
+isreal = _question(lambda x: np.ones_like(x, dtype=bool_), "a real number, which all are here")
+signbit = _question(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, "negative, or -0.0")
+logical_not = _question(np.logical_not, "zero")
+
+
+def bitwise_not(input: Value) -> Value:
+    """`~input`, of integers or bools."""
+    return wrap(~as_array(input), input)
+
+
+def isclose(input: Value, other: Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Value:
+    """Whether |input - other| <= atol + rtol |other|, element by element."""
+    a, b = as_array(input), as_array(other)
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"{_type(a.dtype)} did not match {_type(b.dtype)}")
+    return wrap(np.isclose(a, b, rtol, atol, equal_nan), input, other)
+
+
+def _type(dtype: np.dtype) -> str:
+    names = {"float64": "Double", "float32": "Float", "float16": "Half", "int64": "Long", "int32": "Int"}
+    return names.get(dtype.name, dtype.name.capitalize())
+
+
+def allclose(input: Value, other: Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close, as a Python bool."""
+    return bool(as_array(isclose(input, other, rtol, atol, equal_nan)).all())
+
+
+def equal(input: Value, other: Value) -> bool:
+    """Whether two tensors have the same shape and elements, as a Python bool."""
+    return bool(np.array_equal(as_array(input), as_array(other)))
+
+
+def isin(elements: Value, test_elements: Value, *, assume_unique: bool = False, invert: bool = False) -> Value:
+    """Whether each of `elements` is among `test_elements`."""
+    found = np.isin(as_array(elements), as_array(test_elements), assume_unique=assume_unique, invert=invert)
+    return wrap(found, elements, test_elements)
+
+
+def any(input: Value, dim: Any = None, keepdim: bool = False) -> Value:
+    """Whether one element is non-zero, along `dim` (an axis, several, or None: all)."""
+    array = as_array(input)
+    result = array.any(axis=normalize_dims(dim, array.ndim), keepdims=keepdim)
+    return wrap(_byte_stays(array, result), input)
+
+
+def all(input: Value, dim: Any = None, keepdim: bool = False) -> Value:
+    """Whether every element is non-zero, along `dim` (an axis, several, or None: all)."""
+    array = as_array(input)
+    result = array.all(axis=normalize_dims(dim, array.ndim), keepdims=keepdim)
+    return wrap(_byte_stays(array, result), input)
+
+
+def _byte_stays(array: Any, result: Any) -> Any:
+    return result.astype(array.dtype) if array.dtype == np.uint8 else result  # as in PyTorch, for old masks
+
+
+def count_nonzero(input: Value, dim: Any = None) -> Value:
+    """How many elements are not zero, along `dim` (an axis, several, or None: all)."""
+    array = as_array(input)
+    return wrap((array != 0).sum(axis=normalize_dims(dim, array.ndim), dtype=int64), input)
+
+
+def nonzero(input: Value, *, as_tuple: bool = False) -> Any:
+    """The indices of all elements that are not zero: one row each, or with `as_tuple` one tensor per axis."""
+    array = as_array(input)
+    if as_tuple:
+        return tuple(wrap(index, input) for index in np.nonzero(array if array.ndim else array.reshape(1)))
+    return wrap(np.argwhere(array), input)
+
+
+argwhere = nonzero
+
+
+def is_floating_point(input: Value) -> bool:
+    """Whether the dtype is a floating one, which can carry a gradient."""
+    return is_floating(input.dtype)

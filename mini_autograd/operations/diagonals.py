@@ -1,0 +1,118 @@
+"""Diagonals and triangles of matrices: tril, triu, diagonal, diag, diag_embed, trace.
+
+Imports elementwise, indexing and shape operations. The one idea to know: a triangle is a product with a fixed mask of
+ones and zeros, and a diagonal is `x[i, i + offset]`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.arrays import normalize_dim
+from mini_autograd.function import Function, Value
+from mini_autograd.operations.indexing import getitem, put
+from mini_autograd.operations.reduction import sum
+from mini_autograd.operations.shape import movedim
+
+
+class Tril(Function):
+    """The elements on and below a diagonal, and zeros above it; the same is kept of the gradient."""
+
+    torch_name = "TrilBackward0"
+    __slots__ = ("diagonal",)
+
+    @staticmethod
+    def forward(ctx, x, diagonal):
+        ctx.diagonal = diagonal
+        return np.tril(x, diagonal)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return tril(grad, ctx.diagonal)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tril(tangent, ctx.diagonal)
+
+
+class Triu(Function):
+    """The elements on and above a diagonal, and zeros below it; the same is kept of the gradient."""
+
+    torch_name = "TriuBackward0"
+    __slots__ = ("diagonal",)
+
+    @staticmethod
+    def forward(ctx, x, diagonal):
+        ctx.diagonal = diagonal
+        return np.triu(x, diagonal)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return triu(grad, ctx.diagonal)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return triu(tangent, ctx.diagonal)
+
+
+def tril(input: Value, diagonal: int = 0) -> Value:
+    """The lower triangle of every matrix, up to a diagonal counted from the main one."""
+    _check_matrix("tril", input)
+    return Tril.apply(input, diagonal=diagonal)
+
+
+def triu(input: Value, diagonal: int = 0) -> Value:
+    """The upper triangle of every matrix, from a diagonal counted from the main one."""
+    _check_matrix("triu", input)
+    return Triu.apply(input, diagonal=diagonal)
+
+
+def _check_matrix(name: str, input: Value) -> None:
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
+def places(rows: int, columns: int, offset: int) -> tuple[Any, Any]:
+    """Row and column of every element of a diagonal, which starts to the right of the main one if offset > 0."""
+    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    return np.arange(length) - min(offset, 0), np.arange(length) + max(offset, 0)
+
+
+def diagonal(input: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    """A diagonal of every matrix that two axes form, as a new last axis."""
+    first, second = normalize_dim(dim1, input.ndim), normalize_dim(dim2, input.ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    matrices = movedim(input, (first, second), (-2, -1))
+    return getitem(matrices, (..., *places(matrices.shape[-2], matrices.shape[-1], offset)))
+
+
+_diagonal = diagonal
+
+
+def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
+    """Matrices of zeros with the last axis of `input` on a diagonal; they become the axes `dim1` and `dim2`."""
+    size = input.shape[-1] + abs(offset)
+    matrices = put(input, (..., *places(size, size, offset)), (*input.shape[:-1], size, size))
+    return movedim(matrices, (-2, -1), (dim1, dim2))
+
+
+def diag(input: Value, diagonal: int = 0) -> Value:
+    """The matrix with that vector on a diagonal, or a diagonal of that matrix."""
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    return diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal)
+
+
+def diagflat(input: Value, offset: int = 0) -> Value:
+    """The matrix with all elements of `input` on a diagonal."""
+    return diag_embed(input.reshape(-1), offset)
+
+
+def trace(input: Value) -> Value:
+    """The sum of the diagonal of a matrix."""
+    if input.ndim != 2:
+        raise RuntimeError("trace: expected a matrix")
+    return sum(diagonal(input))

@@ -1,0 +1,244 @@
+"""Picking by a tensor of indices or by a mask, and adding back: gather, scatter_add, index_select, masked_fill,
+embedding and their relatives.
+
+Imports arrays, function, elementwise, indexing and shape operations. The one idea to know: each of them is `x[index]`,
+`put` or `assign` with an index that is worked out here; their rules stand in indexing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.arrays import dtype_name, is_floating, normalize_dim
+from mini_autograd.function import Value, as_array
+from mini_autograd.operations.elementwise import add, cast, check_broadcast, multiply, where
+from mini_autograd.operations.indexing import Index, Put, assign, getitem, put
+from mini_autograd.operations.shape import expand, reshape
+
+Indices = Any
+"""An integer tensor or array."""
+
+
+class Gather(Index):
+    """output[i, j] = x[index[i, j], j], here for axis 0. The gradient goes back to the places that were picked."""
+
+    def name(self) -> str:
+        return "GatherBackward0"
+
+
+class Embedding(Index):
+    """Rows of a table. A row that was looked up several times gets the sum of the gradients; the padding row none."""
+
+    __slots__ = ("padding",)
+
+    @staticmethod
+    def forward(ctx, x, index, padding):  # type: ignore[override]
+        ctx.padding = padding
+        return Index.forward(ctx, x, index)
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.padding is not None:
+            grad = where((ctx.index == ctx.padding)[..., None], 0.0, grad)
+        return put(grad, ctx.index, ctx.shape)
+
+    def name(self) -> str:
+        return "EmbeddingBackward0"
+
+
+def along(index: Any, dim: int) -> tuple[Any, ...]:
+    """An index for every axis: `index` for `dim`, and for the others the element's own place."""
+    places: list[Any] = list(np.ogrid[tuple([slice(size) for size in index.shape])])
+    places[dim] = index
+    return tuple(places)
+
+
+def at_least_1d(x: Value) -> Value:
+    """A 0-d tensor as one with an axis of size 1; others as they are."""
+    return x if x.ndim else reshape(x, 1)
+
+
+def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False) -> Value:
+    """output[i][j] = input[index[i][j]][j] for dim=0, and so on; `index` may be smaller along the other axes."""
+    places = integers(index, "gather")
+    axis = normalize_dim(dim, input.ndim)
+    check_index(input, axis, places, "input")
+    output = Gather.apply(at_least_1d(input), index=along(at_least_1d(places), axis))
+    return reshape(output, places.shape)
+
+
+def take_along_dim(input: Value, indices: Indices, dim: int | None = None) -> Value:
+    """As `gather`, but `input` and `indices` broadcast along the other axes; without `dim`, into the flat input."""
+    places = integers(indices, "take_along_dim")
+    if dim is None:
+        return gather(reshape(input, -1), 0, places.reshape(-1))
+    axis = normalize_dim(dim, input.ndim)
+    if input.ndim != places.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.ndim} dimensions for input, and {places.ndim} dimensions for indices"
+        )
+    others = [tuple(1 if i == axis else size for i, size in enumerate(x.shape)) for x in (input, places)]
+    check_broadcast(*others)
+    common = np.broadcast_shapes(*others)
+    wide, index_shape = ((*common[:axis], x.shape[axis], *common[axis + 1 :]) for x in (input, places))
+    return gather(expand(input, wide), axis, np.broadcast_to(places, index_shape))
+
+
+def scatter_add(input: Value, dim: int, index: Indices, src: Value) -> Value:
+    """`input` with src[i][j] added at [index[i][j]][j] for dim=0, and so on."""
+    places, shape = _places(input, dim, index, "scatter_add")
+    added = Put.apply(
+        corner(at_least_1d(src), places), index=along(places, normalize_dim(dim, input.ndim)), shape=shape
+    )
+    return add(input, reshape(added, input.shape))
+
+
+def scatter(input: Value, dim: int, index: Indices, src: Value, *, reduce: str | None = None) -> Value:
+    """`input` with src[i][j], or the number `src`, put at [index[i][j]][j] for dim=0, and so on."""
+    places, _ = _places(input, dim, index, "scatter")
+    value = corner(at_least_1d(src), places) if hasattr(src, "ndim") else src
+    if reduce == "add":
+        filled = value if hasattr(value, "ndim") else np.full(places.shape, value, input.dtype)
+        return scatter_add(input, dim, places, filled)
+    output = assign(at_least_1d(input), value, along(places, normalize_dim(dim, input.ndim)))
+    return reshape(output, input.shape)
+
+
+def _places(input: Value, dim: int, index: Indices, name: str) -> tuple[Any, tuple[int, ...]]:
+    """The indices, and the shape they lead into; both with an axis at least."""
+    places = integers(index, name)
+    check_index(input, normalize_dim(dim, input.ndim), places, "self")
+    return at_least_1d(places), at_least_1d(input).shape
+
+
+def corner(src: Value, places: Any) -> Value:
+    """The part of `src` for which there are indices."""
+    return src if src.shape == places.shape else src[tuple([slice(size) for size in places.shape])]
+
+
+def index_select(input: Value, dim: int, index: Indices) -> Value:
+    """The slices of `input` along `dim` that a vector of indices names."""
+    places = integers(index, "index_select")
+    if places.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    axis = normalize_dim(dim, input.ndim)
+    if input.ndim == 0:
+        return reshape(gather(reshape(input, 1), 0, places.reshape(-1)), ())
+    return getitem(input, (*[slice(None)] * axis, places.reshape(-1)))
+
+
+def index_add(input: Value, dim: int, index: Indices, source: Value, *, alpha: float = 1) -> Value:
+    """`input` with the slices of `source`, times `alpha`, added along `dim` at the places in `index`."""
+    axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
+    source = at_least_1d(source if alpha == 1 else multiply(source, alpha))
+    added = Put.apply(source, index=(*[slice(None)] * axis, places), shape=at_least_1d(input).shape)
+    return add(input, reshape(added, input.shape))
+
+
+def index_copy(input: Value, dim: int, index: Indices, source: Value) -> Value:
+    """`input` with the slices of `source` put along `dim` at the places in `index`."""
+    axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
+    output = assign(at_least_1d(input), at_least_1d(source), (*[slice(None)] * axis, places))
+    return reshape(output, input.shape)
+
+
+def index_fill(input: Value, dim: int, index: Indices, value: Value) -> Value:
+    """`input` with one value along `dim` at the places in `index`."""
+    axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
+    return reshape(assign(at_least_1d(input), value, (*[slice(None)] * axis, places)), input.shape)
+
+
+def index_put(input: Value, indices: tuple[Indices, ...], values: Value, accumulate: bool = False) -> Value:
+    """`input` with `values` put (or added, with `accumulate`) at `input[indices]`."""
+    index = tuple(indices)
+    if not accumulate:
+        return assign(input, values, index)
+    plain = tuple(as_array(part) for part in index)
+    spread = expand(values, as_array(input)[plain].shape)
+    return add(input, Put.apply(spread, index=plain, shape=input.shape))
+
+
+def masked_fill(input: Value, mask: Value, value: Value) -> Value:
+    """`input` with a number, or the value of a 0-d tensor, where `mask` holds."""
+    if mask.dtype != bool:
+        raise RuntimeError("masked_fill only supports boolean masks, but got mask with dtype " + torch_dtype(mask))
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    return where(mask, cast(value, input.dtype) if hasattr(value, "dtype") else value, input)
+
+
+def torch_dtype(x: Value) -> str:
+    return dtype_name(x.dtype).lower()
+
+
+def masked_select(input: Value, mask: Value) -> Value:
+    """The elements where `mask` holds, as a vector; both broadcast."""
+    shape = np.broadcast_shapes(input.shape, mask.shape)
+    return reshape(getitem(expand(input, shape), np.broadcast_to(as_array(mask), shape)), -1)
+
+
+def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
+    """`input` with the elements of `source`, in order, where `mask` holds."""
+    shape = np.broadcast_shapes(input.shape, mask.shape)
+    places = np.broadcast_to(as_array(mask), shape)
+    return assign(expand(input, shape), reshape(source, -1)[: int(places.sum())], places)
+
+
+def take(input: Value, index: Indices) -> Value:
+    """Elements by their places in the flat input."""
+    return getitem(reshape(input, -1), integers(index, "take"))
+
+
+def embedding(input: Indices, weight: Value, padding_idx: int | None = None) -> Value:
+    """Rows of the table `weight` (n, d), one for each index. The row `padding_idx` gets no gradient."""
+    places = as_array(input)
+    if places.dtype.kind not in "iu":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{dtype_name(places.dtype)}Tensor instead (while checking arguments for embedding)"
+        )
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if ((places < 0) | (places >= weight.shape[0])).any():
+        raise IndexError("index out of range in self")
+    padding = None if padding_idx is None else padding_idx % weight.shape[0]
+    return Embedding.apply(weight, index=np.asarray(places) if not places.ndim else places, padding=padding)
+
+
+def integers(index: Indices, name: str) -> Any:
+    """The array of an index tensor, or PyTorch's error if it is of another dtype."""
+    places = as_array(index)
+    if places.dtype.kind not in "iu" or is_floating(places.dtype):
+        if name == "index_select":
+            raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+        if name == "take_along_dim":
+            raise RuntimeError(
+                f"torch.take_along_dim(): dtype of indices should be Long but got {dtype_name(places.dtype)}"
+            )
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    return places
+
+
+def check_index(input: Value, axis: int, places: Any, who: str) -> None:
+    """PyTorch's errors for an index of another rank, or one that is too large along another axis, or out of bounds."""
+    if max(input.ndim, 1) != max(places.ndim, 1):
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as "
+            + ("input" if who == "input" else "self")
+            + " tensor"
+        )
+    for i in range(places.ndim if input.ndim else 0):
+        if i != axis and places.shape[i] > input.shape[i]:
+            raise RuntimeError(
+                f"Size does not match at dimension {i} expected index {list(places.shape)} to be no larger than "
+                f"self {list(input.shape)} apart from dimension {axis}"
+            )
+    size = input.shape[axis] if input.ndim else 1
+    if ((places < 0) | (places >= size)).any():
+        wrong = places[(places < 0) | (places >= size)].reshape(-1)[0]
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")

@@ -1,0 +1,329 @@
+"""Joining tensors and taking them apart: cat, stack and their relatives, split, chunk, unbind; pad, repeat.
+
+Imports arrays, function and shape operations. The one idea to know: the gradient of a joined tensor is taken apart at
+the same places; the parts of a split are slices, each with its own node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.arrays import normalize_dim, result_type
+from mini_autograd.function import Function, Value, as_array
+from mini_autograd.operations.elementwise import cast
+from mini_autograd.operations.indexing import assign
+from mini_autograd.operations.shape import (
+    Sizes,
+    expand,
+    flatten,
+    reshape,
+    transpose,
+    unpack,
+    unsqueeze,
+)
+
+Tensors = Sequence[Value]
+
+
+class Cat(Function):
+    """Tensors end to end along one axis. Each gets its part of the gradient."""
+
+    torch_name = "CatBackward0"
+    __slots__ = ("dim", "sizes")
+
+    @staticmethod
+    def forward(ctx, *arrays, dim):
+        ctx.dim, ctx.sizes = dim, [x.shape[dim] for x in arrays]
+        return np.concatenate(arrays, axis=dim)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return tuple(cut(grad, ctx.sizes, ctx.dim))
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        known = next(tangent for tangent in tangents if tangent is not None)
+        shapes = [[*known.shape[: ctx.dim], size, *known.shape[ctx.dim + 1 :]] for size in ctx.sizes]
+        zeros = as_array(known).dtype.type(0)
+        parts = [np.full(s, zeros) if x is None else x for s, x in zip(shapes, tangents, strict=True)]
+        return Cat.apply(*parts, dim=ctx.dim)
+
+
+def cut(x: Value, sizes: Sequence[int], dim: int) -> list[Value]:
+    """Consecutive slices of those sizes along one axis."""
+    ends = accumulate(sizes, initial=0)
+    return [x[(*[slice(None)] * dim, slice(start, end))] for start, end in pairwise(ends)]
+
+
+def cat(tensors: Tensors, dim: int = 0) -> Value:
+    """Tensors end to end along `dim`, in a common dtype. Empty vectors are left out, as in PyTorch."""
+    tensors = list(tensors)
+    if not tensors:
+        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+    for number, x in enumerate(tensors):
+        if x.ndim == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
+    dtype = result_type(*map(as_array, tensors))
+    joined = [cast(x, dtype) for x in tensors if x.shape != (0,)] or [cast(tensors[0], dtype)]
+    axis = normalize_dim(dim, joined[0].ndim)
+    for number, x in enumerate(joined):
+        _check_fits(joined[0], x, axis, number)
+    return Cat.apply(*joined, dim=axis)
+
+
+def _check_fits(first: Value, x: Value, axis: int, number: int) -> None:
+    if x.ndim != first.ndim:
+        raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {x.ndim}")
+    for i, (expected, got) in enumerate(zip(first.shape, x.shape, strict=True)):
+        if i != axis and got != expected:
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {axis}. Expected size {expected} but got size {got} "
+                f"for tensor number {number} in the list."
+            )
+
+
+concat = concatenate = cat
+
+
+def stack(tensors: Tensors, dim: int = 0) -> Value:
+    """Tensors of one shape side by side, along a new axis."""
+    tensors = list(tensors)
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    axis = normalize_dim(dim, tensors[0].ndim + 1)
+    for number, x in enumerate(tensors):
+        if x.shape != tensors[0].shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and "
+                f"{list(x.shape)} at entry {number}"
+            )
+    dtype = result_type(*map(as_array, tensors))
+    return Cat.apply(*[unsqueeze(cast(x, dtype), axis) for x in tensors], dim=axis)
+
+
+def atleast_1d(*tensors: Value) -> Any:
+    """With one axis at least."""
+    return _each(tensors, lambda x: x if x.ndim else reshape(x, 1))
+
+
+def atleast_2d(*tensors: Value) -> Any:
+    """With two axes at least; a vector becomes a row."""
+    return _each(tensors, lambda x: x if x.ndim > 1 else reshape(x, (1, *x.shape) if x.ndim else (1, 1)))
+
+
+def atleast_3d(*tensors: Value) -> Any:
+    """With three axes at least; a matrix gets a last axis."""
+    shapes = {0: lambda s: (1, 1, 1), 1: lambda s: (1, *s, 1), 2: lambda s: (*s, 1)}
+    return _each(tensors, lambda x: x if x.ndim > 2 else reshape(x, shapes[x.ndim](x.shape)))
+
+
+def _each(tensors: tuple[Any, ...], change: Any) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        tensors = tuple(tensors[0])
+        return tuple(change(x) for x in tensors)
+    return change(tensors[0]) if len(tensors) == 1 else tuple(change(x) for x in tensors)
+
+
+def hstack(tensors: Tensors) -> Value:
+    """Joined along axis 1; vectors along axis 0."""
+    parts = [atleast_1d(x) for x in tensors]
+    return cat(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Tensors) -> Value:
+    """Joined along axis 0; vectors become rows."""
+    return cat([atleast_2d(x) for x in tensors], 0)
+
+
+def dstack(tensors: Tensors) -> Value:
+    """Joined along axis 2."""
+    return cat([atleast_3d(x) for x in tensors], 2)
+
+
+def column_stack(tensors: Tensors) -> Value:
+    """Joined along axis 1; vectors become columns."""
+    return cat([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in tensors], 1)
+
+
+def split(tensor: Value, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Value, ...]:
+    """Parts along `dim`, of one size (the last may be smaller) or of the sizes in a list."""
+    if tensor.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    axis = normalize_dim(dim, tensor.ndim)
+    length = tensor.shape[axis]
+    if not isinstance(split_size_or_sections, int):
+        sizes = list(split_size_or_sections)
+        if sum(sizes) != length:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension "
+                f"{axis}), but got split_sizes={sizes}"
+            )
+        return tuple(cut(tensor, sizes, axis))
+    size = split_size_or_sections
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if size == 0 and length:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
+    starts = range(0, length, size) if length else [0]
+    return tuple(cut(tensor, [min(size, length - start) for start in starts], axis))
+
+
+split_with_sizes = split
+
+
+def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
+    """At most so many parts of equal size along `dim`; the last may be smaller."""
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    axis = normalize_dim(dim, input.ndim)
+    length = input.shape[axis]
+    if length == 0:
+        return tuple(cut(input, [0] * chunks, axis))
+    return split(input, -(-length // chunks), dim)
+
+
+def tensor_split(input: Value, indices_or_sections: Any, dim: int = 0) -> tuple[Value, ...]:
+    """So many parts of nearly equal size along `dim`, or parts that begin at the given indices."""
+    if input.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    axis = normalize_dim(dim, input.ndim)
+    length, where = input.shape[axis], indices_or_sections
+    where = as_array(where).tolist() if hasattr(where, "dtype") else where
+    if isinstance(where, int):
+        small, larger = divmod(length, where)
+        return tuple(cut(input, [small + (i < larger) for i in range(where)], axis))
+    before = (slice(None),) * axis
+    return tuple(input[(*before, slice(start, end))] for start, end in pairwise([0, *where, length]))
+
+
+def hsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
+    """`tensor_split` along axis 1; of a vector along axis 0."""
+    return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+
+
+def vsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
+    """`tensor_split` along axis 0."""
+    return tensor_split(input, indices_or_sections, 0)
+
+
+def dsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
+    """`tensor_split` along axis 2."""
+    return tensor_split(input, indices_or_sections, 2)
+
+
+def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
+    """All slices along `dim`, without that axis."""
+    if input.ndim == 0:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    axis = normalize_dim(dim, input.ndim)
+    return tuple(input[(*[slice(None)] * axis, i)] for i in range(input.shape[axis]))
+
+
+def repeat(input: Value, *repeats: Sizes) -> Value:
+    """Copies of the whole tensor along each axis, `repeat(2, 1)` or `repeat((2, 1))`; more numbers make new axes."""
+    times = unpack(repeats)
+    added = len(times) - input.ndim
+    if added < 0:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    shape = (1,) * added + tuple(input.shape)
+    split_axes = [size for pair in zip([1] * len(times), shape, strict=True) for size in pair]
+    copies = [size for pair in zip(times, shape, strict=True) for size in pair]
+    output = expand(reshape(input, split_axes), copies)
+    return reshape(output, [n * size for n, size in zip(times, shape, strict=True)])
+
+
+def tile(input: Value, *dims: Sizes) -> Value:
+    """As `repeat`, where missing numbers in front are 1."""
+    times = unpack(dims)
+    return repeat(input, (1,) * (input.ndim - len(times)) + tuple(times))
+
+
+def repeat_interleave(input: Value, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Value:
+    """Every element (or slice along `dim`) several times in a row, all the same number of times or each its own."""
+    if dim is None:
+        input, dim = flatten(input), 0
+    axis = normalize_dim(dim, input.ndim)
+    times = as_array(repeats) if hasattr(repeats, "dtype") else repeats
+    if input.ndim == 0:
+        return reshape(input, 1)[np.repeat(np.arange(1), times)]
+    return input[(*[slice(None)] * axis, np.repeat(np.arange(input.shape[axis]), times))]
+
+
+def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
+    """Widen the last axes: `pad` is (left, right) of the last axis, then of the one before it, and so on.
+
+    The new places hold `value`, or with the modes "reflect", "replicate" and "circular" what the input suggests.
+    Negative numbers cut off.
+    """
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) // 2 > input.ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {input.ndim}"
+        )
+    widths = [(0, 0)] * (input.ndim - len(pad) // 2) + list(zip(pad[::2], pad[1::2], strict=True))[::-1]
+    if mode != "constant":
+        modes = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+        if mode not in modes:
+            raise NotImplementedError(f"Unrecognised padding mode {mode}")
+        for axis, width in enumerate(widths):
+            if width != (0, 0):
+                input = input[(*[slice(None)] * axis, padded_places(input.shape[axis], width, modes[mode]))]
+        return input
+    places = tuple(
+        slice(max(left, 0), max(left, 0) + size - max(-left, 0) - max(-right, 0))
+        for (left, right), size in zip(widths, input.shape, strict=True)
+    )
+    shape = [left + size + right for (left, right), size in zip(widths, input.shape, strict=True)]
+    for axis, size in enumerate(shape):
+        if size < 0:
+            raise RuntimeError(
+                f"The input size {input.shape[axis]}, plus negative padding {widths[axis][0]} and {widths[axis][1]} "
+                f"resulted in a negative output size, which is invalid. Check dimension {axis} of your input."
+            )
+    kept = input[
+        tuple(
+            slice(max(-left, 0), size - max(-right, 0)) for (left, right), size in zip(widths, input.shape, strict=True)
+        )
+    ]
+    return assign(np.full(shape, value or 0, input.dtype), kept, places)
+
+
+def padded_places(size: int, width: tuple[int, int], mode: Any) -> Any:
+    """Which places of an axis stand where, when it is widened (or cut) at both ends."""
+    left, right = width
+    places = np.pad(np.arange(size), (max(left, 0), max(right, 0)), mode)
+    return places[max(-left, 0) : len(places) - max(-right, 0)]
+
+
+def meshgrid(*tensors: Value, indexing: str = "ij") -> tuple[Value, ...]:
+    """The coordinates of a grid, one tensor per axis."""
+    vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
+    swap = indexing == "xy" and len(vectors) > 1
+    if swap:
+        vectors[:2] = vectors[1::-1]
+    sizes = [x.shape[0] if x.ndim else 1 for x in vectors]
+    grids = [
+        expand(reshape(x, [-1 if i == axis else 1 for i in range(len(vectors))]), sizes)
+        for axis, x in enumerate(vectors)
+    ]
+    if swap:
+        grids[:2] = grids[1::-1]
+        return tuple(transpose(grid, 0, 1) for grid in grids)
+    return tuple(grids)
+
+
+def block_diag(*tensors: Value) -> Value:
+    """Matrices along the diagonal of a larger one."""
+    blocks = [atleast_2d(x) for x in tensors]
+    width = sum(block.shape[1] for block in blocks)
+    left = [*accumulate([block.shape[1] for block in blocks], initial=0)]
+    rows = [pad(b, (start, width - start - b.shape[1])) for b, start in zip(blocks, left, strict=False)]
+    return cat([cast(row, result_type(*map(as_array, blocks))) for row in rows], 0)

@@ -1,0 +1,255 @@
+"""Functions that are straight lines between jumps or kinks: abs, sign, rounding, remainders.
+
+Imports elementwise. The one idea to know: a step function has the derivative 0 wherever it has one, and PyTorch says 0
+at the steps too; so a rounded value passes zeros on, not None.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.arrays import is_floating
+from mini_autograd.function import Value
+from mini_autograd.operations.elementwise import Arithmetic, Elementwise, divide, is_bool, quiet, where
+
+
+class Abs(Elementwise):
+    """Absolute value. The derivative is the sign of x, and 0 at 0."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return np.abs(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * sign(x)
+
+
+class Flat(Elementwise):
+    """A step function: the derivative is 0."""
+
+    @staticmethod
+    def prepare(x: Any) -> tuple[Any]:
+        if is_bool(x):
+            raise NotImplementedError("\"floor\" not implemented for 'Bool'")
+        return (x,)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 0.0
+
+
+class Sign(Flat):
+    """-1, 0 or 1."""
+
+    prepare = None  # type: ignore[assignment]
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x):
+        return (
+            x.copy()
+            if x.dtype.kind == "b"
+            else np.nan_to_num(np.sign(x), nan=0.0)
+            if is_floating(x.dtype)
+            else np.sign(x)
+        )
+
+
+class Floor(Flat):
+    """The next integer below."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return np.floor(x)
+
+
+class Ceil(Flat):
+    """The next integer above."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return np.ceil(x)
+
+
+class Trunc(Flat):
+    """The next integer towards 0."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return np.trunc(x)
+
+
+class Round(Flat):
+    """The nearest integer, the even one if there are two."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return np.rint(x) if is_floating(x.dtype) else x.copy()
+
+
+class Frac(Elementwise):
+    """What is left when the integer part is taken away. The derivative is 1."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x - np.trunc(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Remainder(Arithmetic):
+    """a - b floor(a/b), which has the sign of b. Between the jumps d = da - floor(a/b) db."""
+
+    torch_name = "RemainderBackward0"
+
+    @staticmethod
+    @quiet
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return np.remainder(a, b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad, -grad * floor(a / b)
+
+
+class Fmod(Arithmetic):
+    """a - b trunc(a/b), which has the sign of a. Between the jumps d = da - trunc(a/b) db."""
+
+    torch_name = "FmodBackward0"
+
+    @staticmethod
+    @quiet
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return np.fmod(a, b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad, -grad * trunc(a / b)
+
+
+class CopySign(Arithmetic):
+    """The absolute value of a with the sign of b. The derivative with respect to a is 1 or -1, and 0 where a is 0."""
+
+    torch_name = "CopysignBackward0"
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return np.copysign(a, b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * sign(a) * copysign(1.0, b), grad * 0.0
+
+
+class FloorDivide(Arithmetic):
+    """floor(a / b). Flat between the jumps."""
+
+    torch_name = "DivBackward1"
+
+    @staticmethod
+    @quiet
+    def forward(ctx, a, b):
+        return np.floor_divide(a, b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 0.0, grad * 0.0
+
+
+def abs(input: Value) -> Value:
+    """Absolute value of each element."""
+    return Abs.apply(input)
+
+
+def sign(input: Value) -> Value:
+    """-1, 0 or 1, as the sign of each element says; 0 for nan."""
+    return Sign.apply(input)
+
+
+def floor(input: Value) -> Value:
+    """The next integer below each element."""
+    return Floor.apply(input)
+
+
+def ceil(input: Value) -> Value:
+    """The next integer above each element."""
+    return Ceil.apply(input)
+
+
+def trunc(input: Value) -> Value:
+    """Each element without its fraction."""
+    return Trunc.apply(input)
+
+
+def round(input: Value, *, decimals: int = 0) -> Value:
+    """Each element rounded, a half to the even neighbour; `decimals` may be negative."""
+    if decimals == 0:
+        return Round.apply(input)
+    scale = 10.0 ** np.abs(decimals)
+    return Round.apply(input * scale) / scale if decimals > 0 else Round.apply(input / scale) * scale
+
+
+def frac(input: Value) -> Value:
+    """Each element without its integer part."""
+    return Frac.apply(input)
+
+
+def remainder(input: Value, other: Value) -> Value:
+    """What is left of a division rounded down: the sign is that of `other`, as in Python."""
+    return Remainder.apply(input, other)
+
+
+def fmod(input: Value, other: Value) -> Value:
+    """What is left of a division rounded towards 0: the sign is that of `input`, as in C."""
+    return Fmod.apply(input, other)
+
+
+def copysign(input: Value, other: Value) -> Value:
+    """The absolute value of `input` with the sign of `other`."""
+    return CopySign.apply(input, other)
+
+
+def floor_divide(input: Value, other: Value) -> Value:
+    """`input / other` rounded down."""
+    return FloorDivide.apply(input, other)
+
+
+def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Value:
+    """`input / other`, or that quotient rounded: down with "floor", towards 0 with "trunc"."""
+    if rounding_mode is None:
+        return divide(input, other)
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    return trunc(divide(input, other))
+
+
+def positive(input: Value) -> Value:
+    """`+input`, which is `input`."""
+    return input
+
+
+def nan_to_num(input: Value, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Value:
+    """`input` with other numbers in place of nan, inf and -inf (by default 0 and the largest there are)."""
+    if not is_floating(input.dtype):
+        return input
+    limits = np.finfo(input.dtype)
+    highest, lowest = (float(limits.max) if posinf is None else posinf), float(limits.min) if neginf is None else neginf
+    output = where(input != input, nan or 0.0, input)
+    return where(output == np.inf, highest, where(output == -np.inf, lowest, output))

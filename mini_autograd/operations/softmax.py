@@ -1,0 +1,92 @@
+"""softmax and log_softmax: numbers turned into probabilities, along one axis.
+
+Imports elementwise, reduction. The one idea to know: shifting all numbers by the same amount changes nothing, so the
+largest is subtracted first and nothing overflows; and the gradient has no component along such a shift.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mini_autograd.arrays import floating, normalize_dim
+from mini_autograd.function import Function, Value
+from mini_autograd.operations.elementwise import cast, exp, quiet
+
+
+class Softmax(Function):
+    """p = e^x / sum e^x along one axis. dp = p (dx - sum p dx), and the same matrix serves backwards."""
+
+    torch_name = "SoftmaxBackward0"
+    __slots__ = ("dim",)
+    prepare = staticmethod(floating)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x, dim):
+        ctx.dim = dim
+        output = np.exp(x - x.max(axis=dim, keepdims=True, initial=-np.inf))
+        output /= output.sum(axis=dim, keepdims=True)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (p,) = ctx.saved_tensors
+        weighted = grad * p
+        return weighted - p * weighted.sum(ctx.dim, keepdims=True)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return ctx.backward(ctx, tangent)
+
+
+class LogSoftmax(Function):
+    """log p = x - log sum e^x along one axis. d(log p) = dx - sum p dx."""
+
+    torch_name = "LogSoftmaxBackward0"
+    __slots__ = ("dim",)
+    prepare = staticmethod(floating)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x, dim):
+        ctx.dim = dim
+        output = x - x.max(axis=dim, keepdims=True, initial=-np.inf)
+        output -= np.log(np.exp(output).sum(axis=dim, keepdims=True))
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad - exp(output) * grad.sum(ctx.dim, keepdims=True)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (output,) = ctx.saved_tensors
+        return tangent - (exp(output) * tangent).sum(ctx.dim, keepdims=True)
+
+
+def softmax(input: Value, dim: int | None = None, dtype: np.dtype | None = None) -> Value:
+    """Probabilities along `dim`: e^x divided by its sum."""
+    return _along(Softmax, input, dim, dtype)
+
+
+def log_softmax(input: Value, dim: int | None = None, dtype: np.dtype | None = None) -> Value:
+    """The logarithms of the softmax probabilities along `dim`, without the loss of digits of `log(softmax(x))`."""
+    return _along(LogSoftmax, input, dim, dtype)
+
+
+def softmin(input: Value, dim: int | None = None, dtype: np.dtype | None = None) -> Value:
+    """softmax of the negative numbers."""
+    return softmax(-input, dim, dtype)
+
+
+def _along(operation: type[Function], input: Value, dim: int | None, dtype: np.dtype | None) -> Value:
+    input = input if dtype is None else cast(input, dtype)
+    if dim is None:  # deprecated in PyTorch, where this is its choice
+        dim = 0 if input.ndim in (0, 1, 3) else 1
+    axis = normalize_dim(dim, input.ndim)
+    if input.ndim == 0:
+        return operation.apply(input.reshape(1), dim=0).reshape(())
+    return operation.apply(input, dim=axis)

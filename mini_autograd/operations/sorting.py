@@ -1,0 +1,216 @@
+"""What is found along an axis together with its place: max, min, argmax, sort, topk, median, kthvalue, cummax.
+
+Imports extremes, gathering, indexing and shape operations. The one idea to know: once the places are known, the result
+is `x[places]`, and only the element that was picked gets the gradient, whatever it ties with.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mini_autograd.arrays import is_floating, normalize_dim
+from mini_autograd.function import Value, as_array, wrap
+from mini_autograd.operations.elementwise import where
+from mini_autograd.operations.extremes import amax, amin, checked_dims, maximum, minimum
+from mini_autograd.operations.gathering import along, at_least_1d
+from mini_autograd.operations.indexing import Index
+from mini_autograd.operations.reduction import sum
+from mini_autograd.operations.shape import reshape
+
+
+class Found(NamedTuple):
+    """Values and where they stood."""
+
+    values: Any
+    indices: Any
+
+
+class Pick(Index):
+    """Elements that were found along one axis. Each passes its gradient to its place."""
+
+    def name(self) -> str:
+        return f"{type(self).__name__}Backward0"
+
+
+class Max(Pick):
+    """The largest element along one axis, which gets the gradient."""
+
+
+class Min(Pick):
+    """The smallest element along one axis, which gets the gradient."""
+
+
+class Sort(Pick):
+    """All elements along one axis in order. The gradient is put back in the order of the input."""
+
+
+class Topk(Pick):
+    """The largest (or smallest) few along one axis, which get the gradients."""
+
+
+class Median(Pick):
+    """The middle element along one axis, of two the lower, which gets the gradient."""
+
+
+class Kthvalue(Pick):
+    """The k-th smallest element along one axis, which gets the gradient."""
+
+
+class Cummax(Pick):
+    """The largest of the elements up to each. It gets the gradients of all results that it won."""
+
+
+class Cummin(Pick):
+    """The smallest of the elements up to each. It gets the gradients of all results that it won."""
+
+
+def pick(operation: type[Pick], input: Value, places: Any, axis: int, keepdim: bool = True) -> Found:
+    """The elements of `input` at `places` along `axis`; without `keepdim`, that axis (of size 1) is dropped."""
+    index = along(places, axis)
+    if not keepdim:
+        index, places = tuple([part.squeeze(axis) for part in index]), places.squeeze(axis)
+    values = operation.apply(at_least_1d(input), index=index)
+    if input.ndim == 0:
+        return Found(reshape(values, ()), wrap(places.reshape(()), input))
+    return Found(values, wrap(places, input))
+
+
+def max(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = None) -> Any:
+    """Of all elements the largest (ties share the gradient); or along one axis, with its place, where one gets all of
+    it; or `max(input, other)`, the larger of two tensors element by element.
+    """
+    if other is not None or hasattr(dim, "shape"):
+        return maximum(input, dim if other is None else other)
+    if dim is None:
+        checked_dims("max", input, None)
+        return amax(input)
+    axis = checked_axis("max", input, dim)
+    return pick(Max, input, at_least_1d(as_array(input)).argmax(axis=axis, keepdims=True), axis, keepdim)
+
+
+def min(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = None) -> Any:
+    """Of all elements the smallest (ties share the gradient); or along one axis, with its place, where one gets all of
+    it; or `min(input, other)`, the smaller of two tensors element by element.
+    """
+    if other is not None or hasattr(dim, "shape"):
+        return minimum(input, dim if other is None else other)
+    if dim is None:
+        checked_dims("min", input, None)
+        return amin(input)
+    axis = checked_axis("min", input, dim)
+    return pick(Min, input, at_least_1d(as_array(input)).argmin(axis=axis, keepdims=True), axis, keepdim)
+
+
+def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> tuple[Value, Value]:
+    """The smallest and the largest element, of all or along one axis."""
+    dims = () if dim is None else dim
+    return amin(input, dims, keepdim), amax(input, dims, keepdim)
+
+
+def checked_axis(name: str, input: Value, dim: int) -> int:
+    """The axis, or PyTorch's error if there is nothing along it."""
+    axis = normalize_dim(dim, input.ndim)
+    if input.ndim and input.shape[axis] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
+    return axis
+
+
+def argmax(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
+    """The place of the largest element, of the flat input or along one axis; of several, the first."""
+    return _place("argmax", input, dim, keepdim)
+
+
+def argmin(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
+    """The place of the smallest element, of the flat input or along one axis; of several, the first."""
+    return _place("argmin", input, dim, keepdim)
+
+
+def _place(name: str, input: Value, dim: int | None, keepdim: bool) -> Value:
+    array = as_array(input)
+    if dim is None:
+        checked_dims(name, input, None)
+        place = getattr(array.reshape(-1), name)()
+        return wrap(place.reshape((1,) * array.ndim) if keepdim else place, input)
+    axis = checked_axis(name, input, dim)
+    return wrap(getattr(array, name)(axis=axis, keepdims=keepdim) if array.ndim else np.int64(0), input)
+
+
+def order(array: Any, axis: int, descending: bool) -> Any:
+    """The indices that sort an array along an axis. Ties keep their order, and nan counts as the largest."""
+    if not descending:
+        return array.argsort(axis=axis, kind="stable")
+    last = array.shape[axis] - 1
+    return last - np.flip(np.flip(array, axis).argsort(axis=axis, kind="stable"), axis)
+
+
+def sort(input: Value, dim: int = -1, descending: bool = False, stable: bool = False) -> Found:
+    """All elements along `dim` in order, and where they stood."""
+    axis = normalize_dim(dim, input.ndim)
+    return pick(Sort, input, order(at_least_1d(as_array(input)), axis, descending), axis)
+
+
+def argsort(input: Value, dim: int = -1, descending: bool = False, stable: bool = False) -> Value:
+    """The indices that sort `input` along `dim`."""
+    axis = normalize_dim(dim, input.ndim)
+    return wrap(order(at_least_1d(as_array(input)), axis, descending).reshape(input.shape), input)
+
+
+def msort(input: Value) -> Value:
+    """The elements in order along axis 0."""
+    return sort(input, 0).values
+
+
+def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Found:
+    """The `k` largest elements along `dim` (smallest, if not `largest`) in order, and where they stood."""
+    axis = normalize_dim(dim, input.ndim)
+    array = at_least_1d(as_array(input))
+    if not 0 <= k <= array.shape[axis]:
+        raise RuntimeError("selected index k out of range")
+    places = order(array, axis, largest)[(*[slice(None)] * axis, slice(k))]
+    return pick(Topk, input, places, axis)
+
+
+def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Found:
+    """The `k`-th smallest element along `dim`, counted from 1, and where it stood."""
+    axis = normalize_dim(dim, input.ndim)
+    array = at_least_1d(as_array(input))
+    if not 1 <= k <= array.shape[axis]:
+        raise RuntimeError("selected number k out of range for dimension " + str(axis))
+    places = order(array, axis, False)[(*[slice(None)] * axis, slice(k - 1, k))]
+    return pick(Kthvalue, input, places, axis, keepdim)
+
+
+def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle element, of two the lower: of all (ties share the gradient), or along `dim` with its place."""
+    array = at_least_1d(as_array(input))
+    if dim is None:
+        middle = np.sort(array.reshape(-1))[(array.size - 1) // 2]
+        chosen = at_least_1d(input) == middle
+        return sum(where(chosen, input, 0.0)) / as_array(chosen).sum().item()
+    axis = normalize_dim(dim, input.ndim)
+    middle = (array.shape[axis] - 1) // 2
+    places = order(array, axis, False)[(*[slice(None)] * axis, slice(middle, middle + 1))]
+    return pick(Median, input, places, axis, keepdim)
+
+
+def cummax(input: Value, dim: int) -> Found:
+    """The largest of the elements up to each along `dim`, and where it stood; of several, the last."""
+    return _running(Cummax, np.maximum, input, dim)
+
+
+def cummin(input: Value, dim: int) -> Found:
+    """The smallest of the elements up to each along `dim`, and where it stood; of several, the last."""
+    return _running(Cummin, np.minimum, input, dim)
+
+
+def _running(operation: type[Pick], better: np.ufunc, input: Value, dim: int) -> Found:
+    axis = normalize_dim(dim, input.ndim)
+    array = at_least_1d(as_array(input))
+    if array.size == 0:
+        return pick(operation, input, np.zeros(array.shape, np.int64), axis)
+    best = better.accumulate(array, axis=axis)
+    own = along(np.arange(array.shape[axis]).reshape([-1 if i == axis else 1 for i in range(array.ndim)]), axis)[axis]
+    won = np.where((array == best) | (np.isnan(array) if is_floating(array.dtype) else False), own, 0)
+    return pick(operation, input, np.maximum.accumulate(won, axis=axis), axis)
