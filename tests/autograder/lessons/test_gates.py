@@ -182,10 +182,7 @@ def test_the_command_names_what_failed_and_writes_json(
 def test_the_real_judge_passes_a_sound_lesson_and_stops_a_weak_one(course: Path, lesson: Path) -> None:
     pytest.importorskip("autograder.judge")
     (lesson.parent / "02_weak.py").write_text(
-        lesson.read_text()
-        .replace("[3.0]", "[0.0]")
-        .replace("[-1.75]", "[0.0]")
-        .replace("quiz_01", "quiz_02")
+        lesson.read_text().replace("[3.0]", "[0.0]").replace("[-1.75]", "[0.0]").replace("quiz_01", "quiz_02")
     )
     findings = [
         finding
