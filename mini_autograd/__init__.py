@@ -6,6 +6,9 @@ covered here.
 
 # ruff: noqa: F401  (everything imported here is meant for users)
 
+import importlib
+from typing import Any
+
 from mini_autograd import allocator, autograd
 from mini_autograd.arrays import bool_ as bool
 from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, uint8
@@ -14,7 +17,30 @@ from mini_autograd.creation import arange, from_numpy, full, ones, ones_like, te
 from mini_autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from mini_autograd.methods import Tensor
 from mini_autograd.namespace import *  # noqa: F403
+from mini_autograd.random import (
+    Generator,
+    bernoulli,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+    seed,
+    set_rng_state,
+)
 
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 allocator.keep_freed_memory()  # a setting of the process; the module says why, and how to leave it out
+
+
+def __getattr__(name: str) -> Any:
+    """Import `nn`, `optim` and `utils` when they are first used: the engine alone starts as quickly as NumPy."""
+    if name in ("nn", "optim", "utils"):
+        return importlib.import_module(f"mini_autograd.{name}")
+    raise AttributeError(f"module 'mini_autograd' has no attribute '{name}'")

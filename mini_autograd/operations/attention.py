@@ -14,7 +14,8 @@ import numpy as np
 from mini_autograd import arrays
 from mini_autograd.function import Function, Value, as_array
 from mini_autograd.operations.dropout import keep_mask
-from mini_autograd.operations.fused import recorded, softmax, total
+from mini_autograd.operations.fused import recorded, total
+from mini_autograd.operations.softmax import softmax
 
 
 class Attention(Function):

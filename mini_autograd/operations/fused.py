@@ -1,6 +1,6 @@
 """What operations share that fuse several steps into one: layer norm, cross entropy, attention.
 
-Imports elementwise and function. The one idea to know: such an operation keeps what it computed on the way (a mean,
+Imports function. The one idea to know: such an operation keeps what it computed on the way (a mean,
 probabilities) as plain arrays, next to its inputs. That is right for an ordinary backward pass. In a pass that is
 itself recorded these would count as constants, so a rule computes them again from the saved inputs, which are then
 Tensors.
@@ -11,39 +11,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from mini_autograd import function
-from mini_autograd.function import Value, as_array
-from mini_autograd.operations.elementwise import exp, log
+from mini_autograd.function import Value
 
 
 def recorded(*values: Value) -> bool:
     """Whether a rule runs in a recorded pass: what it was given are then Tensors."""
     return any(isinstance(value, function.Tensor) for value in values)
-
-
-def softmax(x: Value, axis: int) -> Value:
-    """e^x over its sum along `axis`, of an array or a Tensor."""
-    powers = exp(x - highest(x, axis))
-    return powers / powers.sum(axis=axis, keepdims=True)
-
-
-def log_softmax(x: Value, axis: int) -> Value:
-    """The logarithm of softmax, without the overflow and the log of 0 that this would mean."""
-    shifted = x - highest(x, axis)
-    return shifted - log(exp(shifted).sum(axis=axis, keepdims=True))
-
-
-def highest(x: Value, axis: int) -> Value:
-    """The largest element along `axis`, as a constant: softmax does not change when a number is taken off all of x."""
-    array = as_array(x)
-    top = (
-        array.max(axis=axis, keepdims=True, initial=-math.inf)
-        if array.shape[axis] == 0
-        else array.max(axis, keepdims=True)
-    )
-    return function.wrap(top, x)
 
 
 def average(x: Value, axes: tuple[int, ...]) -> Value:
@@ -58,6 +32,3 @@ def total(*terms: Any) -> Any:
     for term in there[1:]:
         result = result + term
     return result
-
-
-quiet = np.errstate(all="ignore")  # PyTorch gives inf and nan without a warning

@@ -15,9 +15,12 @@ import numpy as np
 
 from mini_autograd import arrays
 from mini_autograd.function import Function, Value, as_array, wrap
-from mini_autograd.operations.elementwise import exp, log, relu, tanh
-from mini_autograd.operations.fused import log_softmax, quiet, recorded, total
+from mini_autograd.operations.activations import sigmoid
+from mini_autograd.operations.elementwise import exp, log, quiet, relu
+from mini_autograd.operations.fused import recorded, total
+from mini_autograd.operations.mathematical import log1p
 from mini_autograd.operations.shape import expand
+from mini_autograd.operations.softmax import log_softmax
 
 REDUCTIONS = ("none", "mean", "sum", "batchmean")
 
@@ -299,16 +302,9 @@ def log_or_zero(x: Value) -> Value:
     return log(x + (x == 0))
 
 
-def sigmoid(x: Value) -> Value:
-    """1 / (1 + e^-x), by way of tanh, which does not overflow."""
-    return tanh(x * 0.5) * 0.5 + 0.5
-
-
 def softplus(x: Value) -> Value:
     """log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)."""
-    if recorded(x):
-        return relu(x) + log(exp(-(relu(x) + relu(-x))) + 1.0)
-    return np.maximum(x, 0) + np.log1p(np.exp(-abs(x)))
+    return relu(x) + log1p(exp(-(relu(x) + relu(-x))))
 
 
 def positive_factor(target: Value, pos_weight: Value | None) -> Value:

@@ -126,7 +126,8 @@ def largest(x: Any, windows: Windows) -> tuple[Any, Any]:
     lowest = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     padded = windows.pad(x, lowest)
     small = np.uint8 if math.prod(windows.kernel) < 256 else np.int32
-    output = winners = None
+    output: Any = None
+    winners: Any = None
     for number, place in enumerate(windows.places()):
         candidates = padded[place]
         if output is None:

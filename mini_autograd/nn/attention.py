@@ -1,0 +1,110 @@
+"""Multi-head attention.
+
+Imports layers, init and functional. The one idea to know: queries, keys and values are projected, cut into heads along
+the features, and each head attends by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mini_autograd import arrays
+from mini_autograd.creation import zeros
+from mini_autograd.nn import functional, init
+from mini_autograd.nn.layers import Linear
+from mini_autograd.nn.module import Module
+from mini_autograd.nn.parameter import empty_parameter
+from mini_autograd.operations.elementwise import where
+from mini_autograd.tensor import Tensor
+
+
+class MultiheadAttention(Module):
+    """Attention with `num_heads` heads over (L, N, E), or (N, L, E) with `batch_first`; without a batch (L, E).
+
+    `in_proj_weight` holds the projections of queries, keys and values one below the other. `kdim`, `vdim`, `bias_k` and
+    `add_zero_attn` of PyTorch are left out.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} "
+                "instead"
+            )
+        self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
+        self.batch_first, self.head_dim = batch_first, embed_dim // num_heads
+        assert self.head_dim * num_heads == embed_dim, "embed_dim must be divisible by num_heads"
+        self.in_proj_weight = empty_parameter(3 * embed_dim, embed_dim, dtype=dtype, device=device)
+        self.in_proj_bias = empty_parameter(3 * embed_dim, dtype=dtype, device=device) if bias else None
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        init.xavier_uniform_(self.in_proj_weight)
+        for vector in (self.in_proj_bias, self.out_proj.bias):
+            if vector is not None:
+                init.zeros_(vector)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The attended values and, if `need_weights`, the probabilities (their mean over the heads)."""
+        if is_causal and attn_mask is None:
+            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        batched = query.ndim == 3
+        swap = batched and not self.batch_first
+        inputs = [x.transpose(0, 1) if swap else x if batched else x.reshape(1, *x.shape) for x in (query, key, value)]
+        queries, keys, values = (self._heads(x, number) for number, x in enumerate(inputs))
+        mask = self._mask(attn_mask, key_padding_mask, query)
+        probability = self.dropout if self.training else 0.0
+        weights = None
+        if need_weights:
+            scores = (queries * (1 / math.sqrt(self.head_dim))) @ keys.mT
+            weights = functional.softmax(scores if mask is None else scores + mask, -1)
+            weights = functional.dropout(weights, probability)
+            attended = weights @ values
+            weights = weights.mean(1) if average_attn_weights else weights
+        else:
+            attended = functional.scaled_dot_product_attention(queries, keys, values, mask, probability)
+        joined = self.out_proj(attended.transpose(1, 2).flatten(2))
+        output = joined.transpose(0, 1) if swap else joined if batched else joined[0]
+        return output, weights if weights is None or batched else weights[0]
+
+    def _heads(self, x: Tensor, number: int) -> Tensor:
+        """Queries, keys or values (`number`) of x (N, L, E) as (N, heads, L, head_dim)."""
+        rows = slice(number * self.embed_dim, (number + 1) * self.embed_dim)
+        bias = None if self.in_proj_bias is None else self.in_proj_bias[rows]
+        projected = functional.linear(x, self.in_proj_weight[rows], bias)
+        return projected.reshape(*x.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
+
+    def _mask(self, attn_mask: Tensor | None, padding: Tensor | None, like: Tensor) -> Tensor | None:
+        """Both masks as one to be added to the scores (N, heads, L, S). In a bool mask, True says: do not look."""
+        mask = None if attn_mask is None else added(attn_mask, like)
+        if mask is not None and mask.ndim == 3:
+            mask = mask.reshape(-1, self.num_heads, *mask.shape[1:])
+        if padding is None:
+            return mask
+        hidden = added(padding, like)
+        hidden = hidden.reshape(-1, 1, 1, hidden.shape[-1])
+        return hidden if mask is None else mask + hidden
+
+
+def added(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask that is added to the scores, from one in which True hides a key."""
+    return where(mask, -math.inf, zeros(mask.shape, dtype=like.dtype)) if mask.dtype == arrays.bool_ else mask

@@ -1,0 +1,146 @@
+"""`torch.nn.functional`: what layers compute, as functions of tensors.
+
+Imports the operations. The one idea to know: everything here is defined with its rule in operations/; only what is put
+together from these stands below.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mini_autograd.arrays import int64
+from mini_autograd.function import Value, as_array, wrap
+from mini_autograd.operations.activations import (
+    celu,
+    elu,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    prelu,
+    relu6,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+)
+from mini_autograd.operations.attention import scaled_dot_product_attention
+from mini_autograd.operations.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from mini_autograd.operations.dropout import dropout
+from mini_autograd.operations.dropout import dropout_channels as dropout2d
+from mini_autograd.operations.elementwise import relu as _relu
+from mini_autograd.operations.elementwise import tanh
+from mini_autograd.operations.gathering import embedding
+from mini_autograd.operations.joining import pad, stack
+from mini_autograd.operations.linear_algebra import linear
+from mini_autograd.operations.losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+    smooth_l1_loss,
+)
+from mini_autograd.operations.normalization import batch_norm, group_norm, layer_norm
+from mini_autograd.operations.norms import normalize
+from mini_autograd.operations.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from mini_autograd.operations.softmax import log_softmax, softmax, softmin
+from mini_autograd.operations.windows import one_per_axis
+
+__all__ = [
+    "adaptive_avg_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "celu",
+    "conv1d",
+    "conv2d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "cross_entropy",
+    "dropout",
+    "dropout2d",
+    "elu",
+    "embedding",
+    "gelu",
+    "glu",
+    "group_norm",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "logsigmoid",
+    "max_pool1d",
+    "max_pool2d",
+    "mish",
+    "mse_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "prelu",
+    "relu",
+    "relu6",
+    "scaled_dot_product_attention",
+    "selu",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+]
+
+
+def relu(input: Value, inplace: bool = False) -> Value:
+    """Each element, or 0 where it is negative; `inplace` is ignored."""
+    return _relu(input)
+
+
+def adaptive_avg_pool2d(input: Value, output_size: Any) -> Value:
+    """Means of `output_size` parts of `input` (..., H, W), as equal as possible; parts may overlap."""
+    sizes = one_per_axis(output_size, 2)
+    rows, columns = (parts(n, count or n) for n, count in zip(input.shape[-2:], sizes, strict=True))
+    return stack([stack([input[..., row, column].mean((-2, -1)) for column in columns], -1) for row in rows], -2)
+
+
+def parts(length: int, count: int) -> list[slice]:
+    """Part i of `count` goes from floor(i length / count) to ceil((i + 1) length / count)."""
+    return [slice(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
+
+
+def one_hot(tensor: Value, num_classes: int = -1) -> Value:
+    """Class numbers (...) as rows (..., num_classes) of zeros with a 1."""
+    labels = as_array(tensor)
+    if labels.size and labels.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    count = int(labels.max()) + 1 if num_classes == -1 else num_classes
+    if labels.size and labels.max() >= count:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return wrap((labels[..., None] == range(count)).astype(int64), tensor)

@@ -1,0 +1,125 @@
+"""Linear layers, embeddings, and what only rearranges: Linear, Embedding, Flatten, Unflatten, Identity.
+
+Imports module, init and functional. The one idea to know: a layer holds parameters and options; what it computes stands
+in `functional`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mini_autograd.nn import functional, init
+from mini_autograd.nn.module import Module
+from mini_autograd.nn.parameter import Parameter, empty_parameter
+from mini_autograd.tensor import Tensor
+
+
+class Identity(Module):
+    """The input itself."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        return input
+
+
+class Linear(Module):
+    """x W^T + b, from (..., in_features) to (..., out_features). The weight has shape (out_features, in_features)."""
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = empty_parameter(out_features, in_features, dtype=dtype, device=device)
+        self.bias = empty_parameter(out_features, dtype=dtype, device=device) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias uniformly between -1 and 1 over the square root of in_features."""
+        reset_uniformly(self.weight, self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+def reset_uniformly(weight: Tensor, bias: Tensor | None) -> None:
+    """PyTorch's initial values of linear layers and convolutions."""
+    init.kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        fan_in, _ = init.fans(weight)
+        bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+        init.uniform_(bias, -bound, bound)
+
+
+class Embedding(Module):
+    """A table of vectors: numbers (...) pick rows, giving (..., embedding_dim)."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.weight = empty_parameter(num_embeddings, embedding_dim, dtype=dtype, device=device)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw normal numbers; the row of `padding_idx` is 0."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            self.weight.array[self.padding_idx] = 0
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """An embedding with given vectors, which are not trained if `freeze`."""
+        made = cls(embeddings.shape[0], embeddings.shape[1], padding_idx, dtype=embeddings.dtype)
+        made.weight = Parameter(embeddings, requires_grad=not freeze)
+        return made
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.embedding(input, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class Flatten(Module):
+    """Merge the axes from `start_dim` to `end_dim`: by default all but the batch."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Split one axis into several."""
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        dim = self.dim % input.ndim
+        return input.reshape(*input.shape[:dim], *self.unflattened_size, *input.shape[dim + 1 :])
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -1,0 +1,64 @@
+"""`load_state_dict`: from a dict of tensors back into a module, with PyTorch's report of what does not fit.
+
+Imports parameter and tensor. The one idea to know: everything that fits is copied first, and then all that was wrong is
+said at once.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import Any
+
+from mini_autograd.nn.parameter import overwrite
+from mini_autograd.tensor import Tensor
+
+
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What `load_state_dict` found: keys that the module has and the state not, and the other way round."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return super().__repr__() if any(self) else "<All keys matched successfully>"
+
+
+def load(module: Any, state: Mapping[str, Any], strict: bool) -> IncompatibleKeys:
+    """Copy `state` into the tensors of `module`."""
+    if not isinstance(state, Mapping):
+        raise TypeError(f"Expected state_dict to be dict-like, got {type(state)}.")
+    own = module.state_dict(keep_vars=True)
+    missing = [key for key in own if key not in state]
+    unexpected = [key for key in state if key not in own]
+    errors = []
+    if strict and unexpected:
+        errors.append(f"Unexpected key(s) in state_dict: {quoted(unexpected)}. ")
+    if strict and missing:
+        errors.append(f"Missing key(s) in state_dict: {quoted(missing)}. ")
+    for key, tensor in own.items():
+        if key in state:
+            errors += copy_into(key, tensor, state[key])
+    if errors:
+        text = "\n\t".join(errors)
+        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{text}")
+    return IncompatibleKeys(missing, unexpected)
+
+
+def copy_into(key: str, tensor: Tensor, value: Any) -> list[str]:
+    """Copy one value; a list of what is wrong with it, empty or with one text."""
+    if not isinstance(value, Tensor):
+        return [
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
+            f"but received {type(value)}"
+        ]
+    if value.shape != tensor.shape:
+        return [
+            f"size mismatch for {key}: copying a param with shape torch.Size({list(value.shape)}) from checkpoint, the "
+            f"shape in current model is torch.Size({list(tensor.shape)})."
+        ]
+    overwrite(tensor, value.detach().array)
+    return []
+
+
+def quoted(keys: list[str]) -> str:
+    return ", ".join(f'"{key}"' for key in keys)

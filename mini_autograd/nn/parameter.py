@@ -1,0 +1,49 @@
+"""`Parameter`: a tensor that a module trains.
+
+Imports tensor and arrays. The one idea to know: a module recognises what it has to train by this type alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mini_autograd import arrays
+from mini_autograd.creation import zeros
+from mini_autograd.tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A leaf that requires grad. As an attribute of a module it is one of the module's parameters.
+
+    It shares memory with `data`.
+    """
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
+        super().__init__(zeros(0).array if data is None else data.detach().array)
+        self.requires_grad_(requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.detach(), self.requires_grad)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+
+def empty_parameter(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
+    """A parameter of that shape, for an initialiser to fill."""
+    data = zeros(*shape, dtype=dtype or arrays.default_dtype)
+    return Parameter(data if device is None else data.to(device))
+
+
+def overwrite(tensor: Tensor, values: Any) -> Tensor:
+    """Put numbers or an array into a tensor, in place and unrecorded."""
+    if tensor.ndim:
+        tensor.array[...] = values
+    else:
+        tensor.array = tensor.array.dtype.type(values)
+    return tensor

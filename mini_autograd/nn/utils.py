@@ -1,0 +1,82 @@
+"""`torch.nn.utils`: clipping of gradients, and all parameters as one vector.
+
+Imports operations and tensor. The one idea to know: clipping changes the gradients in place, between `backward()` and
+`step()`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.grad_mode import no_grad
+from mini_autograd.nn.parameter import overwrite
+from mini_autograd.operations.joining import cat
+from mini_autograd.tensor import Tensor
+
+
+@no_grad()
+def clip_grad_norm_(
+    parameters: Iterable[Tensor] | Tensor,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scale all gradients down together, so that their norm, as one vector, is at most `max_norm`; that norm."""
+    grads = gradients(parameters)
+    total = get_total_norm(grads, norm_type, error_if_nonfinite)
+    scale = min(float(max_norm) / (total.item() + 1e-6), 1.0)
+    for grad in grads:
+        grad.array *= scale
+    return total
+
+
+def get_total_norm(grads: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+    """The norm of several tensors as one vector."""
+    norms = [vector_norm(grad.array, norm_type) for grad in grads]
+    total = vector_norm(np.array(norms), norm_type) if norms else np.float32(0.0)
+    if error_if_nonfinite and not math.isfinite(total):
+        raise RuntimeError(
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
+            "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return Tensor(total)
+
+
+@no_grad()
+def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -> None:
+    """Cut every element of every gradient off at `-clip_value` and `clip_value`."""
+    for grad in gradients(parameters):
+        overwrite(grad, np.clip(grad.array, -float(clip_value), float(clip_value)))
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters, flattened, one behind the other."""
+    return cat([parameter.reshape(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """The reverse: write a vector into the parameters."""
+    start = 0
+    for parameter in parameters:
+        end = start + parameter.numel()
+        overwrite(parameter, vec.detach().array[start:end].reshape(parameter.shape))
+        start = end
+
+
+def gradients(parameters: Iterable[Tensor] | Tensor) -> list[Tensor]:
+    """The gradients of those that have one."""
+    tensors = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [tensor.grad for tensor in tensors if tensor.grad is not None]
+
+
+def vector_norm(x: Any, order: float) -> Any:
+    """The norm of an array as one vector."""
+    flat = abs(x).ravel()
+    if order == math.inf:
+        return flat.max()
+    return (flat @ flat) ** 0.5 if order == 2.0 else (flat**order).sum() ** (1.0 / order)
