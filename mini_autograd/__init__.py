@@ -33,6 +33,7 @@ from mini_autograd.random import (
     seed,
     set_rng_state,
 )
+from mini_autograd.saving import load, save
 
 half, float, double, int, long = float16, float32, float64, int32, int64
 
@@ -40,7 +41,9 @@ allocator.keep_freed_memory()  # a setting of the process; the module says why, 
 
 
 def __getattr__(name: str) -> Any:
-    """Import `nn`, `optim` and `utils` when they are first used: the engine alone starts as quickly as NumPy."""
+    """Import what not every program uses when it is first used: the engine alone starts as quickly as NumPy."""
+    if name == "compile":
+        return importlib.import_module("mini_autograd.fusion").compile
     if name in ("nn", "optim", "utils"):
         return importlib.import_module(f"mini_autograd.{name}")
     raise AttributeError(f"module 'mini_autograd' has no attribute '{name}'")
