@@ -5,11 +5,12 @@ Imports module and parameter. The one idea to know: the names of what they hold 
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mini_autograd.nn.module import Module
+from mini_autograd.nn.module import Module, indented
 from mini_autograd.nn.parameter import Parameter
 
 
@@ -75,6 +76,16 @@ class ModuleList(Module):
             return type(self)(modules[index])
         return modules[position(index, len(modules))]
 
+    def _inner_lines(self) -> list[str]:
+        """The modules, neighbours that look the same printed once."""
+        lines, start = [], 0
+        for text, same in itertools.groupby(map(repr, self)):
+            count = len(list(same))
+            name, times = (f"{start}", "") if count == 1 else (f"{start}-{start + count - 1}", f"{count} x ")
+            lines.append(f"({name}): {times}" + indented(text))
+            start += count
+        return lines
+
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, str(position(index, len(self))), module)
 
@@ -119,6 +130,10 @@ class ParameterList(Module):
         super().__init__()
         for value in values or ():
             self.append(value)
+
+    def _inner_lines(self) -> list[str]:
+        shapes = [(name, x.dtype, "x".join(map(str, x.shape))) for name, x in self.named_parameters()]
+        return [f"({name}): Parameter containing: [torch.{dtype} of size {size}]" for name, dtype, size in shapes]
 
     def append(self, value: Any) -> ParameterList:
         """Add a parameter (or a tensor, which becomes one) at the end."""

@@ -12,6 +12,7 @@ from statistics import NormalDist
 import numpy as np
 
 from mini_autograd import arrays
+from mini_autograd.creation import zeros_like
 from mini_autograd.generator import Generator, default_generator
 from mini_autograd.nn.parameter import overwrite
 from mini_autograd.tensor import Tensor
@@ -38,12 +39,21 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal, but only between `a` and `b`: the inverse of the distribution function at uniform numbers."""
-    normal = NormalDist()
-    low, high = (2 * normal.cdf((end - mean) / std) - 1 for end in (a, b))
-    uniform_(tensor, low, high, generator)
-    drawn = [normal.inv_cdf((number + 1) / 2) for number in tensor.detach().numpy().ravel().tolist()]
-    return overwrite(tensor, np.clip(np.reshape(drawn, tensor.shape) * std + mean, a, b))
+    """Normal, but only between `a` and `b`: drawn anew where it is not, from uniform numbers if that is often."""
+    low, high = (NormalDist(mean, std).cdf(end) for end in (a, b))
+    draw = normal_ if high - low > 0.3 else uniform_
+    first, second = (mean, std) if draw is normal_ else (a, b)
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    result, rejected = np.zeros(tensor.shape, tensor.dtype), np.ones(tensor.shape, bool)
+    while rejected.any():
+        drawn = np.asarray(draw(zeros_like(tensor), first, second, generator).detach().array)
+        result = np.where(rejected, drawn, result)
+        if draw is normal_:
+            rejected = (result < a) | (result > b)
+        else:
+            height = np.log((generator or default_generator).uniform(tensor.shape, tensor.dtype))
+            rejected &= height > -0.5 * ((drawn - mean) / std) ** 2 - peak
+    return overwrite(tensor, result)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:

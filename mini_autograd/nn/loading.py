@@ -14,13 +14,15 @@ from mini_autograd.nn.parameter import overwrite
 from mini_autograd.tensor import Tensor
 
 
-class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What `load_state_dict` found: keys that the module has and the state not, and the other way round."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return super().__repr__() if any(self) else "<All keys matched successfully>"
+        if not any(self):
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
 def load(module: Any, state: Mapping[str, Any], strict: bool) -> IncompatibleKeys:
@@ -31,10 +33,10 @@ def load(module: Any, state: Mapping[str, Any], strict: bool) -> IncompatibleKey
     missing = [key for key in own if key not in state]
     unexpected = [key for key in state if key not in own]
     errors = []
-    if strict and unexpected:
-        errors.append(f"Unexpected key(s) in state_dict: {quoted(unexpected)}. ")
     if strict and missing:
         errors.append(f"Missing key(s) in state_dict: {quoted(missing)}. ")
+    if strict and unexpected:
+        errors.append(f"Unexpected key(s) in state_dict: {quoted(unexpected)}. ")
     for key, tensor in own.items():
         if key in state:
             errors += copy_into(key, tensor, state[key])

@@ -54,7 +54,8 @@ class Module:
         for family, kind, what in zip(families, KINDS, WHAT, strict=True):
             if isinstance(value, kind) and (what != "buffer" or (family is not None and name in family)):
                 if family is None:
-                    raise AttributeError(f"cannot assign {what}s before Module.__init__() call")
+                    plural = "s" if what == "parameter" else ""
+                    raise AttributeError(f"cannot assign {what}{plural} before Module.__init__() call")
                 if name not in family:
                     self._forget(name)
                 family[name] = value
@@ -244,7 +245,7 @@ class Module:
         for dtype in dtypes:
             if not is_floating(dtype):
                 raise TypeError(
-                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=torch.{dtype}"
                 )
             self._apply(lambda tensor, dtype=dtype: tensor.to(dtype) if is_floating(tensor.dtype) else tensor)  # type: ignore[misc]
         for device in devices:
@@ -297,12 +298,16 @@ class Module:
         """What stands between the brackets when the module is printed."""
         return ""
 
+    def _inner_lines(self) -> list[str]:
+        """The modules in this one, printed."""
+        return [f"({name}): " + indented(repr(module)) for name, module in self._modules.items()]
+
     def _get_name(self) -> str:
         return type(self).__name__
 
     def __repr__(self) -> str:
         own = self.extra_repr().split("\n") if self.extra_repr() else []
-        inner = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        inner = self._inner_lines()
         if not inner and len(own) < 2:
             return f"{self._get_name()}({''.join(own)})"
         return f"{self._get_name()}(\n  " + "\n  ".join([*own, *inner]) + "\n)"
@@ -311,6 +316,10 @@ class Module:
 KINDS = (Parameter, Tensor, Module)
 WHAT = ("parameter", "buffer", "module")
 EXPECTED = {"parameter": "torch.nn.Parameter", "buffer": "torch.Tensor", "module": "torch.nn.Module"}
+
+
+def indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
 
 
 def join(path: str, name: str) -> str:

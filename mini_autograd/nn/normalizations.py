@@ -78,7 +78,8 @@ class GroupNorm(Module):
         return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        own = f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
+        return f"{own}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class BatchNorm(Module):
@@ -137,7 +138,7 @@ class BatchNorm(Module):
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 

@@ -245,9 +245,9 @@ def test_forward_mode_agrees_with_reverse_mode(name: str, monkeypatch: pytest.Mo
             "attention",
         ):
             continue
-        inputs = [below.output_shape if below is not None else None for below, _ in node.next_functions]
-        tangents = [None if shape is None else generator.standard_normal(shape) for shape in inputs]
-        cotangent = generator.standard_normal(node.output_shape)
+        inputs = [None if below is None else below.outputs[number][0] for below, number in node.next_functions]
+        tangents = [None if shape is None else np.array(generator.standard_normal(shape)) for shape in inputs]
+        cotangent = generator.standard_normal(node.outputs[0][0])
         forward = node.jvp(node, *tangents)
         grads = node.backward(node, cotangent)
         grads = grads if isinstance(grads, tuple) else (grads,)

@@ -1,0 +1,40 @@
+"""Saving and loading dicts of tensors, as `safetensors` files, which PyTorch reads and writes too.
+
+Imports tensor, and safetensors when first used. The one idea to know: a file holds names, dtypes, shapes and numbers
+and nothing else, so that loading one runs no code of whoever made it. PyTorch's own `torch.save` is pickle, which does.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.tensor import Tensor
+
+
+def save(obj: dict[str, Tensor], f: str | PathLike) -> None:
+    """Write a state dict to a file. In PyTorch, `safetensors.torch.load_file` reads it.
+
+    Raises TypeError for anything that is not a dict of tensors.
+    """
+    if not isinstance(obj, dict) or not all(isinstance(value, Tensor) for value in obj.values()):
+        raise TypeError("only a dict of names and tensors can be saved, such as a module's state_dict()")
+    from safetensors.numpy import save_file
+
+    save_file({name: np.ascontiguousarray(on_host(value)).reshape(value.shape) for name, value in obj.items()}, f)
+
+
+def load(f: str | PathLike, map_location: Any = None, weights_only: bool = True) -> dict[str, Tensor]:
+    """Read a dict of tensors, written by `save` or by `safetensors.torch.save_file`."""
+    from safetensors.numpy import load_file
+
+    state = {name: Tensor(array[()]) for name, array in load_file(f).items()}
+    return state if map_location is None else {name: value.to(map_location) for name, value in state.items()}
+
+
+def on_host(tensor: Tensor) -> np.ndarray:
+    """The numbers of a tensor in NumPy's memory, wherever they are."""
+    array = tensor.detach().array
+    return array.get() if hasattr(array, "get") else np.asarray(array)

@@ -1,0 +1,5 @@
+"""`torch.utils`: what it has that the engine has too, under PyTorch's names."""
+
+from mini_autograd import data
+
+__all__ = ["data"]
