@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from mini_autograd.arrays import floating, normalize_dim
+from mini_autograd.blocks import in_blocks
 from mini_autograd.function import Function, Value
 from mini_autograd.operations.elementwise import elementwise_jvp, exp, log, quiet, relu, tanh, where
 from mini_autograd.operations.extremes import clamp
@@ -91,17 +92,12 @@ class GeluTanh(OfFloats):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        output = tanh(gelu_argument(x)) + 1.0
-        output *= x
-        output *= 0.5
-        return output
+        return gelu_tanh(x)
 
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        t = tanh(gelu_argument(x))
-        slope = x * x * (3.0 * 0.044715 * math.sqrt(2.0 / math.pi)) + math.sqrt(2.0 / math.pi)
-        return grad * (((1.0 - t) * slope * x + 1.0) * ((1.0 + t) * 0.5))
+        return gelu_tanh_gradient(x, grad)
 
 
 class Softplus(Function):
@@ -190,6 +186,20 @@ def normal_distribution(x: Value) -> Value:
 def gelu_argument(x: Value) -> Value:
     """u = sqrt(2/pi) (x + 0.044715 x^3), factored so that few arrays are made."""
     return (x * x * (0.044715 * math.sqrt(2.0 / math.pi)) + math.sqrt(2.0 / math.pi)) * x
+
+
+@in_blocks
+def gelu_tanh(x: Value) -> Value:
+    """x (1 + tanh u) / 2."""
+    return (tanh(gelu_argument(x)) + 1.0) * x * 0.5
+
+
+@in_blocks
+def gelu_tanh_gradient(x: Value, grad: Value) -> Value:
+    """The rule of `GeluTanh`, with (1 + t) / 2 taken out of both terms."""
+    t = tanh(gelu_argument(x))
+    slope = x * x * (3.0 * 0.044715 * math.sqrt(2.0 / math.pi)) + math.sqrt(2.0 / math.pi)
+    return grad * (((1.0 - t) * slope * x + 1.0) * ((1.0 + t) * 0.5))
 
 
 def sigmoid(input: Value) -> Value:

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 import mini_autograd as ma
+from mini_autograd import blocks
 from mini_autograd.fusion import compile
+from mini_autograd.operations.activations import gelu_tanh, gelu_tanh_gradient
 
 BLOCK = 64
+BLOCK_OF_RULES = blocks.BLOCK + 17
 SHAPE = (5, 37)  # two whole blocks and a part
 
 FUSIBLE: dict[str, Callable[..., Any]] = {
@@ -33,7 +36,8 @@ FUSIBLE: dict[str, Callable[..., Any]] = {
     "another dtype": lambda a, b: (a.double() * 1e-9 + b.double()).float() * a,
     "infinite constant": lambda a, b: ma.where(a > 0, a, float("-inf")) + b,
     "sigmoid, silu, softplus": lambda a, b: a.sigmoid() * b + ma.nn.functional.softplus(a) * ma.nn.functional.silu(b),
-    "tanh-gelu, changed in place inside": lambda a, b: ma.nn.functional.gelu(a, approximate="tanh") * b,
+    "tanh-gelu": lambda a, b: ma.nn.functional.gelu(a, approximate="tanh") * b,
+    "erf, changed in place inside": lambda a, b: ma.nn.functional.gelu(a) * b,
     "without recording inside": lambda a, b: a * unrecorded(b),
 }
 
@@ -193,6 +197,16 @@ def test_numbers_from_outside_are_guarded() -> None:
         assert_same(outcome(compiled, inputs()), outcome(function, inputs()))
         scale += 1.0
         assert_same(outcome(compiled, inputs()), outcome(function, inputs()))
+
+
+@pytest.mark.parametrize("name", ["contiguous", "transposed", "broadcast"])
+def test_a_formula_in_blocks(name: str) -> None:
+    """The rules of tanh-GELU, on arrays large enough for blocks, and with a part of a block at the end."""
+    x = np.random.default_rng(0).standard_normal((3, BLOCK_OF_RULES, 1)).astype(np.float32)
+    x = {"contiguous": x, "transposed": x.T, "broadcast": np.broadcast_to(x, (3, BLOCK_OF_RULES, 3))}[name]
+    grad = np.random.default_rng(1).standard_normal(x.shape).astype(np.float32)
+    for rule, arguments in ((gelu_tanh, (x,)), (gelu_tanh_gradient, (x, grad))):
+        np.testing.assert_array_equal(rule(*arguments), rule.__wrapped__(*arguments), strict=True)
 
 
 def test_random_numbers_are_drawn_every_time() -> None:
