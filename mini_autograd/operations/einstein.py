@@ -22,11 +22,11 @@ class Einsum(Function):
     """Sums of products, where no operand has a letter twice, or one that is nowhere else."""
 
     torch_name = "BmmBackward0"
-    __slots__ = ("inputs", "output")
+    __slots__ = ("letters", "result")
 
     @staticmethod
     def forward(ctx, *operands, inputs, output):
-        ctx.inputs, ctx.output = inputs, output
+        ctx.letters, ctx.result = inputs, output
         ctx.save_for_backward(*operands)
         return contract(operands, inputs, output)
 
@@ -34,9 +34,9 @@ class Einsum(Function):
     def backward(ctx, grad):
         operands, needed = ctx.saved_tensors, ctx.needs_input_grad
         grads = []
-        for i, letters in enumerate(ctx.inputs):
-            others = [(x, names) for j, (x, names) in enumerate(zip(operands, ctx.inputs, strict=True)) if j != i]
-            terms = [(grad, ctx.output), *others]
+        for i, letters in enumerate(ctx.letters):
+            others = [(x, names) for j, (x, names) in enumerate(zip(operands, ctx.letters, strict=True)) if j != i]
+            terms = [(grad, ctx.result), *others]
             grads.append(product(terms, letters) if needed[i] else None)
         return tuple(grads)
 
@@ -46,7 +46,7 @@ class Einsum(Function):
         for i, tangent in enumerate(tangents):
             if tangent is not None:
                 terms = [tangent if j == i else x for j, x in enumerate(ctx.saved_tensors)]
-                part = Einsum.apply(*terms, inputs=ctx.inputs, output=ctx.output)
+                part = Einsum.apply(*terms, inputs=ctx.letters, output=ctx.result)
                 total = part if total is None else total + part
         return total
 

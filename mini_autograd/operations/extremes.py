@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mini_autograd.arrays import NUMBER, normalize_dims, result_type
-from mini_autograd.function import Function, Value, as_array
+from mini_autograd.function import Function, Value
 from mini_autograd.operations.comparison import isnan
 from mini_autograd.operations.elementwise import Arithmetic, cast, elementwise_jvp, where
 from mini_autograd.operations.reduction import Dims, restore, spread
@@ -188,7 +188,7 @@ def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [bound for bound in (min, max) if bound is not None]
-    common = result_type(as_array(input), *map(as_array, bounds))
+    common = result_type(input, *bounds)
     low, high = (bound if bound is None or isinstance(bound, NUMBER) else cast(bound, common) for bound in (min, max))
     return Clamp.apply(cast(input, common), low, high)
 

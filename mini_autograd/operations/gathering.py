@@ -64,6 +64,8 @@ def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False)
     """output[i][j] = input[index[i][j]][j] for dim=0, and so on; `index` may be smaller along the other axes."""
     places = integers(index, "gather")
     axis = normalize_dim(dim, input.ndim)
+    if places.size == 0:
+        return reshape(getitem(reshape(input, -1), slice(0)), places.shape)
     check_index(input, axis, places, "input")
     output = Gather.apply(at_least_1d(input), index=along(at_least_1d(places), axis))
     return reshape(output, places.shape)
@@ -84,6 +86,7 @@ def take_along_dim(input: Value, indices: Indices, dim: int | None = None) -> Va
     check_broadcast(*others)
     common = np.broadcast_shapes(*others)
     wide, index_shape = ((*common[:axis], x.shape[axis], *common[axis + 1 :]) for x in (input, places))
+    places = np.where(places < 0, places + input.shape[axis], places)
     return gather(expand(input, wide), axis, np.broadcast_to(places, index_shape))
 
 
@@ -147,7 +150,7 @@ def index_copy(input: Value, dim: int, index: Indices, source: Value) -> Value:
 
 def index_fill(input: Value, dim: int, index: Indices, value: Value) -> Value:
     """`input` with one value along `dim` at the places in `index`."""
-    axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
+    axis, places = normalize_dim(dim, input.ndim), np.unique(as_array(index))
     return reshape(assign(at_least_1d(input), value, (*[slice(None)] * axis, places)), input.shape)
 
 

@@ -21,7 +21,6 @@ from mini_autograd.operations.shape import (
     expand,
     flatten,
     reshape,
-    transpose,
     unpack,
     unsqueeze,
 )
@@ -299,6 +298,9 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
 def padded_places(size: int, width: tuple[int, int], mode: Any) -> Any:
     """Which places of an axis stand where, when it is widened (or cut) at both ends."""
     left, right = width
+    if mode == "wrap":  # PyTorch cuts first here, and afterwards otherwise
+        kept = np.arange(size)[max(-left, 0) : size - max(-right, 0)]
+        return np.pad(kept, (max(left, 0), max(right, 0)), mode)
     places = np.pad(np.arange(size), (max(left, 0), max(right, 0)), mode)
     return places[max(-left, 0) : len(places) - max(-right, 0)]
 
@@ -308,15 +310,14 @@ def meshgrid(*tensors: Value, indexing: str = "ij") -> tuple[Value, ...]:
     vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
     swap = indexing == "xy" and len(vectors) > 1
     if swap:
-        vectors[:2] = vectors[1::-1]
+        vectors[0], vectors[1] = vectors[1], vectors[0]
     sizes = [x.shape[0] if x.ndim else 1 for x in vectors]
     grids = [
         expand(reshape(x, [-1 if i == axis else 1 for i in range(len(vectors))]), sizes)
         for axis, x in enumerate(vectors)
     ]
     if swap:
-        grids[:2] = grids[1::-1]
-        return tuple(transpose(grid, 0, 1) for grid in grids)
+        grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
 

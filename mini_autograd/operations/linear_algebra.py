@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import dtype_name
+from mini_autograd.arrays import dtype_name, normalize_dim
 from mini_autograd.function import Binary, Function, Value
 from mini_autograd.operations.elementwise import check_broadcast, multiply
 from mini_autograd.operations.shape import permute
@@ -39,6 +39,7 @@ class MatMul(Binary):
 
     @staticmethod
     def complain(a: Any, b: Any) -> None:
+        check_operands(a, b)
         check_shapes(a.shape, b.shape)
 
     @staticmethod
@@ -242,9 +243,18 @@ def tensordot(a: Value, b: Value, dims: Any = 2) -> Value:
     """Sums of products over several axes: the last `dims` of a with the first of b, or those in two lists."""
     if isinstance(dims, int):
         dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
-    first, second = ([axis % x.ndim for axis in axes] for x, axes in zip((a, b), dims, strict=True))
-    if [a.shape[axis] for axis in first] != [b.shape[axis] for axis in second]:
-        raise RuntimeError("contracted dimensions need to match, but they have other sizes")
+    first, second = ([normalize_dim(axis, x.ndim) for axis in axes] for x, axes in zip((a, b), dims, strict=True))
+    for i, j in zip(first, second, strict=True):
+        n, m = a.shape[i], b.shape[j]
+        if n != m and 1 not in (n, m):
+            raise RuntimeError(
+                "contracted dimensions need to match, but first has size "
+                f"{n} in dim {i} and second has size {m} in dim {j}"
+            )
+        if n == 1 != m:  # an axis of size 1 broadcasts
+            b = b.sum(j, keepdim=True)
+        if m == 1 != n:
+            a = a.sum(i, keepdim=True)
     free_a, free_b = ([axis for axis in range(x.ndim) if axis not in axes] for x, axes in ((a, first), (b, second)))
     size = math.prod(a.shape[axis] for axis in first)
     shape = [a.shape[axis] for axis in free_a], [b.shape[axis] for axis in free_b]

@@ -17,6 +17,7 @@ from mini_autograd.operations.elementwise import cast
 from mini_autograd.operations.extremes import amax, amin, clamp
 from mini_autograd.operations.reduction import Dims, Norm, sum
 from mini_autograd.operations.rounding import abs
+from mini_autograd.operations.shape import broadcast_tensors
 
 
 def vector_norm(
@@ -59,5 +60,6 @@ def normalize(input: Value, p: float = 2.0, dim: int = 1, eps: float = 1e-12) ->
 
 def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> Value:
     """The cosine of the angle between vectors along `dim`."""
-    first, second = (x / clamp(vector_norm(x, 2, dim, keepdim=True), min=eps) for x in (x1, x2))
+    pair = broadcast_tensors(x1, x2)
+    first, second = (x / clamp(vector_norm(x, 2, dim, keepdim=True), min=eps) for x in pair)
     return sum(first * second, dim)

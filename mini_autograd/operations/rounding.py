@@ -145,13 +145,14 @@ class CopySign(Arithmetic):
 
     @staticmethod
     def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return np.copysign(a, b)
+        output = np.copysign(a, b)
+        ctx.save_for_backward(a, output)
+        return output
 
     @staticmethod
     def backward(ctx, grad):
-        a, b = ctx.saved_tensors
-        return grad * sign(a) * copysign(1.0, b), grad * 0.0
+        a, output = ctx.saved_tensors
+        return grad * where(a == 0, 0.0, output / a), grad * 0.0
 
 
 class FloorDivide(Arithmetic):

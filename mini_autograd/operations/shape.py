@@ -215,18 +215,18 @@ def transpose(input: Value, dim0: int, dim1: int) -> Value:
     return Transpose.apply(input, dim0=normalize_dim(dim0, input.ndim), dim1=normalize_dim(dim1, input.ndim))
 
 
-def permute(input: Value, *dims: Sizes) -> Value:
-    """Put the axes in the order `dims`. `permute(x, 1, 0)` or `permute(x, (1, 0))`."""
-    order = unpack(dims)
+def permute(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value:
+    """Put the axes in another order. `permute(x, 1, 0)` or `permute(x, (1, 0))`."""
+    order = unpack(axes) if dims is None else tuple(dims)
     if len(order) != input.ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
             f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(order)}"
         )
-    axes = tuple(normalize_dim(dim, input.ndim) for dim in order)
-    if len(set(axes)) < len(axes):
+    places = tuple(normalize_dim(dim, input.ndim) for dim in order)
+    if len(set(places)) < len(places):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return Permute.apply(input, dims=axes)
+    return Permute.apply(input, dims=places)
 
 
 def t(input: Value) -> Value:
@@ -312,13 +312,14 @@ def movedim(input: Value, source: int | Sequence[int], destination: int | Sequen
 moveaxis = movedim
 
 
-def flip(input: Value, *dims: Sizes) -> Value:
-    """In reverse order along `dims`, given as `flip(x, 0, 1)` or `flip(x, (0, 1))`."""
-    axes = tuple(normalize_dim(axis, input.ndim) for axis in unpack(dims))
-    for axis in axes:
-        if axes.count(axis) > 1:
+def flip(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value:
+    """In reverse order along axes, given as `flip(x, 0, 1)` or `flip(x, (0, 1))`."""
+    given = unpack(axes if dims is None else (dims,))
+    places = tuple(normalize_dim(axis, input.ndim) for axis in given)
+    for axis in places:
+        if places.count(axis) > 1:
             raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
-    return Flip.apply(input, dims=axes if input.ndim else ())
+    return Flip.apply(input, dims=places if input.ndim else ())
 
 
 def fliplr(input: Value) -> Value:
