@@ -9,12 +9,19 @@ covered here.
 import importlib
 from typing import Any
 
-from mini_autograd import allocator, autograd
+from mini_autograd import allocator, autograd, in_place
 from mini_autograd.arrays import bool_ as bool
 from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, uint8
 from mini_autograd.autograd import Function
 from mini_autograd.creation import arange, from_numpy, full, ones, ones_like, tensor, zeros, zeros_like
-from mini_autograd.grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from mini_autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from mini_autograd.methods import Tensor
 from mini_autograd.namespace import *  # noqa: F403
 from mini_autograd.random import (

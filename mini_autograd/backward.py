@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import arrays
+from mini_autograd import anomaly, arrays, hooks
 from mini_autograd import function as graph
-from mini_autograd.function import AccumulateGrad, Edge, Function, GraphRoot
-from mini_autograd.grad_mode import set_grad_enabled
+from mini_autograd.function import NO_EDGE, SCALARS, AccumulateGrad, Edge, Function, GraphRoot
+from mini_autograd.grad_mode import enable_grad, no_grad
+from mini_autograd.versions import check_saved, latest_change, note_change
 
 Pending = dict[Edge, Any]
 
@@ -42,43 +43,60 @@ def run_backward(
     order = topological_order(root)
     ends = None if wanted is None else dict.fromkeys(wanted)
     needed = None if ends is None else nodes_leading_to(ends, order)
-    with set_grad_enabled(create_graph), np.errstate(all="ignore"):
+    watcher = anomaly.active()
+    with enable_grad() if create_graph else no_grad(), np.errstate(all="ignore"):
         send(pending, root, grads)
         for node in order:
-            arrived = collect(pending, node)
+            grad = pending.pop(node, None)  # as most nodes have one output, this is all that most nodes need
+            arrived = [grad] if grad is not None else collect(pending, node)
             if arrived is None:
                 continue
-            if node.hooks is not None:
-                run_hooks(node, arrived)
+            if node.hooks:
+                hooks.run(node, arrived)
             if ends is not None:
                 keep(ends, node, arrived)
-            if isinstance(node, AccumulateGrad):
+            if type(node) is AccumulateGrad:
                 if ends is None and node.variable.requires_grad:  # it may have been switched off since
                     accumulate_leaf(node.variable, arrived[0])
+                    run_post_hooks(node.variable)
             elif needed is None or node in needed:
-                send(pending, node, node.input_gradients(arrived, create_graph))
+                if latest_change[0] > node.sequence_nr:
+                    check_saved(node)
+                if watcher is None:
+                    grads = node.input_gradients(arrived, create_graph)
+                else:
+                    grads = anomaly.watched_gradients(node, arrived, create_graph, watcher.check_nan)
+                send(pending, node, grads)
                 if not retain_graph:
                     node.release()
     return ends or {}
 
 
 def collect(pending: Pending, node: Function) -> list[Any] | None:
-    """Take the gradients of a node's outputs out of `pending`; None if there is none at all."""
-    if node.output_shape is not None:
-        grad = pending.pop((node, 0), None)
-        return None if grad is None else [grad]
+    """Take the gradients of a node's several outputs out of `pending`; None if there is none at all."""
+    if node.output_type is not None:
+        return None
     grads = [pending.pop((node, number), None) for number in range(len(node.outputs))]
     return None if all(grad is None for grad in grads) else grads
 
 
 def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
     """Hand the gradients of a node's inputs on, each along its edge, in the shape and dtype that the input has."""
-    for edge, grad in zip(node.next_functions, grads):  # noqa: B905  (`strict` would cost as much as the zip)
-        target, number = edge
-        if target is None or grad is None:
+    for edge, grad in zip(node.inputs, grads):  # noqa: B905  (`strict` would cost as much as the zip)
+        if grad is None:
             continue
-        if grad.shape != target.output_shape or grad.dtype is not target.output_dtype:
-            grad = fitted(grad, *target.outputs[number], node, edge)
+        if type(edge) is tuple:
+            if edge is NO_EDGE:
+                continue
+            shape, dtype = edge[0].outputs[edge[1]]
+            if grad.shape != shape or grad.dtype is not dtype:
+                grad = fitted(grad, shape, dtype, node, edge)
+        else:
+            kind = type(grad)
+            if kind is not edge.output_type or (
+                kind not in SCALARS and (grad.shape != edge.array_shape or grad.dtype is not edge.array_dtype)
+            ):
+                grad = fitted(grad, edge.outputs[0][0], edge.outputs[0][1], node, edge)
         accumulate(pending, edge, grad)
 
 
@@ -87,7 +105,7 @@ def fitted(grad: Any, shape: tuple[int, ...], dtype: np.dtype, node: Function, e
     if grad.shape != shape:
         if not arrays.broadcasts_to(shape, grad.shape):
             raise RuntimeError(
-                f"Function {node.name()} returned an invalid gradient at index {node.next_functions.index(edge)} - got "
+                f"Function {node.name()} returned an invalid gradient at index {node.inputs.index(edge)} - got "
                 f"{list(grad.shape)} but expected shape compatible with {list(shape)}"
             )
         grad = arrays.sum_to(grad, shape)
@@ -97,13 +115,12 @@ def fitted(grad: Any, shape: tuple[int, ...], dtype: np.dtype, node: Function, e
 
 
 def accumulate(pending: Pending, node: Edge, grad: Any) -> None:
-    """Add a gradient to those that wait at `node` (an edge: the node and the number of its output).
+    """Add a gradient to those that wait at `node` (or at one of its outputs, if it has several).
 
     A tensor that was used twice gets two gradients, and needs their sum. The sum is a new array: the first gradient may
     still be in use elsewhere (an addition hands the same array to both of its inputs).
     """
-    waiting = pending.get(node)
-    pending[node] = grad if waiting is None else waiting + grad
+    pending[node] = pending[node] + grad if node in pending else grad
 
 
 def accumulate_leaf(tensor: Any, grad: Any) -> None:
@@ -117,6 +134,8 @@ def accumulate_leaf(tensor: Any, grad: Any) -> None:
         tensor.grad = graph.Tensor(grad.copy())
     else:
         tensor.grad.array += grad
+        if tensor.grad.version is not None:
+            note_change(tensor.grad.version)
 
 
 def topological_order(root: Function) -> list[Function]:
@@ -133,7 +152,8 @@ def reachable(root: Function) -> set[Function]:
     """`root` and all nodes below it."""
     found, stack = {root}, [root]
     while stack:
-        for node, _ in stack.pop().next_functions:
+        for edge in stack.pop().inputs:
+            node = edge[0] if type(edge) is tuple else edge
             if node is not None and node not in found:
                 found.add(node)
                 stack.append(node)
@@ -142,7 +162,7 @@ def reachable(root: Function) -> set[Function]:
 
 def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Function]:
     """The nodes that must run for a gradient to reach one of `ends`."""
-    targets = {node for node, _ in ends}
+    targets = {edge[0] if type(edge) is tuple else edge for edge in ends}
     needed: set[Function] = set()
     for node in reversed(order):
         if any(below in targets or below in needed for below, _ in node.next_functions if below is not None):
@@ -150,17 +170,15 @@ def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Fun
     return needed
 
 
-def run_hooks(node: Function, arrived: list[Any]) -> None:
-    """Show complete gradients to those who asked. A hook that returns something replaces the gradient."""
-    for number, hook in node.hooks or ():
-        if arrived[number] is not None:
-            replacement = hook(arrived[number])
-            if replacement is not None:
-                arrived[number] = replacement
+def run_post_hooks(tensor: Any) -> None:
+    """Show a leaf to those who asked to see it when its gradient has been added."""
+    for hook in list(getattr(tensor, "_post_hooks", {}).values()):
+        hook(tensor)
 
 
 def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:
     """Note the gradients that have arrived where they were wanted."""
     for number, grad in enumerate(arrived):
-        if (node, number) in ends:
-            ends[node, number] = grad
+        edge = node if node.output_type is not None else (node, number)
+        if edge in ends:
+            ends[edge] = grad

@@ -13,16 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.grad_mode import state
+from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, state
 
 Value = Any
 """What an operation takes and gives: a Tensor, a Python number or, inside a backward rule, a plain array."""
 
-Edge = tuple["Function | None", int]
-"""Where a gradient goes: a node, and which of the node's outputs the gradient belongs to."""
+Edge = Any
+"""Where a gradient goes: a node; of a node with several outputs, the pair (node, number of the output)."""
 
 NO_EDGE: Edge = (None, 0)
 """The edge of an input that needs no gradient."""
+
+SAVED_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
 
 SECOND_BACKWARD = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
@@ -31,7 +37,21 @@ SECOND_BACKWARD = (
     "after calling backward."
 )
 
+
+class Freed:
+    """Stands where saved tensors were: whoever unpacks it hears that they are gone."""
+
+    def __iter__(self) -> Any:
+        raise RuntimeError(SECOND_BACKWARD)
+
+    __getitem__ = __iter__
+
+
+FREED: Any = Freed()
+
 Tensor: Any = None  # set by tensor.py, which is built on this module; importing it here would be a circle
+link_view: Any = None  # set by views.py: notes that a tensor shows the memory of another
+new = object.__new__
 next_sequence_nr = itertools.count().__next__
 
 
@@ -60,24 +80,33 @@ class Function(metaclass=Slotted):
 
     __slots__ = (
         "_metadata",
+        "array_dtype",
+        "array_shape",
+        "changed_at",
+        "constants",
         "hooks",
-        "next_functions",
+        "inputs",
         "origins",
-        "output_dtype",
-        "output_shape",
-        "saved",
+        "output_type",
+        "saved_tensors",
         "sequence_nr",
+        "version",
     )
 
-    next_functions: tuple[Edge, ...]  # per input, where its gradient goes
-    output_shape: tuple[int, ...] | None  # of the output; None if there are several
-    output_dtype: np.dtype | None
-    saved: tuple | None  # what save_for_backward got; None once freed
+    inputs: tuple[Edge, ...]  # per input, where its gradient goes
+    output_type: type | None  # of the output's array; None if there are several outputs
+    array_shape: tuple[int, ...]  # not set for NumPy's floating scalars, of which the type says it all
+    array_dtype: np.dtype
+    saved_tensors: Any  # what save_for_backward got, as arrays; FREED when they were freed
     origins: tuple[int, ...]  # per saved value, which input it was, or OUTPUT
     sequence_nr: int  # counts the nodes in the order of their creation
-    hooks: list[tuple[int, Callable]] | None  # called with the gradient of an output when it is complete
+    hooks: dict[Any, tuple[int, Callable]] | None  # called with the gradient of an output when it is complete
+    version: list[int]  # how often the memory of the output was changed
+    constants: tuple  # per input, if one without a gradient may have been saved: its version
+    changed_at: int  # of an in-place operation: when it wrote its output
 
     torch_name: str | None = None  # PyTorch's name of the node
+    shows_memory = False  # whether the output may be a view of the first input
     prepare: Callable[..., Any] | None = None  # turns the arrays into what forward computes with: dtypes, checks
     complain: Callable[..., None] | None = None  # raises PyTorch's error when forward refused these arrays
 
@@ -107,60 +136,110 @@ class Function(metaclass=Slotted):
             else:
                 arrays.append(x)
                 edges.append(NO_EDGE)
+        if cls.shows_memory and isinstance(arrays[0], np.generic) and isinstance(inputs[0], Tensor):
+            arrays[0] = inputs[0].array = np.asarray(arrays[0])  # a NumPy scalar cannot be shared
         if cls.prepare is not None:
             arrays = cls.prepare(*arrays)
         ctx = cls()
-        ctx.saved = ()
+        ctx.saved_tensors = ()
         try:
             output = cls.forward(ctx, *arrays, **options)
         except (ValueError, IndexError):
             if cls.complain is not None:
                 cls.complain(*arrays, **options)
             raise
-        if recorded and state.enabled:
-            return ctx.record(tuple(edges), arrays, output)
-        return wrap(output, *inputs)
+        mode = state.mode
+        if mode > RECORDING:
+            result = ctx.finish(mode, inputs, arrays, tuple(edges), output)
+        elif recorded and mode:
+            result = ctx.record(inputs, arrays, tuple(edges), output)
+        else:
+            result = wrap(output, *inputs)
+        if getattr(output, "base", None) is not None and result is not output:
+            link_view(result, inputs, cls, options)
+        return result
 
-    def record(self, edges: tuple[Edge, ...], arrays: Sequence[Any], output: Any) -> Any:
+    def finish(self, mode: int, inputs: Sequence[Any], arrays: Sequence[Any], edges: tuple, output: Any) -> Any:
+        """The end of `apply` in the rare modes: inference, forward mode, watched by hooks or by anomaly detection."""
+        recorded = mode & RECORDING and not mode & INFERENCE and edges.count(NO_EDGE) < len(edges)
+        result = self.record(inputs, arrays, edges, output) if recorded else wrap(output, *inputs)
+        if recorded and mode & WATCHED:
+            for watcher in state.watchers:
+                watcher.node_was_recorded(self)
+        if mode & FORWARD:
+            state.forward_level.push(self, inputs, result, recorded)
+        return result
+
+    def record(self, inputs: Sequence[Any], arrays: Sequence[Any], edges: tuple[Edge, ...], output: Any) -> Any:
         """Make this call a node of the graph, and give its output."""
-        self.next_functions = edges
-        self.output_shape, self.output_dtype = output.shape, output.dtype
+        self.inputs = edges
+        if self.saved_tensors:
+            self.origins = find_origins(self.saved_tensors, arrays, output)
+            if NO_EDGE in edges:
+                self.watch_constants(inputs)
+        return self.connect(output)
+
+    def watch_constants(self, inputs: Sequence[Any]) -> None:
+        """Note the versions of inputs that need no gradient; those of the others are known to their nodes."""
+        self.constants = tuple([x.version if isinstance(x, Tensor) else None for x in inputs])
+        for x in [inputs[i] for i in self.origins if i >= 0]:
+            if isinstance(x, Tensor) and x.version is None:
+                raise RuntimeError(SAVED_INFERENCE)
+
+    def connect(self, output: Any) -> Any:
+        """Make this call a node of the graph, whose inputs are known, and give its output."""
+        self.output_type = kind = type(output)
+        if kind not in SCALARS:
+            self.array_shape, self.array_dtype = output.shape, output.dtype
         self.sequence_nr = next_sequence_nr()
         self.hooks = None
-        if self.saved:
-            self.origins = find_origins(self.saved, arrays, output)
-        return Tensor(output, (self, 0))
+        self.version = version = [0]
+        tensor = new(Tensor)
+        tensor.array = output
+        tensor._edge = self
+        tensor.version = version
+        return tensor
+
+    @property
+    def next_functions(self) -> tuple[tuple[Function | None, int], ...]:
+        """Per input, the node that its gradient goes to, and to which output of that node; PyTorch's words."""
+        return tuple([edge if type(edge) is tuple else (edge, 0) for edge in self.inputs])
+
+    @property
+    def output_shape(self) -> tuple[int, ...] | None:
+        """The shape of the output; None if there are several."""
+        return None if self.output_type is None else self.outputs[0][0]
+
+    @property
+    def output_dtype(self) -> np.dtype | None:
+        """The dtype of the output; None if there are several."""
+        return None if self.output_type is None else self.outputs[0][1]
 
     @property
     def outputs(self) -> tuple[tuple[Any, Any], ...]:
         """The shape and dtype of each output."""
-        return ((self.output_shape, self.output_dtype),)
+        if self.output_type in SCALARS:
+            return (((), np.dtype(self.output_type)),)
+        return ((self.array_shape, self.array_dtype),)
 
     def save_for_backward(self, *values: Any) -> None:
         """Keep inputs or the output for `backward`. The backward pass frees them, unless it retains the graph."""
-        self.saved = values
-
-    @property
-    def saved_tensors(self) -> tuple:
-        """What was saved: as arrays here, as Tensors in a pass that is recorded."""
-        if self.saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        return self.saved
+        self.saved_tensors = values
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
         """Per input, whether anyone wants its gradient: a rule may return None for the others and save the work."""
-        return tuple([node is not None for node, _ in self.next_functions])
+        return tuple([edge is not NO_EDGE for edge in self.inputs])
 
     def input_gradients(self, grads: Sequence[Any], create_graph: bool) -> Sequence[Any]:
         """Run the rule on the gradients of the outputs."""
         result = self.backward(Connected(self) if create_graph else self, *grads)
-        return result if isinstance(result, tuple) else (result,)
+        return result if type(result) is tuple else (result,)
 
     def release(self) -> None:
         """Free what was saved. A node that saved nothing can be walked again, as in PyTorch."""
-        if self.saved:
-            self.saved = None
+        if self.saved_tensors:
+            self.saved_tensors = FREED
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -195,20 +274,27 @@ class Unary(Function):
     """A Function of one input.
 
     `apply` does what it does for any Function, but spelled out: on small arrays it is most of the cost of an operation,
-    and without the loop it takes two thirds of the time.
+    and without the loop it takes half of the time.
     """
 
     @classmethod
     def apply(cls, a: Value) -> Value:  # type: ignore[override]
         """Compute, and record the call if the input requires grad. Given an array, return an array."""
         x, edge = (a.array, a._edge or a.gradient_edge) if isinstance(a, Tensor) else (a, NO_EDGE)
-        if cls.prepare is not None:
+        if type(x) not in SCALARS and cls.prepare is not None:
             (x,) = cls.prepare(x)
         ctx = cls()
-        ctx.saved = ()
+        ctx.saved_tensors = ()
         output = cls.forward(ctx, x)
-        if edge is not NO_EDGE and state.enabled:
-            return ctx.record((edge,), (x,), output)
+        mode = state.mode
+        if mode > RECORDING:
+            return ctx.finish(mode, (a,), (x,), (edge,), output)
+        if edge is not NO_EDGE and mode:
+            ctx.inputs = (edge,)
+            saved = ctx.saved_tensors
+            if saved:
+                ctx.origins = OF_OUTPUT if saved[0] is output else find_origins(saved, (x,), output)
+            return ctx.connect(output)
         return wrap(output, a)
 
 
@@ -223,34 +309,44 @@ class Binary(Function):
             y, y_edge = b.array, b._edge or b.gradient_edge
         if isinstance(a, Tensor):
             x, x_edge = a.array, a._edge or a.gradient_edge
-        if cls.prepare is not None:
+        kind = type(x)
+        if (kind is not type(y) or kind not in SCALARS) and cls.prepare is not None:
             x, y = cls.prepare(x, y)
         ctx = cls()
-        ctx.saved = ()
+        ctx.saved_tensors = ()
         try:
             output = cls.forward(ctx, x, y)
-        except ValueError:
+        except (ValueError, TypeError):
             if cls.complain is not None:
                 cls.complain(x, y)
             raise
-        if (x_edge is not NO_EDGE or y_edge is not NO_EDGE) and state.enabled:
-            return ctx.record((x_edge, y_edge), (x, y), output)
+        mode = state.mode
+        if mode > RECORDING:
+            return ctx.finish(mode, (a, b), (x, y), (x_edge, y_edge), output)
+        if (x_edge is not NO_EDGE or y_edge is not NO_EDGE) and mode:
+            ctx.inputs = x_edge, y_edge
+            saved = ctx.saved_tensors
+            if saved:
+                in_order = len(saved) == 2 and saved[0] is x and saved[1] is y
+                ctx.origins = IN_ORDER if in_order else find_origins(saved, (x, y), output)
+                if x_edge is NO_EDGE or y_edge is NO_EDGE:
+                    ctx.watch_constants((a, b))
+            return ctx.connect(output)
         return wrap(output, a, b)
 
 
-OUTPUT = -1
-CONSTANT = -2
+SCALARS = frozenset({np.float16, np.float32, np.float64})
+"""What most 0-d tensors hold. Two of one of these types need no preparation: they have a common, floating dtype."""
+
+OUTPUT, CONSTANT, COPY = -1, -2, -3
+OF_OUTPUT, IN_ORDER = (OUTPUT,), (0, 1)  # the usual cases of what is saved: the output; both inputs
 
 
 def find_origins(saved: tuple, arrays: Sequence[Any], output: Any) -> tuple[int, ...]:
-    """For each saved value which input it was, or OUTPUT or CONSTANT.
+    """For each saved value which input it was, or OUTPUT or CONSTANT (or COPY - n: a copy of input n).
 
     Values are recognised by identity: no two tensors share an array object.
     """
-    if len(saved) == 2 == len(arrays) and saved[0] is arrays[0] and saved[1] is arrays[1]:  # the usual cases, quickly
-        return (0, 1)
-    if len(saved) == 1 and saved[0] is output:
-        return (OUTPUT,)
     origins = []
     for position, value in enumerate(saved):
         if value is output:
@@ -283,7 +379,9 @@ class Connected:
             return value
         if origin == CONSTANT:
             return Tensor(value)
-        return Tensor(value, (self._node, 0) if origin == OUTPUT else self._node.next_functions[origin])
+        if origin <= COPY:
+            origin = COPY - origin
+        return Tensor(value, self._node if origin == OUTPUT else self._node.inputs[origin])
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._node, name)
@@ -301,8 +399,13 @@ class AccumulateGrad(Function):
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
-        self.saved = ()
-        self.record((), (), variable.array)
+        self.saved_tensors = ()
+        self.inputs = ()
+        self.output_type = type(variable.array)
+        self.array_shape, self.array_dtype = variable.array.shape, variable.array.dtype
+        self.sequence_nr = next_sequence_nr()
+        self.hooks = variable.leaf_hooks
+        self.version = variable.version
 
 
 class GraphRoot(Function):
@@ -312,7 +415,8 @@ class GraphRoot(Function):
     outputs = ()
 
     def __init__(self, edges: tuple[Edge, ...]) -> None:
-        self.saved = ()
-        self.next_functions = edges
-        self.output_shape = None
+        self.saved_tensors = ()
+        self.inputs = edges
+        self.output_type = None
         self.sequence_nr = next_sequence_nr()
+        self.hooks = None

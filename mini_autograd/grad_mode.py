@@ -1,7 +1,7 @@
-"""Is recording on? `no_grad`, `enable_grad` and `set_grad_enabled`, each a context manager and a decorator.
+"""Is recording on? `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`: context managers and decorators.
 
 Imports nothing of the package. The switch belongs to the thread, as in PyTorch: a data-loading thread under `no_grad`
-does not switch recording off for the thread that trains.
+does not switch recording off for the thread that trains. It is one small number, so that an operation asks once.
 """
 
 from __future__ import annotations
@@ -12,90 +12,151 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+RECORDING, INFERENCE, WATCHED, FORWARD = 1, 2, 4, 8
+"""Bits of the mode. Without any: nothing is recorded. WATCHED: saved-tensor hooks or anomaly detection are on."""
+
 
 class _State(threading.local):
-    enabled = True
+    mode = RECORDING
+    watchers: tuple = ()  # told of every node that is recorded, while WATCHED
+    forward_level: Any = None  # the level of dual numbers, while FORWARD
 
 
 state = _State()
 
 
+def switch(bit: int, on: bool) -> bool:
+    """Set one bit of the mode; returns what it was."""
+    before = state.mode
+    state.mode = before | bit if on else before & ~bit
+    return bool(before & bit)
+
+
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded in this thread."""
-    return state.enabled
+    return bool(state.mode & RECORDING)
 
 
-class _GradMode:
-    """Sets the switch on entry and puts it back on exit; one object may be entered again after it was left."""
+def is_inference_mode_enabled() -> bool:
+    """Whether new tensors are inference tensors."""
+    return bool(state.mode & INFERENCE)
 
-    mode: bool
+
+class Mode:
+    """Sets the mode on entry and puts it back on exit. Also a decorator; of a generator it holds for every step."""
+
+    def entered(self) -> int:
+        """The mode that holds inside."""
+        raise NotImplementedError
 
     def __enter__(self) -> None:
-        self._before = state.enabled
-        state.enabled = self.mode
+        self._before = state.mode
+        state.mode = self.entered()
 
     def __exit__(self, *error: object) -> None:
-        state.enabled = self._before
+        state.mode = self._before
+
+    def clone(self) -> Mode:
+        """A fresh object for every call of a decorated function, which may call itself."""
+        fresh = object.__new__(type(self))
+        fresh.__dict__.update(self.__dict__)
+        return fresh
 
     def __call__(self, function: Callable) -> Callable:
-        """Run every call of `function` in this mode; of a generator, every step."""
-        mode = self.mode
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def steps(*args: Any, **kwargs: Any) -> Iterator:
-                generator = function(*args, **kwargs)
-                while True:
-                    with _Fixed(mode):
-                        try:
-                            value = next(generator)
-                        except StopIteration as stop:
-                            return stop.value
-                    yield value
+                with self.clone():
+                    generator = function(*args, **kwargs)
+                return (yield from _each_step(generator, self.clone))
 
             return steps
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with _Fixed(mode):
+            with self.clone():
                 return function(*args, **kwargs)
 
         return call
 
 
-class _Fixed(_GradMode):
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
+def _each_step(generator: Any, mode: Callable[[], Mode]) -> Any:
+    """Run a generator so that only its own steps are in the mode, whether values or errors are sent into it."""
+    step, argument = generator.send, None
+    while True:
+        try:
+            with mode():
+                value = step(argument)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            argument = yield value
+            step = generator.send
+        except GeneratorExit:
+            with mode():
+                generator.close()
+            raise
+        except BaseException as error:
+            step, argument = generator.throw, error
 
 
-class no_grad(_GradMode):  # noqa: N801  (PyTorch's name)
+class no_grad(Mode):  # noqa: N801  (PyTorch's name)
     """Record nothing: results of operations do not require grad. `with no_grad():`, `@no_grad()` or `@no_grad`."""
-
-    mode = False
 
     def __new__(cls, function: Callable | None = None) -> Any:
         context = super().__new__(cls)
         return context if function is None else context(function)
 
+    def entered(self) -> int:
+        return state.mode & ~RECORDING
+
 
 class enable_grad(no_grad):  # noqa: N801  (PyTorch's name)
     """Record again inside `no_grad`."""
 
-    mode = True
+    def entered(self) -> int:
+        return state.mode | RECORDING
 
 
-class set_grad_enabled(_GradMode):  # noqa: N801  (PyTorch's name)
+class set_grad_enabled(Mode):  # noqa: N801  (PyTorch's name)
     """Switch recording on or off: at once when called, and back when left if used as a context manager."""
 
     def __init__(self, mode: bool) -> None:
-        self._before = state.enabled
         self.mode = mode
-        state.enabled = mode
+        self._before = state.mode
+        switch(RECORDING, mode)
+
+    def entered(self) -> int:
+        return state.mode | RECORDING if self.mode else state.mode & ~RECORDING
 
     def __enter__(self) -> None:
-        state.enabled = self.mode
+        state.mode = self.entered()
 
     def __call__(self, function: Callable) -> Callable:
         """As a decorator it holds for the function only."""
-        state.enabled = self._before
+        state.mode = self._before
         return super().__call__(function)
+
+    def clone(self) -> Mode:
+        return super().clone() if state.mode & RECORDING == self.mode else type(self)(self.mode)
+
+    def __repr__(self) -> str:
+        return f"set_grad_enabled(mode={self.mode})"
+
+
+class inference_mode(Mode):  # noqa: N801  (PyTorch's name)
+    """As `no_grad`, and the tensors made inside can never take part in a recorded operation that saves them.
+
+    They have no version counter. `inference_mode(False)` switches the mode off inside another.
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        context = super().__new__(cls)
+        return context if isinstance(mode, bool) else inference_mode(True)(mode)
+
+    def __init__(self, mode: Any = True) -> None:
+        self.mode = mode
+
+    def entered(self) -> int:
+        return (state.mode | INFERENCE) & ~RECORDING if self.mode else (state.mode | RECORDING) & ~INFERENCE

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import arrays, autograd, function, printing
+from mini_autograd import arrays, function, gradients, hooks, printing
 from mini_autograd.function import NO_EDGE, AccumulateGrad, Edge, Function
+from mini_autograd.grad_mode import INFERENCE, state
 from mini_autograd.operations import comparison, elementwise, indexing, linear_algebra, reduction
 from mini_autograd.operations import shape as shapes
+from mini_autograd.views import memory_of
 
 NONLEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -37,9 +39,14 @@ def _operator(operation: type[Function], reflected: bool = False) -> Callable[[T
             if not isinstance(other, arrays.NUMBER):
                 return NotImplemented
             other = function.as_array(other)
-        return apply(other, self) if reflected else apply(self, other)
+        return apply(self, other)
 
-    return method
+    def reflected_method(self: Tensor, other: Any) -> Tensor:
+        if not isinstance(other, (Tensor, *arrays.NUMBER)):
+            return NotImplemented
+        return apply(other if isinstance(other, Tensor) else function.as_array(other), self)
+
+    return reflected_method if reflected else method
 
 
 def _comparison(compare: Callable) -> Callable[[Tensor, Any], Tensor]:
@@ -56,34 +63,76 @@ class Tensor:
     it (or NumPy scalar, if 0-d): the engine computes with it, and everybody else uses `numpy()`.
     """
 
-    __slots__ = ("__weakref__", "_accumulator", "_edge", "_grad", "array", "retains_grad")
+    __slots__ = (
+        *("__weakref__", "array", "version", "_edge"),
+        *(
+            "_accumulator",
+            "_grad",
+            "_leaf_hooks",
+            "_post_hooks",
+            "_retains_grad",
+            "_tangent",
+            "_view",
+        ),  # mostly not set
+    )
     __array_ufunc__ = None  # NumPy leaves `array * tensor` to us
     __hash__ = object.__hash__
 
     def __init__(self, array: Any, edge: Edge | None = NO_EDGE) -> None:
         self.array = array
         self._edge = edge
-        self._grad: Tensor | None = None
-        self._accumulator: weakref.ref | None = None
-        self.retains_grad = False
+        self.version = None if state.mode & INFERENCE else [0]
 
     # the graph
 
     @property
     def gradient_edge(self) -> Edge:
         """Where the gradient of this tensor goes."""
-        if self._edge is not None:
-            return self._edge
-        node = None if self._accumulator is None else self._accumulator()
+        edge = self._history
+        if edge is not None:
+            return edge
+        accumulator = getattr(self, "_accumulator", None)
+        node = None if accumulator is None else accumulator()
         if node is None:
             node = AccumulateGrad(self)
             self._accumulator = weakref.ref(node)
-        return node, 0
+        return node
+
+    @property
+    def _history(self) -> Edge | None:
+        """As `_edge`, for views too: None for a leaf that requires grad."""
+        view = getattr(self, "_view", None) if self._edge is None else None
+        return self._edge if view is None else view.current_edge()
+
+    @property
+    def view_info(self) -> Any:
+        """Of a view, its base and the way from there to it."""
+        return getattr(self, "_view", None)
+
+    @property
+    def _base(self) -> Tensor | None:
+        """Of a view, the tensor that owns the memory."""
+        view = self.view_info
+        return None if view is None else view.base
+
+    def _is_view(self) -> bool:
+        return self.view_info is not None
+
+    @property
+    def _version(self) -> int:
+        """How often the memory was changed in place."""
+        if self.version is None:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self.version[0]
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self.version is None
 
     @property
     def requires_grad(self) -> bool:
         """Whether operations on this tensor are recorded."""
-        return self._edge is not NO_EDGE
+        return self._history is not NO_EDGE
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -95,8 +144,10 @@ class Tensor:
                 )
         elif value and not arrays.is_floating(self.dtype):
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        elif value and self.version is None and not state.mode & INFERENCE:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         else:
-            self._edge = None if value else NO_EDGE
+            self._edge, self._view = None if value else NO_EDGE, None
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
@@ -108,24 +159,28 @@ class Tensor:
     @property
     def grad_fn(self) -> Function | None:
         """The node that made this tensor; None for a leaf."""
-        return self._edge[0] if self._edge else None
+        edge = self._history
+        return edge[0] if type(edge) is tuple else edge
 
     @property
     def output_nr(self) -> int:
         """Which output of `grad_fn` this tensor is."""
-        return self._edge[1] if self._edge else 0
+        edge = self._history
+        return edge[1] if type(edge) is tuple else 0
 
     @property
     def is_leaf(self) -> bool:
         """Whether this tensor was not computed from a tensor that requires grad."""
-        return self._edge is None or self._edge is NO_EDGE
+        edge = self._history
+        return edge is None or edge is NO_EDGE
 
     @property
     def grad(self) -> Tensor | None:
         """The gradients that backward passes have added up here; None if there was none yet."""
-        if self._grad is None and not self.is_leaf and not self.retains_grad:
+        grad = getattr(self, "_grad", None)
+        if grad is None and not self.is_leaf and not self.retains_grad:
             warnings.warn(NONLEAF_GRAD, UserWarning, stacklevel=2)
-        return self._grad
+        return grad
 
     @grad.setter
     def grad(self, grad: Tensor | None) -> None:
@@ -152,22 +207,58 @@ class Tensor:
                 "Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match."
             )
 
+    @property
+    def retains_grad(self) -> bool:
+        return getattr(self, "_retains_grad", False)
+
     def retain_grad(self) -> None:
         """Keep the gradient of this tensor in `.grad` too, though it is no leaf."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.is_leaf or self.retains_grad:
             return
-        self.retains_grad = True
-        node, number = self.gradient_edge
+        self._retains_grad = True
         tensor = weakref.ref(self)  # the tensor holds the node already
 
         def keep(grad: Any) -> None:
             if (owner := tensor()) is not None:
-                grad = grad if isinstance(grad, Tensor) else Tensor(grad.copy())
-                owner._grad = grad if owner._grad is None else owner._grad + grad
+                known = getattr(owner, "_grad", None)
+                owner._grad = grad.clone() if known is None else known + grad
 
-        node.hooks = [*(node.hooks or ()), (number, keep)]  # type: ignore[union-attr]
+        hooks.add(self.grad_fn, self.output_nr, keep, retains=True)
+
+    def move_retained_grad_from(self) -> bool:
+        """Stop keeping the gradient at the present node, as the tensor is about to get another; whether it was kept."""
+        retained = self.retains_grad
+        if retained:
+            self.grad_fn.hooks.pop(("retains", self.output_nr), None)  # type: ignore[union-attr]
+            self._retains_grad = False
+        return retained
+
+    @property
+    def leaf_hooks(self) -> dict | None:
+        """The hooks of a leaf, which its AccumulateGrad runs."""
+        return getattr(self, "_leaf_hooks", None)
+
+    def register_hook(self, hook: Callable) -> hooks.RemovableHandle:
+        """Call `hook(grad)` whenever the gradient of this tensor is complete; what it returns replaces the gradient."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.is_leaf:
+            if self.leaf_hooks is None:
+                self._leaf_hooks: dict = {}
+            self.gradient_edge.hooks = self._leaf_hooks
+        return hooks.add(self.gradient_edge if self.is_leaf else self.grad_fn, self.output_nr, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> hooks.RemovableHandle:
+        """Call `hook(tensor)` whenever something was added to the `.grad` of this leaf."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not self.is_leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        if getattr(self, "_post_hooks", None) is None:
+            self._post_hooks: dict = {}
+        return hooks.RemovableHandle(self._post_hooks, hook)
 
     def backward(
         self,
@@ -177,16 +268,38 @@ class Tensor:
         inputs: Sequence[Tensor] | Tensor | None = None,
     ) -> None:
         """Add the gradient of this tensor into the `.grad` of the leaves it was computed from (or of `inputs`)."""
-        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        gradients.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def detach(self) -> Tensor:
         """The same memory, without the history."""
-        return Tensor(self.array[...])
+        result = Tensor(memory_of(self)[...])
+        result.version = self.version
+        return result
+
+    def view_as_itself(self) -> Tensor:
+        """Another tensor of the same memory and history."""
+        return shapes.reshape(self, self.shape)
+
+    def _is_fresh(self) -> bool:
+        """Whether nobody else can know this tensor: it was just computed, and is no view."""
+        return self._edge is NO_EDGE and self.view_info is None and self.array.base is None
+
+    def detach_(self) -> Tensor:
+        """Forget the history."""
+        if self._is_view():
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+                "Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
+            )
+        self._edge = NO_EDGE
+        return self
 
     @property
     def data(self) -> Tensor:
-        """The same memory, without the history."""
-        return self.detach()
+        """The same memory, without the history, and with a version of its own: changes of it go unnoticed."""
+        return Tensor(memory_of(self)[...])
 
     @data.setter
     def data(self, new: Tensor) -> None:

@@ -137,9 +137,8 @@ def _overwriting(names: Sequence[str], order: orders.Order) -> Plant:
 
     def accumulate(pending: Any, edge: Any, grad: Any) -> None:
         overwrites = type(source[0]).__name__ in names
-        target = edge[0]
-        if isinstance(target, AccumulateGrad):
-            leaf = target.variable
+        if isinstance(edge, AccumulateGrad):
+            leaf = edge.variable
             leaf.grad = Tensor(grad + (0.0 if overwrites or leaf.grad is None else leaf.grad.array))
         else:
             pending[edge] = grad + (0.0 if overwrites else pending.get(edge, 0.0))
@@ -218,8 +217,8 @@ def _visiting_again(last_first: bool) -> Plant:
         def order(root: Function) -> Iterator[Function]:
             sums.clear()
             for node in orders.every_path(root, last_first):
-                if (node, 0) in sums:
-                    waiting[0][node, 0] = sums[node, 0]
+                if node in sums:
+                    waiting[0][node] = sums[node]
                 yield node
 
         with ExitStack() as stack:

@@ -128,7 +128,7 @@ def _noisy_forward(right: Rule, noisy: Callable[[Any], Any]) -> Rule:
     def forward(ctx: Any, *arrays: Any, **options: Any) -> Any:
         output = right(ctx, *arrays, **options)
         changed = noisy(output)
-        ctx.saved = tuple(changed if saved is output else saved for saved in ctx.saved)
+        ctx.saved_tensors = tuple(changed if saved is output else saved for saved in ctx.saved_tensors)
         return changed
 
     return forward

@@ -22,7 +22,10 @@ class Index(Function):
     @staticmethod
     def forward(ctx, x, index):
         ctx.index, ctx.shape = index, x.shape
-        return x[index]
+        output = x[index]
+        if isinstance(output, np.generic) and is_basic(index) and isinstance(x, np.ndarray):
+            return x[(*index, ...) if isinstance(index, tuple) else (index, ...)]  # a view, of 0 axes, not a copy
+        return output
 
     @staticmethod
     def backward(ctx, grad):

@@ -1,0 +1,132 @@
+"""Starting a backward pass: `backward` and `grad`.
+
+Imports backward and function. The one idea to know: a backward pass starts with a gradient for each output, and
+here is where it comes from: given, or 1 for a scalar.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import backward as engine
+from mini_autograd import function as graph
+
+Tensors = Any
+"""A Tensor or a sequence of Tensors."""
+
+CREATE_GRAPH_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the "
+    "cycle and avoid the leak."
+)
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Tensors | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Add the gradients of `tensors` into the `.grad` of the leaves they were computed from, or of `inputs` only.
+
+    `grad_tensors` are the gradients of `tensors` to start from; a tensor with one element may do without (1 is meant).
+    """
+    outputs = as_sequence(tensors)
+    edges, grads = seeds(outputs, as_sequence(grad_tensors), create_graph)
+    if create_graph:
+        warnings.warn(CREATE_GRAPH_CYCLE, UserWarning, stacklevel=3)
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        engine.run_backward(edges, grads, retain_graph, create_graph)
+        return
+    leaves = as_sequence(inputs)
+    if not leaves:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    wanted = wanted_edges(leaves)
+    for tensor in leaves:
+        tensor.retain_grad()  # as PyTorch does: an input that is no leaf keeps its gradient from now on
+    arrived = engine.run_backward(edges, grads, retain_graph, create_graph, wanted)
+    for tensor in leaves:
+        grad = arrived[tensor.gradient_edge]
+        if tensor.is_leaf and grad is not None:
+            engine.accumulate_leaf(tensor, grad)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensors | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple:
+    """The gradients of `outputs` with respect to `inputs`, as a tuple; no `.grad` is touched.
+
+    An input that was not used raises, unless `allow_unused` (its gradient is then None) or `materialize_grads` (then
+    zeros).
+    """
+    outputs, inputs = as_sequence(outputs), as_sequence(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if allow_unused is False and materialize_grads:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    edges, grads = seeds(outputs, as_sequence(grad_outputs), create_graph)
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    arrived = engine.run_backward(edges, grads, retain_graph, create_graph, wanted_edges(inputs))
+    results = []
+    for index, tensor in enumerate(inputs):
+        result = arrived[tensor.gradient_edge]
+        if result is None and materialize_grads:
+            result = np.zeros(tensor.shape, tensor.dtype)
+        if result is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {index} appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior."
+            )
+        if result is not None and not isinstance(result, graph.Tensor):
+            result = graph.Tensor(result.copy())
+        results.append(result)
+    return tuple(results)
+
+
+def as_sequence(tensors: Tensors | None) -> Sequence[Any]:
+    """One tensor or several, as a sequence."""
+    if tensors is None:
+        return ()
+    return (tensors,) if isinstance(tensors, graph.Tensor) else tuple(tensors)
+
+
+def wanted_edges(inputs: Sequence[Any]) -> list[graph.Edge]:
+    """Where the gradients of `inputs` arrive."""
+    for tensor in inputs:
+        if not tensor.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return [tensor.gradient_edge for tensor in inputs]
+
+
+def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> tuple[tuple[graph.Edge, ...], list[Any]]:
+    """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`."""
+    grads = [*grads, *[None] * (len(outputs) - len(grads))]
+    started = []
+    for index, (output, grad) in enumerate(zip(outputs, grads, strict=False)):
+        if grad is None and output.requires_grad and output.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if grad is not None and grad.shape != output.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{index}] has a shape of torch.Size({list(grad.shape)}) and "
+                f"output[{index}] has a shape of torch.Size({list(output.shape)})."
+            )
+        if not output.requires_grad:
+            raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
+        grad = graph.Tensor(np.ones(output.shape, output.dtype)) if grad is None else grad
+        started.append(grad if create_graph else grad.array)
+    return tuple([output.gradient_edge for output in outputs]), started

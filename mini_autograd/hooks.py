@@ -1,0 +1,147 @@
+"""Hooks: functions that see the gradients of a tensor, or the tensors that a graph saves.
+
+Imports function and grad_mode. The one idea to know: a hook of a tensor hangs at the node that made it, so a hook set
+before an in-place operation acts on the old value, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import function as graph
+from mini_autograd.arrays import dtype_name
+from mini_autograd.function import CONSTANT, NO_EDGE, OUTPUT
+from mini_autograd.grad_mode import WATCHED, state
+
+_keys = itertools.count().__next__
+
+
+class RemovableHandle:
+    """What registering a hook gives: `remove()` takes the hook away. Also a context manager."""
+
+    def __init__(self, hooks: dict, entry: Any, key: Any = None) -> None:
+        self.id = _keys() if key is None else key
+        self.hooks: dict | None = hooks
+        hooks[self.id] = entry
+
+    def remove(self) -> None:
+        """Take the hook away; a second call does nothing."""
+        if self.hooks is not None:
+            self.hooks.pop(self.id, None)
+            self.hooks = None
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
+
+
+def add(node: Any, number: int, hook: Callable, retains: bool = False) -> RemovableHandle:
+    """Hang a hook at output `number` of a node; hooks that retain a gradient see it after all others."""
+    if node.hooks is None:
+        node.hooks = {}
+    return RemovableHandle(node.hooks, (number, hook), ("retains", number) if retains else None)
+
+
+def run(node: Any, arrived: list[Any]) -> None:
+    """Show complete gradients to those who asked. A hook that returns something replaces the gradient."""
+    entries = sorted(node.hooks.items(), key=lambda entry: isinstance(entry[0], tuple))
+    for _, (number, hook) in entries:
+        grad = arrived[number]
+        if grad is None:
+            continue
+        given = grad if isinstance(grad, graph.Tensor) else graph.Tensor(grad)
+        result = hook(given)
+        if result is not None:
+            check_replacement(result, given, hook)
+            arrived[number] = result if given is grad else result.array
+
+
+def check_replacement(result: Any, given: Any, hook: Callable) -> None:
+    """PyTorch's errors for a hook that returns something unfit."""
+    if not isinstance(result, graph.Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    name = getattr(hook, "__name__", repr(hook))
+    if result.dtype != given.dtype:
+        was, got = (f"torch.{dtype_name(x.dtype)}Tensor" for x in (given, result))
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {was} got {got})")
+    if result.shape != given.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+
+
+class Watcher:
+    """A context in which this object is told of every node that is recorded."""
+
+    def node_was_recorded(self, node: Any) -> None:
+        """Called when a node is complete."""
+
+    def __enter__(self) -> Any:
+        self._before = state.watchers, state.mode & WATCHED
+        state.watchers = (*state.watchers, self)
+        state.mode |= WATCHED
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        state.watchers, watched = self._before
+        state.mode = state.mode & ~WATCHED | watched
+
+
+class Packed:
+    """Stands where saved tensors were: whoever unpacks it gets what the hook makes of what was packed."""
+
+    def __init__(self, values: list[Any], unpack: Callable) -> None:
+        self.values, self.unpack = values, unpack
+
+    def __iter__(self) -> Any:
+        return iter([self._unpacked(packed, value) for packed, value in self.values])
+
+    def _unpacked(self, packed: bool, value: Any) -> Any:
+        if not packed:
+            return value
+        tensor = self.unpack(value)
+        if not isinstance(tensor, graph.Tensor):
+            kind = type(tensor).__name__
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
+        return tensor.array
+
+
+class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
+    """Inside, what an operation saves goes through `pack_hook(tensor)`, and comes back through `unpack_hook(packed)`.
+
+    The innermost of several such contexts is the one that counts. In-place changes of packed tensors go unnoticed.
+    """
+
+    def __init__(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def node_was_recorded(self, node: Any) -> None:
+        innermost = [watcher for watcher in state.watchers if isinstance(watcher, saved_tensors_hooks)][-1]
+        if innermost is not self or not node.saved_tensors:
+            return
+        values = []
+        for value, origin in zip(node.saved_tensors, node.origins, strict=True):
+            packs = isinstance(value, graph.Tensor | np.ndarray | np.generic) or hasattr(value, "__array__")
+            values.append((packs, self.pack(node, value, origin) if packs else value))
+        node.saved_tensors = Packed(values, self.unpack_hook)
+        node.origins = tuple(graph.COPY - n if n >= 0 else n for n in node.origins)
+
+    def pack(self, node: Any, value: Any, origin: int) -> Any:
+        """What the hook makes of a saved value. An input comes with its history, an output without: no cycles."""
+        if isinstance(value, graph.Tensor):
+            return self.pack_hook(value)
+        edge = NO_EDGE if origin in (OUTPUT, CONSTANT) else node.inputs[origin]
+        with_history = graph.Tensor(value, edge)
+        version = with_history.version
+        packed = self.pack_hook(with_history)
+        if version is not None and version[0]:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
+                "cannot be modified by in-place operations as this can lead to unexpected side-effects. Please open "
+                "an issue if you need to perform in-place operations on the input to a pack hook."
+            )
+        return packed

@@ -1,0 +1,310 @@
+"""Operations that change a tensor: `x.add_(1)`, `x += 1`, `x[i] = v`, `x.copy_(y)`, and all others that end in `_`.
+
+Imports tensor, views, versions and the operations. The one idea to know: `x.mul_(y)` computes `x * y` as ever, writes
+the result into the memory of x, and gives x the history of the result. If x is a view, its base gets a node that knows
+which part was replaced; everything else that shows the memory finds its new history from there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import arrays
+from mini_autograd.function import COPY, NO_EDGE, OUTPUT, Function, Value, as_array, next_sequence_nr, wrap
+from mini_autograd.grad_mode import INFERENCE, RECORDING, state
+from mini_autograd.methods import Tensor
+from mini_autograd.operations import shape as shapes
+from mini_autograd.operations.elementwise import cast, where
+from mini_autograd.operations.indexing import Index, as_plain, getitem, is_basic
+from mini_autograd.versions import note_change
+
+LEAF = "leaf Variable that requires grad is being used in an in-place operation."
+MADE_IN = (
+    "A view was created in {mode} mode and is being modified inplace with grad mode enabled. Given that this use case "
+    "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+    "either both inside the {mode} block (if you don't want the inplace to be tracked) or both outside (if you want "
+    "the inplace to be tracked)."
+)
+INFERENCE_CHANGED = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+OVERLAPPING = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
+
+
+class CopySlices(Function):
+    """A tensor of which a part, shown by a view, was replaced. The part gets its own gradient, the rest the rest."""
+
+    torch_name = "torch::autograd::CopySlices"
+    __slots__ = ("view_of",)
+    view_of: Any
+
+    @staticmethod
+    def backward(ctx, grad):
+        numbers = np.arange(math.prod(grad.shape))
+        part = ctx.view_of(numbers.reshape(grad.shape))
+        kept = np.ones(numbers.shape, bool)
+        kept[part.reshape(-1)] = False
+        return where(kept.reshape(grad.shape), grad, 0.0), grad.reshape((-1,))[part]
+
+
+class Fill(Function):
+    """Every element becomes one number; no gradient passes."""
+
+    torch_name = "FillBackward0"
+
+    @staticmethod
+    def forward(ctx, x, value):
+        return np.full_like(x, value)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return zeros_of(grad)
+
+
+class Zero(Fill):
+    """Every element becomes 0."""
+
+    torch_name = "ZeroBackward0"
+
+
+class Copy(Function):
+    """The elements of another tensor, broadcast and in this one's dtype, take the place of the old ones."""
+
+    torch_name = "torch::autograd::CopyBackwards"
+
+    @staticmethod
+    def forward(ctx, x, source):
+        return np.broadcast_to(source, np.shape(x)).astype(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return zeros_of(grad), grad
+
+
+class IndexPut(Function):
+    """Some elements, picked by an advanced index, are replaced. Where an index is repeated the last value stays."""
+
+    torch_name = "IndexPutBackward0"
+    __slots__ = ("index", "replaced")
+
+    @staticmethod
+    def forward(ctx, x, value, index):
+        output = x.copy()
+        output[index] = value
+        ctx.index, ctx.replaced = index, np.zeros(np.shape(x), bool)
+        ctx.replaced[index] = True
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        return where(ctx.replaced, 0.0, grad), grad[ctx.index]
+
+
+def zeros_of(grad: Value) -> Value:
+    """Zeros in the shape and dtype of a gradient."""
+    return wrap(np.zeros_like(as_array(grad)), grad)
+
+
+def in_place(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    """The method that writes what `function` computes from a tensor into that tensor."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        others = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
+        base = self._base
+        concerned = [self, *others] if base is None else [self, base, *others]
+        check_may_change(self, any(x.requires_grad for x in concerned))
+        started = next_sequence_nr()
+        before = Tensor(self.array[...], self.gradient_edge if self._history is not None else NO_EDGE)
+        return store(self, before, function(before, *args, **kwargs), started)
+
+    method.__doc__ = f"{(function.__doc__ or '').strip().splitlines()[0] if function.__doc__ else ''} In place."
+    return method
+
+
+def check_may_change(tensor: Tensor, recorded: bool) -> None:
+    """Raise PyTorch's error if the tensor may not be changed in place here."""
+    if tensor.version is None and not state.mode & INFERENCE:
+        raise RuntimeError(INFERENCE_CHANGED)
+    if not recorded or not state.mode & RECORDING or state.mode & INFERENCE:
+        return
+    view = tensor.view_info
+    if view is not None:
+        if view.made_in != RECORDING:
+            raise RuntimeError(MADE_IN.format(mode="inference" if view.made_in & INFERENCE else "no_grad"))
+        if view.many:
+            raise RuntimeError(
+                f"Output {view.many[1]} of {view.many[0]} is a view and is being modified inplace. This view is the "
+                "output of a function that returns multiple views. Such functions do not allow the output views to be "
+                "modified inplace. You should replace the inplace operation by an out-of-place one."
+            )
+        if view.base.requires_grad and view.base.is_leaf:
+            raise RuntimeError(f"a view of a {LEAF}")
+    if tensor.requires_grad and tensor.is_leaf:
+        raise RuntimeError(f"a {LEAF}")
+
+
+def store(tensor: Tensor, before: Tensor, result: Tensor, started: int) -> Tensor:
+    """Write `result`, computed from `before`, into `tensor`, and give `tensor` its history."""
+    if result.shape != tensor.shape:
+        raise RuntimeError(
+            f"output with shape {list(tensor.shape)} doesn't match the broadcast shape {list(result.shape)}"
+        )
+    if result.dtype != tensor.dtype:
+        kinds = "biuf"
+        source, target = (kinds.index(x.dtype.kind.replace("u", "i")) for x in (result, tensor))
+        if source > target and (target == 0 or source == 3):
+            got, own = arrays.dtype_name(result.dtype), arrays.dtype_name(tensor.dtype)
+            raise RuntimeError(f"result type {got} can't be cast to the desired output type {own}")
+        result = cast(result, tensor.dtype)
+    recorded = result.requires_grad and bool(state.mode & RECORDING)
+    if recorded:
+        keep_old_values(result.grad_fn, before, started)
+    write(tensor, result.array)
+    stamp = note_change(tensor.version) if tensor.version is not None else 0
+    if recorded:
+        rebase(tensor, result, stamp)
+    return tensor
+
+
+def write(tensor: Tensor, values: Any) -> None:
+    """Change the memory of `tensor`."""
+    if isinstance(tensor.array, np.generic):  # nobody shares it
+        tensor.array = values[()]
+    elif not tensor.array.flags.writeable:
+        raise RuntimeError(OVERLAPPING)
+    else:
+        tensor.array[...] = values
+
+
+def keep_old_values(last: Any, before: Tensor, started: int) -> None:
+    """Give the new nodes a copy of the old values, if they saved them: the memory is about to change."""
+    copy = None
+    stack, seen = [last], {last}
+    while stack:
+        node = stack.pop()
+        saved = node.saved_tensors if isinstance(node.saved_tensors, tuple) else ()
+        if any(value is before.array for value in saved):
+            copy = before.array.copy() if copy is None else copy
+            copied = [value is before.array for value in saved]
+            node.saved_tensors = tuple(copy if old else value for old, value in zip(copied, saved, strict=True))
+            node.origins = tuple(COPY - n if old and n >= 0 else n for old, n in zip(copied, node.origins, strict=True))
+        for below, _ in node.next_functions:
+            if below is not None and below not in seen and below.sequence_nr > started:
+                seen.add(below)
+                stack.append(below)
+
+
+def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
+    """Give `tensor`, or the tensor of which it is a view, the history that ends in `result`."""
+    node: Any = result.grad_fn
+    node.changed_at = stamp
+    if node.output_type is not None:
+        node.version = tensor.version
+    if OUTPUT in getattr(node, "origins", ()) and isinstance(node.saved_tensors, tuple):
+        node.saved_tensors = tuple(
+            tensor.array if origin == OUTPUT else value
+            for value, origin in zip(node.saved_tensors, node.origins, strict=True)
+        )
+    view = tensor.view_info
+    if view is None:
+        retained = tensor.move_retained_grad_from()
+        tensor._edge = result.gradient_edge
+        if retained:
+            tensor.retain_grad()
+        return
+    base = view.base
+    slices = CopySlices()
+    slices.saved_tensors = ()
+    slices.inputs = (base.gradient_edge if base.requires_grad else NO_EDGE, result.gradient_edge)
+    slices.view_of = view.follow
+    slices.connect(base.array)
+    slices.version = base.version
+    base._edge = slices
+
+
+def set_item(self: Tensor, index: Any, value: Any) -> None:
+    """`self[index] = value`."""
+    value = value if isinstance(value, Tensor) else Tensor(np.asarray(value, self.dtype)[()])
+    plain = as_plain(index)
+    if not is_basic(plain):
+        put_item(self, plain, value)
+        return
+    part = getitem(self, index)
+    while value.ndim > part.ndim and value.shape[0] == 1:
+        value = value.reshape(value.shape[1:])
+    copy_(part, shapes.expand(value, part.shape) if value.shape != part.shape else value)
+
+
+def put_item(self: Tensor, index: Any, value: Tensor) -> None:
+    """`self[index] = value` for an index that picks elements one by one."""
+    picked = np.empty(self.shape, bool)[index].shape
+    if not arrays.broadcasts_to(value.shape, picked):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(picked)}"
+        )
+    in_place(lambda x, v: IndexPut.apply(x, v, index=index))(self, value)
+
+
+copy_ = in_place(lambda x, source: Copy.apply(x, broadcastable(x, source)))
+_fill = in_place(lambda x, value: Fill.apply(x, value=value))
+zero_ = in_place(lambda x: Zero.apply(x, value=0))
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Every element becomes `value`, a number or a 0-d tensor."""
+    return copy_(self, value) if isinstance(value, Tensor) else _fill(self, value)
+
+
+def broadcastable(x: Tensor, source: Tensor) -> Tensor:
+    """`source`, or PyTorch's error if it does not fit into `x`."""
+    if not arrays.broadcasts_to(source.shape, x.shape):
+        shape = np.broadcast_shapes(x.shape, source.shape)
+        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}")
+    return source
+
+
+NAMES = """
+add sub subtract mul multiply div divide true_divide pow neg negative exp exp2 expm1 log log2 log10 log1p sqrt rsqrt
+reciprocal square abs absolute sign sin cos tan asin acos atan sinh cosh tanh sigmoid logit erf floor ceil round trunc
+frac fmod remainder floor_divide relu clamp clip clamp_min clamp_max lerp addcmul addcdiv masked_fill index_add
+index_copy index_fill scatter scatter_add tril triu nan_to_num copysign atan2 hypot xlogy float_power
+logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor eq ne lt le gt ge cumsum cumprod
+"""
+OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__", "pow": "__pow__"}
+OPERATORS |= {name: f"__{name}__" for name in ("floordiv", "mod", "and", "or", "xor")}
+
+
+def attach() -> None:
+    """Give Tensor its in-place methods: one for every function above that there is."""
+    for name in NAMES.split():
+        if hasattr(Tensor, name):
+            setattr(Tensor, f"{name}_", in_place(getattr(Tensor, name)))
+    for name, operator in OPERATORS.items():
+        if hasattr(Tensor, operator):
+            setattr(Tensor, f"__i{name}__", _operator(operator))
+    methods = {"copy_": copy_, "fill_": fill_, "zero_": zero_, "__setitem__": set_item}
+    for name, method in methods.items():
+        setattr(Tensor, name, method)
+
+
+def _operator(operator: str) -> Callable[..., Any]:
+    change = in_place(getattr(Tensor, operator))
+
+    def method(self: Tensor, other: Any) -> Any:
+        return change(self, other) if isinstance(other, (Tensor, *arrays.NUMBER)) else NotImplemented
+
+    return method
+
+
+for _view_operation in (shapes.Reshape, shapes.Expand, shapes.Transpose, shapes.Permute, Index):
+    _view_operation.shows_memory = True  # type: ignore[attr-defined]
+attach()

@@ -1,0 +1,80 @@
+"""How often memory was changed in place, and the error for who needs the old values.
+
+Imports function. The one idea to know: tensors that show the same memory share one list `[count, when, when, ...]`. Its
+stamps come from the counter that numbers the nodes, so a node knows that what it saved was changed if a stamp is higher
+than its own number; nothing has to be noted when it saves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mini_autograd.arrays import dtype_name
+from mini_autograd.function import COPY, NO_EDGE, OUTPUT, Edge, Function, next_sequence_nr
+from mini_autograd.grad_mode import WATCHED, state
+
+Version = list[int]
+REMEMBERED = 100
+"""How many changes are kept apart; that is only for the number in the error text."""
+
+latest_change = [0]
+"""The stamp of the latest change of any tensor: a node that is younger need not look at its saved tensors."""
+
+
+def note_change(version: Version) -> int:
+    """Count one more change, and return its stamp."""
+    stamp = next_sequence_nr()
+    version[0] += 1
+    version.append(stamp)
+    if len(version) > REMEMBERED:
+        del version[1 : REMEMBERED // 2]
+    latest_change[0] = stamp
+    return stamp
+
+
+def check_saved(node: Function) -> None:
+    """Raise PyTorch's error if something that `node` saved was changed since."""
+    if node.output_type is None or not isinstance(node.saved_tensors, tuple):
+        return  # custom Functions look themselves; what was freed or packed by hooks is not looked at
+    for value, origin in zip(node.saved_tensors, getattr(node, "origins", ()), strict=False):
+        if origin >= 0 and (edge := node.inputs[origin]) is NO_EDGE:
+            constants = getattr(node, "constants", ())
+            version = constants[origin] if constants else None
+        elif origin >= 0:
+            version = version_at(edge)
+        else:
+            version = node.version if origin == OUTPUT else None
+        if version is None or origin <= COPY:
+            continue
+        since = getattr(node, "changed_at", node.sequence_nr) if origin == OUTPUT else node.sequence_nr
+        changes = sum(stamp > since for stamp in version[1:])
+        if changes:
+            raise RuntimeError(changed_text(value, node if origin == OUTPUT else node.inputs[origin], version, changes))
+
+
+def version_at(edge: Edge) -> Version | None:
+    """The version of the tensor whose gradient goes along `edge`."""
+    if type(edge) is tuple:
+        return edge[0].output_versions[edge[1]]
+    return edge.version
+
+
+def changed_text(value: Any, edge: Edge, version: Version, changes: int) -> str:
+    """PyTorch's words for a saved tensor that was changed."""
+    node, number = edge if type(edge) is tuple else (edge, 0)
+    source = ""
+    if node is not None and node.inputs:
+        source = f", which is output {number} of {node.name().rstrip('0123456789').removesuffix('Backward')},"
+    watched = state.mode & WATCHED and any(getattr(watcher, "is_anomaly", False) for watcher in state.watchers)
+    hint = (
+        "the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
+        "was changed in there or anywhere later. Good luck!"
+        if watched
+        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{dtype_name(value.dtype)}Tensor {list(value.shape)}]{source} is at version {version[0]}; expected "
+        f"version {version[0] - changes} instead. Hint: {hint}"
+    )
