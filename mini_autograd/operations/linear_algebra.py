@@ -88,19 +88,19 @@ class Linear(Function):
     @staticmethod
     def forward(ctx, x, weight, bias):
         ctx.save_for_backward(x, weight)
-        output = x @ weight.T
+        output = as_rows(x) @ weight.T  # one product of matrices is a third faster than one per batch
         if bias is not None:
-            output = output + bias if output.ndim == 0 else np.add(output, bias, out=output)
-        return output
+            output += bias
+        return output.reshape((*x.shape[:-1], len(weight)))
 
     @staticmethod
     def backward(ctx, grad):
         x, weight = ctx.saved_tensors
         need_x, need_weight, need_bias = ctx.needs_input_grad
-        rows, columns = grad.reshape((-1, grad.shape[-1])), x.reshape((-1, x.shape[-1]))
+        rows = as_rows(grad)
         return (
-            grad @ weight if need_x else None,
-            rows.T @ columns if need_weight else None,
+            (rows @ weight).reshape(x.shape) if need_x else None,
+            rows.T @ as_rows(x) if need_weight else None,
             rows.sum(0) if need_bias else None,
         )
 
@@ -114,6 +114,11 @@ class Linear(Function):
         ]
         known = [part for part in parts if part is not None]
         return functools.reduce(operator.add, known)
+
+
+def as_rows(x: Value) -> Value:
+    """All axes but the last in one."""
+    return x if x.ndim == 2 else x.reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def matmul(input: Value, other: Value) -> Value:
