@@ -36,7 +36,9 @@ class Convolution(Function):
         ctx.save_for_backward(x, weight, columns)
         output = rows_of(weight, groups) @ columns
         output = output.reshape(len(x), len(weight), *windows.output)
-        return output if bias is None else output + per_channel(bias, output.ndim)
+        if bias is not None:
+            output += per_channel(bias, output.ndim)
+        return output
 
     @staticmethod
     def backward(ctx, grad):

@@ -42,6 +42,11 @@ class Windows:
         """Where the array lies in the padded array."""
         return (..., *[slice(b, b + n) for b, n in self._each("before", "size")])
 
+    @property
+    def overlap(self) -> bool:
+        """Whether an element may be in more than one window."""
+        return any(k > 1 and (d > 1 or k > s) for k, d, s in self._each("kernel", "dilation", "stride"))
+
     def places(self) -> Iterator[tuple[Any, ...]]:
         """For each place of the kernel, the index of the elements of the padded array that it meets."""
         for place in itertools.product(*map(range, self.kernel)):
