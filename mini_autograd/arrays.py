@@ -119,6 +119,14 @@ def dtype_name(dtype: np.dtype) -> str:
     return (names | {"int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool"})[dtype.name]
 
 
+def c_dtype(dtype: np.dtype) -> str:
+    """The name of a scalar type in C++, as it stands in some of PyTorch's errors: float, double, long int, ..."""
+    names = {"int64": "long int", "int32": "int", "int16": "short int", "float32": "float", "float64": "double"}
+    return (names | {"float16": "c10::Half", "uint8": "unsigned char", "int8": "signed char"}).get(
+        dtype.name, dtype.name
+    )
+
+
 def normalize_dim(dim: int, ndim: int) -> int:
     """An axis counted from the front. A 0-d tensor counts as one that has an axis 0."""
     size = max(ndim, 1)

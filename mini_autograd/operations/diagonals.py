@@ -114,5 +114,5 @@ def diagflat(input: Value, offset: int = 0) -> Value:
 def trace(input: Value) -> Value:
     """The sum of the diagonal of a matrix."""
     if input.ndim != 2:
-        raise RuntimeError("trace: expected a matrix")
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return sum(diagonal(input))

@@ -78,7 +78,13 @@ def einsum(equation: Any, *operands: Any) -> Value:
         operands = tuple(operands[0])
     inputs, output = parse(equation.replace(" ", ""), operands)
     prepared = [_without_repetition(x, letters) for x, letters in zip(operands, inputs, strict=True)]
-    broadcast = [_without_ones(x, letters, prepared) for x, letters in prepared]
+    sizes = _sizes(prepared)
+    for name in output:
+        if name not in sizes:
+            raise RuntimeError(
+                f"einsum(): output subscript {name} does not appear in the equation for any input operand"
+            )
+    broadcast = [_without_ones(x, letters, sizes) for x, letters in prepared]
     return product([_without_lonely(i, broadcast, output) for i in range(len(broadcast))], output)
 
 
@@ -133,18 +139,23 @@ def _drop(letters: str, first: int, second: int, name: str) -> str:
     return letters[:first] + letters[first + 1 : second] + letters[second + 1 :] + name
 
 
-def _without_ones(x: Value, letters: str, terms: list[tuple[Value, str]]) -> tuple[Value, str]:
-    """Axes of size 1 that broadcast against others are dropped: NumPy's faster paths do not know them."""
+def _sizes(terms: list[tuple[Value, str]]) -> dict[str, int]:
+    """How long the axis of every letter is; an axis of size 1 broadcasts."""
     sizes: dict[str, int] = {}
-    for other, names in terms:
-        for axis, name in enumerate(names):
-            size = other.shape[axis]
-            if size != 1 and sizes.get(name, 1) not in (1, size):
+    for number, (x, letters) in enumerate(terms):
+        for name, size in zip(letters, x.shape, strict=True):
+            known = sizes.get(name, 1)
+            if size != 1 and known not in (1, size):
                 raise RuntimeError(
-                    f"einsum(): subscript {name} has size {size} for operand which does not broadcast with previously "
-                    f"seen size {sizes[name]}"
+                    f"einsum(): subscript {name} has size {size} for operand {number} which does not broadcast with "
+                    f"previously seen size {known}"
                 )
-            sizes[name] = size if sizes.get(name, 1) == 1 else sizes[name]
+            sizes[name] = size if known == 1 else known
+    return sizes
+
+
+def _without_ones(x: Value, letters: str, sizes: dict[str, int]) -> tuple[Value, str]:
+    """Axes of size 1 that broadcast against others are dropped: NumPy's faster paths do not know them."""
     kept = [(name, size) for name, size in zip(letters, x.shape, strict=True) if size == sizes[name]]
     if len(kept) == len(letters):
         return x, letters

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import dtype_name, is_floating, normalize_dim
+from mini_autograd.arrays import c_dtype, dtype_name, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array
 from mini_autograd.operations.elementwise import add, cast, check_broadcast, multiply, where
 from mini_autograd.operations.indexing import Index, Put, assign, getitem, put
@@ -128,6 +128,8 @@ def index_select(input: Value, dim: int, index: Indices) -> Value:
     if places.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     axis = normalize_dim(dim, input.ndim)
+    if ((places < 0) | (places >= (input.shape[axis] if input.ndim else 1))).any():
+        raise IndexError("index out of range in self")
     if input.ndim == 0:
         return reshape(gather(reshape(input, 1), 0, places.reshape(-1)), ())
     return getitem(input, (*[slice(None)] * axis, places.reshape(-1)))
@@ -167,16 +169,12 @@ def index_put(input: Value, indices: tuple[Indices, ...], values: Value, accumul
 def masked_fill(input: Value, mask: Value, value: Value) -> Value:
     """`input` with a number, or the value of a 0-d tensor, where `mask` holds."""
     if mask.dtype != bool:
-        raise RuntimeError("masked_fill only supports boolean masks, but got mask with dtype " + torch_dtype(mask))
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_dtype(mask.dtype)}")
     if getattr(value, "ndim", 0):
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     return where(mask, cast(value, input.dtype) if hasattr(value, "dtype") else value, input)
-
-
-def torch_dtype(x: Value) -> str:
-    return dtype_name(x.dtype).lower()
 
 
 def masked_select(input: Value, mask: Value) -> Value:

@@ -62,7 +62,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Value:
     """Tensors end to end along `dim`, in a common dtype. Empty vectors are left out, as in PyTorch."""
     tensors = list(tensors)
     if not tensors:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for number, x in enumerate(tensors):
         if x.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
@@ -219,7 +219,7 @@ def dsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
 def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
     """All slices along `dim`, without that axis."""
     if input.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = normalize_dim(dim, input.ndim)
     return tuple(input[(*[slice(None)] * axis, i)] for i in range(input.shape[axis]))
 
@@ -308,6 +308,8 @@ def padded_places(size: int, width: tuple[int, int], mode: Any) -> Any:
 def meshgrid(*tensors: Value, indexing: str = "ij") -> tuple[Value, ...]:
     """The coordinates of a grid, one tensor per axis."""
     vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
+    if len({x.dtype for x in vectors}) > 1:
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(vectors) > 1
     if swap:
         vectors[0], vectors[1] = vectors[1], vectors[0]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import dtype_name, normalize_dim
+from mini_autograd.arrays import c_dtype, dtype_name, normalize_dim
 from mini_autograd.function import Binary, Function, Value
 from mini_autograd.operations.elementwise import check_broadcast, multiply
 from mini_autograd.operations.shape import permute
@@ -138,8 +138,7 @@ def check_operands(a: Any, b: Any) -> None:
     if b.ndim == 1:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {second}, {first}, and {second}")
     if b.ndim == 2:
-        names = {"int64": "long int", "int32": "int", "float32": "float", "float64": "double"}
-        m1, m2 = (names.get(x.dtype.name, x.dtype.name) for x in (a, b))
+        m1, m2 = c_dtype(a.dtype), c_dtype(b.dtype)
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {m1} != {m2}")
     raise RuntimeError(f"expected scalar type {first} but found {second}")
 
@@ -247,9 +246,9 @@ def inner(input: Value, other: Value) -> Value:
 def tensordot(a: Value, b: Value, dims: Any = 2) -> Value:
     """Sums of products over several axes: the last `dims` of a with the first of b, or those in two lists."""
     if isinstance(dims, int):
-        dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+        dims = list(range(-dims, 0)), list(range(dims))
     first, second = ([normalize_dim(axis, x.ndim) for axis in axes] for x, axes in zip((a, b), dims, strict=True))
-    for i, j in zip(first, second, strict=True):
+    for i, j in zip(*dims, strict=True):
         n, m = a.shape[i], b.shape[j]
         if n != m and 1 not in (n, m):
             raise RuntimeError(

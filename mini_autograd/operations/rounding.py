@@ -10,13 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import is_floating
-from mini_autograd.function import Value
-from mini_autograd.operations.elementwise import Arithmetic, Elementwise, divide, is_bool, quiet, where
+from mini_autograd.arrays import is_floating, result_type
+from mini_autograd.function import Value, as_array
+from mini_autograd.operations.elementwise import Arithmetic, Elementwise, cast, divide, is_bool, quiet, where
+
+
+def not_of_bools(kernel: str) -> Any:
+    """The `prepare` of an operation that PyTorch does not have for bools."""
+
+    def prepare(x: Any) -> tuple[Any]:
+        if is_bool(x):
+            raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+        return (x,)
+
+    return staticmethod(prepare)
 
 
 class Abs(Elementwise):
     """Absolute value. The derivative is the sign of x, and 0 at 0."""
+
+    prepare = not_of_bools("abs_cpu")
 
     @staticmethod
     def forward(ctx, x):
@@ -33,12 +46,6 @@ class Flat(Elementwise):
     """A step function: the derivative is 0."""
 
     @staticmethod
-    def prepare(x: Any) -> tuple[Any]:
-        if is_bool(x):
-            raise NotImplementedError("\"floor\" not implemented for 'Bool'")
-        return (x,)
-
-    @staticmethod
     def backward(ctx, grad):
         return grad * 0.0
 
@@ -46,22 +53,19 @@ class Flat(Elementwise):
 class Sign(Flat):
     """-1, 0 or 1."""
 
-    prepare = None  # type: ignore[assignment]
-
     @staticmethod
     @quiet
     def forward(ctx, x):
-        return (
-            x.copy()
-            if x.dtype.kind == "b"
-            else np.nan_to_num(np.sign(x), nan=0.0)
-            if is_floating(x.dtype)
-            else np.sign(x)
-        )
+        if is_bool(x):
+            return x.copy()
+        output = np.sign(x)
+        return np.nan_to_num(output, nan=0.0) if is_floating(x.dtype) else output
 
 
 class Floor(Flat):
     """The next integer below."""
+
+    prepare = not_of_bools("floor_vml_cpu")
 
     @staticmethod
     def forward(ctx, x):
@@ -71,6 +75,8 @@ class Floor(Flat):
 class Ceil(Flat):
     """The next integer above."""
 
+    prepare = not_of_bools("ceil_vml_cpu")
+
     @staticmethod
     def forward(ctx, x):
         return np.ceil(x)
@@ -79,6 +85,8 @@ class Ceil(Flat):
 class Trunc(Flat):
     """The next integer towards 0."""
 
+    prepare = not_of_bools("trunc_vml_cpu")
+
     @staticmethod
     def forward(ctx, x):
         return np.trunc(x)
@@ -86,6 +94,8 @@ class Trunc(Flat):
 
 class Round(Flat):
     """The nearest integer, the even one if there are two."""
+
+    prepare = not_of_bools("round_vml_cpu")
 
     @staticmethod
     def forward(ctx, x):
@@ -238,7 +248,9 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    return trunc(divide(input, other))
+    output = trunc(divide(input, other))
+    common = result_type(as_array(input), as_array(other))
+    return output if is_floating(common) else cast(output, common)
 
 
 def positive(input: Value) -> Value:

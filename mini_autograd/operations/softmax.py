@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mini_autograd.arrays import floating, normalize_dim
+from mini_autograd.arrays import dtype_name, floating, is_floating, normalize_dim
 from mini_autograd.function import Function, Value
 from mini_autograd.operations.elementwise import cast, exp, quiet
 
@@ -87,6 +87,10 @@ def _along(operation: type[Function], input: Value, dim: int | None, dtype: np.d
     if dim is None:  # deprecated in PyTorch, where this is its choice
         dim = 0 if input.ndim in (0, 1, 3) else 1
     axis = normalize_dim(dim, input.ndim)
+    if not is_floating(input.dtype):
+        name = "log_softmax" if operation is LogSoftmax else "softmax"
+        kernel = f"{name}_lastdim_kernel_impl" if axis == max(input.ndim - 1, 0) else f"{name}_kernel_impl"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_name(input.dtype)}'")
     if input.ndim == 0:
         return operation.apply(input.reshape(1), dim=0).reshape(())
     return operation.apply(input, dim=axis)

@@ -130,7 +130,8 @@ def argmin(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
 def _place(name: str, input: Value, dim: int | None, keepdim: bool) -> Value:
     array = as_array(input)
     if dim is None:
-        checked_dims(name, input, None)
+        if array.size == 0:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         place = getattr(array.reshape(-1), name)()
         return wrap(place.reshape((1,) * array.ndim) if keepdim else place, input)
     axis = checked_axis(name, input, dim)
@@ -177,7 +178,7 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Foun
     axis = normalize_dim(dim, input.ndim)
     array = at_least_1d(as_array(input))
     if not 1 <= k <= array.shape[axis]:
-        raise RuntimeError("selected number k out of range for dimension " + str(axis))
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
     places = order(array, axis, False)[(*[slice(None)] * axis, slice(k - 1, k))]
     return pick(Kthvalue, input, places, axis, keepdim)
 
