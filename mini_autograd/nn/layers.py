@@ -79,7 +79,7 @@ class Embedding(Module):
         """Draw normal numbers; the row of `padding_idx` is 0."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
-            self.weight.array[self.padding_idx] = 0
+            init.zeros_(self.weight.detach()[self.padding_idx])
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:

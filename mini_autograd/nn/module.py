@@ -223,8 +223,10 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients, or set them to zero."""
         for parameter in self.parameters():
-            if parameter.grad is not None:
-                parameter.grad = None if set_to_none else parameter.grad * 0.0
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad.detach().zero_()
 
     def _apply(self: M, change: Callable[[Tensor], Tensor]) -> M:
         for module in self.modules():

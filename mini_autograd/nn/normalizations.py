@@ -129,7 +129,7 @@ class BatchNorm(Module):
             raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
         factor = self.momentum
         if self.training and self.track_running_stats:
-            self.num_batches_tracked = self.num_batches_tracked + 1
+            self.num_batches_tracked.add_(1)
             factor = 1.0 / int(self.num_batches_tracked) if factor is None else factor
         own = self.training or self.running_mean is None
         mean, variance = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)

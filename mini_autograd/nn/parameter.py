@@ -10,6 +10,8 @@ from typing import Any
 from mini_autograd import arrays
 from mini_autograd.creation import zeros
 from mini_autograd.tensor import Tensor
+from mini_autograd.versions import note_change
+from mini_autograd.views import memory_of
 
 
 class Parameter(Tensor):
@@ -42,8 +44,7 @@ def empty_parameter(*shape: int, dtype: Any = None, device: Any = None) -> Param
 
 def overwrite(tensor: Tensor, values: Any) -> Tensor:
     """Put numbers or an array into a tensor, in place and unrecorded."""
-    if tensor.ndim:
-        tensor.array[...] = values
-    else:
-        tensor.array = tensor.array.dtype.type(values)
+    memory_of(tensor)[...] = values
+    if tensor.version is not None:
+        note_change(tensor.version)
     return tensor

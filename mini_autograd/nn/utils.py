@@ -30,7 +30,7 @@ def clip_grad_norm_(
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
     scale = min(float(max_norm) / (total.item() + 1e-6), 1.0)
     for grad in grads:
-        grad.array *= scale
+        grad.mul_(scale)
     return total
 
 
@@ -51,7 +51,7 @@ def get_total_norm(grads: Iterable[Tensor], norm_type: float = 2.0, error_if_non
 def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -> None:
     """Cut every element of every gradient off at `-clip_value` and `clip_value`."""
     for grad in gradients(parameters):
-        overwrite(grad, np.clip(grad.array, -float(clip_value), float(clip_value)))
+        grad.clamp_(-float(clip_value), float(clip_value))
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

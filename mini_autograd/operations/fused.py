@@ -1,15 +1,16 @@
 """What operations share that fuse several steps into one: layer norm, cross entropy, attention.
 
-Imports function. The one idea to know: such an operation keeps what it computed on the way (a mean,
-probabilities) as plain arrays, next to its inputs. That is right for an ordinary backward pass. In a pass that is
-itself recorded these would count as constants, so a rule computes them again from the saved inputs, which are then
-Tensors.
+Imports function. The one idea to know: such an operation keeps what it computed on the way (a mean, probabilities) as
+plain arrays, next to its inputs. That is right for an ordinary backward pass. In a pass that is itself recorded these
+would count as constants, so a rule computes them again from the saved inputs, which are then Tensors.
 """
 
 from __future__ import annotations
 
 import math
 from typing import Any
+
+import numpy as np
 
 from mini_autograd import function
 from mini_autograd.function import Value
@@ -21,8 +22,14 @@ def recorded(*values: Value) -> bool:
 
 
 def average(x: Value, axes: tuple[int, ...]) -> Value:
-    """The mean along `axes`, which stay as axes of length 1."""
-    return x.sum(axis=axes, keepdims=True) / math.prod([x.shape[axis] for axis in axes])
+    """The mean along `axes`, which stay as axes of length 1.
+
+    Of an array along its last axis it is a product with a vector: for short rows several times faster than `sum`.
+    """
+    count = math.prod([x.shape[axis] for axis in axes])
+    if axes == (x.ndim - 1,) and count and not recorded(x):
+        return x @ np.full_like(x, 1.0 / count, shape=(count, 1))
+    return x.sum(axis=axes, keepdims=True) / count
 
 
 def total(*terms: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from mini_autograd.function import Function, Value, as_array
 from mini_autograd.operations.fused import average, recorded, total
+from mini_autograd.versions import note_change
 
 Axes = tuple[int, ...]
 
@@ -163,7 +164,11 @@ def batch_norm(
             f"Expected more than 1 value per channel when training, got input size torch.Size({list(input.shape)})"
         )
     running = None if running_mean is None else (as_array(running_mean), as_array(running_var))
-    return BatchNorm.apply(input, weight, bias, axes=axes, eps=eps, running=running, momentum=momentum)
+    output = BatchNorm.apply(input, weight, bias, axes=axes, eps=eps, running=running, momentum=momentum)
+    for kept in (running_mean, running_var):
+        if getattr(kept, "version", None) is not None:
+            note_change(kept.version)  # type: ignore[union-attr]
+    return output
 
 
 def along_channels(values: Value | None, ndim: int) -> Value | None:

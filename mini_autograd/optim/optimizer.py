@@ -14,6 +14,8 @@ import numpy as np
 
 from mini_autograd.grad_mode import enable_grad
 from mini_autograd.tensor import Tensor
+from mini_autograd.versions import note_change
+from mini_autograd.views import memory_of
 
 Group = dict[str, Any]
 State = dict[str, Any]
@@ -68,7 +70,7 @@ class Optimizer:
                 if set_to_none:
                     param.grad = None
                 elif param.grad is not None:
-                    param.grad.array *= 0
+                    param.grad.detach().zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient. A closure computes the loss anew first; its value is returned."""
@@ -85,7 +87,7 @@ class Optimizer:
     def step_one(self, param: Tensor, group: Group) -> None:
         """One parameter's step: weight decay as options say, and the algorithm."""
         state = self.state.setdefault(param, {})
-        values, gradient = changeable(param.array), param.grad.array  # type: ignore[union-attr]
+        values, gradient = memory_of(param), param.grad.array  # type: ignore[union-attr]
         if group["maximize"]:
             gradient = -gradient
         decay = group["weight_decay"]
@@ -94,8 +96,8 @@ class Optimizer:
         elif decay:
             gradient = gradient + values * decay
         self.update(values, changeable(gradient), state, group)
-        if not param.ndim:  # a 0-d array is a NumPy scalar, which cannot be changed in place
-            param.array = values[()]
+        if param.version is not None:
+            note_change(param.version)
 
     def update(self, values: Any, gradient: Any, state: State, group: Group) -> None:
         """Change the array `values` in place by what the array `gradient` and the state say."""

@@ -252,3 +252,16 @@ def test_errors_are_pytorchs(name: str) -> None:
     with pytest.raises(type(expected.value)) as got:
         ERRORS[name](ma)
     assert str(got.value) == str(expected.value)
+
+
+def test_changing_a_parameter_between_forward_and_backward_is_noticed() -> None:
+    texts = []
+    for lib in (torch, ma):
+        x = lib.nn.Parameter(lib.ones(2))
+        loss = (x * x).sum()
+        loss.backward(retain_graph=True)
+        lib.optim.SGD([x], lr=0.1).step()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation") as caught:
+            loss.backward()
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
