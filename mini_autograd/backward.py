@@ -18,7 +18,7 @@ import numpy as np
 
 from mini_autograd import anomaly, arrays, hooks
 from mini_autograd import function as graph
-from mini_autograd.function import NO_EDGE, SCALARS, AccumulateGrad, Edge, Function, GraphRoot
+from mini_autograd.function import NO_EDGE, SEVERAL, AccumulateGrad, Edge, Function, GraphRoot
 from mini_autograd.grad_mode import enable_grad, no_grad
 from mini_autograd.versions import check_saved, latest_change, note_change
 
@@ -44,6 +44,7 @@ def run_backward(
     ends = None if wanted is None else dict.fromkeys(wanted)
     needed = None if ends is None else nodes_leading_to(ends, order)
     watcher = anomaly.active()
+    plain = watcher is None and not create_graph
     with enable_grad() if create_graph else no_grad(), np.errstate(all="ignore"):
         send(pending, root, grads)
         for node in order:
@@ -62,11 +63,13 @@ def run_backward(
             elif needed is None or node in needed:
                 if latest_change[0] > node.sequence_nr:
                     check_saved(node)
-                if watcher is None:
+                if plain and node.takes_arrays:
+                    grads = node.backward(node, arrived[0])
+                elif watcher is None:
                     grads = node.input_gradients(arrived, create_graph)
                 else:
                     grads = anomaly.watched_gradients(node, arrived, create_graph, watcher.check_nan)
-                send(pending, node, grads)
+                send(pending, node, grads if type(grads) is tuple else (grads,))
                 if not retain_graph:
                     node.release()
     return ends or {}
@@ -74,7 +77,7 @@ def run_backward(
 
 def collect(pending: Pending, node: Function) -> list[Any] | None:
     """Take the gradients of a node's several outputs out of `pending`; None if there is none at all."""
-    if node.output_type is not None:
+    if node.output_type is not SEVERAL:
         return None
     grads = [pending.pop((node, number), None) for number in range(len(node.outputs))]
     return None if all(grad is None for grad in grads) else grads
@@ -88,20 +91,18 @@ def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
         if type(edge) is tuple:
             if edge is NO_EDGE:
                 continue
-            shape, dtype = edge[0].outputs[edge[1]]
-            if grad.shape != shape or grad.dtype is not dtype:
-                grad = fitted(grad, shape, dtype, node, edge)
-        else:
-            kind = type(grad)
-            if kind is not edge.output_type or (
-                kind not in SCALARS and (grad.shape != edge.array_shape or grad.dtype is not edge.array_dtype)
-            ):
-                grad = fitted(grad, edge.outputs[0][0], edge.outputs[0][1], node, edge)
+            grad = fitted(grad, node, edge)
+        elif type(grad) is not edge.output_type and (
+            edge.output_type is not None or grad.shape != edge.array_shape or grad.dtype is not edge.array_dtype
+        ):
+            grad = fitted(grad, node, edge)
         accumulate(pending, edge, grad)
 
 
-def fitted(grad: Any, shape: tuple[int, ...], dtype: np.dtype, node: Function, edge: Edge) -> Any:
+def fitted(grad: Any, node: Function, edge: Edge) -> Any:
     """A gradient that `node` computed, brought to the shape and dtype of its input: here broadcasting is undone."""
+    target, number = edge if type(edge) is tuple else (edge, 0)
+    shape, dtype = target.outputs[number]
     if grad.shape != shape:
         if not arrays.broadcasts_to(shape, grad.shape):
             raise RuntimeError(
@@ -179,6 +180,6 @@ def run_post_hooks(tensor: Any) -> None:
 def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:
     """Note the gradients that have arrived where they were wanted."""
     for number, grad in enumerate(arrived):
-        edge = node if node.output_type is not None else (node, number)
+        edge = node if node.output_type is not SEVERAL else (node, number)
         if edge in ends:
             ends[edge] = grad

@@ -26,6 +26,7 @@ class Function(graph.Function):
     """
 
     __slots__ = ("__dict__", "__weakref__")  # anything may be kept on ctx
+    takes_arrays = False
     needs_input_grad: tuple[bool, ...] = ()
     materialize_grads = True
     non_differentiable: tuple = ()
@@ -66,7 +67,7 @@ class Function(graph.Function):
     def record_outputs(self, edges: tuple, args: Sequence[Any], outputs: tuple) -> tuple:
         """Make this call a node of the graph, and give its outputs."""
         self.inputs = edges
-        self.output_type = None
+        self.output_type = graph.SEVERAL
         self.output_metadata = tuple((x.shape, x.dtype) if isinstance(x, graph.Tensor) else ((), None) for x in outputs)
         self.hooks = None
         self.sequence_nr = graph.next_sequence_nr()
@@ -187,7 +188,7 @@ class Function(graph.Function):
         for grad in result[:expected]:
             if grad is not None and not isinstance(grad, graph.Tensor):
                 raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
-        return result if create_graph else [None if grad is None else grad.array for grad in result]
+        return result if create_graph else tuple([None if grad is None else grad.array for grad in result])
 
     def as_tensor(self, grad: Any, number: int) -> Any:
         """A gradient that arrived, as a Tensor; zeros if none did."""

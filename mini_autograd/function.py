@@ -51,6 +51,7 @@ FREED: Any = Freed()
 
 Tensor: Any = None  # set by tensor.py, which is built on this module; importing it here would be a circle
 link_view: Any = None  # set by views.py: notes that a tensor shows the memory of another
+SEVERAL = object()
 new = object.__new__
 next_sequence_nr = itertools.count().__next__
 
@@ -94,7 +95,7 @@ class Function(metaclass=Slotted):
     )
 
     inputs: tuple[Edge, ...]  # per input, where its gradient goes
-    output_type: type | None  # of the output's array; None if there are several outputs
+    output_type: Any  # the type if the output is a NumPy scalar, None if it is an array, SEVERAL if there are several
     array_shape: tuple[int, ...]  # not set for NumPy's floating scalars, of which the type says it all
     array_dtype: np.dtype
     saved_tensors: Any  # what save_for_backward got, as arrays; FREED when they were freed
@@ -105,6 +106,7 @@ class Function(metaclass=Slotted):
     constants: tuple  # per input, if one without a gradient may have been saved: its version
     changed_at: int  # of an in-place operation: when it wrote its output
 
+    takes_arrays = True  # whether the rule can be given arrays
     torch_name: str | None = None  # PyTorch's name of the node
     shows_memory = False  # whether the output may be a view of the first input
     prepare: Callable[..., Any] | None = None  # turns the arrays into what forward computes with: dtypes, checks
@@ -188,8 +190,11 @@ class Function(metaclass=Slotted):
 
     def connect(self, output: Any) -> Any:
         """Make this call a node of the graph, whose inputs are known, and give its output."""
-        self.output_type = kind = type(output)
-        if kind not in SCALARS:
+        kind = type(output)
+        if kind in SCALARS:
+            self.output_type = kind
+        else:
+            self.output_type = None
             self.array_shape, self.array_dtype = output.shape, output.dtype
         self.sequence_nr = next_sequence_nr()
         self.hooks = None
@@ -208,19 +213,19 @@ class Function(metaclass=Slotted):
     @property
     def output_shape(self) -> tuple[int, ...] | None:
         """The shape of the output; None if there are several."""
-        return None if self.output_type is None else self.outputs[0][0]
+        return None if self.output_type is SEVERAL else self.outputs[0][0]
 
     @property
     def output_dtype(self) -> np.dtype | None:
         """The dtype of the output; None if there are several."""
-        return None if self.output_type is None else self.outputs[0][1]
+        return None if self.output_type is SEVERAL else self.outputs[0][1]
 
     @property
     def outputs(self) -> tuple[tuple[Any, Any], ...]:
         """The shape and dtype of each output."""
-        if self.output_type in SCALARS:
-            return (((), np.dtype(self.output_type)),)
-        return ((self.array_shape, self.array_dtype),)
+        if self.output_type is None:
+            return ((self.array_shape, self.array_dtype),)
+        return (((), np.dtype(self.output_type)),)
 
     def save_for_backward(self, *values: Any) -> None:
         """Keep inputs or the output for `backward`. The backward pass frees them, unless it retains the graph."""
@@ -401,7 +406,7 @@ class AccumulateGrad(Function):
         self.variable = variable
         self.saved_tensors = ()
         self.inputs = ()
-        self.output_type = type(variable.array)
+        self.output_type = None
         self.array_shape, self.array_dtype = variable.array.shape, variable.array.dtype
         self.sequence_nr = next_sequence_nr()
         self.hooks = variable.leaf_hooks
@@ -417,6 +422,6 @@ class GraphRoot(Function):
     def __init__(self, edges: tuple[Edge, ...]) -> None:
         self.saved_tensors = ()
         self.inputs = edges
-        self.output_type = None
+        self.output_type = SEVERAL
         self.sequence_nr = next_sequence_nr()
         self.hooks = None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays
-from mini_autograd.function import COPY, NO_EDGE, OUTPUT, Function, Value, as_array, next_sequence_nr, wrap
+from mini_autograd.function import COPY, NO_EDGE, OUTPUT, SEVERAL, Function, Value, as_array, next_sequence_nr, wrap
 from mini_autograd.grad_mode import INFERENCE, RECORDING, state
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import shape as shapes
@@ -206,7 +206,7 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
     """Give `tensor`, or the tensor of which it is a view, the history that ends in `result`."""
     node: Any = result.grad_fn
     node.changed_at = stamp
-    if node.output_type is not None:
+    if node.output_type is not SEVERAL:
         node.version = tensor.version
     if OUTPUT in getattr(node, "origins", ()) and isinstance(node.saved_tensors, tuple):
         node.saved_tensors = tuple(

@@ -56,6 +56,10 @@ def _comparison(compare: Callable) -> Callable[[Tensor, Any], Tensor]:
     return method
 
 
+def no_accumulator() -> None:
+    """Stands for the reference to an AccumulateGrad that is not there yet."""
+
+
 class Tensor:
     """An array that remembers how it was computed. Make one with `mini_autograd.tensor`.
 
@@ -88,14 +92,14 @@ class Tensor:
     @property
     def gradient_edge(self) -> Edge:
         """Where the gradient of this tensor goes."""
-        edge = self._history
-        if edge is not None:
-            return edge
-        accumulator = getattr(self, "_accumulator", None)
-        node = None if accumulator is None else accumulator()
-        if node is None:
-            node = AccumulateGrad(self)
-            self._accumulator = weakref.ref(node)
+        try:
+            return self._edge or self._accumulator() or self._new_accumulator()  # the usual cases, quickly
+        except AttributeError:  # a view, or a leaf that is used for the first time
+            return self._history or self._new_accumulator()
+
+    def _new_accumulator(self) -> AccumulateGrad:
+        node = AccumulateGrad(self)
+        self._accumulator = weakref.ref(node)
         return node
 
     @property
@@ -148,6 +152,7 @@ class Tensor:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         else:
             self._edge, self._view = None if value else NO_EDGE, None
+            self._accumulator: Any = no_accumulator
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""

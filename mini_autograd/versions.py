@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mini_autograd.arrays import dtype_name
-from mini_autograd.function import COPY, NO_EDGE, OUTPUT, Edge, Function, next_sequence_nr
+from mini_autograd.function import COPY, NO_EDGE, OUTPUT, SEVERAL, Edge, Function, next_sequence_nr
 from mini_autograd.grad_mode import WATCHED, state
 
 Version = list[int]
@@ -34,7 +34,7 @@ def note_change(version: Version) -> int:
 
 def check_saved(node: Function) -> None:
     """Raise PyTorch's error if something that `node` saved was changed since."""
-    if node.output_type is None or not isinstance(node.saved_tensors, tuple):
+    if node.output_type is SEVERAL or not isinstance(node.saved_tensors, tuple):
         return  # custom Functions look themselves; what was freed or packed by hooks is not looked at
     for value, origin in zip(node.saved_tensors, getattr(node, "origins", ()), strict=False):
         if origin >= 0 and (edge := node.inputs[origin]) is NO_EDGE:
