@@ -7,6 +7,7 @@ an array.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,16 @@ default_dtype = float32
 
 NUMBER = (int, float, np.generic)
 """The plain numbers that may stand beside a tensor in an expression."""
+
+
+def array_module(array: Any) -> Any:
+    """The module that makes arrays of the same kind: NumPy, or CuPy for an array on a GPU.
+
+    Most NumPy functions find CuPy's by themselves, from the arrays they are given; those that make an array out of
+    nothing (`arange`, `full`) must be called in the right module.
+    """
+    module = sys.modules[type(array).__module__.partition(".")[0]]
+    return module if hasattr(module, "ndarray") else np
 
 
 def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:

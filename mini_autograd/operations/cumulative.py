@@ -10,7 +10,7 @@ import numpy as np
 
 from mini_autograd.arrays import floating, int64, is_floating, normalize_dim
 from mini_autograd.function import Function, Value, as_array
-from mini_autograd.operations.elementwise import cast, exp, quiet, where
+from mini_autograd.operations.elementwise import cast, exp, module_of, quiet, where
 from mini_autograd.operations.joining import cat
 from mini_autograd.operations.shape import flip, transpose
 
@@ -72,7 +72,8 @@ class CumulativeProduct(Function):
 def cumulative_products_of_others(x: Value, dim: int) -> Value:
     """Of shape (..., n, n): at [i, j] the derivative of output j with respect to factor i."""
     n = x.shape[dim]
-    itself, contains = np.eye(n, dtype=bool), np.tri(n, dtype=bool).T
+    xp = module_of(x)
+    itself, contains = xp.eye(n, dtype=bool), xp.tri(n, dtype=bool).T
     factors = where(itself, 1.0, transpose(x, dim, -1)[..., None, :])
     return where(contains, cumprod(factors, -1), 0.0)
 
@@ -107,7 +108,7 @@ class LogCumSumExp(Function):
 
 def shares(x: Value, output: Value, dim: int) -> Value:
     """Of shape (..., n, n): at [i, j] the share e^(x_i - output_j) of element i in the running sum j >= i."""
-    contains = np.tri(x.shape[dim], dtype=bool).T
+    contains = module_of(x).tri(x.shape[dim], dtype=bool).T
     exponents = transpose(x, dim, -1)[..., :, None] - transpose(output, dim, -1)[..., None, :]
     return where(contains, exp(where(contains, exponents, 0.0)), 0.0)
 

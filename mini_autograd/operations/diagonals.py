@@ -12,6 +12,7 @@ import numpy as np
 
 from mini_autograd.arrays import normalize_dim
 from mini_autograd.function import Function, Value
+from mini_autograd.operations.elementwise import module_of
 from mini_autograd.operations.indexing import getitem, put
 from mini_autograd.operations.reduction import sum
 from mini_autograd.operations.shape import movedim
@@ -74,10 +75,11 @@ def _check_matrix(name: str, input: Value) -> None:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
 
 
-def places(rows: int, columns: int, offset: int) -> tuple[Any, Any]:
+def places(x: Value, rows: int, columns: int, offset: int) -> tuple[Any, Any]:
     """Row and column of every element of a diagonal, which starts to the right of the main one if offset > 0."""
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    return np.arange(length) - min(offset, 0), np.arange(length) + max(offset, 0)
+    steps = module_of(x).arange(length)
+    return steps - min(offset, 0), steps + max(offset, 0)
 
 
 def diagonal(input: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
@@ -86,7 +88,7 @@ def diagonal(input: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Val
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     matrices = movedim(input, (first, second), (-2, -1))
-    return getitem(matrices, (..., *places(matrices.shape[-2], matrices.shape[-1], offset)))
+    return getitem(matrices, (..., *places(matrices, matrices.shape[-2], matrices.shape[-1], offset)))
 
 
 _diagonal = diagonal
@@ -95,7 +97,7 @@ _diagonal = diagonal
 def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
     """Matrices of zeros with the last axis of `input` on a diagonal; they become the axes `dim1` and `dim2`."""
     size = input.shape[-1] + abs(offset)
-    matrices = put(input, (..., *places(size, size, offset)), (*input.shape[:-1], size, size))
+    matrices = put(input, (..., *places(input, size, size, offset)), (*input.shape[:-1], size, size))
     return movedim(matrices, (-2, -1), (dim1, dim2))
 
 

@@ -336,6 +336,11 @@ def is_bool(x: Any) -> bool:
     return getattr(x, "dtype", None) == arrays.bool_ or isinstance(x, bool)
 
 
+def module_of(value: Value) -> Any:
+    """The module of the arrays that a Tensor or array is made of."""
+    return arrays.array_module(getattr(value, "array", value))
+
+
 def add(input: Value, other: Value, *, alpha: float = 1) -> Value:
     """`input + alpha * other`."""
     return Add.apply(input, other if alpha == 1 else multiply(other, alpha))

@@ -13,7 +13,7 @@ import numpy as np
 
 from mini_autograd.arrays import c_dtype, dtype_name, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array
-from mini_autograd.operations.elementwise import add, cast, check_broadcast, multiply, where
+from mini_autograd.operations.elementwise import add, cast, check_broadcast, module_of, multiply, where
 from mini_autograd.operations.indexing import Index, Put, assign, getitem, put
 from mini_autograd.operations.shape import expand, reshape
 
@@ -50,7 +50,7 @@ class Embedding(Index):
 
 def along(index: Any, dim: int) -> tuple[Any, ...]:
     """An index for every axis: `index` for `dim`, and for the others the element's own place."""
-    places: list[Any] = list(np.ogrid[tuple([slice(size) for size in index.shape])])
+    places: list[Any] = list(module_of(index).ogrid[tuple([slice(size) for size in index.shape])])
     places[dim] = index
     return tuple(places)
 
@@ -104,7 +104,7 @@ def scatter(input: Value, dim: int, index: Indices, src: Value, *, reduce: str |
     places, _ = _places(input, dim, index, "scatter")
     value = corner(at_least_1d(src), places) if hasattr(src, "ndim") else src
     if reduce == "add":
-        filled = value if hasattr(value, "ndim") else np.full(places.shape, value, input.dtype)
+        filled = value if hasattr(value, "ndim") else module_of(places).full(places.shape, value, input.dtype)
         return scatter_add(input, dim, places, filled)
     output = assign(at_least_1d(input), value, along(places, normalize_dim(dim, input.ndim)))
     return reshape(output, input.shape)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.arrays import array_module
 from mini_autograd.function import Function, Value, as_array
 
 
@@ -92,7 +93,7 @@ class Assign(Function):
 
     @staticmethod
     def jvp(ctx, x, value):
-        x = 0.0 * value.sum() * np.ones(ctx.shapes[0], value.dtype) if x is None else x
+        x = array_module(getattr(value, "array", value)).zeros(ctx.shapes[0], value.dtype) if x is None else x
         return Assign.apply(x, 0.0 if value is None else value, index=ctx.index)
 
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from mini_autograd.arrays import normalize_dim, result_type
 from mini_autograd.function import Function, Value, as_array
-from mini_autograd.operations.elementwise import cast
-from mini_autograd.operations.indexing import assign
+from mini_autograd.operations.elementwise import cast, module_of
 from mini_autograd.operations.shape import (
     Sizes,
     expand,
@@ -47,9 +46,31 @@ class Cat(Function):
     def jvp(ctx, *tangents):
         known = next(tangent for tangent in tangents if tangent is not None)
         shapes = [[*known.shape[: ctx.dim], size, *known.shape[ctx.dim + 1 :]] for size in ctx.sizes]
-        zeros = as_array(known).dtype.type(0)
-        parts = [np.full(s, zeros) if x is None else x for s, x in zip(shapes, tangents, strict=True)]
+        zeros, dtype = module_of(known).zeros, known.dtype
+        parts = [zeros(s, dtype) if x is None else x for s, x in zip(shapes, tangents, strict=True)]
         return Cat.apply(*parts, dim=ctx.dim)
+
+
+class ConstantPad(Function):
+    """Wider at both ends of every axis; narrower where the number is negative. The negative numbers undo it."""
+
+    torch_name = "ConstantPadNdBackward0"
+    __slots__ = ("widths",)
+
+    @staticmethod
+    def forward(ctx, x, widths, value):
+        ctx.widths = widths
+        wider = np.pad(x, [(max(left, 0), max(right, 0)) for left, right in widths], constant_values=value)
+        sizes = zip(wider.shape, widths, strict=True)
+        return wider[tuple([slice(max(-left, 0), size - max(-right, 0)) for size, (left, right) in sizes])]
+
+    @staticmethod
+    def backward(ctx, grad):
+        return ConstantPad.apply(grad, widths=[(-left, -right) for left, right in ctx.widths], value=0)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return ConstantPad.apply(tangent, widths=ctx.widths, value=0)
 
 
 def cut(x: Value, sizes: Sequence[int], dim: int) -> list[Value]:
@@ -250,8 +271,9 @@ def repeat_interleave(input: Value, repeats: Any, dim: int | None = None, *, out
     axis = normalize_dim(dim, input.ndim)
     times = as_array(repeats) if hasattr(repeats, "dtype") else repeats
     if input.ndim == 0:
-        return reshape(input, 1)[np.repeat(np.arange(1), times)]
-    return input[(*[slice(None)] * axis, np.repeat(np.arange(input.shape[axis]), times))]
+        input = reshape(input, 1)
+    places = module_of(input).arange(input.shape[axis])
+    return input[(*[slice(None)] * axis, np.repeat(places, times))]
 
 
 def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
@@ -274,25 +296,16 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
         for axis, width in enumerate(widths):
             if width != (0, 0):
-                input = input[(*[slice(None)] * axis, padded_places(input.shape[axis], width, modes[mode]))]
+                places = module_of(input).asarray(padded_places(input.shape[axis], width, modes[mode]))
+                input = input[(*[slice(None)] * axis, places)]
         return input
-    places = tuple(
-        slice(max(left, 0), max(left, 0) + size - max(-left, 0) - max(-right, 0))
-        for (left, right), size in zip(widths, input.shape, strict=True)
-    )
-    shape = [left + size + right for (left, right), size in zip(widths, input.shape, strict=True)]
-    for axis, size in enumerate(shape):
-        if size < 0:
+    for axis, (size, width) in enumerate(zip(input.shape, widths, strict=True)):
+        if size + sum(width) < 0:
             raise RuntimeError(
-                f"The input size {input.shape[axis]}, plus negative padding {widths[axis][0]} and {widths[axis][1]} "
+                f"The input size {size}, plus negative padding {width[0]} and {width[1]} "
                 f"resulted in a negative output size, which is invalid. Check dimension {axis} of your input."
             )
-    kept = input[
-        tuple(
-            slice(max(-left, 0), size - max(-right, 0)) for (left, right), size in zip(widths, input.shape, strict=True)
-        )
-    ]
-    return assign(np.full(shape, value or 0, input.dtype), kept, places)
+    return ConstantPad.apply(input, widths=widths, value=value or 0)
 
 
 def padded_places(size: int, width: tuple[int, int], mode: Any) -> Any:

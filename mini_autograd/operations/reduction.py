@@ -15,7 +15,7 @@ import numpy as np
 from mini_autograd.arrays import dtype_name, floating, int64, is_floating, normalize_dim, normalize_dims
 from mini_autograd.function import Function, Value, as_array
 from mini_autograd.operations.comparison import isnan
-from mini_autograd.operations.elementwise import cast, exp, where
+from mini_autograd.operations.elementwise import cast, exp, module_of, where
 from mini_autograd.operations.mathematical import sqrt
 from mini_autograd.operations.rounding import abs, sign
 from mini_autograd.operations.shape import expand, reshape, transpose
@@ -100,7 +100,7 @@ def products_of_others(x: Value, product: Value, dim: int) -> Value:
     """For every element the product of all others along `dim`. Only where a 0 is among them it takes n^2 factors."""
     if not (as_array(x) == 0).any():
         return product / x
-    others = ~np.eye(x.shape[dim], dtype=bool)
+    others = ~module_of(x).eye(x.shape[dim], dtype=bool)
     columns = transpose(x, dim, -1)[..., None, :]
     return transpose(prod(where(others, columns, 1.0), -1), dim, -1)
 
@@ -119,7 +119,7 @@ class Variance(Function):
         n = count(x.shape, dim)
         centred = x - x.sum(axis=dim, keepdims=True) / max(n, 1)
         centred *= centred
-        return centred.sum(axis=dim, keepdims=keepdim) / np.array(max(n - correction, 0), x.dtype)
+        return centred.sum(axis=dim, keepdims=keepdim) / max(n - correction, 0)
 
     @staticmethod
     def backward(ctx, grad):
@@ -150,7 +150,7 @@ class LogSumExp(Function):
     @np.errstate(all="ignore")
     def forward(ctx, x, dim, keepdim):
         ctx.dim, ctx.keepdim = dim, keepdim
-        top = x.max(axis=dim, keepdims=True, initial=-np.inf)
+        top = x.max(axis=dim, keepdims=True) if count(x.shape, dim) else x.sum(axis=dim, keepdims=True)
         top = np.where(np.isfinite(top), top, 0).astype(x.dtype)
         output = np.log(np.exp(x - top).sum(axis=dim, keepdims=True)) + top
         output = output if keepdim else output.squeeze(dim)[()]

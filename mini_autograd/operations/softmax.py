@@ -6,6 +6,8 @@ largest is subtracted first and nothing overflows; and the gradient has no compo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, floating, is_floating, normalize_dim
@@ -24,7 +26,7 @@ class Softmax(Function):
     @quiet
     def forward(ctx, x, dim):
         ctx.dim = dim
-        output = np.exp(x - x.max(axis=dim, keepdims=True, initial=-np.inf))
+        output = np.exp(x - highest(x, dim))
         output /= output.sum(axis=dim, keepdims=True)
         ctx.save_for_backward(output)
         return output
@@ -51,7 +53,7 @@ class LogSoftmax(Function):
     @quiet
     def forward(ctx, x, dim):
         ctx.dim = dim
-        output = x - x.max(axis=dim, keepdims=True, initial=-np.inf)
+        output = x - highest(x, dim)
         output -= np.log(np.exp(output).sum(axis=dim, keepdims=True))
         ctx.save_for_backward(output)
         return output
@@ -65,6 +67,11 @@ class LogSoftmax(Function):
     def jvp(ctx, tangent):
         (output,) = ctx.saved_tensors
         return tangent - (exp(output) * tangent).sum(ctx.dim, keepdims=True)
+
+
+def highest(x: Any, dim: int) -> Any:
+    """The largest numbers along an axis, which stays; where there are none, anything that broadcasts."""
+    return x.max(axis=dim, keepdims=True) if x.shape[dim] else x.sum(axis=dim, keepdims=True)
 
 
 def softmax(input: Value, dim: int | None = None, dtype: np.dtype | None = None) -> Value:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mini_autograd.arrays import is_floating, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
-from mini_autograd.operations.elementwise import where
+from mini_autograd.operations.elementwise import module_of, where
 from mini_autograd.operations.extremes import amax, amin, checked_dims, maximum, minimum
 from mini_autograd.operations.gathering import along, at_least_1d
 from mini_autograd.operations.indexing import Index
@@ -210,8 +210,8 @@ def _running(operation: type[Pick], better: np.ufunc, input: Value, dim: int) ->
     axis = normalize_dim(dim, input.ndim)
     array = at_least_1d(as_array(input))
     if array.size == 0:
-        return pick(operation, input, np.zeros(array.shape, np.int64), axis)
+        return pick(operation, input, array.astype(np.int64), axis)
     best = better.accumulate(array, axis=axis)
-    own = along(np.arange(array.shape[axis]).reshape([-1 if i == axis else 1 for i in range(array.ndim)]), axis)[axis]
+    own = module_of(array).arange(array.shape[axis]).reshape([-1 if i == axis else 1 for i in range(array.ndim)])
     won = np.where((array == best) | (np.isnan(array) if is_floating(array.dtype) else False), own, 0)
     return pick(operation, input, np.maximum.accumulate(won, axis=axis), axis)

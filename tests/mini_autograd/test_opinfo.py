@@ -22,9 +22,9 @@ import torch.autograd.forward_ad as torch_forward
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import mini_autograd as ma
-from mini_autograd import operations
+from mini_autograd import nn, operations
 from mini_autograd.function import AccumulateGrad
-from mini_autograd.operations import activations, gathering, joining, linear_algebra, norms, softmax
+from mini_autograd.operations import gathering, joining, linear_algebra, norms, softmax
 
 pytest.importorskip("expecttest", reason="PyTorch's operator samples need it")
 with warnings.catch_warnings():
@@ -74,6 +74,14 @@ COVERED = {
         nn.functional.hardsigmoid nn.functional.hardswish nn.functional.hardshrink nn.functional.softshrink
         nn.functional.threshold nn.functional.prelu nn.functional.glu nn.functional.softmin
         nn.functional.softmin.with_dtype nn.functional.normalize nn.functional.cosine_similarity""",
+    "neural": """
+        nn.functional.conv1d nn.functional.conv2d nn.functional.conv_transpose1d nn.functional.conv_transpose2d
+        nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.avg_pool1d nn.functional.avg_pool2d
+        nn.functional.adaptive_avg_pool2d nn.functional.layer_norm nn.functional.group_norm nn.functional.batch_norm
+        nn.functional.batch_norm.without_cudnn nn.functional.scaled_dot_product_attention nn.functional.cross_entropy
+        nn.functional.nll_loss nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss
+        nn.functional.huber_loss nn.functional.kl_div nn.functional.binary_cross_entropy
+        nn.functional.binary_cross_entropy_with_logits nn.functional.one_hot""",
 }
 """Entries of PyTorch's table of operations, as name or name.variant."""
 
@@ -141,7 +149,7 @@ def ours(op: Any) -> Callable[..., Any]:
         return HERE[op.name]
     name = op.name.removeprefix("nn.functional.")
     if name != op.name:
-        return getattr(activations, name)
+        return getattr(nn.functional, name)
     return getattr(ma, name) if hasattr(ma, name) else getattr(ma.Tensor, name)
 
 
