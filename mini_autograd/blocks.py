@@ -31,6 +31,7 @@ class Program:
         self.block = block
         self.dtypes = [trace.values[number] for number in results]
         self.buffers: list[np.dtype] = []
+        self.spare: list[list[Any]] = []  # buffers that no thread uses at present
         names = {number: repr(x) for number, x in enumerate(trace.values) if not isinstance(x, np.dtype)}
         names |= {number: f"i{i}" for i, number in enumerate(inputs)} | {n: f"r{i}" for i, n in enumerate(results)}
         arguments, lines, free = [names[number] for number in (*inputs, *results)], [], []
@@ -61,13 +62,15 @@ class Program:
         """The results for whole arrays."""
         results = [np.empty(arrays[0].shape, dtype) for dtype in self.dtypes]
         flat = [array.reshape(-1) for array in (*arrays, *results)]
-        buffers = [aligned_empty(self.block, dtype) for dtype in self.buffers]
+        kept = self.spare.pop() if self.spare else [aligned_empty(self.block, dtype) for dtype in self.buffers]
+        buffers = kept
         with np.errstate(all="ignore"):
             for start in range(0, flat[0].size, self.block):
                 blocks = [array[start : start + self.block] for array in flat]
                 if len(blocks[0]) < self.block:
                     buffers = [buffer[: len(blocks[0])] for buffer in buffers]
                 self.run_block(*blocks, *buffers)
+        self.spare.append(kept)
         return results
 
 
