@@ -5,9 +5,12 @@ Imports gradients, custom, grad_mode, hooks, anomaly and the modules built on th
 
 from types import SimpleNamespace
 
+from mini_autograd import forward_mode as forward_ad
+from mini_autograd import functional
 from mini_autograd.anomaly import detect_anomaly, set_detect_anomaly
 from mini_autograd.custom import Function, once_differentiable
 from mini_autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from mini_autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from mini_autograd.gradients import backward, grad
 from mini_autograd.hooks import saved_tensors_hooks
 
@@ -16,11 +19,16 @@ graph = SimpleNamespace(saved_tensors_hooks=saved_tensors_hooks)
 
 __all__ = [
     "Function",
+    "GradcheckError",
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
+    "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "graph",
     "inference_mode",
     "is_grad_enabled",

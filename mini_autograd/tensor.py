@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -82,6 +82,10 @@ class Tensor:
     __array_ufunc__ = None  # NumPy leaves `array * tensor` to us
     __hash__ = object.__hash__
 
+    if TYPE_CHECKING:  # many methods are attached elsewhere: methods.py, in_place.py
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __init__(self, array: Any, edge: Edge | None = NO_EDGE) -> None:
         self.array = array
         self._edge = edge
@@ -99,7 +103,7 @@ class Tensor:
 
     def _new_accumulator(self) -> AccumulateGrad:
         node = AccumulateGrad(self)
-        self._accumulator = weakref.ref(node)
+        self._accumulator: Any = weakref.ref(node)
         return node
 
     @property
@@ -152,7 +156,7 @@ class Tensor:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         else:
             self._edge, self._view = None if value else NO_EDGE, None
-            self._accumulator: Any = no_accumulator
+            self._accumulator = no_accumulator
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""

@@ -1,0 +1,221 @@
+"""`gradcheck` and `gradgradcheck`: compare gradients with finite differences.
+
+Imports gradients, grad_mode and tensor. The one idea to know: a central difference errs by about eps squared, so in
+float64 with eps = 1e-6 a right gradient agrees to about 1e-9; in float32 it cannot.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import forward_mode as fwd
+from mini_autograd.gradients import grad
+from mini_autograd.tensor import Tensor
+
+
+class GradcheckError(RuntimeError):
+    """A gradient is wrong, or cannot be checked."""
+
+
+def gradcheck(
+    func: Callable,
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    fast_mode: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    **ignored: Any,
+) -> bool:
+    """Whether the gradients of `func(*inputs)` agree with central differences, for all inputs that require grad.
+
+    `fast_mode` compares one random direction. `check_forward_ad` checks the rules of forward mode too. A failure raises
+    GradcheckError with both Jacobians, or with `raise_exception=False` returns False.
+    """
+    arguments = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    try:
+        _check_inputs(arguments)
+        outputs = outputs_of(func, arguments)
+        if check_backward_ad:
+            _check_reverse(func, arguments, outputs, eps, atol, rtol, fast_mode, nondet_tol)
+        if check_forward_ad:
+            _check_forward(func, arguments, eps, atol, rtol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _check_inputs(arguments: Sequence[Any]) -> None:
+    checked = [(i, x) for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    if not checked:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    for number, x in checked:
+        if x.dtype != np.float64:
+            warnings.warn(
+                f"Input #{number} requires gradient and is not a double precision floating point or complex. This "
+                "check will likely fail if all the inputs are not of double precision floating point or complex. ",
+                stacklevel=3,
+            )
+
+
+def outputs_of(func: Callable, arguments: Sequence[Any]) -> list[Tensor]:
+    """The outputs that can have a gradient."""
+    result = func(*arguments)
+    outputs = list(result) if isinstance(result, tuple | list) else [result]
+    return [x for x in outputs if isinstance(x, Tensor) and x.requires_grad]
+
+
+def _check_reverse(
+    func: Callable,
+    arguments: Sequence[Any],
+    outputs: Sequence[Tensor],
+    eps: float,
+    atol: float,
+    rtol: float,
+    fast: bool,
+    nondet_tol: float,
+) -> None:
+    xs = [(i, x) for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    numerical = {i: numerical_jacobian(func, arguments, i, eps) for i, _ in xs}
+    for number, output in enumerate(outputs):
+        first = analytical_jacobians(output, [x for _, x in xs])
+        again = analytical_jacobians(output, [x for _, x in xs])
+        for position, (i, _) in enumerate(xs):
+            if np.abs(first[position] - again[position]).max(initial=0.0) > nondet_tol:
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    "gives different values, although analytical gradient matches numerical gradient."
+                )
+            compare(first[position], numerical[i][number], number, i, atol, rtol, fast, "")
+
+
+def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
+    """For each output the Jacobian with respect to one input, a row per element of the input."""
+    x = arguments[which]
+    rows: list[list[np.ndarray]] = []
+    for position in range(x.numel()):
+        values = []
+        for step in (eps, -eps):
+            moved = np.array(x.array)
+            moved.reshape(-1)[position] += step
+            shifted = [Tensor(moved, None) if i == which else a for i, a in enumerate(arguments)]
+            values.append([np.asarray(y.array, dtype=float).reshape(-1) for y in outputs_of(func, shifted)])
+        rows.append([(up - down) / (2 * eps) for up, down in zip(*values, strict=True)])
+    if not rows:
+        return [np.zeros((0, y.numel())) for y in outputs_of(func, arguments)]
+    return [np.stack(column) for column in zip(*rows, strict=True)]
+
+
+def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarray]:
+    """By reverse mode, a column per element of the output."""
+    columns: list[list[np.ndarray]] = [[] for _ in xs]
+    for position in range(output.numel()):
+        one = np.zeros(output.shape, output.dtype)
+        one.reshape(-1)[position] = 1
+        grads = grad(output, xs, Tensor(one), retain_graph=True, allow_unused=True)
+        for block, x, g in zip(columns, xs, grads, strict=True):
+            if g is not None and g.dtype != x.dtype:
+                raise GradcheckError("Backward returned a gradient of another dtype than its input")
+            block.append(np.zeros(x.numel()) if g is None else np.asarray(g.array, dtype=float).reshape(-1))
+    return [
+        np.stack(block, axis=1) if block else np.zeros((x.numel(), 0)) for block, x in zip(columns, xs, strict=True)
+    ]
+
+
+def compare(
+    analytical: np.ndarray,
+    numerical: np.ndarray,
+    output: int,
+    which: int,
+    atol: float,
+    rtol: float,
+    fast: bool,
+    how: str,
+) -> None:
+    """Raise unless the two Jacobians agree, element by element or in a random direction."""
+    a, n = analytical, numerical
+    if fast:
+        generator = np.random.default_rng(0)
+        left, right = generator.normal(size=a.shape[0]), generator.normal(size=a.shape[1])
+        a, n = left @ a @ right, left @ n @ right
+    if np.allclose(a, n, rtol=rtol, atol=atol, equal_nan=True):
+        return
+    difference = np.abs(analytical - numerical)
+    row, column = np.unravel_index(int(np.nanargmax(difference)), difference.shape)
+    raise GradcheckError(
+        f"Jacobian {how}mismatch for output {output} with respect to input {which},\n"
+        f"numerical:{tensor_text(numerical)}\n"
+        f"analytical:{tensor_text(analytical)}\n"
+        f"The largest difference, {difference[row, column]:.3g}, is at element {row} of the input and element {column} "
+        f"of the output: numerical {numerical[row, column]:.6g}, analytical {analytical[row, column]:.6g}.\n"
+    )
+
+
+def tensor_text(array: np.ndarray) -> str:
+    """A Jacobian as a tensor is printed."""
+    return repr(Tensor(array))
+
+
+def _check_forward(func: Callable, arguments: Sequence[Any], eps: float, atol: float, rtol: float) -> None:
+    for i, x in enumerate(arguments):
+        if not isinstance(x, Tensor) or not x.requires_grad:
+            continue
+        numerical = numerical_jacobian(func, arguments, i, eps)
+        for position in range(x.numel()):
+            direction = np.zeros(x.shape, x.dtype)
+            direction.reshape(-1)[position] = 1
+            with fwd.dual_level():
+                given = [fwd.make_dual(a, Tensor(direction)) if k == i else a for k, a in enumerate(arguments)]
+                tangents = [(y, fwd.unpack_dual(y).tangent) for y in outputs_of(func, given)]
+                for number, (y, t) in enumerate(tangents):
+                    row = np.zeros((1, y.numel())) if t is None else np.asarray(t.detach().array).reshape(1, -1)
+                    how = "computed with forward mode "
+                    compare(row, numerical[number][position : position + 1], number, i, atol, rtol, False, how)
+
+
+def gradgradcheck(
+    func: Callable,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    fast_mode: bool = False,
+    **ignored: Any,
+) -> bool:
+    """Whether the gradients of the gradients agree with finite differences; random `grad_outputs` unless given."""
+    arguments = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    outputs = outputs_of(func, arguments)
+    if grad_outputs is None:
+        generator = np.random.default_rng(0)
+        seeds = tuple(Tensor(np.asarray(generator.normal(size=y.shape)).astype(y.dtype), None) for y in outputs)
+    else:
+        seeds = tuple(grad_outputs) if isinstance(grad_outputs, tuple | list) else (grad_outputs,)
+    count = len(arguments)
+
+    def first_gradients(*args: Any) -> tuple:
+        ys = outputs_of(func, args[:count])
+        xs = [x for x in args[:count] if isinstance(x, Tensor) and x.requires_grad]
+        return tuple(g for g in grad(ys, xs, args[count:], create_graph=True, allow_unused=True) if g is not None)
+
+    options: dict[str, Any] = {"eps": eps, "atol": atol, "rtol": rtol, "nondet_tol": nondet_tol, "fast_mode": fast_mode}
+    return gradcheck(first_gradients, (*arguments, *seeds), raise_exception=raise_exception, **options)
+
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
