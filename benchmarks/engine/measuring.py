@@ -193,6 +193,7 @@ with open("/proc/self/status") as status:
 def cost_of(code: str) -> tuple[float, float] | None:
     """Seconds of processor time and bytes at the peak of `python -c code`, as it tells itself; None if it fails."""
     environment = os.environ | dict.fromkeys(THREADS, "1")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the round before the first leaves compiled modules behind
     process = subprocess.run(
         [sys.executable, "-c", code + TELL], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
