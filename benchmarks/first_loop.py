@@ -67,6 +67,24 @@ def one_check(right: bool) -> list[float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def sandbox_times() -> tuple[float, float]:
+    """Milliseconds to start a sandbox with its IPython, and for one question to it; medians."""
+    from autograder.sandbox import Sandbox
+
+    starts, questions = [], []
+    for _ in range(5):
+        began = time.perf_counter()
+        with Sandbox() as sandbox:
+            sandbox.execute("def same(x): return x")
+            function = sandbox.lookup("same")
+            starts.append(1000 * (time.perf_counter() - began))
+            for _ in range(100):
+                began = time.perf_counter()
+                function(1)
+                questions.append(1000 * (time.perf_counter() - began))
+    return statistics.median(starts), statistics.median(questions)
+
+
 def make_course(root: Path, submissions: int) -> None:
     """Lesson 02 with honest submissions of the pretend class, as often as needed."""
     from autograder.grading import pretend_course
@@ -127,6 +145,9 @@ def main() -> None:
     for name, times in checks.items():
         print(f"  {name} gradient: first {times[0]:8.1f}   later {statistics.median(times[1:]):6.1f}")
 
+    start, question = sandbox_times()
+    print(f"\none sandbox, milliseconds\n  start {start:.0f}   a question {question:.3f}")
+
     with tempfile.TemporaryDirectory() as folder:
         make_course(Path(folder) / "course", arguments.submissions)
         results = [graded(way, command, Path(folder) / "course") for way, command in ways().items()]
@@ -139,7 +160,7 @@ def main() -> None:
     same = all(result.marks == results[-1].marks for result in results[1:])
     print(f"  marks with one and with two workers are {'the same' if same else 'DIFFERENT'}")
     if arguments.json:
-        record = {"checks": checks, "grading": [asdict(result) for result in results]}
+        record = {"checks": checks, "sandbox": [start, question], "grading": [asdict(result) for result in results]}
         arguments.json.write_text(json.dumps(record, indent=1) + "\n")
 
 

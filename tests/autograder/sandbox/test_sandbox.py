@@ -1,7 +1,6 @@
 """A sandbox runs cells as a notebook does, answers with values, survives what is done to it, and hides the outside."""
 
 import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -276,18 +275,6 @@ def test_without_isolation_the_same_process_runs_in_a_folder_that_goes_away():
         with pytest.raises(NotAnswered):
             sandbox.lookup("f")()
     assert not os.path.exists(folder)
-
-
-def test_a_question_takes_well_under_a_millisecond():
-    with Sandbox() as sandbox:
-        sandbox.execute("def f(x): return x")
-        function = sandbox.lookup("f")
-        times = []
-        for _ in range(300):
-            began = time.perf_counter()
-            function(1)
-            times.append(time.perf_counter() - began)
-        assert sorted(times)[150] < 0.002
 
 
 def test_python_may_live_below_tmp(monkeypatch):
