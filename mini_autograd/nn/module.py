@@ -223,10 +223,11 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients, or set them to zero."""
         for parameter in self.parameters():
+            grad: Any = parameter.grad
             if set_to_none:
                 parameter.grad = None
-            elif parameter.grad is not None:
-                parameter.grad.detach().zero_()
+            elif grad is not None:
+                grad.detach().zero_()
 
     def _apply(self: M, change: Callable[[Tensor], Tensor]) -> M:
         for module in self.modules():

@@ -68,7 +68,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         start = end
 
 
-def gradients(parameters: Iterable[Tensor] | Tensor) -> list[Tensor]:
+def gradients(parameters: Iterable[Tensor] | Tensor) -> list[Any]:
     """The gradients of those that have one."""
     tensors = [parameters] if isinstance(parameters, Tensor) else parameters
     return [tensor.grad for tensor in tensors if tensor.grad is not None]

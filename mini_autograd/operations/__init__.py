@@ -1,5 +1,8 @@
 """All operations by family: `Multiply` is in elementwise, `Sum` in reduction, `MatMul` in linear_algebra, and so on."""
 
+import importlib
+from typing import Any
+
 from mini_autograd.function import Function
 from mini_autograd.operations import (
     activations,
@@ -52,19 +55,27 @@ ONLY_SHARED = (
 )
 """What several operations have in common, and no operation by itself."""
 
-ALL: tuple[type[Function], ...] = tuple(
-    operation
-    for family in FAMILIES
-    for operation in vars(family).values()
-    if isinstance(operation, type)
-    and issubclass(operation, Function)
-    and operation.__module__ == family.__name__
-    and operation not in ONLY_SHARED
-)
-"""Every operation, for those who want to walk through them."""
+NEURAL = ("convolution", "pooling", "normalization", "dropout", "attention", "losses")
+"""Families that are imported with `nn` only, so that the engine alone starts quickly."""
+
+
+def __getattr__(name: str) -> Any:
+    """`ALL`: every operation, for those who want to walk through them."""
+    if name != "ALL":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    families = (*FAMILIES, *(importlib.import_module(f"{__name__}.{family}") for family in NEURAL))
+    return tuple(
+        operation
+        for family in families
+        for operation in vars(family).values()
+        if isinstance(operation, type)
+        and issubclass(operation, Function)
+        and operation.__module__ == family.__name__
+        and operation not in ONLY_SHARED
+    )
+
 
 __all__ = [
-    "ALL",
     "Add",
     "Cast",
     "Clone",

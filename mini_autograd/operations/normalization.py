@@ -133,7 +133,7 @@ def group_norm(
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
         )
-    groups = input.reshape(input.shape[0], num_groups, -1)
+    groups = input.reshape(input.shape[0], num_groups, math.prod(input.shape[1:]) // num_groups)
     normalized = LayerNorm.apply(groups, None, None, axes=(2,), eps=eps).reshape(input.shape)
     return scaled(normalized, along_channels(weight, input.ndim), along_channels(bias, input.ndim))
 
@@ -158,6 +158,8 @@ def batch_norm(
         if mean is None or variance is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
         return scaled((input - mean) * (variance + eps) ** -0.5, weight, bias)
+    if 0 in input.shape:
+        return scaled(input * 1.0, weight, bias)
     axes = (0, *range(2, input.ndim))
     if math.prod(input.shape[axis] for axis in axes) == 1:
         raise ValueError(
@@ -173,4 +175,4 @@ def batch_norm(
 
 def along_channels(values: Value | None, ndim: int) -> Value | None:
     """One number per channel, shaped so that it broadcasts against (N, C, *sizes)."""
-    return None if values is None else values.reshape(-1, *(1,) * (ndim - 2))
+    return None if values is None else values.reshape(*values.shape, *(1,) * (ndim - 2))
