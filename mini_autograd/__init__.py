@@ -9,7 +9,7 @@ covered here.
 import importlib
 from typing import Any
 
-from mini_autograd import allocator, autograd, in_place
+from mini_autograd import allocator, autograd, in_place, linalg
 from mini_autograd.arrays import bool_ as bool
 from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, uint8
 from mini_autograd.autograd import Function

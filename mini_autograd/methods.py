@@ -27,8 +27,8 @@ kthvalue median cummax cummin
 prod var std logsumexp nansum nanmean cumsum cumprod logcumsumexp diff softmax log_softmax norm dist
 mm bmm mv dot vdot outer ger inner kron addmm addmv addr addbmm baddbmm
 squeeze unsqueeze ravel unflatten movedim moveaxis swapdims broadcast_to flip fliplr flipud roll rot90 split
-split_with_sizes chunk tensor_split hsplit vsplit dsplit unbind tile repeat_interleave tril triu diag diag_embed
-diagflat diagonal trace
+split_with_sizes narrow select chunk tensor_split hsplit vsplit dsplit unbind tile repeat_interleave tril triu diag
+diag_embed diagflat diagonal trace
 gather scatter scatter_add index_select index_add index_copy index_fill index_put masked_fill masked_select
 masked_scatter take take_along_dim
 """

@@ -110,6 +110,7 @@ class Multiply(Arithmetic):
     """Elementwise product. d(ab) = b da + a db."""
 
     torch_name = "MulBackward0"
+    needed_by = {0: (1,), 1: (0,)}  # noqa: RUF012
 
     @staticmethod
     def forward(ctx, a, b):
@@ -126,6 +127,7 @@ class Divide(Arithmetic):
     """Elementwise quotient, of floats. d(a/b) = da / b - a db / b^2."""
 
     torch_name = "DivBackward0"
+    needed_by = {0: (1,)}  # noqa: RUF012
     prepare = staticmethod(promoted_to_floating)
 
     @staticmethod
@@ -175,7 +177,7 @@ class Power(Function):
     def forward(ctx, x, exponent):
         ctx.save_for_backward(x)
         ctx.exponent = exponent
-        return x**exponent
+        return raised(x, exponent)
 
     @staticmethod
     def backward(ctx, grad):
@@ -183,7 +185,24 @@ class Power(Function):
         n = ctx.exponent
         if n == 0:
             return grad * 0.0  # by the formula 0 * x^(-1), which is nan at 0
-        return grad * (n * x ** (n - 1))
+        return grad * (n * raised(x, n - 1))
+
+
+def raised(x: Value, n: float) -> Value:
+    """x^n. On large arrays NumPy's own power takes up to 500 times as long as a product, and 6 times as a root."""
+    quick = QUICK_POWERS.get(n) if type(x) is np.ndarray and is_floating(x.dtype) else None
+    return x**n if quick is None else quick(x)
+
+
+QUICK_POWERS: dict[float, Any] = {
+    1: lambda x: x.copy(),
+    3: lambda x: x * x * x,
+    4: lambda x: np.square(x * x),
+    -1: lambda x: 1 / x,
+    -2: lambda x: 1 / (x * x),
+    -0.5: lambda x: 1 / np.sqrt(x),
+    1.5: lambda x: x * np.sqrt(x),
+}
 
 
 class PowerOfTensors(Arithmetic):

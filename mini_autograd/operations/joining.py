@@ -245,6 +245,32 @@ def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
     return tuple(input[(*[slice(None)] * axis, i)] for i in range(input.shape[axis]))
 
 
+def narrow(input: Value, dim: int, start: int, length: int) -> Value:
+    """`length` slices along `dim`, from `start` on."""
+    if input.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    axis = normalize_dim(dim, input.ndim)
+    size = input.shape[axis]
+    if not -size <= start <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    start += size if start < 0 else 0
+    if length < 0 or start + length > size:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return input[(*[slice(None)] * axis, slice(start, start + length))]
+
+
+def select(input: Value, dim: int, index: int) -> Value:
+    """The slice number `index` along `dim`, without that axis."""
+    if input.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    axis = normalize_dim(dim, input.ndim)
+    if not -input.shape[axis] <= index < input.shape[axis]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {axis}"
+        )
+    return input[(*[slice(None)] * axis, index)]
+
+
 def repeat(input: Value, *repeats: Sizes) -> Value:
     """Copies of the whole tensor along each axis, `repeat(2, 1)` or `repeat((2, 1))`; more numbers make new axes."""
     times = unpack(repeats)

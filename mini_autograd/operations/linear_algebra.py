@@ -30,6 +30,7 @@ class MatMul(Binary):
     """
 
     __slots__ = ("ndims",)
+    needed_by = {0: (1,), 1: (0,)}  # noqa: RUF012
     ndims: tuple[int, int]
 
     @staticmethod

@@ -60,9 +60,9 @@ COVERED = {
     "shape": """
         reshape reshape_as view view_as ravel flatten unflatten squeeze squeeze.multiple unsqueeze transpose t permute
         movedim expand expand_as broadcast_to broadcast_tensors repeat tile repeat_interleave cat stack hstack vstack
-        dstack column_stack split split.list_args split_with_sizes chunk tensor_split hsplit vsplit dsplit unbind flip
-        fliplr flipud roll rot90 tril triu diag diag_embed diagonal diagflat block_diag atleast_1d atleast_2d
-        atleast_3d meshgrid.variadic_tensors meshgrid.list_of_tensors T mT nn.functional.pad.constant
+        dstack column_stack narrow select split split.list_args split_with_sizes chunk tensor_split hsplit vsplit dsplit
+        unbind flip fliplr flipud roll rot90 tril triu diag diag_embed diagonal diagflat block_diag atleast_1d
+        atleast_2d atleast_3d meshgrid.variadic_tensors meshgrid.list_of_tensors T mT nn.functional.pad.constant
         nn.functional.pad.reflect nn.functional.pad.replicate nn.functional.pad.circular""",
     "indexing": """
         __getitem__ gather scatter scatter_add index_select index_add index_copy index_fill index_put masked_fill
