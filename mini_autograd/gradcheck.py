@@ -34,10 +34,13 @@ def gradcheck(
     fast_mode: bool = False,
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
+    batched: bool = False,
     **ignored: Any,
 ) -> bool:
     """Whether the gradients of `func(*inputs)` agree with central differences, for all inputs that require grad.
 
+    Different from PyTorch, `batched` takes all differences at once, if `func` treats a further axis in front of an
+    input as a batch: much quicker where there are many elements.
     `fast_mode` compares one random direction. `check_forward_ad` checks the rules of forward mode too. A failure raises
     GradcheckError with both Jacobians, or with `raise_exception=False` returns False.
     """
@@ -46,7 +49,13 @@ def gradcheck(
         _check_inputs(arguments)
         outputs = outputs_of(func, arguments)
         if check_backward_ad:
-            _check_reverse(func, arguments, outputs, eps, atol, rtol, fast_mode, nondet_tol)
+            jacobian = batched_numerical_jacobian if batched else numerical_jacobian
+            numerical = {
+                i: jacobian(func, arguments, i, eps)
+                for i, x in enumerate(arguments)
+                if isinstance(x, Tensor) and x.requires_grad
+            }
+            _check_reverse(arguments, outputs, numerical, atol, rtol, fast_mode, nondet_tol)
         if check_forward_ad:
             _check_forward(func, arguments, eps, atol, rtol)
     except GradcheckError:
@@ -79,17 +88,15 @@ def outputs_of(func: Callable, arguments: Sequence[Any]) -> list[Tensor]:
 
 
 def _check_reverse(
-    func: Callable,
     arguments: Sequence[Any],
     outputs: Sequence[Tensor],
-    eps: float,
+    numerical: dict[int, list[np.ndarray]],
     atol: float,
     rtol: float,
     fast: bool,
     nondet_tol: float,
 ) -> None:
     xs = [(i, x) for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
-    numerical = {i: numerical_jacobian(func, arguments, i, eps) for i, _ in xs}
     for number, output in enumerate(outputs):
         first = analytical_jacobians(output, [x for _, x in xs])
         again = analytical_jacobians(output, [x for _, x in xs])
@@ -117,6 +124,18 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
     if not rows:
         return [np.zeros((0, y.numel())) for y in outputs_of(func, arguments)]
     return [np.stack(column) for column in zip(*rows, strict=True)]
+
+
+def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
+    """As `numerical_jacobian`, from one call: with every moved input, along a further axis in front."""
+    x = np.asarray(arguments[which].array)
+    steps = eps * np.eye(x.size).reshape(x.size, *x.shape)
+    moved = Tensor(np.concatenate([x + steps, x - steps]), None)
+    values = outputs_of(func, [moved if i == which else argument for i, argument in enumerate(arguments)])
+    if any(y.shape[:1] != moved.shape[:1] for y in values):
+        raise GradcheckError("batched=True needs a function that keeps a further axis in front of its input")
+    rows = [np.asarray(y.array, dtype=float).reshape(2, x.size, -1) for y in values]
+    return [(up - down) / (2 * eps) for up, down in rows]
 
 
 def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarray]:
