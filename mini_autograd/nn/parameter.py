@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mini_autograd import arrays
 from mini_autograd.creation import zeros
 from mini_autograd.tensor import Tensor
@@ -44,7 +46,8 @@ def empty_parameter(*shape: int, dtype: Any = None, device: Any = None) -> Param
 
 def overwrite(tensor: Tensor, values: Any) -> Tensor:
     """Put numbers or an array into a tensor, in place and unrecorded."""
-    memory_of(tensor)[...] = values
+    memory = memory_of(tensor)
+    memory[...] = np.asarray(values, dtype=memory.dtype, like=memory) if isinstance(values, np.ndarray) else values
     if tensor.version is not None:
         note_change(tensor.version)
     return tensor

@@ -6,6 +6,7 @@ Imports operations and tensor. The one idea to know: clipping changes the gradie
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -36,8 +37,9 @@ def clip_grad_norm_(
 
 def get_total_norm(grads: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
     """The norm of several tensors as one vector."""
-    norms = [vector_norm(grad.array, norm_type) for grad in grads]
-    total = vector_norm(np.array(norms), norm_type) if norms else np.float32(0.0)
+    norms = [sum_of_powers(grad.array, norm_type) for grad in grads]
+    total = functools.reduce(np.maximum if norm_type == math.inf else np.add, norms) if norms else np.float32(0.0)
+    total = total if norm_type == math.inf else total ** (1.0 / norm_type)
     if error_if_nonfinite and not math.isfinite(total):
         raise RuntimeError(
             f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
@@ -74,9 +76,9 @@ def gradients(parameters: Iterable[Tensor] | Tensor) -> list[Any]:
     return [tensor.grad for tensor in tensors if tensor.grad is not None]
 
 
-def vector_norm(x: Any, order: float) -> Any:
-    """The norm of an array as one vector."""
+def sum_of_powers(x: Any, order: float) -> Any:
+    """The sum of |x|^order, from which a norm follows; for an infinite order the largest |x|."""
     flat = abs(x).ravel()
     if order == math.inf:
         return flat.max()
-    return (flat @ flat) ** 0.5 if order == 2.0 else (flat**order).sum() ** (1.0 / order)
+    return flat @ flat if order == 2.0 else (flat**order).sum()

@@ -14,7 +14,8 @@ import numpy as np
 from mini_autograd import arrays
 from mini_autograd.function import Function, Value, as_array
 from mini_autograd.operations.dropout import keep_mask
-from mini_autograd.operations.fused import recorded, total
+from mini_autograd.operations.elementwise import quiet
+from mini_autograd.operations.fused import recorded, sum_of_products, total
 from mini_autograd.operations.softmax import softmax
 
 
@@ -31,7 +32,7 @@ class Attention(Function):
     @staticmethod
     def forward(ctx, query, key, value, mask, scale, kept):
         ctx.scale, ctx.kept = scale, kept
-        probabilities = softmax(scores(query, key, mask, scale), -1)
+        probabilities = softmax_in_place(scores(query, key, mask, scale))
         ctx.save_for_backward(query, key, value, mask, probabilities)
         return dropped(probabilities, kept) @ value
 
@@ -61,7 +62,19 @@ class Attention(Function):
 def scores(query: Value, key: Value, mask: Value | None, scale: float) -> Value:
     """How well each key fits each query, plus the mask."""
     products = (query * scale) @ key.mT
-    return products if mask is None else products + mask
+    if mask is not None:
+        products += mask
+    return products
+
+
+@quiet
+def softmax_in_place(x: Any) -> Any:
+    """Softmax along the last axis, of an array that nobody else needs: there are as many scores as memory allows."""
+    if x.shape[-1]:
+        x -= x.max(axis=-1, keepdims=True, initial=-math.inf)
+        np.exp(x, out=x)
+        x /= x @ np.ones_like(x, shape=(x.shape[-1], 1))
+    return x
 
 
 def probabilities_of(ctx: Any, *given: Value) -> Value:
@@ -72,8 +85,9 @@ def probabilities_of(ctx: Any, *given: Value) -> Value:
 
 def through_softmax(grad: Value, probabilities: Value) -> Value:
     """The derivative of softmax along the last axis, which is symmetric, applied to a gradient or a tangent."""
-    weighted = grad * probabilities
-    return weighted - probabilities * weighted.sum(axis=-1, keepdims=True)
+    result = grad - sum_of_products(grad, probabilities, (grad.ndim - 1,))
+    result *= probabilities
+    return result
 
 
 def dropped(probabilities: Value, kept: Value | None) -> Value:

@@ -32,6 +32,13 @@ def average(x: Value, axes: tuple[int, ...]) -> Value:
     return x.sum(axis=axes, keepdims=True) / count
 
 
+def sum_of_products(a: Value, b: Value, axes: tuple[int, ...]) -> Value:
+    """`(a * b).sum(axes)`, which stay as axes of length 1; of arrays along their last axis without storing products."""
+    if axes == (a.ndim - 1,) and not recorded(a, b):
+        return np.einsum("...i,...i->...", a, b)[..., None]
+    return (a * b).sum(axis=axes, keepdims=True)
+
+
 def total(*terms: Any) -> Any:
     """The sum of those terms that are there: of a tangent, those that belong to inputs which have one."""
     there = [term for term in terms if term is not None]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mini_autograd.function import Function, Value, as_array
-from mini_autograd.operations.fused import average, recorded, total
+from mini_autograd.operations.fused import average, recorded, sum_of_products, total
 from mini_autograd.versions import note_change
 
 Axes = tuple[int, ...]
@@ -90,7 +90,12 @@ def standardized(ctx: Any, *given: Value) -> tuple[Value, Value]:
 
 def through_standardizing(grad: Value, normalized: Value, inverse_std: Value, axes: Axes) -> Value:
     """The derivative of standardizing, applied to a gradient or to a tangent."""
-    return (grad - average(grad, axes) - normalized * average(grad * normalized, axes)) * inverse_std
+    count = math.prod([grad.shape[axis] for axis in axes])
+    taken = normalized * (sum_of_products(grad, normalized, axes) / count)
+    taken += average(grad, axes)
+    result = grad - taken
+    result *= inverse_std
+    return result
 
 
 def scaled(normalized: Value, weight: Value | None, bias: Value | None) -> Value:
