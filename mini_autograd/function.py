@@ -8,7 +8,7 @@ reference cycle and disappears with the last tensor that needs it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,7 @@ class Function(metaclass=Slotted):
     constants: tuple  # per input, if one without a gradient may have been saved: its version
     changed_at: int  # of an in-place operation: when it wrote its output
 
+    needed_by: Mapping[int, tuple[int, ...]] = {}  # of saved inputs: whose gradients need them, if not all
     takes_arrays = True  # whether the rule can be given arrays
     torch_name: str | None = None  # PyTorch's name of the node
     shows_memory = False  # whether the output may be a view of the first input

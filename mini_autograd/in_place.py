@@ -21,6 +21,7 @@ from mini_autograd.operations import shape as shapes
 from mini_autograd.operations.elementwise import cast, where
 from mini_autograd.operations.indexing import Index, as_plain, getitem, is_basic
 from mini_autograd.versions import note_change
+from mini_autograd.views import follow
 
 LEAF = "leaf Variable that requires grad is being used in an in-place operation."
 MADE_IN = (
@@ -43,13 +44,13 @@ class CopySlices(Function):
     """A tensor of which a part, shown by a view, was replaced. The part gets its own gradient, the rest the rest."""
 
     torch_name = "torch::autograd::CopySlices"
-    __slots__ = ("view_of",)
-    view_of: Any
+    __slots__ = ("steps",)
+    steps: Any
 
     @staticmethod
     def backward(ctx, grad):
         numbers = np.arange(math.prod(grad.shape))
-        part = ctx.view_of(numbers.reshape(grad.shape))
+        part = follow(ctx.steps, numbers.reshape(grad.shape))
         kept = np.ones(numbers.shape, bool)
         kept[part.reshape(-1)] = False
         return where(kept.reshape(grad.shape), grad, 0.0), grad.reshape((-1,))[part]
@@ -224,7 +225,7 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
     slices = CopySlices()
     slices.saved_tensors = ()
     slices.inputs = (base.gradient_edge if base.requires_grad else NO_EDGE, result.gradient_edge)
-    slices.view_of = view.follow
+    slices.steps = view.steps  # and not the view, which holds the base, which will hold this node
     slices.connect(base.array)
     slices.version = base.version
     base._edge = slices

@@ -44,12 +44,18 @@ def check_saved(node: Function) -> None:
             version = version_at(edge)
         else:
             version = node.version if origin == OUTPUT else None
-        if version is None or origin <= COPY:
+        if version is None or origin <= COPY or is_unneeded(node, origin):
             continue
         since = getattr(node, "changed_at", node.sequence_nr) if origin == OUTPUT else node.sequence_nr
         changes = sum(stamp > since for stamp in version[1:])
         if changes:
             raise RuntimeError(changed_text(value, node if origin == OUTPUT else node.inputs[origin], version, changes))
+
+
+def is_unneeded(node: Function, origin: int) -> bool:
+    """Whether a saved input only serves the gradients of inputs that need none: `x` in `x * 2`."""
+    users = node.needed_by.get(origin, ())
+    return bool(users) and all(node.inputs[user] is NO_EDGE for user in users)
 
 
 def version_at(edge: Edge) -> Version | None:

@@ -29,23 +29,24 @@ class View:
         self.many: tuple[str, int] | None = None
         self.made_in = state.mode & (RECORDING | INFERENCE)
 
-    def follow(self, base: Value) -> Value:
-        """Take the same steps from another array or tensor of the base's shape."""
-        for operation, options in self.steps:
-            base = operation.apply(base, **options)
-        return base
-
     def current_edge(self) -> Edge:
         """Where the gradient goes: the steps are taken again, and recorded, if the memory was changed since."""
         base = self.base
         if base.version is not None and base.version[0] != self.seen and self.made_in == RECORDING:
             with enable_grad():
-                again = self.follow(base)
+                again = follow(self.steps, base)
             replayed = again._history
             if replayed is not NO_EDGE:
                 self.edge = replayed
             self.seen = base.version[0]
         return self.edge
+
+
+def follow(steps: tuple[Step, ...], base: Value) -> Value:
+    """Take the steps that lead to a view from an array or tensor of its base's shape."""
+    for operation, options in steps:
+        base = operation.apply(base, **options)
+    return base
 
 
 def link_view(result: Any, inputs: tuple[Any, ...], operation: type[Function], options: dict[str, Any]) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import mini_autograd as ma
+from mini_autograd.autograd import forward_ad
+from mini_autograd.checkpoint import checkpoint
 
 DEEP = 100_000
 SMALL_STACK = (256 if sys.version_info < (3, 13) else 1024) * 1024
@@ -42,6 +44,16 @@ def dropped_after_a_retained_pass() -> None:
     del y
 
 
+def changed_in_place() -> None:
+    x = ma.tensor([1.0, 2.0], dtype=ma.float64, requires_grad=True)
+    y = x * 1.0
+    for _ in range(DEEP // 20):
+        y.mul_(1.00001)
+        y[0].add_(0.0)
+    y.sum().backward()
+    assert x.grad is not None
+
+
 def twice_differentiated() -> None:
     x = ma.tensor(0.5, dtype=ma.float64, requires_grad=True)
     y = x
@@ -60,6 +72,7 @@ PROGRAMS = [
     forward_and_backward,
     dropped_without_backward,
     dropped_after_a_retained_pass,
+    changed_in_place,
     twice_differentiated,
     wanted_gradient_of_a_deep_input,
 ]
@@ -143,9 +156,51 @@ def failing_step(w: ma.Tensor, b: ma.Tensor, x: ma.Tensor) -> None:
         y.backward()
 
 
-@pytest.mark.parametrize(
-    "step", [training_step, penalty_step, custom_step, failing_step], ids=lambda step: step.__name__
-)
+def in_place_step(w: ma.Tensor, b: ma.Tensor, x: ma.Tensor) -> None:
+    hidden = x @ w
+    hidden.retain_grad()
+    hidden += b
+    hidden[:, 0].add_(hidden[:, 1])
+    rows = ma.zeros(5, 3, dtype=ma.float64)
+    for row in range(5):
+        rows[row] = hidden[row].add_(1.0)
+    (rows.T.reshape(-1)[1:] * 2.0).sum().backward()
+    with ma.no_grad():
+        for parameter in (w, b):
+            parameter -= 0.001 * parameter.grad  # type: ignore[operator]
+            parameter.detach().zero_()
+            parameter.grad = None
+
+
+def hooked_step(w: ma.Tensor, b: ma.Tensor, x: ma.Tensor) -> None:
+    handle = w.register_hook(lambda grad: grad * 2)
+    after = b.register_post_accumulate_grad_hook(lambda leaf: None)
+    hidden = x @ w + b
+    hidden.register_hook(lambda grad: grad + 1)
+    with ma.autograd.graph.saved_tensors_hooks(lambda t: t.detach().numpy(), ma.from_numpy):
+        loss = (hidden * hidden).tanh().sum()
+    loss.backward()
+    handle.remove()
+    after.remove()
+    w.grad = b.grad = None
+
+
+def recomputing_step(w: ma.Tensor, b: ma.Tensor, x: ma.Tensor) -> None:
+    checkpoint(lambda data: (data @ w + b).tanh().exp(), x).sum().backward()
+    w.grad = b.grad = None
+
+
+def forward_mode_step(w: ma.Tensor, b: ma.Tensor, x: ma.Tensor) -> None:
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(w, ma.ones_like(w))
+        assert forward_ad.unpack_dual((x @ dual + b).tanh().sum()).tangent is not None
+
+
+STEPS = [training_step, penalty_step, custom_step, failing_step]
+STEPS += [in_place_step, hooked_step, recomputing_step, forward_mode_step]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_fifty_steps_leave_nothing_behind(step: Callable[..., None]) -> None:
     """With the collector off, only reference counts free: nothing of a step may be in a cycle."""
     parameters = ma.tensor(np.ones((4, 3)), requires_grad=True), ma.tensor(np.ones(3), requires_grad=True)
@@ -205,3 +260,31 @@ def test_memory_of_a_chain() -> None:
     tracemalloc.stop()
     assert size / 10_000 < 700
     assert sys.getsizeof(kept[1].grad_fn) < 200
+
+
+def test_a_checkpoint_keeps_only_its_arguments() -> None:
+    """The arrays between are gone until the backward pass, and the gradients are the same to the last bit."""
+
+    def layers(x: ma.Tensor) -> ma.Tensor:
+        for _ in range(10):
+            x = (x * x).tanh().exp()
+            seen.append(weakref.ref(x.array))
+        return x
+
+    gradients = []
+    for run in (layers, lambda x: checkpoint(layers, x)):
+        seen: list[Any] = []
+        x = ma.tensor(np.linspace(0.1, 0.9, 1000), requires_grad=True)
+        output = run(x)
+        alive = sum(array() is not None for array in seen)
+        assert alive == (10 if run is layers else 1)
+        output.sum().backward()
+        assert x.grad is not None
+        gradients.append(x.grad.numpy())
+    np.testing.assert_array_equal(*gradients)
+
+
+def test_a_million_operations() -> None:
+    x, y = chain(1_000_000)
+    y.backward()
+    assert x.grad is not None
