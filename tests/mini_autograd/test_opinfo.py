@@ -77,7 +77,7 @@ COVERED = {
         nn.functional.conv1d nn.functional.conv2d nn.functional.conv_transpose1d nn.functional.conv_transpose2d
         nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.avg_pool1d nn.functional.avg_pool2d
         nn.functional.adaptive_avg_pool2d nn.functional.layer_norm nn.functional.group_norm nn.functional.batch_norm
-        nn.functional.batch_norm.without_cudnn nn.functional.cross_entropy nn.functional.nll_loss
+        nn.functional.cross_entropy nn.functional.nll_loss
         nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss nn.functional.huber_loss
         nn.functional.kl_div nn.functional.binary_cross_entropy nn.functional.binary_cross_entropy_with_logits""",
 }
