@@ -12,10 +12,10 @@ from mini_autograd.custom import Function, once_differentiable
 from mini_autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from mini_autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from mini_autograd.gradients import backward, grad
-from mini_autograd.hooks import saved_tensors_hooks
+from mini_autograd.hooks import save_on_cpu, saved_tensors_hooks
 
 function = SimpleNamespace(Function=Function, once_differentiable=once_differentiable)
-graph = SimpleNamespace(saved_tensors_hooks=saved_tensors_hooks)
+graph = SimpleNamespace(save_on_cpu=save_on_cpu, saved_tensors_hooks=saved_tensors_hooks)
 
 __all__ = [
     "Function",

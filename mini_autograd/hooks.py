@@ -145,3 +145,10 @@ class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
                 "an issue if you need to perform in-place operations on the input to a pack hook."
             )
         return packed
+
+
+class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (PyTorch's name)
+    """Inside, what an operation saves waits as a copy in the host's memory. There is no other memory here yet."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda tensor: tensor.detach().clone(), lambda tensor: tensor)

@@ -540,7 +540,16 @@ def custom_saved_changed2(lib: Any) -> Any:
     y.sum().backward()
 
 
+def saved_on_cpu(lib: Any) -> Any:
+    x = x3(lib)
+    with lib.autograd.graph.save_on_cpu():
+        y = (x * x).exp()
+    y.sum().backward()
+    return x.grad
+
+
 PROGRAMS: list[Program] = [
+    saved_on_cpu,
     a_tensor_multiplied_in_place_by_itself,
     result_that_was_saved_is_changed,
     the_same_of_a_number,
