@@ -47,7 +47,8 @@ COVERED = {
         clamp_min clamp_max where""",
     "comparison": """
         eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isreal isclose allclose equal signbit any all
-        count_nonzero logical_and logical_or logical_xor logical_not isin argwhere nonzero""",
+        count_nonzero bitwise_and bitwise_or bitwise_xor bitwise_not
+        logical_and logical_or logical_xor logical_not isin argwhere nonzero""",
     "reduction": """
         sum mean prod amax amin argmax argmin max.reduction_no_dim max.reduction_with_dim min.reduction_no_dim
         min.reduction_with_dim aminmax var var.unbiased std std.unbiased var_mean var_mean.unbiased std_mean
@@ -163,7 +164,8 @@ def samples(name: str) -> tuple[list[Any], int]:
     np.random.seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        everything = list(op.sample_inputs("cpu", torch.float64, requires_grad=op.supports_autograd))
+        dtype = torch.float64 if op.supports_autograd or torch.float64 in op.dtypes else torch.int64
+        everything = list(op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd))
     if len(everything) <= SAMPLES:
         return everything, len(everything)
     chosen = sorted(random.Random(name).sample(range(1, len(everything)), SAMPLES - 1))
