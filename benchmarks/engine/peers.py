@@ -1,7 +1,8 @@
 """The same workloads for the peers, each in its own words: HIPS autograd, tinygrad and micrograd.
 
-Imports workloads; the peers are imported when a job is built. The one idea to know: a peer is compared only where it
-has what the workload needs, so a missing entry means that it has no such operation.
+Imports workloads; the peers are imported when a job is built. The one idea to know: a peer is compared only where its
+workload is written here. A missing entry mostly means that the peer has no such operation; tinygrad's Transformer and
+HIPS autograd's convolution could still be written.
 """
 
 from __future__ import annotations
