@@ -5,33 +5,15 @@ The graded checks themselves are run by `autograder audit`; here a mistake in a 
 
 from __future__ import annotations
 
-import doctest
 import math
-from pathlib import Path
 from typing import Any
 
-import jupytext
 import numpy as np
 import pytest
 
-LESSONS = Path(__file__).parents[2] / "course" / "lessons"
-IMPORTS = "import math\nimport time\n\nimport numpy as np\n"
+from tests.course.planting import solved, untrue_examples
+
 STYLES = ("", "compact", "classes")
-
-
-def solved(lesson: str, style: str = "") -> dict[str, Any]:
-    """The names that a solved lesson defines before its demonstrations, with the solutions or with one style."""
-    cells = jupytext.read(LESSONS / f"{lesson}.py").cells
-    others = {c.metadata["exercise"]: c.source for c in cells if f"style:{style}" in c.metadata.get("tags", [])}
-    names: dict[str, Any] = {"__name__": lesson}
-    exec(IMPORTS, names)
-    for cell in cells:
-        nbgrader = cell.metadata.get("nbgrader", {})
-        defines = cell.source.startswith(("def ", "class "))
-        if cell.cell_type != "code" or cell.metadata.get("tags") or nbgrader.get("grade") or not defines:
-            continue
-        exec(others.get(nbgrader.get("grade_id", ""), cell.source), names)
-    return names
 
 
 @pytest.fixture(params=STYLES, ids=lambda style: style or "solution")
@@ -114,13 +96,6 @@ def test_numerical_gradient_of_whole_numbers(derivatives: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("lesson", ["01_derivatives", "02_scalar_engine"])
 def test_examples_in_the_docstrings_are_true(lesson: str) -> None:
-    names = solved(lesson)
-    finder = doctest.DocTestFinder(recurse=False)
-    examples = 0
-    for name, thing in list(names.items()):
-        if getattr(thing, "__doc__", None) and getattr(thing, "__module__", "") == lesson:
-            for test in finder.find(thing, name, module=False, globs=dict(names)):
-                results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
-                assert results.failed == 0, name
-                examples += results.attempted
-    assert examples >= 5
+    wrong, tried = untrue_examples(lesson)
+    assert not wrong
+    assert tried >= 5

@@ -1,0 +1,154 @@
+"""Runs a lesson's cells as plain Python, without a notebook or a sandbox, and plants classic mistakes in its solutions.
+
+The lesson's own test cells, hidden regions included, do the checking: `marks` says what each of them gives. Examples
+between the exercises are left out, because a planted mistake may keep them busy for ever.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupytext
+from nbformat import NotebookNode
+
+LESSONS = Path(__file__).parents[2] / "course" / "lessons"
+DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Assign)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A mistake: the text in a solution that it replaces, and the test cells that must notice.
+
+    `bug` is the bug of the bank that a card must name, if any.
+    """
+
+    name: str
+    bug: str
+    right: str
+    wrong: str
+    costs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """grade_id -> (points given, points of the cell) of every test cell, and the bugs that the cards named."""
+
+    points: dict[str, tuple[float, float]]
+    bugs: set[str]
+
+    @property
+    def lost(self) -> set[str]:
+        """The test cells that did not give all their points."""
+        return {name for name, (earned, most) in self.points.items() if earned < most}
+
+
+def marks(lesson: str, planted: Planted | None = None) -> Marks:
+    """What a lesson's test cells give for its solutions, in one of which a mistake may stand."""
+    names: dict[str, Any] = {"__name__": lesson}
+    points: dict[str, tuple[float, float]] = {}
+    bugs: set[str] = set()
+    replaced = 0
+    for cell in cells_that_define(lesson, tests=True):
+        source, nbgrader = cell.source, cell.metadata.get("nbgrader", {})
+        if nbgrader.get("grade"):
+            credit = _credit(source, names)
+            bugs |= {bug for report in getattr(credit, "reports", ()) for bug in report.bugs}
+            points[nbgrader["grade_id"]] = (nbgrader["points"] if credit is None else float(credit), nbgrader["points"])
+            continue
+        if planted and nbgrader:
+            replaced += source.count(planted.right)
+            source = source.replace(planted.right, planted.wrong)
+        with suppress(Exception):  # a wrong engine may stop a cell; the notebook goes on
+            exec(source, names)
+    assert planted is None or replaced == 1, f"the mistake belongs in exactly one place, not in {replaced}"
+    return Marks(points, bugs)
+
+
+def solved(lesson: str, style: str = "") -> dict[str, Any]:
+    """The names that a solved lesson defines before its demonstrations, with the solutions or with one style."""
+    others = {c.metadata["exercise"]: c.source for c in _cells(lesson) if f"style:{style}" in _tags(c)}
+    names: dict[str, Any] = {"__name__": lesson}
+    for cell in cells_that_define(lesson):
+        exec(others.get(cell.metadata.get("nbgrader", {}).get("grade_id", ""), cell.source), names)
+    return names
+
+
+def styles(lesson: str) -> list[str]:
+    """The names of a lesson's alternative styles."""
+    tags = {tag for cell in _cells(lesson) for tag in _tags(cell)}
+    return sorted(tag.removeprefix("style:") for tag in tags if tag.startswith("style:"))
+
+
+def untrue_examples(lesson: str) -> tuple[list[str], int]:
+    """The functions of a solved lesson whose docstrings show a wrong result, and how many examples were tried."""
+    names = solved(lesson)
+    wrong, tried = [], 0
+    for name, thing in list(names.items()):
+        if not getattr(thing, "__doc__", None) or getattr(thing, "__module__", "") != lesson:
+            continue
+        for test in doctest.DocTestFinder(recurse=False).find(thing, name, module=False, globs=dict(names)):
+            results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
+            tried += results.attempted
+            wrong += [name] if results.failed else []
+    return wrong, tried
+
+
+def cells_that_define(lesson: str, tests: bool = False) -> Iterator[NotebookNode]:
+    """The code cells of a lesson that later cells may need: engine, solutions, definitions; the tests if asked for.
+
+    In the place of `start_lesson()` come the engine cells of the lessons before.
+    """
+    for cell in _cells(lesson):
+        nbgrader = cell.metadata.get("nbgrader", {})
+        if cell.cell_type != "code" or set(_tags(cell)) - {"engine"}:
+            continue
+        if nbgrader.get("grade"):
+            if tests:
+                yield cell
+        elif re.search(r"^start_lesson\(", cell.source, re.MULTILINE):
+            yield from _engine_before(lesson)
+        elif nbgrader or "engine" in _tags(cell) or _only_defines(cell.source):
+            yield cell
+
+
+def _engine_before(lesson: str) -> Iterator[NotebookNode]:
+    """The engine cells of the lesson before, after those that it started with itself."""
+    earlier = f"{int(lesson[:2]) - 1:02d}_"
+    (before,) = (path.stem for path in LESSONS.glob(f"{earlier}*.py"))
+    for cell in _cells(before):
+        if re.search(r"^start_lesson\(", cell.source, re.MULTILINE):
+            yield from _engine_before(before)
+        elif "engine" in _tags(cell):
+            copy = cell.copy()  # a planted mistake belongs in this lesson, so the marks of an exercise go
+            copy.metadata = {"tags": ["engine"]}
+            yield copy
+
+
+def _cells(lesson: str) -> list[NotebookNode]:
+    return list(jupytext.read(LESSONS / f"{lesson}.py").cells)
+
+
+def _tags(cell: NotebookNode) -> list[str]:
+    return list(cell.metadata.get("tags", []))
+
+
+def _only_defines(source: str) -> bool:
+    """Whether a cell consists of imports, definitions and assignments; others only try things out."""
+    return all(isinstance(statement, DEFINITIONS) for statement in ast.parse(source).body)
+
+
+def _credit(source: str, names: dict[str, Any]) -> float | None:
+    """The credit that a test cell gives; None where it gives none because all its assertions hold."""
+    names.pop("credit", None)
+    try:
+        exec(source, names)
+    except Exception:
+        return 0.0
+    return names.get("credit")
