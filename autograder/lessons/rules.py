@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from autograder.lessons.text import PLAIN_TAGS, STYLE_TAG, TextCell
 
-KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter"}
+KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items"}
 MOST_HINTS = 3
 REGIONS = {"SOLUTION": "a solution", "HIDDEN TESTS": "hidden tests", "MARK SCHEME": "a mark scheme"}
 REGION_LINE = re.compile(r"\b(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)\b")

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from autograder.lessons.places import LessonError
 
-PLAIN_TAGS = {"demo", "visible", "quiz", "hint", "raises-exception"}
+PLAIN_TAGS = {"demo", "engine", "visible", "quiz", "hint", "raises-exception"}
 STYLE_TAG = re.compile(r"style:([A-Za-z0-9_]+)")
 CELL_LINE = re.compile(r"^# %%(?P<rest>.*)$")
 NBGRADER_DEFAULTS = {"schema_version": 3, "grade": False, "solution": False, "task": False}

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,-all
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -17,7 +17,7 @@
 #
 # Sixty additions. In each of them, the last result is added to itself.
 
-# %%
+# %% tags=["engine"]
 import math
 import time
 
@@ -72,7 +72,7 @@ print(f"{ways:,} ways; at a billion per second that takes {years:.1f} years")
 #
 # A number has to remember where it came from. For that it carries four things besides its value. Read the class; you do not need to change it.
 
-# %%
+# %% tags=["engine"]
 class MiniTensor:
     """A number that remembers how it was made."""
 
@@ -96,7 +96,7 @@ def as_tensor(value):
 #
 # The smallest operation is the minus sign. It has one input and its slope is -1, so its rule multiplies the incoming gradient by -1. A rule always returns a tuple, with one entry per input.
 
-# %%
+# %% tags=["engine"]
 def negate(a):
     def rule(grad):
         return (-grad,)
@@ -155,7 +155,7 @@ print(a)
 # %% [markdown] tags=["hint"] exercise="add_and_multiply"
 # The rule of `multiply` returns `grad * b.data, grad * a.data`. The last line is `return MiniTensor(a.data * b.data, (a, b), "*", rule)`.
 
-# %% nbgrader={"grade": false, "grade_id": "add_and_multiply", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "add_and_multiply", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def add(a, b):
     """a + b, recorded with the operation "+" and the inputs (a, b).
 
@@ -294,7 +294,7 @@ print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
 # %% [markdown] tags=["hint"] exercise="subtract_and_divide"
 # The reversed functions need no rule of their own: `reversed_subtract(a, number)` is `subtract` with the sides exchanged, and the number made a MiniTensor.
 
-# %% nbgrader={"grade": false, "grade_id": "subtract_and_divide", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "subtract_and_divide", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def subtract(a, b):
     """a - b, recorded with the operation "-".
 
@@ -427,7 +427,7 @@ credit
 # %% [markdown] tags=["hint"] exercise="power"
 # The exponent comes down as a factor, and the new exponent is one less: `exponent * a.data ** (exponent - 1)`. The rule has one input, so it returns a tuple with one entry and a comma.
 
-# %% nbgrader={"grade": false, "grade_id": "power", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "power", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def power(a, exponent):
     """a ** exponent, recorded with the single input a and an operation such as "**3".
 
@@ -488,7 +488,7 @@ credit
 # %% [markdown] tags=["hint"] exercise="functions"
 # The rule of relu passes `grad` on if `a.data > 0`, and `0.0` otherwise. The rule of exp multiplies `grad` by the output.
 
-# %% nbgrader={"grade": false, "grade_id": "functions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "functions", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def relu(a):
     """a where a is positive, else 0; recorded with the operation "relu". At 0 the slope is 0.
 
@@ -709,7 +709,7 @@ explore(e)
 # %% [markdown] tags=["hint"] exercise="topological_order"
 # Inside the function, define `visit(node)`: return at once if `node` is in `seen`; add it to `seen`; call `visit` for each of `node.inputs`; append `node` to `order`. Then call `visit(root)` and return `order[::-1]`.
 
-# %% nbgrader={"grade": false, "grade_id": "topological_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "topological_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def topological_order(root):
     """All nodes that root was made from, root first, each node once and before its inputs.
 
@@ -819,7 +819,7 @@ for root in (a + (c + (d + e)), ((e + d) + c) + a):  # 10, 13, 14
 # %% [markdown] tags=["hint"] exercise="backward"
 # The inner loop is the one of `push_along_every_way`: `for source, share in zip(node.inputs, node.rule(grad))`. Leaves have no rule (`None`) and push nothing on.
 
-# %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def backward(self, gradient=1.0):
     """Find the gradient of self with respect to every node it was made from, and add it to their .grad.
 
