@@ -1,10 +1,11 @@
 """Makes digits.npz: 800 small pictures of handwritten-looking digits, drawn by a seeded generator.
 
-Each picture is 8 by 8 pixels with values from 0 to 16. A digit is a few strokes in the unit square; every picture moves,
-turns, slants and scales them a little, draws them with a pen of its own width, and adds noise. Run this file to make
-digits.npz again: `images` (800, 8, 8) and `labels` (800,), both uint8, in random order.
+Each picture is 8 by 8 pixels with values from 0 to 16. A digit is a few strokes in the unit square; every picture
+moves, turns, slants and scales them a little, draws them with a pen of its own width, and adds noise. Run this file to
+make digits.npz again: `images` (800, 8, 8) and `labels` (800,), both uint8, in random order.
 """
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ def picture(digit: int, generator: np.random.Generator) -> Array:
     pixels = np.stack([x, y], axis=-1)
     distance = np.full((SIDE, SIDE), np.inf)
     for stroke in moved(STROKES[digit], generator):
-        for start, end in zip(stroke[:-1], stroke[1:], strict=True):
+        for start, end in pairwise(stroke):
             way = end - start
             along = np.clip(((pixels - start) @ way) / (way @ way), 0, 1)
             distance = np.minimum(distance, np.linalg.norm(pixels - start - along[..., None] * way, axis=-1))
