@@ -225,12 +225,14 @@ def is_scalar(value: Any) -> bool:
 
 
 def plain(value: Any) -> Value | None:
-    """A number, NumPy array, PyTorch tensor, or tensor of ours as a float or an array; None for anything else."""
+    """A number, NumPy array, PyTorch tensor, tensor of ours or of a student as a float or array; None for the rest."""
     if value is None or isinstance(value, (str, bytes)):
         return None
     for step in ("detach", "cpu", "get"):  # `get` brings a CuPy array to the host
         if hasattr(value, step) and not isinstance(value, (dict, np.ndarray)):
             value = getattr(value, step)()
+    if isinstance(getattr(value, "data", None), np.ndarray):
+        value = value.data  # a tensor of a student's engine
     try:
         array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     except TypeError:  # bfloat16 and other types that NumPy lacks

@@ -1,7 +1,7 @@
-"""What the reader of `grad_fn` graphs needs to know of a node, told in one way for PyTorch's nodes and for ours.
+"""What the reader of `grad_fn` graphs needs to know of a node, told in one way for PyTorch's nodes, ours and students'.
 
-Neither package is imported: PyTorch's nodes are callable and have `_saved_...` attributes, ours are a `Function` that
-keeps `saved_tensors` with their origins. A saved tensor that was freed or overwritten counts as unknown.
+PyTorch is not imported: its nodes are callable and have `_saved_...` attributes, ours are a `Function` that keeps
+`saved_tensors` with their origins, a student's are one that does not. What was freed or overwritten counts as unknown.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
+
+from mini_autograd.arrays import sum_to
 
 SAVED_INPUTS: dict[str, tuple[str, ...]] = {
     "MmBackward": ("_saved_self", "_saved_mat2"),
@@ -102,9 +104,40 @@ class OwnAccess:
             return None
 
 
+class StudentAccess:
+    """The nodes of a student's engine, from lesson 05 on: `backward(node, grad)` works on arrays and ignores shapes."""
+
+    def shapes(self, node: Any) -> list[tuple[int, ...]]:
+        return []
+
+    def saved_input(self, node: Any, position: int) -> Any:
+        """Which input a saved array was is not noted, but an operation of two inputs saves both of them, or none."""
+        try:
+            saved = node.saved_tensors
+        except (AttributeError, RuntimeError):
+            return None
+        return saved[position] if len(saved) == len(node.next_functions) == 2 else None
+
+    def saved_result(self, node: Any) -> Any:
+        return None
+
+    def option(self, node: Any, name: str) -> Any:
+        return getattr(node, name, None)
+
+    def send(self, node: Any, number: int, gradient: Any) -> Sequence[Any]:
+        sent = _as_tuple(node.backward(node, np.asarray(gradient, dtype=np.float64)))
+        shapes = getattr(node, "input_shapes", (None,) * len(sent))
+        return [
+            share if share is None or shape is None else sum_to(share, shape)
+            for share, shape in zip(sent, shapes, strict=True)
+        ]
+
+
 def access_to(output: Any) -> Access:
     """The access that fits the engine which made `output`."""
-    return OwnAccess() if hasattr(output.grad_fn, "input_gradients") else TorchAccess(output)
+    if hasattr(output.grad_fn, "input_gradients"):
+        return OwnAccess()
+    return StudentAccess() if isinstance(getattr(output, "data", None), np.ndarray) else TorchAccess(output)
 
 
 def _as_tuple(sent: Any) -> tuple[Any, ...]:
