@@ -43,8 +43,7 @@ def run_backward(
     order = topological_order(root)
     ends = None if wanted is None else dict.fromkeys(wanted)
     needed = None if ends is None else nodes_leading_to(ends, order)
-    watcher = anomaly.active()
-    plain = watcher is None and not create_graph
+    plain = anomaly.active() is None and not create_graph
     with enable_grad() if create_graph else no_grad(), np.errstate(all="ignore"):
         send(pending, root, grads)
         for node in order:
@@ -52,27 +51,45 @@ def run_backward(
             arrived = [grad] if grad is not None else collect(pending, node)
             if arrived is None:
                 continue
-            if node.hooks:
+            if watched := node.hooks:
                 hooks.run(node, arrived)
             if ends is not None:
                 keep(ends, node, arrived)
+                if needed is not None and node not in needed:
+                    continue
+            if watched:
+                arrived = hooks.run_before(node, arrived)
             if type(node) is AccumulateGrad:
-                if ends is None and node.variable.requires_grad:  # it may have been switched off since
-                    accumulate_leaf(node.variable, arrived[0])
-                    run_post_hooks(node.variable)
-            elif needed is None or node in needed:
-                if latest_change[0] > node.sequence_nr:
-                    check_saved(node)
-                if plain and node.takes_arrays:
-                    grads = node.backward(node, arrived[0])
-                elif watcher is None:
-                    grads = node.input_gradients(arrived, create_graph)
-                else:
-                    grads = anomaly.watched_gradients(node, arrived, create_graph, watcher.check_nan)
-                send(pending, node, grads if type(grads) is tuple else (grads,))
-                if not retain_graph:
-                    node.release()
+                grads = reach_leaf(node.variable, arrived[0])
+            elif plain and node.takes_arrays and latest_change[0] <= node.sequence_nr:
+                grads = node.backward(node, arrived[0])
+            else:
+                grads = gradients_of_inputs(node, arrived, create_graph)
+            grads = grads if type(grads) is tuple else (grads,)
+            if watched:
+                grads = hooks.run_after(node, grads, arrived, fitted)
+            send(pending, node, grads)
+            if not retain_graph:
+                node.release()
     return ends or {}
+
+
+def gradients_of_inputs(node: Function, arrived: list[Any], create_graph: bool) -> Sequence[Any]:
+    """Run a node's rule where there is more to see to: changed memory, recording, anomalies, several outputs."""
+    if latest_change[0] > node.sequence_nr:
+        check_saved(node)
+    watcher = anomaly.active()
+    if watcher is None:
+        return node.input_gradients(arrived, create_graph)
+    return anomaly.watched_gradients(node, arrived, create_graph, watcher.check_nan)
+
+
+def reach_leaf(leaf: Any, grad: Any) -> tuple:
+    """The end of a path: a leaf keeps the gradient, and tells those who wait for it. Nothing goes further."""
+    if leaf.requires_grad:  # it may have been switched off since
+        accumulate_leaf(leaf, grad)
+        run_post_hooks(leaf)
+    return ()
 
 
 def collect(pending: Pending, node: Function) -> list[Any] | None:

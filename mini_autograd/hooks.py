@@ -41,8 +41,15 @@ class RemovableHandle:
         self.remove()
 
 
+BEFORE, AFTER = -1, -2
+"""In the place of an output's number: hooks of the node itself, called before its rule and after it."""
+
+
 def add(node: Any, number: int, hook: Callable, retains: bool = False) -> RemovableHandle:
-    """Hang a hook at output `number` of a node; hooks that retain a gradient see it after all others."""
+    """Hang a hook at output `number` of a node, or BEFORE or AFTER its rule.
+
+    Of the hooks at an output, those that retain a gradient see it after all others.
+    """
     if node.hooks is None:
         node.hooks = {}
     return RemovableHandle(node.hooks, (number, hook), ("retains", number) if retains else None)
@@ -52,26 +59,94 @@ def run(node: Any, arrived: list[Any]) -> None:
     """Show complete gradients to those who asked. A hook that returns something replaces the gradient."""
     entries = sorted(node.hooks.items(), key=lambda entry: isinstance(entry[0], tuple))
     for _, (number, hook) in entries:
-        grad = arrived[number]
-        if grad is None:
+        if number < 0 or arrived[number] is None:
             continue
-        given = grad if isinstance(grad, graph.Tensor) else graph.Tensor(grad)
+        grad = arrived[number]
+        given = shown(grad)
         result = hook(given)
         if result is not None:
             check_replacement(result, given, hook)
             arrived[number] = result if given is grad else result.array
 
 
+def run_before(node: Any, arrived: list[Any]) -> list[Any]:
+    """The gradients of the outputs as the hooks that were registered with `register_prehook` leave them."""
+    for number, hook in list(node.hooks.values()):
+        if number == BEFORE:
+            given = tuple(map(shown, arrived))
+            arrived = replaced(hook(given), given, arrived, hook)
+    return arrived
+
+
+def run_after(node: Any, grads: Any, arrived: list[Any], fit: Callable) -> Any:
+    """The gradients of the inputs as the hooks that were registered with `register_hook` leave them.
+
+    Hooks see them as they will be sent on: `fit` undoes broadcasting.
+    """
+    after = [hook for number, hook in node.hooks.values() if number == AFTER]
+    if not after:
+        return grads
+    outputs = tuple(map(shown, arrived))
+    fitted = [
+        None if grad is None or edge is NO_EDGE else fit(grad, node, edge)
+        for grad, edge in zip(grads, node.inputs, strict=True)
+    ]
+    for hook in after:
+        given = tuple(map(shown, fitted))
+        fitted = replaced(hook(given, outputs), given, fitted, hook)
+    return tuple(fitted)
+
+
+def shown(grad: Any) -> Any:
+    """A gradient as hooks see it: a Tensor, or None."""
+    return grad if grad is None or isinstance(grad, graph.Tensor) else graph.Tensor(grad)
+
+
+def replaced(results: Any, given: tuple, before: list[Any], hook: Callable) -> list[Any]:
+    """What a hook of a node made of several gradients: a tuple replaces them, None leaves them. Raises as PyTorch."""
+    if results is None:
+        return before
+    if not isinstance(results, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(results).__name__}'")
+    if len(results) != len(given):
+        raise RuntimeError(
+            f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(results)}, but expected "
+            f"{len(given)})"
+        )
+    for result, grad in zip(results, given, strict=True):
+        if grad is not None and result is not None:
+            check_replacement(result, grad, hook)
+    recorded = any(isinstance(grad, graph.Tensor) for grad in before)
+    return [result if result is None or recorded else result.array for result in results]
+
+
+def hook_name(hook: Callable) -> str:
+    return getattr(hook, "__name__", repr(hook))
+
+
 def check_replacement(result: Any, given: Any, hook: Callable) -> None:
     """PyTorch's errors for a hook that returns something unfit."""
     if not isinstance(result, graph.Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-    name = getattr(hook, "__name__", repr(hook))
     if result.dtype != given.dtype:
         was, got = (f"torch.{dtype_name(x.dtype)}Tensor" for x in (given, result))
-        raise RuntimeError(f"hook '{name}' has changed the type of value (was {was} got {got})")
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the type of value (was {was} got {got})")
     if result.shape != given.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value")
+
+
+def register_hook(node: Any, hook: Callable) -> RemovableHandle:
+    """Call `hook(grad_inputs, grad_outputs)` after the rule of this node; a tuple it returns replaces grad_inputs."""
+    return add(node, AFTER, hook)
+
+
+def register_prehook(node: Any, hook: Callable) -> RemovableHandle:
+    """Call `hook(grad_outputs)` before the rule of this node; a tuple that it returns replaces grad_outputs."""
+    return add(node, BEFORE, hook)
+
+
+graph.Function.register_hook = register_hook  # type: ignore[attr-defined]
+graph.Function.register_prehook = register_prehook  # type: ignore[attr-defined]
 
 
 class Watcher:

@@ -255,7 +255,7 @@ class Tensor:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self.is_leaf:
             if self.leaf_hooks is None:
-                self._leaf_hooks: dict = {}
+                self._leaf_hooks: dict = self.gradient_edge.hooks or {}
             self.gradient_edge.hooks = self._leaf_hooks
         return hooks.add(self.gradient_edge if self.is_leaf else self.grad_fn, self.output_nr, hook)
 
@@ -390,7 +390,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
-        return iter([self[row] for row in range(len(self))])
+        return iter(self.unbind())
 
     def __contains__(self, element: Any) -> bool:
         return bool((self == element).array.any())
