@@ -6,7 +6,7 @@ the same places; the parts of a split are slices, each with its own node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -77,6 +77,15 @@ def cut(x: Value, sizes: Sequence[int], dim: int) -> list[Value]:
     """Consecutive slices of those sizes along one axis."""
     ends = accumulate(sizes, initial=0)
     return [x[(*[slice(None)] * dim, slice(start, end))] for start, end in pairwise(ends)]
+
+
+def siblings(views: Iterable[Value], operation: str) -> tuple[Value, ...]:
+    """Views that one operation gave, noted as such: PyTorch, where one node makes them all, lets none be changed."""
+    views = tuple(views)
+    for number, view in enumerate(views):
+        if (info := getattr(view, "view_info", None)) is not None:
+            info.many = (operation, number)
+    return views
 
 
 def cat(tensors: Tensors, dim: int = 0) -> Value:
@@ -182,14 +191,14 @@ def split(tensor: Value, split_size_or_sections: int | Sequence[int], dim: int =
                 f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension "
                 f"{axis}), but got split_sizes={sizes}"
             )
-        return tuple(cut(tensor, sizes, axis))
+        return siblings(cut(tensor, sizes, axis), "SplitWithSizes")
     size = split_size_or_sections
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0 and length:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     starts = range(0, length, size) if length else [0]
-    return tuple(cut(tensor, [min(size, length - start) for start in starts], axis))
+    return siblings(cut(tensor, [min(size, length - start) for start in starts], axis), "Split")
 
 
 split_with_sizes = split
@@ -204,7 +213,7 @@ def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
     axis = normalize_dim(dim, input.ndim)
     length = input.shape[axis]
     if length == 0:
-        return tuple(cut(input, [0] * chunks, axis))
+        return siblings(cut(input, [0] * chunks, axis), "SplitWithSizes")
     return split(input, -(-length // chunks), dim)
 
 
@@ -242,7 +251,7 @@ def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = normalize_dim(dim, input.ndim)
-    return tuple(input[(*[slice(None)] * axis, i)] for i in range(input.shape[axis]))
+    return siblings((input[(*[slice(None)] * axis, i)] for i in range(input.shape[axis])), "Unbind")
 
 
 def narrow(input: Value, dim: int, start: int, length: int) -> Value:
