@@ -1,19 +1,34 @@
 """`checkpoint`: do not keep what a part of the forward pass saves, but compute that part again in the backward pass.
 
-Imports hooks, grad_mode, function and random. The one idea to know: saved-tensor hooks put a number in the place of
-each saved tensor. When the first of them is asked for, the function runs again, and other hooks collect what it saves.
+Imports custom, gradients, hooks, grad_mode, function and random. The one idea to know: saved-tensor hooks put a number
+in the place of each saved tensor. When the first of them is asked for, the function runs again, and other hooks collect
+what it saves. `Reentrant` is PyTorch's older way: one node for all, which starts a backward pass of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from mini_autograd import custom, gradients
 from mini_autograd import function as graph
-from mini_autograd.grad_mode import enable_grad
+from mini_autograd.grad_mode import enable_grad, state
 from mini_autograd.hooks import saved_tensors_hooks
 from mini_autograd.random import get_rng_state, set_rng_state
 
+UNSAID = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
+    "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to "
+    "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
+    "differences between the two variants."
+)
+ONLY_BACKWARD = (
+    "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
+    ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without passing "
+    "the `inputs` argument."
+)
 OTHER_NUMBER = (
     "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
     "Number of tensors saved during forward: {first}\nNumber of tensors saved during recomputation: {again}."
@@ -79,6 +94,54 @@ class Frame:
         self.recomputed, self.left = collected, len(collected)
 
 
+@contextlib.contextmanager
+def random_numbers_from(before: Any) -> Iterator[None]:
+    """Inside, random numbers go on from the state `before` (None: from where they are); what follows sees no change."""
+    if before is None:
+        yield
+        return
+    after = get_rng_state()
+    set_rng_state(before)
+    try:
+        yield
+    finally:
+        set_rng_state(after)
+
+
+class Reentrant(custom.Function):
+    """A whole function as one node: it runs unrecorded, and again, recorded, in the backward pass."""
+
+    torch_name = "CheckpointFunctionBackward"
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
+        ctx.function, ctx.before = function, get_rng_state() if preserve_rng_state else None
+        ctx.others = [None if isinstance(x, graph.Tensor) else x for x in args]
+        ctx.tensors = [number for number, x in enumerate(args) if isinstance(x, graph.Tensor)]
+        ctx.save_for_backward(*(args[number] for number in ctx.tensors))
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if state.only_some_wanted:
+            raise RuntimeError(ONLY_BACKWARD)
+        arguments = list(ctx.others)
+        for number, tensor in zip(ctx.tensors, ctx.saved_tensors, strict=True):
+            arguments[number] = tensor.detach().requires_grad_(tensor.requires_grad)
+        with enable_grad(), random_numbers_from(ctx.before):
+            outputs = ctx.function(*arguments)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        pairs = [
+            (output, grad)
+            for output, grad in zip(outputs, grads, strict=True)
+            if isinstance(output, graph.Tensor) and output.requires_grad
+        ]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        gradients.backward([output for output, _ in pairs], [grad for _, grad in pairs])
+        return None, None, *(getattr(x, "grad", None) if isinstance(x, graph.Tensor) else None for x in arguments)
+
+
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -89,9 +152,26 @@ def checkpoint(
 ) -> Any:
     """`function(*args, **kwargs)`, of which nothing is saved but the arguments; it runs again in the backward pass.
 
-    Both values of `use_reentrant` do what PyTorch recommends (False). `preserve_rng_state`: random numbers are the same
-    the second time. Calls may be nested.
+    `use_reentrant`: False is the better way; True, PyTorch's default, is the older one, which takes no keyword
+    arguments, needs an argument that requires grad, and works with `.backward()` only. `preserve_rng_state`: random
+    numbers are the same the second time. Calls may be nested.
     """
+    if use_reentrant is None:
+        warnings.warn(UNSAID, UserWarning, stacklevel=2)
+        use_reentrant = True
+    if not use_reentrant:
+        return recorded_again(function, args, kwargs, preserve_rng_state, early_stop)
+    if kwargs:
+        raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
+    if not any(isinstance(x, graph.Tensor) and x.requires_grad for x in args):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2)
+    return Reentrant.apply(function, preserve_rng_state, *args)
+
+
+def recorded_again(
+    function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve_rng_state: bool, early_stop: bool
+) -> Any:
+    """`checkpoint` with saved-tensor hooks: the graph is that of the function itself, only nothing is kept in it."""
     before = get_rng_state() if preserve_rng_state else None
     arguments = [x.detach().requires_grad_(x.requires_grad) if isinstance(x, graph.Tensor) else x for x in args]
     versions = [(x, x.version[0]) for x in args if isinstance(x, graph.Tensor) and x.version is not None]
@@ -103,14 +183,8 @@ def checkpoint(
                     "one of the variables needed for gradient computation has been modified by an inplace operation: "
                     f"an argument of checkpoint is at version {tensor.version[0]}; expected version {expected} instead."
                 )
-        after = get_rng_state() if preserve_rng_state else None
-        if preserve_rng_state:
-            set_rng_state(before)
-        try:
+        with random_numbers_from(before):
             function(*arguments, **kwargs)
-        finally:
-            if preserve_rng_state:
-                set_rng_state(after)
 
     frame = Frame(run_again, early_stop)
     with saved_tensors_hooks(frame.pack, frame.unpack):

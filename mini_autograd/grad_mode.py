@@ -20,6 +20,7 @@ class _State(threading.local):
     mode = RECORDING
     watchers: tuple = ()  # told of every node that is recorded, while WATCHED
     forward_level: Any = None  # the level of dual numbers, while FORWARD
+    only_some_wanted = False  # whether a backward pass that ends at given inputs is under way
 
 
 state = _State()

@@ -1,7 +1,7 @@
 """Starting a backward pass: `backward` and `grad`.
 
-Imports backward and function. The one idea to know: a backward pass starts with a gradient for each output, and
-here is where it comes from: given, or 1 for a scalar.
+Imports backward, function and grad_mode. The one idea to know: a backward pass starts with a gradient for each output,
+and here is where it comes from: given, or 1 for a scalar.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from mini_autograd import backward as engine
 from mini_autograd import function as graph
+from mini_autograd.grad_mode import state
 
 Tensors = Any
 """A Tensor or a sequence of Tensors."""
@@ -51,7 +52,7 @@ def backward(
     wanted = wanted_edges(leaves)
     for tensor in leaves:
         tensor.retain_grad()  # as PyTorch does: an input that is no leaf keeps its gradient from now on
-    arrived = engine.run_backward(edges, grads, retain_graph, create_graph, wanted)
+    arrived = run_to(wanted, edges, grads, retain_graph, create_graph)
     for tensor in leaves:
         grad = arrived[tensor.gradient_edge]
         if tensor.is_leaf and grad is not None:
@@ -81,7 +82,7 @@ def grad(
         )
     edges, grads = seeds(outputs, as_sequence(grad_outputs), create_graph)
     retain_graph = create_graph if retain_graph is None else retain_graph
-    arrived = engine.run_backward(edges, grads, retain_graph, create_graph, wanted_edges(inputs))
+    arrived = run_to(wanted_edges(inputs), edges, grads, retain_graph, create_graph)
     results = []
     for index, tensor in enumerate(inputs):
         result = arrived[tensor.gradient_edge]
@@ -96,6 +97,17 @@ def grad(
             result = graph.Tensor(result.copy())
         results.append(result)
     return tuple(results)
+
+
+def run_to(
+    wanted: Sequence[graph.Edge], edges: tuple, grads: Sequence[Any], retain_graph: bool, create_graph: bool
+) -> engine.Pending:
+    """A backward pass that ends at some edges. It says so meanwhile, to rules that cannot work in such a pass."""
+    before, state.only_some_wanted = state.only_some_wanted, True
+    try:
+        return engine.run_backward(edges, grads, retain_graph, create_graph, wanted)
+    finally:
+        state.only_some_wanted = before
 
 
 def as_sequence(tensors: Tensors | None) -> Sequence[Any]:
