@@ -9,11 +9,33 @@ covered here.
 import importlib
 from typing import Any
 
-from mini_autograd import allocator, autograd, in_place, linalg
+import numpy as np
+
+from mini_autograd import allocator, autograd, in_place, linalg, memory
 from mini_autograd.arrays import bool_ as bool
-from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, uint8
+from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, promote_types, uint8
 from mini_autograd.autograd import Function
-from mini_autograd.creation import arange, from_numpy, full, ones, ones_like, tensor, zeros, zeros_like
+from mini_autograd.creation import (
+    arange,
+    as_tensor,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    get_default_dtype,
+    is_tensor,
+    linspace,
+    logspace,
+    numel,
+    ones,
+    ones_like,
+    set_default_dtype,
+    tensor,
+    zeros,
+    zeros_like,
+)
 from mini_autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -30,6 +52,7 @@ from mini_autograd.random import (
     get_rng_state,
     initial_seed,
     manual_seed,
+    multinomial,
     normal,
     rand,
     rand_like,
@@ -42,6 +65,7 @@ from mini_autograd.random import (
 )
 from mini_autograd.saving import load, save
 
+dtype, finfo, iinfo, Size = np.dtype, np.finfo, np.iinfo, tuple
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 allocator.keep_freed_memory()  # a setting of the process; the module says why, and how to leave it out
@@ -51,6 +75,8 @@ def __getattr__(name: str) -> Any:
     """Import what not every program uses when it is first used: the engine alone starts as quickly as NumPy."""
     if name == "compile":
         return importlib.import_module("mini_autograd.fusion").compile
-    if name in ("nn", "optim", "utils"):
+    if name == "vmap":
+        return importlib.import_module("mini_autograd.func").vmap
+    if name in ("func", "nn", "optim", "utils"):
         return importlib.import_module(f"mini_autograd.{name}")
     raise AttributeError(f"module 'mini_autograd' has no attribute '{name}'")

@@ -74,14 +74,14 @@ def full(size: Sequence[int], fill_value: float, *, dtype: Any = None, requires_
     return tensor(np.full(tuple(size), value.array), requires_grad=requires_grad)
 
 
-def zeros(*size: Any, dtype: Any = arrays.default_dtype, requires_grad: bool = False) -> Tensor:
+def zeros(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
-    return tensor(np.zeros(_size(size), dtype), requires_grad=requires_grad)
+    return tensor(np.zeros(_size(size), dtype or arrays.default_dtype), requires_grad=requires_grad)
 
 
-def ones(*size: Any, dtype: Any = arrays.default_dtype, requires_grad: bool = False) -> Tensor:
+def ones(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
-    return tensor(np.ones(_size(size), dtype), requires_grad=requires_grad)
+    return tensor(np.ones(_size(size), dtype or arrays.default_dtype), requires_grad=requires_grad)
 
 
 def zeros_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -99,6 +99,75 @@ def arange(start: float, end: float | None = None, step: float = 1, *, dtype: An
     first, last = (0, start) if end is None else (start, end)
     integers = all(isinstance(number, int) for number in (first, last, step))
     return Tensor(np.arange(first, last, step).astype(dtype or (arrays.int64 if integers else arrays.default_dtype)))
+
+
+def empty(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor whose numbers nobody has chosen yet: here zeros."""
+    return zeros(*size, dtype=dtype, requires_grad=requires_grad)
+
+
+def empty_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """As `empty`, in the shape and dtype of `input`."""
+    return zeros_like(input, dtype=dtype, requires_grad=requires_grad)
+
+
+def full_like(input: Tensor, fill_value: float, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A number everywhere, in the shape and dtype of `input`."""
+    return full(input.shape, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def as_tensor(data: Any, dtype: np.dtype | None = None) -> Tensor:
+    """`data` as a tensor: a tensor as it is, an array without a copy, where the dtype allows."""
+    if isinstance(data, Tensor):
+        return data if dtype is None or data.dtype == dtype else data.to(dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype):
+        return from_numpy(data)
+    return tensor(data, dtype)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A matrix with ones on the diagonal."""
+    return tensor(np.eye(n, m, dtype=dtype or arrays.default_dtype), requires_grad=requires_grad)
+
+
+def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """So many numbers at equal distances, from `start` to `end`, both included."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    numbers = np.linspace(float(start), float(end), steps)
+    return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad)
+
+
+def logspace(
+    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Powers of `base`, with exponents as `linspace` gives them."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    numbers = np.logspace(float(start), float(end), steps, base=base)
+    return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad)
+
+
+def set_default_dtype(d: np.dtype) -> None:
+    """What a Python float becomes from now on: a floating dtype."""
+    if not isinstance(d, np.dtype) or not arrays.is_floating(d):
+        raise TypeError("only floating-point types are supported as the default type")
+    arrays.default_dtype = d
+
+
+def get_default_dtype() -> np.dtype:
+    """What a Python float becomes."""
+    return arrays.default_dtype
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether this is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
 
 
 def _size(size: tuple) -> tuple[int, ...]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mini_autograd.arrays import bool_, default_dtype, int64, is_floating
+from mini_autograd import arrays
+from mini_autograd.arrays import bool_, int64, is_floating
 
 PRECISION = 4
 THRESHOLD = 1000  # more elements than this are shown in part
@@ -39,7 +40,7 @@ def suffixes(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None) -
     found = []
     if array.size == 0 and array.shape != (0,):
         found.append(f"size={array.shape}")
-    if array.dtype != default_dtype and (array.size == 0 or array.dtype not in (int64, bool_)):
+    if array.dtype != arrays.default_dtype and (array.size == 0 or array.dtype not in (int64, bool_)):
         found.append(f"dtype=torch.{array.dtype.name}")
     if grad_fn_name is not None:
         found.append(f"grad_fn=<{grad_fn_name}>")

@@ -105,6 +105,32 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     return Tensor((drawn < input.detach().numpy()).astype(input.dtype))
 
 
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Indices drawn with the probabilities (or weights) in `input`, of shape (n,) or (rows, n): one row of draws each.
+
+    Of weights divided by exponential draws the largest wins; without replacement the `num_samples` largest do.
+    """
+    weights = np.atleast_2d(input.detach().numpy())
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (weights.sum(-1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not replacement and num_samples > weights.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    source = generator or default_generator
+    rounds = num_samples if replacement else 1
+    drawn = []
+    for _ in range(rounds):
+        exponential = -np.log1p(-source.uniform(weights.shape, arrays.float64))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            order = np.argsort(-(weights / exponential.astype(weights.dtype)), axis=-1, kind="stable")
+        drawn.append(order[:, : num_samples if rounds == 1 else 1])
+    indices = np.concatenate(drawn, axis=-1)
+    return Tensor(indices.reshape((*input.shape[:-1], num_samples)))
+
+
 def _sizes(size: tuple) -> tuple[int, ...]:
     return tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
 

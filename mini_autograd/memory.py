@@ -1,0 +1,160 @@
+"""What a tensor says of its memory; copies of it; new tensors like it; filling it with random numbers in place.
+
+Imports creation, random, in_place and methods. The one idea to know: strides count elements, as in PyTorch, and bytes
+are counted for the elements that a tensor shows, whoever owns the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import arrays, creation
+from mini_autograd.generator import Generator, default_generator
+from mini_autograd.in_place import copy_, in_place
+from mini_autograd.methods import Tensor
+from mini_autograd.operations import gathering
+from mini_autograd.operations.elementwise import clone
+from mini_autograd.views import memory_of
+
+NO_DEEPCOPY = (
+    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
+    "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+    "https://github.com/pytorch/pytorch/pull/103001"
+)
+
+
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """How many elements apart two neighbours along each axis are, or along one."""
+    strides = tuple(step // self.dtype.itemsize for step in memory_of(self).strides)
+    return strides if dim is None else strides[arrays.normalize_dim(dim, self.ndim)]
+
+
+def is_contiguous(self: Tensor) -> bool:
+    """Whether the elements stand in memory one after the other, row by row."""
+    return memory_of(self).flags.c_contiguous
+
+
+def contiguous(self: Tensor) -> Tensor:
+    """The tensor itself if it is contiguous, else a copy that is."""
+    return self if is_contiguous(self) else clone(self)
+
+
+def element_size(self: Tensor) -> int:
+    """Bytes per element."""
+    return self.dtype.itemsize
+
+
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element: views of the same start have the same."""
+    return int(memory_of(self).ctypes.data)
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """In the dtype of `other`."""
+    return self.to(other.dtype)
+
+
+def new_tensor(self: Tensor, data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new leaf with a copy of `data`, in the dtype of this tensor."""
+    return creation.tensor(data, dtype or self.dtype, requires_grad)
+
+
+def new_zeros(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of that size in the dtype of this tensor."""
+    return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def new_ones(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of that size in the dtype of this tensor."""
+    return creation.ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def new_full(
+    self: Tensor, size: Sequence[int], fill_value: float, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A number everywhere, in the dtype of this tensor."""
+    return creation.full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Summed down to a shape from which it could have been broadcast."""
+    wanted = tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
+    if not arrays.broadcasts_to(wanted, self.shape):
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
+    return arrays.sum_to(self, wanted)
+
+
+def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Uniform numbers between `a` and `b`, in place."""
+    drawn = (generator or default_generator).uniform(self.shape, self.dtype)
+    return copy_(self, Tensor((drawn.astype(arrays.float64, copy=False) * (b - a) + a).astype(self.dtype)))
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Normal numbers with that mean and standard deviation, in place."""
+    drawn = (generator or default_generator).normal(self.shape, self.dtype)
+    return copy_(self, Tensor((drawn * std + mean).astype(self.dtype)))
+
+
+def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """1 with probability `p`, else 0, in place."""
+    drawn = (generator or default_generator).uniform(self.shape, arrays.float64)
+    return copy_(self, Tensor((drawn < p).astype(self.dtype)))
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Numbers of an exponential distribution with rate `lambd`, in place: by inversion of its cumulative function."""
+    drawn = (generator or default_generator).uniform(self.shape, arrays.float64)
+    return copy_(self, Tensor((-np.log1p(-drawn) / lambd).astype(self.dtype)))
+
+
+def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A leaf with the same numbers and `.grad`, for `copy.deepcopy`. Raises RuntimeError for what is no leaf."""
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError(NO_DEEPCOPY)
+    result = creation.tensor(np.array(self.array), requires_grad=self.requires_grad)
+    if self.grad is not None:
+        result.grad = deepcopy(self.grad, memo)
+    memo[id(self)] = result
+    return result
+
+
+def reduced(self: Tensor, protocol: Any) -> tuple:
+    """How to make this tensor again, for `pickle`. Raises RuntimeError for what is no leaf."""
+    if not self.is_leaf:
+        raise RuntimeError("cannot pickle a tensor that is no leaf of the graph; use tensor.detach() instead.")
+    return creation.tensor, (np.asarray(self.array), None, self.requires_grad)
+
+
+METHODS: dict[str, Any] = {
+    "stride": stride,
+    "is_contiguous": is_contiguous,
+    "contiguous": contiguous,
+    "element_size": element_size,
+    "nelement": Tensor.numel,
+    "data_ptr": data_ptr,
+    "itemsize": property(element_size),
+    "nbytes": property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of the elements that it shows."),
+    "type_as": type_as,
+    "new_tensor": new_tensor,
+    "new_zeros": new_zeros,
+    "new_ones": new_ones,
+    "new_full": new_full,
+    "new_empty": new_zeros,
+    "sum_to_size": sum_to_size,
+    "uniform_": uniform_,
+    "normal_": normal_,
+    "bernoulli_": bernoulli_,
+    "exponential_": exponential_,
+    "index_put_": in_place(gathering.index_put),
+    "__deepcopy__": deepcopy,
+    "__reduce_ex__": reduced,
+}
+
+for _name, _method in METHODS.items():
+    setattr(Tensor, _name, _method)
