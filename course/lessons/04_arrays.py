@@ -1,0 +1,1891 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # One rule, a million numbers
+#
+# A layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. PyTorch differentiates it.
+
+# %% tags=["engine"]
+import numpy as np
+
+# %%
+import time
+
+from autograder.student import between, check_function, check_gradients, hints, positive, quiz
+
+# %% tags=["demo"]
+import functools
+import operator
+import warnings
+
+import matplotlib.pyplot as plt
+import torch
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+
+
+def leaf(values):
+    """An array whose gradient PyTorch is to find."""
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
+
+
+generator = np.random.default_rng(4)
+examples = generator.normal(size=(100, 1000))
+weights = generator.normal(size=(1000, 1000)) / 30
+weights_torch = leaf(weights)
+start = time.perf_counter()
+(torch.tensor(examples) @ weights_torch).tanh().sum().backward()
+milliseconds = 1000 * (time.perf_counter() - start)
+print(f"{weights_torch.grad.numel():,} gradients in {milliseconds:.0f} ms")
+
+# %% [markdown]
+# So far every step had one slope, or two. The matrix product in this layer has 100 times 1000 outputs, each of which may react to each of the weights. All these slopes together form a table. How large is it?
+
+# %% tags=["demo"]
+outputs = examples.shape[0] * weights.shape[1]
+slopes = outputs * weights.size
+print(f"{outputs:,} outputs times {weights.size:,} weights: {slopes:,} slopes, {8 * slopes / 1e9:,.0f} GB in float64")
+
+# %% [markdown]
+# No computer in the room could hold that. **How can PyTorch multiply by a table that exists nowhere?**
+#
+# To find out, you build `MiniTensor` a second time, now for whole arrays. It is the engine for the rest of the course. You will be able to
+#
+# 1. write rules that turn an array of incoming gradients into arrays of gradients, without any table of slopes;
+# 2. undo the stretching of small arrays, in a single place, so that no rule ever mentions a shape;
+# 3. start `backward` at an output of any shape, and say what an incoming gradient means there;
+# 4. write and check the rules of sums, matrix products, repeated indices and softmax;
+# 5. say why a check must draw its incoming gradients at random.
+
+# %% [markdown]
+# ## 1. One object per number is too many
+#
+# The engine of lesson 02 could do this layer. It knows sums and products, and a matrix product consists of nothing else. Here it is once more, shortened, with the order of lesson 03.
+
+# %% tags=["engine"]
+def topological_order(root):
+    """All nodes that root was made from, root first, each node once and before its inputs. The loop of lesson 03."""
+    finished, seen, stack = [], set(), [(root, False)]
+    while stack:
+        node, inputs_are_done = stack.pop()
+        if inputs_are_done:
+            finished.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(source, False) for source in node.inputs]
+    return finished[::-1]
+
+# %% tags=["demo"]
+class Number:
+    """The engine of lesson 02: one object per number."""
+
+    def __init__(self, data, inputs=(), rule=None):
+        self.data, self.grad, self.inputs, self.rule = data, 0.0, inputs, rule
+
+    def __add__(self, other):
+        return Number(self.data + other.data, (self, other), lambda grad: (grad, grad))
+
+    def __mul__(self, other):
+        return Number(self.data * other.data, (self, other), lambda grad: (grad * other.data, grad * self.data))
+
+    def backward(self):
+        self.grad = 1.0
+        for node in topological_order(self):
+            for source, share in zip(node.inputs, node.rule(node.grad) if node.rule else ()):
+                source.grad += share
+
+
+def sum_of_product(A, B):
+    """The sum of all entries of the matrix product of two lists of rows."""
+    columns = list(zip(*B))
+    return functools.reduce(operator.add, [x * y for row in A for column in columns for x, y in zip(row, column)])
+
+# %% [markdown]
+# **Predict:** when the matrices become twice as wide and twice as high, by which factor does the number of nodes grow?
+
+# %% tags=["demo"]
+def seconds_for(work):
+    start = time.perf_counter()
+    result = work()
+    result.backward()
+    return time.perf_counter() - start, result
+
+
+torch.ones(1, requires_grad=True).sum().backward()  # the first call is slower
+for size in (4, 8, 16, 32):
+    A, B = generator.normal(size=(2, size, size))
+    numbers = [[[Number(float(x)) for x in row] for row in matrix] for matrix in (A, B)]
+    slow, total = seconds_for(lambda: sum_of_product(*numbers))
+    A_torch, B_torch = leaf(A), leaf(B)
+    fast, _ = seconds_for(lambda: (A_torch @ B_torch).sum())
+    nodes = len(topological_order(total))
+    print(f"{size:2d} x {size:2d}: {nodes:6,d} nodes, {1000 * slow:7.1f} ms    as arrays: 4 nodes, {1000 * fast:.2f} ms")
+
+# %% [markdown]
+# Eight times as many nodes with each doubling. A thousand times a thousand would need two billion objects. With arrays there are four nodes, whatever the size: two leaves, one product, one sum.
+#
+# ## 2. One object for an array
+#
+# The class is the one you know. `data` is now an array, and `.grad` starts as `None`, as in PyTorch: nothing has arrived yet.
+
+# %% tags=["engine"]
+class MiniTensor:
+    """An array that remembers how it was made."""
+
+    __array_ufunc__ = None  # for `array * tensor`: tells NumPy to leave the product to us
+
+    def __init__(self, data, inputs=(), operation="", rule=None):
+        self.data = np.array(data, dtype=np.float64) if rule is None else data  # a leaf gets a copy of its own
+        self.grad = None  # an array of the same shape, once a gradient has arrived
+        self.inputs = inputs  # the MiniTensors it was made from
+        self.operation = operation  # what made it, such as "+"
+        self.rule = rule  # takes the incoming gradient, returns one gradient per input
+
+    @property
+    def shape(self):
+        return self.data.shape
+
+    @property
+    def ndim(self):
+        return self.data.ndim
+
+    def item(self):
+        """The only entry, as a plain number."""
+        return self.data.item()
+
+    def __repr__(self):
+        return f"MiniTensor({self.data}, operation={self.operation!r})"
+
+
+def as_tensor(value):
+    """A MiniTensor stays what it is; a number or an array becomes one."""
+    return value if isinstance(value, MiniTensor) else MiniTensor(value)
+
+# %% [markdown]
+# Here are four operations. Compare them with those of lesson 02: only `math.exp` has become `np.exp`.
+
+# %% tags=["engine"]
+def negate(a):
+    def rule(grad):
+        return (-grad,)
+
+    return MiniTensor(-a.data, (a,), "neg", rule)
+
+
+def add(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+
+    def rule(grad):
+        return grad, grad
+
+    return MiniTensor(a.data + b.data, (a, b), "+", rule)
+
+
+def multiply(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+
+    def rule(grad):
+        return grad * b.data, grad * a.data
+
+    return MiniTensor(a.data * b.data, (a, b), "*", rule)
+
+
+def exp(a):
+    output = np.exp(a.data)
+
+    def rule(grad):
+        return (grad * output,)
+
+    return MiniTensor(output, (a,), "exp", rule)
+
+
+MiniTensor.__neg__ = negate
+MiniTensor.__add__ = MiniTensor.__radd__ = add
+MiniTensor.__mul__ = MiniTensor.__rmul__ = multiply
+MiniTensor.exp = exp
+
+# %% [markdown]
+# What does such a rule compute when it is given an array? Take the smallest example, and build the table of slopes as in lesson 01: move each input, and watch every output. The table has one row per output and one column per input. It is called the **Jacobian**.
+
+# %%
+def jacobian(f, x, h=1e-6):
+    """The slope of every entry of f(x) with respect to every entry of x, by central differences."""
+    columns = []
+    for position in np.ndindex(x.shape):
+        step = np.zeros(x.shape)
+        step[position] = h
+        columns.append((f(x + step) - f(x - step)).ravel() / (2 * h))
+    return np.stack(columns, axis=1)
+
+
+x = np.array([0.0, 0.5, 1.0])
+J = jacobian(np.exp, x)
+print(J.round(4))
+
+# %% [markdown]
+# Suppose that a loss depends on the three outputs, and that its slopes with respect to them are `v = [1, 10, 100]`. That is the incoming gradient; the field calls it the **cotangent**. Which slope does the loss have with respect to input `j`? Every output can pass something on, so we sum over the outputs: `v[0] * J[0, j] + v[1] * J[1, j] + v[2] * J[2, j]`. For all `j` at once this is a row times a matrix, `v @ J`.
+#
+# **Predict:** how does `rule(v)` compare with `v @ J`?
+
+# %% items="35"
+v = np.array([1.0, 10.0, 100.0])
+y = exp(MiniTensor(x))
+print("v @ J:  ", (v @ J).round(4))
+print("rule(v):", y.rule(v)[0].round(4))
+
+# %% [markdown] items="35"
+# The same, but the rule never had the table. It was told what the table *does to a row*, and for `exp` that is one multiplication per entry. So a rule is a **vector-Jacobian product**: cotangent in, cotangent out, no Jacobian in between. How much does that save?
+
+# %%
+for n in (3, 1000, 1_000_000):
+    print(f"n = {n:9,d}:  Jacobian {8 * n * n:22,d} bytes    array of slopes {8 * n:10,d} bytes")
+
+# %% [markdown]
+# Eight terabytes against eight megabytes, and all that is missing from the second are zeros.
+#
+# Some texts say that `backward` computes Jacobian-vector products, `J @ v`. With a table that is not square you can see which it is. PyTorch, with two outputs and three inputs:
+
+# %% tags=["demo"]
+table = np.arange(6.0).reshape(2, 3)
+v = np.array([1.0, 10.0])
+x_torch = leaf([1.0, 1.0, 1.0])
+(torch.tensor(table) @ x_torch).backward(torch.tensor(v))
+print("x.grad:", x_torch.grad.tolist())
+print("v @ J: ", (v @ table).tolist())
+
+# %% [markdown]
+# `J @ v` would not even fit: `v` has one entry per output. (Products `J @ v` exist too. They go forward, in lesson 15.)
+#
+# ## 3. Small arrays are stretched
+#
+# NumPy adds arrays of different shapes if one can be stretched to fit the other. This is called **broadcasting**. It goes by two rules: shapes are lined up at their *last* axis, and missing axes in front are added with size 1; then every axis of size 1 is repeated as often as needed.
+#
+# **Predict** the shape of the sum of a `(3, 1)` and a `(4,)`.
+
+# %% tags=["demo"]
+def entry_numbers(shape):
+    """0, 1, 2 ... in this shape: each entry is its own number."""
+    return np.arange(np.prod(shape, dtype=int)).reshape(shape)
+
+
+def draw_entries(axis, name, numbers, title, size):
+    """A grid of entries. Entries with the same number get the same colour; the first of them is drawn stronger."""
+    rows = np.atleast_2d(numbers)
+    first = {int(number): place for place, number in reversed(list(np.ndenumerate(rows)))}
+    for (row, column), number in np.ndenumerate(rows):
+        strong = first[int(number)] == (row, column)
+        color = plt.cm.tab10(int(number) % 10)
+        axis.add_patch(plt.Rectangle((column, row), 0.92, 0.92, color=color, alpha=0.75 if strong else 0.3, linewidth=0))
+        axis.text(column + 0.46, row + 0.48, f"{name}{number}", ha="center", va="center", color="black")
+    axis.set(xlim=(-0.1, size[1]), ylim=(size[0], -0.1), aspect="equal")
+    axis.set_title(title, fontsize=11)
+    axis.axis("off")
+
+
+def stretching(*shapes):
+    """Draw how NumPy stretches arrays of these shapes (at most two axes) to fit each other."""
+    try:
+        result = np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        print("ValueError:", error)
+        return
+    size = np.atleast_2d(entry_numbers(result)).shape
+    fig, axes = plt.subplots(len(shapes), 2, figsize=(8, 0.9 + 1.7 * len(shapes)), squeeze=False, layout="constrained")
+    for name, shape, (left, right) in zip("abcd", shapes, axes):
+        numbers = entry_numbers(shape)
+        draw_entries(left, name, numbers, f"{name}: {shape}", size)
+        draw_entries(right, name, np.broadcast_to(numbers, result), f"{name} stretched to {result}", size)
+    plt.show()
+
+
+a, b = MiniTensor(np.ones((3, 1))), MiniTensor(np.ones(4))
+stretching(a.shape, b.shape)
+
+# %% [markdown]
+# Entries of one colour are one number. Nothing is copied in memory; NumPy only reads the same number several times. Try other shapes: `(3, 4)` and `(4,)`, `(1, 4)` and `(3, 1)`, `()` and `(2, 3)`. Which pairs do not fit?
+
+# %% tags=["demo"]
+stretching((2, 3), ())
+stretching((3, 4), (3,))
+
+# %% [markdown]
+# Now the slopes. In `c = a + b` with the shapes `(3, 1)` and `(4,)`, the cotangent `v` has shape `(3, 4)`. The rule of the sum returns it unchanged, for both inputs. **Predict:** what must be done with it to get the gradient of `a`? Compare with the moved inputs.
+
+# %%
+a, b = np.array([[1.0], [2.0], [3.0]]), np.array([10.0, 20.0, 30.0, 40.0])
+v = np.array([[1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0], [100.0, 200.0, 300.0, 400.0]])
+print("for a:", (v.ravel() @ jacobian(lambda a: a + b, a)).round(4))
+print("for b:", (v.ravel() @ jacobian(lambda b: a + b, b)).round(4))
+
+# %% [markdown]
+# Look at the colours again. The number `a0` is used four times, in a whole row, so it gets four contributions, and contributions add up: 1 + 2 + 3 + 4. The number `b0` is used in a whole column. It is the sum of lesson 02 again, `x + x`, in another dress.
+#
+# **To undo a stretch, sum over what was stretched.**
+
+# %% [markdown]
+# ### Exercise 1: undo a stretch
+#
+# `sum_to(grad, shape)` takes a gradient in the stretched shape and returns it in the shape that the array had before. For example, from `(5, 3, 4)` to `(3, 1)`:
+#
+# 1. The axes that were added in front disappear: sum over the first one, which leaves `(3, 4)`.
+# 2. The axes that had size 1 and now have another are summed too, but stay, with size 1: `(3, 1)`.
+#
+# The first line is given. Write the other three.
+
+# %% [markdown] tags=["hint"] exercise="sum_to"
+# `grad.sum(axis=(0, 1))` sums over the first two axes at once. `tuple(range(extra))` is the tuple that you need, also if `extra` is 0: an empty tuple means that no axis is summed.
+
+# %% [markdown] tags=["hint"] exercise="sum_to"
+# For the second step collect the axes in a tuple: those where `shape` says 1 and `grad.shape` says something else. Then `grad.sum(axis=..., keepdims=True)`, which leaves summed axes in place with size 1.
+
+# %% [markdown] tags=["hint"] exercise="sum_to"
+# `stretched = tuple(axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1)`
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "sum_to", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sum_to(grad, shape):
+    """Undo a broadcast: sum the gradient of the stretched array back to the shape from before.
+
+    grad: array whose shape came from stretching an array of the given shape
+    shape: tuple, such as (3, 1) or (); it may be grad.shape itself
+    Returns: array of the given shape
+
+    >>> sum_to(np.array([[1.0, 2.0], [10.0, 20.0]]), (2,))
+    array([11., 22.])
+    >>> sum_to(np.array([[1.0, 2.0], [10.0, 20.0]]), (2, 1))
+    array([[ 3.],
+           [30.]])
+    """
+    extra = grad.ndim - len(shape)
+    ### BEGIN SOLUTION
+    grad = grad.sum(axis=tuple(range(extra)))
+    stretched = tuple(axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1)
+    return grad.sum(axis=stretched, keepdims=True)
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="sum_to"
+def sum_to(grad, shape):
+    padded = (1,) * (grad.ndim - len(shape)) + tuple(shape)
+    for axis, size in enumerate(padded):
+        if size == 1:
+            grad = grad.sum(axis=axis, keepdims=True)
+    return grad.reshape(shape)
+
+# %% tags=["style:classes"] exercise="sum_to"
+class Stretch:
+    """Remembers which entry of the small array stands where in the large one, and adds up accordingly."""
+
+    def __init__(self, shape, result):
+        self.shape, self.size = shape, int(np.prod(shape))
+        self.places = np.broadcast_to(np.arange(self.size).reshape(shape), result)
+
+    def undo(self, grad):
+        total = np.zeros(self.size)
+        np.add.at(total, self.places, grad)
+        return total.reshape(self.shape)
+
+
+def sum_to(grad, shape):
+    return Stretch(tuple(shape), grad.shape).undo(grad)
+
+# %% nbgrader={"grade": true, "grade_id": "test_sum_to", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def back_to(grad, small):
+    """Your function, with a small array in the place of its shape."""
+    return sum_to(np.asarray(grad), np.shape(small))
+
+
+def added_one_by_one(grad, small):
+    """Entry by entry: each entry of the large array is added to the entry that it was copied from."""
+    places = np.broadcast_to(np.arange(np.size(small)).reshape(np.shape(small)), np.shape(grad))
+    return np.bincount(places.ravel(), np.ravel(grad), np.size(small)).reshape(np.shape(small))
+
+
+credit = check_function(
+    back_to, added_one_by_one, [[(3, 4), (4,)], [(2, 3), ()]], points=1, name="axes added in front"
+)
+credit = credit + check_function(
+    back_to, added_one_by_one, [[(3, 4), (3, 1)], [(3, 4), (1, 4)], [(3, 3), (3, 3)]], points=1, name="axes of size 1"
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_function(
+    back_to,
+    added_one_by_one,
+    [[(5, 3, 4), (3, 1)], [(2, 3, 2, 2), (1, 3, 1, 2)], [(4, 4, 4), (1,)], [(1, 3), (1, 1)], [(1, 1), (1,)]],
+    points=2,
+    name="both",
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ## 4. Backward from any output
+#
+# In lesson 02, `backward` began with the gradient 1. With arrays the output may have many entries. **Predict** what PyTorch says to the second call.
+
+# %% tags=["demo"] items="42"
+def try_backward(output, *gradient):
+    try:
+        output.backward(*gradient)
+        print(f"shape {str(tuple(output.shape)):8s} fine, gradient {x_torch.grad.tolist()}")
+    except RuntimeError as error:
+        print(f"shape {str(tuple(output.shape)):8s} RuntimeError: {str(error)[:90]}")
+    x_torch.grad = None
+
+
+x_torch = leaf([1.0, 2.0, 3.0])
+try_backward((x_torch * x_torch).sum())
+try_backward(x_torch * x_torch)
+try_backward(x_torch * x_torch, torch.tensor([1.0, 10.0, 100.0]))
+try_backward((x_torch * x_torch).sum(0, keepdim=True))
+try_backward((x_torch * x_torch).sum(0, keepdim=True), torch.tensor(1.0))
+
+# %% [markdown] items="42"
+# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either make one number of the output, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough.
+#
+# `y.backward(v)` gives the same gradients as `(y * v).sum().backward()`: a cotangent is a weighted sum of the outputs that need not be written down.
+
+# %% [markdown]
+# ### Exercise 2: backward
+#
+# You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write it again for arrays. Three things are new:
+#
+# * **The start.** Without an argument, the cotangent is an array of ones if the output has exactly one entry. Otherwise raise `RuntimeError("grad can be implicitly created only for scalar outputs")`, which are PyTorch's words.
+# * **The stretch.** What a rule returns may have the stretched shape. Bring it to the shape of the input with `sum_to`, here, for all rules. No rule will ever have to think of it.
+# * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Do not use `+=` here: it would write into an array that somebody else may hold as well.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# `self.data.size` is the number of entries. `np.ones(self.shape)` is the start, and `np.asarray(gradient, dtype=np.float64)` makes an array of whatever was passed.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# In the inner loop, first `share = sum_to(share, source.shape)`. Then put it into the dict, or add it to what is pending there already: `pending[source] = pending[source] + share if source in pending else share`.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# For each node: `grad = pending.pop(node)`; then `node.grad = grad if node.grad is None else node.grad + grad`; then, if it has a rule, the inner loop over `zip(node.inputs, node.rule(grad))`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def backward(self, gradient=None):
+    """Find the gradient of self with respect to every node it was made from, and add it to their .grad.
+
+    self: MiniTensor of any shape; its own .grad gets the cotangent added
+    gradient: the cotangent, an array (or nested list) of the shape of self; may be left out if self has one entry
+    Returns: None. Afterwards each .grad is an array of the shape of its node.
+    Raises: RuntimeError if the cotangent is left out and self has more or fewer entries than one
+
+    >>> a, b = MiniTensor([[1.0], [2.0]]), MiniTensor([10.0, 20.0, 30.0])
+    >>> (a * b).backward(np.ones((2, 3)))
+    >>> a.grad.tolist(), b.grad.tolist()
+    ([[60.0], [60.0]], [3.0, 3.0, 3.0])
+    """
+    ### BEGIN SOLUTION
+    if gradient is None:
+        if self.data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        gradient = np.ones(self.shape)
+    pending = {self: np.asarray(gradient, dtype=np.float64)}
+    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad = grad if node.grad is None else node.grad + grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                share = sum_to(share, source.shape)
+                pending[source] = pending[source] + share if source in pending else share
+    ### END SOLUTION
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:compact"] exercise="backward"
+def backward(self, gradient=None):
+    if gradient is None and self.data.size != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    start = np.ones(self.shape) if gradient is None else np.array(gradient, dtype=float)
+    arrived = {node: np.zeros(node.shape) for node in topological_order(self)}
+    arrived[self] = start.reshape(self.shape)
+    for node in arrived:
+        for source, share in zip(node.inputs, node.rule(arrived[node]) if node.rule else ()):
+            arrived[source] = arrived[source] + sum_to(share, source.shape)
+    for node, grad in arrived.items():
+        node.grad = grad + (0 if node.grad is None else node.grad)
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:classes"] exercise="backward"
+class BackwardPass:
+    """Counts the uses of each node, and runs a node when its last use has been dealt with; needs no order made beforehand."""
+
+    def __init__(self, root):
+        self.uses, self.pending, waiting = {root: 0}, {}, [root]
+        while waiting:
+            for source in waiting.pop().inputs:
+                if source not in self.uses:
+                    self.uses[source] = 0
+                    waiting.append(source)
+                self.uses[source] += 1
+
+    def receive(self, node, grad):
+        grad = sum_to(np.asarray(grad), node.shape)
+        self.pending[node] = grad + self.pending.get(node, 0.0)
+
+    def run(self, root, gradient):
+        self.receive(root, gradient)
+        ready = [root]
+        while ready:
+            node = ready.pop()
+            grad = self.pending.pop(node)
+            node.grad = grad.copy() if node.grad is None else node.grad + grad
+            for source, share in zip(node.inputs, node.rule(grad) if node.rule else ()):
+                self.receive(source, share)
+                self.uses[source] -= 1
+                if self.uses[source] == 0:
+                    ready.append(source)
+
+
+def backward(self, gradient=None):
+    if gradient is None:
+        if np.prod(self.shape) != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        gradient = np.ones(self.shape)
+    BackwardPass(self).run(self, np.array(gradient, dtype=np.float64))
+
+
+MiniTensor.backward = backward
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"a * b": lambda a, b: a * b, "a * b + a": lambda a, b: a * b + a},
+    [[(3, 4), (3, 4)], [(3, 4), (4,)], [(3, 1), (1, 4)], [(2, 3), ()]],
+    points=2,
+)
+### BEGIN HIDDEN TESTS
+
+
+def used_early_and_late(a, b):
+    c = a * b
+    return c + (a + c).exp() * b
+
+
+credit = credit + check_gradients(
+    {
+        "early and late": used_early_and_late,
+        "twice": lambda a, b: a * a + b + b,
+        "in front": lambda a, b: b * -b * a,
+    },
+    [[(2, 1, 3), (4, 1)], [(3,), (2, 2, 3)], [(1, 1), (2, 2)], [(1,), ()]],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# And the manners at the start:
+
+# %% nbgrader={"grade": true, "grade_id": "test_cotangent", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+def message_of_backward(tensor):
+    """What backward() without a cotangent raises, in words; the empty string if nothing."""
+    try:
+        tensor.backward()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+words = "grad can be implicitly created only for scalar outputs"
+a = MiniTensor([1.0, 2.0, 3.0])
+assert a.grad is None, "before backward, .grad is None"
+assert message_of_backward(a * a) == words, "three outputs and no cotangent: raise PyTorch's RuntimeError"
+assert a.grad is None, "when backward refuses, nothing may have been added to .grad"
+
+(a * 2.0).backward([1.0, 10.0, 100.0])
+assert np.array_equal(a.grad, [2.0, 20.0, 200.0]), "2 times the cotangent"
+(a * 3.0).backward(np.ones(3))
+assert np.array_equal(a.grad, [5.0, 23.0, 203.0]), "a second call adds to .grad"
+
+b = MiniTensor([[4.0]])
+assert message_of_backward(b * 5.0) == "", "an output with a single entry needs no cotangent, whatever its shape"
+assert np.array_equal(b.grad, [[5.0]]) and np.shape(b.grad) == (1, 1), "the gradient has the shape of b"
+### BEGIN HIDDEN TESTS
+assert message_of_backward(MiniTensor(np.ones((2, 1))) * 2.0) == words, "two outputs need a cotangent"
+c, v = MiniTensor([1.0, -1.0]), np.array([3.0, 4.0])
+d = c + c
+d.backward(v)
+d.backward(v)
+assert np.array_equal(v, [3.0, 4.0]), "the cotangent that was passed must stay as it is"
+assert np.array_equal(c.grad, [12.0, 16.0]), "two uses, two calls"
+assert np.array_equal(d.grad, [6.0, 8.0]), "the output keeps the sum of the cotangents too"
+e = MiniTensor([1.0, 2.0])
+f = e + MiniTensor([0.0, 0.0])
+f.backward([1.0, 1.0])
+(e + e).backward([1.0, 1.0])
+assert np.array_equal(f.grad, [1.0, 1.0]), "adding to the gradient of one node must not change that of another"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Your engine on a small layer with a bias, and the same three lines in PyTorch. Each row of the output uses the bias once.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+x, bias = MiniTensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), MiniTensor([0.5, -0.5])
+y = x * 2.0 + bias
+v = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+y.backward(v)
+bias_torch = leaf([0.5, -0.5])
+(torch.tensor(x.data) * 2.0 + bias_torch).backward(torch.tensor(v))
+print("yours:  ", bias.grad)
+print("PyTorch:", bias_torch.grad.numpy(), "  difference", np.abs(bias.grad - bias_torch.grad.numpy()).max())
+
+# %% tags=["demo"]
+explore(y, names={"x": x, "bias": bias, "y": y})
+
+# %% [markdown]
+# Three sums have met here, and it is worth keeping them apart. **Predict** the three lines.
+
+# %%
+w = MiniTensor(2.0)
+(w * np.ones(5)).backward(np.ones(5))
+print("stretched to five entries:   ", w.grad)
+
+w = MiniTensor(2.0)
+(w + w + w).backward()
+print("used three times:            ", w.grad)
+
+(w + w + w).backward()
+print("and a second call of backward:", w.grad)
+
+# %% [markdown]
+# The first two belong to the chain rule: **within one call**, all uses of a number are summed, in `sum_to` and in the dict. The third is a decision: **from call to call**, `.grad` keeps a running total until you set it to `None`. Lesson 05 is about that one.
+
+# %% [markdown]
+# ## 5. A rule never mentions shapes
+#
+# With `sum_to` in one place, the rules of lesson 02 carry over. Two more, given:
+
+# %% tags=["engine"]
+def subtract(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+
+    def rule(grad):
+        return grad, -grad
+
+    return MiniTensor(a.data - b.data, (a, b), "-", rule)
+
+
+def tanh(a):
+    output = np.tanh(a.data)
+
+    def rule(grad):
+        return (grad * (1 - output**2),)
+
+    return MiniTensor(output, (a,), "tanh", rule)
+
+
+MiniTensor.__sub__ = subtract
+MiniTensor.__rsub__ = lambda a, other: subtract(other, a)  # for other - a
+MiniTensor.tanh = tanh
+
+# %% [markdown]
+# One habit of lesson 02 must go. **Predict** what this line says.
+
+# %%
+try:
+    max(MiniTensor([-1.0, 2.0]).data, 0.0)
+except ValueError as error:
+    print("ValueError:", error)
+
+# %% [markdown]
+# An `if` asks for one answer, and an array has many. A comparison of arrays gives an array of answers, and it can be multiplied like one: `(x > 0) * grad` keeps `grad` where `x` is positive.
+#
+# ### Exercise 3: quotient, power, logarithm and relu
+#
+# After the example of `multiply` and `exp`. No loops, no `if`, and nothing about shapes.
+
+# %% [markdown] tags=["hint"] exercise="elementwise"
+# The rule of the quotient is that of lesson 02: `grad / b.data` and `-grad * a.data / b.data**2`. The slope of the logarithm at `x` is `1 / x`.
+
+# %% [markdown] tags=["hint"] exercise="elementwise"
+# `np.maximum(a.data, 0.0)` compares entry by entry. Its rule is `grad * (a.data > 0)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "elementwise", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def divide(a, b):
+    """a / b, entry by entry, stretched where needed; recorded with the operation "/".
+
+    a, b: MiniTensors, arrays or numbers
+
+    >>> divide(MiniTensor([2.0, 9.0]), 2.0).data
+    array([1. , 4.5])
+    """
+    a, b = as_tensor(a), as_tensor(b)
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad / b.data, -grad * a.data / b.data**2
+
+    return MiniTensor(a.data / b.data, (a, b), "/", rule)
+    ### END SOLUTION
+
+
+def power(a, exponent):
+    """a ** exponent, entry by entry; the exponent is a plain number. The operation is written such as "**3".
+
+    >>> power(MiniTensor([2.0, 3.0]), 2).data
+    array([4., 9.])
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (grad * exponent * a.data ** (exponent - 1),)
+
+    return MiniTensor(a.data**exponent, (a,), f"**{exponent}", rule)
+    ### END SOLUTION
+
+
+def log(a):
+    """The natural logarithm (np.log), entry by entry, recorded with the operation "log".
+
+    >>> log(MiniTensor([1.0, 1.0])).data
+    array([0., 0.])
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (grad / a.data,)
+
+    return MiniTensor(np.log(a.data), (a,), "log", rule)
+    ### END SOLUTION
+
+
+def relu(a):
+    """Each entry where it is positive, else 0; recorded with the operation "relu". At 0 the slope is 0.
+
+    >>> relu(MiniTensor([-2.0, 3.0])).data
+    array([0., 3.])
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (grad * (a.data > 0),)
+
+    return MiniTensor(np.maximum(a.data, 0.0), (a,), "relu", rule)
+    ### END SOLUTION
+
+
+MiniTensor.__truediv__ = divide
+MiniTensor.__rtruediv__ = lambda a, other: divide(other, a)  # for other / a
+MiniTensor.__pow__ = power
+MiniTensor.log = log
+MiniTensor.relu = relu
+
+# %% tags=["style:compact"] exercise="elementwise"
+def entrywise(operation, value, slope):
+    return lambda a: MiniTensor(value(a.data), (a,), operation, lambda grad: (grad * slope(a.data),))
+
+
+reciprocal = entrywise("1/", lambda x: 1 / x, lambda x: -1 / (x * x))
+log = entrywise("log", np.log, np.reciprocal)
+relu = entrywise("relu", lambda x: np.where(x > 0, x, 0.0), lambda x: np.where(x > 0, 1.0, 0.0))
+
+
+def divide(a, b):
+    return as_tensor(a) * reciprocal(as_tensor(b))
+
+
+def power(a, n):
+    return entrywise(f"**{n}", lambda x: x**n, lambda x: n * x ** (n - 1))(a)
+
+
+MiniTensor.__truediv__, MiniTensor.__rtruediv__ = divide, lambda a, other: divide(other, a)
+MiniTensor.__pow__, MiniTensor.log, MiniTensor.relu = power, log, relu
+
+# %% tags=["style:classes"] exercise="elementwise"
+class Recorded:
+    """An operation as an object: `forward` keeps what `__call__`, the rule, needs."""
+
+    @classmethod
+    def apply(cls, *inputs):
+        operation = cls()
+        inputs = tuple(as_tensor(x) for x in inputs)
+        return MiniTensor(operation.forward(*(x.data for x in inputs)), inputs, cls.__name__.lower(), operation)
+
+
+class Div(Recorded):
+    def forward(self, a, b):
+        self.output, self.below = a / b, b
+        return self.output
+
+    def __call__(self, grad):
+        share = grad / self.below
+        return share, -share * self.output
+
+
+class Log(Recorded):
+    def forward(self, a):
+        self.a = a
+        return np.log(a)
+
+    def __call__(self, grad):
+        return [grad / self.a]
+
+
+class Relu(Recorded):
+    def forward(self, a):
+        self.off = a <= 0
+        return np.where(self.off, 0.0, a)
+
+    def __call__(self, grad):
+        return [np.where(self.off, 0.0, grad)]
+
+
+class Power(Recorded):
+    def __init__(self, exponent):
+        self.exponent = exponent
+
+    def forward(self, a):
+        self.a = a
+        return np.power(a, self.exponent)
+
+    def __call__(self, grad):
+        return [self.exponent * np.power(self.a, self.exponent - 1) * grad]
+
+
+def power(a, exponent):
+    operation = Power(exponent)
+    return MiniTensor(operation.forward(a.data), (a,), f"**{exponent}", operation)
+
+
+divide, log, relu = Div.apply, Log.apply, Relu.apply
+MiniTensor.__truediv__ = lambda a, other: Div.apply(a, other)
+MiniTensor.__rtruediv__ = lambda a, other: Div.apply(other, a)
+MiniTensor.__pow__ = power
+MiniTensor.log = lambda a: Log.apply(a)
+MiniTensor.relu = lambda a: Relu.apply(a)
+
+# %% nbgrader={"grade": true, "grade_id": "test_elementwise", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"a / b": lambda a, b: a / b, "log of b": lambda a, b: a * b.log()},
+    [[(3, 4), positive((3, 4))], [(3, 1), positive((4,))]],
+    points=1,
+)
+credit = credit + check_gradients({"a**3": lambda a: a**3, "a.relu()": lambda a: a.relu()}, [(3, 4)], points=1)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "1 / a - a**0.5": lambda a: 1 / a - a**0.5,
+        "3 - a.log() / 2": lambda a: 3 - a.log() / 2,
+    },
+    [[positive((2, 3))], [positive()]],
+    points=1,
+)
+credit = credit + check_gradients(
+    {"b / a": lambda a, b: b / a, "(a + b).relu() * b": lambda a, b: (a + b).relu() * b},
+    [[(150, 1), between(-2.0, 2.0, (90,))], [(2, 3, 1), between(-2.0, 2.0, (2, 1, 2))]],
+    points=1,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ## 6. Sums, means and the largest
+#
+# A stretch is undone by a sum. **Predict:** what undoes a sum? Here `x` has the shape `(2, 3)`, its sum over axis 1 has the shape `(2,)`, and so has the cotangent.
+
+# %%
+x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+v = np.array([1.0, 10.0])
+print((v @ jacobian(lambda x: x.sum(axis=1), x)).reshape(x.shape).round(4))
+
+# %% [markdown]
+# A stretch. Every entry of a row moves the sum of that row by as much as itself, so each gets the cotangent of its row. The two are mirror images: **the rule of a stretch is a sum, and the rule of a sum is a stretch.**
+#
+# There is a trap: `v` has the shape `(2,)`, and NumPy lines shapes up at the end.
+
+# %% tags=["demo"]
+try:
+    np.broadcast_to(v, (2, 3))
+except ValueError as error:
+    print("ValueError:", error)
+print(np.broadcast_to(np.expand_dims(v, 1), (2, 3)))
+square = np.broadcast_to(v, (2, 2))
+print("for a square array there is no error, but rows and columns are exchanged:", square.tolist())
+
+# %% [markdown]
+# The axis that was summed must be put back with size 1 before stretching. `np.expand_dims` does that.
+#
+# ### Exercise 4: sum, mean, max
+#
+# These are methods with PyTorch's arguments: `a.sum()` sums everything, `a.sum(1)` sums over axis 1, and with `keepdim=True` the summed axis stays with size 1. An axis may be negative, as in NumPy. A mean is a sum divided by the number of entries that went into *each* result.
+#
+# The maximum passes the cotangent to the entry that was largest. If several are equally large, follow PyTorch: `a.max()` shares the cotangent equally among them; `a.max(1)` gives it to the first in each row.
+
+# %% [markdown] tags=["hint"] exercise="reductions"
+# A small function that all three rules use: it takes `grad` and, if `dim` is not None and `keepdim` is False, returns `np.expand_dims(grad, dim)`; otherwise `grad` as it is. In the sum, `np.broadcast_to(..., a.shape)` does the rest.
+
+# %% [markdown] tags=["hint"] exercise="reductions"
+# `mean_over` needs no rule: it is `sum_over` divided by `a.data.size / result.data.size`, the number of entries per result.
+
+# %% [markdown] tags=["hint"] exercise="reductions"
+# For the maximum make an array `chosen` of the shape of `a`, with 1 where the cotangent goes. Without `dim`: `a.data == output`, divided by its sum. With `dim`: zeros, then `np.put_along_axis(chosen, np.expand_dims(a.data.argmax(dim), dim), 1.0, dim)`. The rule is `chosen` times the cotangent with its axis put back.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "reductions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sum_over(a, dim=None, keepdim=False):
+    """The sum over an axis, or of all entries; recorded with the operation "sum".
+
+    a: MiniTensor
+    dim: axis, a whole number, may be negative; None for all entries, which gives a result of shape ()
+    keepdim: whether the summed axis stays, with size 1
+    Returns: MiniTensor
+
+    >>> sum_over(MiniTensor([[1.0, 2.0], [3.0, 4.0]]), 1).data
+    array([3., 7.])
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (np.broadcast_to(with_axis(grad, dim, keepdim), a.shape),)
+
+    return MiniTensor(a.data.sum(axis=dim, keepdims=keepdim), (a,), "sum", rule)
+    ### END SOLUTION
+
+
+def mean_over(a, dim=None, keepdim=False):
+    """The mean over an axis, or of all entries. Arguments as in sum_over.
+
+    >>> mean_over(MiniTensor([[1.0, 2.0], [3.0, 4.0]]), 0).data
+    array([2., 3.])
+    """
+    ### BEGIN SOLUTION
+    total = sum_over(a, dim, keepdim)
+    return total / (a.data.size / total.data.size)
+    ### END SOLUTION
+
+
+def max_over(a, dim=None, keepdim=False):
+    """The largest entry along an axis, or of all; recorded with the operation "max". Arguments as in sum_over.
+
+    Equal largest entries: without dim they share the cotangent equally; with dim the first one gets it.
+
+    >>> max_over(MiniTensor([[1.0, 2.0], [4.0, 3.0]]), 1).data
+    array([2., 4.])
+    """
+    ### BEGIN SOLUTION
+    output = a.data.max(axis=dim, keepdims=keepdim)
+    if dim is None:
+        chosen = (a.data == output) / (a.data == output).sum()
+    else:
+        chosen = np.zeros(a.shape)
+        np.put_along_axis(chosen, np.expand_dims(a.data.argmax(dim), dim), 1.0, dim)
+
+    def rule(grad):
+        return (chosen * with_axis(grad, dim, keepdim),)
+
+    return MiniTensor(output, (a,), "max", rule)
+
+
+def with_axis(grad, dim, keepdim):
+    """The cotangent of a reduction, with the reduced axis put back in size 1."""
+    return grad if dim is None or keepdim else np.expand_dims(grad, dim)
+    ### END SOLUTION
+
+
+MiniTensor.sum = sum_over
+MiniTensor.mean = mean_over
+MiniTensor.max = max_over
+
+# %% tags=["style:compact"] exercise="reductions"
+def sum_over(a, dim=None, keepdim=False):
+    kept = a.data.sum(axis=dim, keepdims=True)
+    output = kept if keepdim else kept.sum(axis=dim)
+    return MiniTensor(output, (a,), "sum", lambda grad: (np.ones(a.shape) * np.reshape(grad, kept.shape),))
+
+
+def mean_over(a, dim=None, keepdim=False):
+    count = a.data.size if dim is None else a.shape[dim]
+    return sum_over(a, dim, keepdim) * (1 / count)
+
+
+def max_over(a, dim=None, keepdim=False):
+    kept = a.data.max(axis=dim, keepdims=True)
+    hit = a.data == kept
+    share = hit / hit.sum() if dim is None else hit & (hit.cumsum(axis=dim) == 1)
+    output = kept if keepdim else kept.max(axis=dim)
+    return MiniTensor(output, (a,), "max", lambda grad: (share * np.reshape(grad, kept.shape),))
+
+
+MiniTensor.sum, MiniTensor.mean, MiniTensor.max = sum_over, mean_over, max_over
+
+# %% tags=["style:classes"] exercise="reductions"
+class Reduction:
+    def __init__(self, a, dim, keepdim):
+        self.a, self.dim, self.keepdim = a, dim, keepdim
+        self.kept_shape = a.data.sum(axis=dim, keepdims=True).shape
+
+    def recorded(self):
+        output = self.forward(self.a.data)
+        return MiniTensor(output, (self.a,), type(self).__name__.lower(), self)
+
+    def __call__(self, grad):
+        return (self.weights() * grad.reshape(self.kept_shape),)
+
+
+class Sum(Reduction):
+    def forward(self, x):
+        return np.add.reduce(x, axis=tuple(range(x.ndim)) if self.dim is None else self.dim, keepdims=self.keepdim)
+
+    def weights(self):
+        return np.ones(self.a.shape)
+
+
+class Mean(Reduction):
+    def forward(self, x):
+        return x.mean(axis=self.dim, keepdims=self.keepdim)
+
+    def weights(self):
+        return np.full(self.a.shape, np.prod(self.kept_shape) / self.a.data.size)
+
+
+class Max(Reduction):
+    def forward(self, x):
+        return x.max(axis=self.dim, keepdims=self.keepdim)
+
+    def weights(self):
+        x = self.a.data
+        if self.dim is None:
+            return np.where(x == x.max(), 1 / np.count_nonzero(x == x.max()), 0.0)
+        size = x.shape[self.dim]
+        return np.moveaxis(np.eye(size)[x.argmax(self.dim)], -1, self.dim)
+
+
+def sum_over(a, dim=None, keepdim=False):
+    return Sum(a, dim, keepdim).recorded()
+
+
+def mean_over(a, dim=None, keepdim=False):
+    return Mean(a, dim, keepdim).recorded()
+
+
+def max_over(a, dim=None, keepdim=False):
+    return Max(a, dim, keepdim).recorded()
+
+
+MiniTensor.sum, MiniTensor.mean, MiniTensor.max = sum_over, mean_over, max_over
+
+# %% nbgrader={"grade": true, "grade_id": "test_reductions", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+def values_of(found):
+    """PyTorch's max with an axis returns values and places; yours returns the values."""
+    return found[0] if isinstance(found, tuple) else found
+
+
+credit = check_gradients(
+    {
+        "a.sum()": lambda a: a.sum(),
+        "a.sum(1)": lambda a: a.sum(1),
+        "a.mean()": lambda a: a.mean(),
+        "a.mean(0)": lambda a: a.mean(0),
+        "a.max()": lambda a: a.max(),
+        "a.max(1)": lambda a: values_of(a.max(1)),
+    },
+    [[(3, 4)], [(3, 3)]],
+    points=3,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "sum, kept": lambda a: a * a.sum(1, keepdim=True),
+        "sum, last axis": lambda a: a.sum(-1) * 2.0,
+        "mean, kept": lambda a: a * a.mean(0, keepdim=True),
+        "mean, middle axis": lambda a: a.mean(1),
+        "max, first axis": lambda a: values_of(a.max(0)) * 3.0,
+        "max, kept": lambda a: a * values_of(a.max(-1, keepdim=True)),
+    },
+    [[(2, 3, 4)], [(2, 2, 2)], [(3, 1, 2)]],
+    points=3,
+)
+### END HIDDEN TESTS
+credit
+
+# %% nbgrader={"grade": true, "grade_id": "test_ties", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+a = MiniTensor([[3.0, 1.0, 3.0], [0.0, 2.0, 2.0]])
+a.max().backward(8.0)
+assert np.allclose(a.grad, [[4, 0, 4], [0, 0, 0]]), f"the two largest share the cotangent 8; got {a.grad}"
+
+b = MiniTensor([[3.0, 1.0, 3.0], [0.0, 2.0, 2.0]])
+b.max(1).backward([8.0, 16.0])
+assert np.allclose(b.grad, [[8, 0, 0], [0, 16, 0]]), f"the first of equals in each row; got {b.grad}"
+### BEGIN HIDDEN TESTS
+c = MiniTensor([[-2.0, -2.0], [-2.0, -5.0]])
+c.max().backward()
+assert np.allclose(c.grad, [[1 / 3, 1 / 3], [1 / 3, 0]])
+d = MiniTensor([[-2.0, -2.0], [-2.0, -5.0]])
+d.max(0, keepdim=True).backward([[1.0, 2.0]])
+assert np.allclose(d.grad, [[1, 2], [0, 0]])
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Why does PyTorch have two answers for one situation? Watch it, and ask the moved inputs who is right. **Predict** the central difference at a tie.
+
+# %% tags=["demo"]
+for name, largest in (("x.max()     ", lambda x: x.max()), ("x.max(dim=0)", lambda x: x.max(dim=0).values)):
+    x_torch = leaf([1.0, 3.0, 3.0])
+    largest(x_torch).backward()
+    print(name, x_torch.grad.tolist())
+
+x, h = np.array([1.0, 3.0, 3.0]), 1e-6
+up, down = np.array([0.0, h, 0.0]), np.array([0.0, -h, 0.0])
+print("moving one of the two up:  ", round((np.max(x + up) - np.max(x)) / h, 3))
+print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3))
+
+# %% [markdown]
+# At a tie the slope is 1 to one side and 0 to the other, like relu at 0: there is no slope, only a choice, and any value between is defensible. PyTorch chose differently in two functions. If your results depend on such a choice, it is better to know.
+
+# %% [markdown]
+# ## 7. Rearranging and multiplying
+#
+# `reshape` and `transpose` move entries to other places; their rules carry the cotangent back. Indexing, `a[index]`, picks entries, and may pick one **twice**. **Predict** both results.
+
+# %%
+index = [0, 2, 2]
+cotangent = np.array([1.0, 10.0, 100.0])
+
+grad = np.zeros(3)
+grad[index] += cotangent
+print("grad[index] += cotangent:           ", grad)
+
+grad = np.zeros(3)
+np.add.at(grad, index, cotangent)
+print("np.add.at(grad, index, cotangent):  ", grad)
+
+# %% [markdown]
+# The first line reads both places, adds, and writes both places. Entry 2 is written twice, and the 10 is lost. No error, no warning. `np.add.at` adds one after the other. An entry that was picked twice was *used* twice, so its contributions add up, as always.
+#
+# Now the matrix product, `out[i, j] = sum over k of A[i, k] * B[k, j]`. Which outputs does `A[i, k]` take part in? Those of row `i`, once per column `j`, each time with the factor `B[k, j]`. So its gradient is the sum over `j` of `v[i, j] * B[k, j]`. **Predict:** which matrix product is that?
+
+# %%
+A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
+v = np.array([[1.0, 10.0], [100.0, 1000.0]])
+print("moved inputs:\n", (v.ravel() @ jacobian(lambda A: A @ B, A)).reshape(A.shape).round(3))
+print("v @ B.T:\n", v @ B.T)
+
+# %% [markdown]
+# ### Exercise 5: reshape, transpose, index, matmul
+#
+# `matmul` takes matrices, or stacks of matrices: in the shape `(..., rows, columns)` only the last two axes are multiplied, and the axes before them may be stretched, which `sum_to` undoes. Find the rule of `B` as we found that of `A`, or by its shape. `matmul` need not handle vectors; the cell after the exercise does.
+
+# %% [markdown] tags=["hint"] exercise="rearranging"
+# The rule of `reshape` is `grad.reshape(a.shape)`. The rule of `transpose` exchanges the same two axes once more.
+
+# %% [markdown] tags=["hint"] exercise="rearranging"
+# The rule of an index: begin with zeros in the shape of `a`, then `np.add.at(zeros, index, grad)`.
+
+# %% [markdown] tags=["hint"] exercise="rearranging"
+# For matrices: `grad @ b.data.T` and `a.data.T @ grad`. For stacks, `.T` would reverse all axes; `x.swapaxes(-1, -2)` exchanges the last two only.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "rearranging", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def reshape(a, *shape):
+    """The same entries in another shape, as in a.reshape(3, 4) or a.reshape(-1); recorded with "reshape".
+
+    >>> reshape(MiniTensor([1.0, 2.0, 3.0, 4.0]), 2, 2).shape
+    (2, 2)
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (grad.reshape(a.shape),)
+
+    return MiniTensor(a.data.reshape(shape), (a,), "reshape", rule)
+    ### END SOLUTION
+
+
+def transpose(a, dim0, dim1):
+    """Two axes exchanged; recorded with the operation "transpose".
+
+    >>> transpose(MiniTensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), 0, 1).shape
+    (3, 2)
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (grad.swapaxes(dim0, dim1),)
+
+    return MiniTensor(a.data.swapaxes(dim0, dim1), (a,), "transpose", rule)
+    ### END SOLUTION
+
+
+def getitem(a, index):
+    """a[index], where index is whatever NumPy allows; recorded with the operation "index".
+
+    Entries that are picked several times get the sum of their contributions.
+
+    >>> getitem(MiniTensor([5.0, 6.0, 7.0]), [0, 2, 2]).data
+    array([5., 7., 7.])
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        total = np.zeros(a.shape)
+        np.add.at(total, index, grad)
+        return (total,)
+
+    return MiniTensor(a.data[index], (a,), "index", rule)
+    ### END SOLUTION
+
+
+def matmul(a, b):
+    """The matrix product of the last two axes; recorded with the operation "@".
+
+    a: MiniTensor of shape (..., rows, inner), at least two axes
+    b: MiniTensor of shape (..., inner, columns), at least two axes
+    Returns: MiniTensor of shape (..., rows, columns); the axes in front are stretched where needed
+
+    >>> matmul(MiniTensor(np.ones((5, 2, 3))), MiniTensor(np.ones((3, 4)))).shape
+    (5, 2, 4)
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad @ b.data.swapaxes(-1, -2), a.data.swapaxes(-1, -2) @ grad
+
+    return MiniTensor(a.data @ b.data, (a, b), "@", rule)
+    ### END SOLUTION
+
+
+MiniTensor.reshape = reshape
+MiniTensor.transpose = transpose
+MiniTensor.__getitem__ = getitem
+
+# %% tags=["style:compact"] exercise="rearranging"
+def moved(operation, there, back):
+    return lambda a, *places: MiniTensor(there(a.data, places), (a,), operation, lambda g: (back(g, a.data, places),))
+
+
+reshape = moved("reshape", lambda x, shape: x.reshape(*shape), lambda g, x, shape: g.reshape(x.shape))
+transpose = moved("transpose", lambda x, d: np.swapaxes(x, *d), lambda g, x, d: np.swapaxes(g, *d))
+
+
+def getitem(a, index):
+    places = np.arange(a.data.size).reshape(a.shape)[index]
+
+    def rule(grad):
+        return (np.bincount(np.ravel(places), np.ravel(grad), a.data.size).reshape(a.shape),)
+
+    return MiniTensor(a.data[index], (a,), "index", rule)
+
+
+def matmul(a, b):
+    def rule(grad):
+        return np.einsum("...ij,...kj->...ik", grad, b.data), np.einsum("...ki,...kj->...ij", a.data, grad)
+
+    return MiniTensor(np.einsum("...ij,...jk->...ik", a.data, b.data), (a, b), "@", rule)
+
+
+MiniTensor.reshape, MiniTensor.transpose, MiniTensor.__getitem__ = reshape, transpose, getitem
+
+# %% tags=["style:classes"] exercise="rearranging"
+class Reshape:
+    def __init__(self, before):
+        self.before = before
+
+    def __call__(self, grad):
+        return [np.reshape(grad, self.before)]
+
+
+class Transpose:
+    def __init__(self, axes):
+        self.axes = axes
+
+    def __call__(self, grad):
+        return [np.transpose(grad, np.argsort(self.axes))]
+
+
+class Index:
+    def __init__(self, shape, index):
+        self.shape, self.index = shape, index
+
+    def __call__(self, grad):
+        places = np.arange(int(np.prod(self.shape))).reshape(self.shape)[self.index].ravel()
+        total = np.zeros(int(np.prod(self.shape)))
+        for place, share in zip(places, np.ravel(grad)):
+            total[place] += share
+        return [total.reshape(self.shape)]
+
+
+class MatMul:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __call__(self, grad):
+        turned = [np.moveaxis(x, -1, -2) for x in (self.a, self.b)]
+        return [np.matmul(grad, turned[1]), np.matmul(turned[0], grad)]
+
+
+def reshape(a, *shape):
+    return MiniTensor(np.reshape(a.data, shape), (a,), "reshape", Reshape(a.shape))
+
+
+def transpose(a, dim0, dim1):
+    axes = list(range(a.ndim))
+    axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
+    return MiniTensor(np.transpose(a.data, axes), (a,), "transpose", Transpose(axes))
+
+
+def getitem(a, index):
+    return MiniTensor(a.data[index], (a,), "index", Index(a.shape, index))
+
+
+def matmul(a, b):
+    return MiniTensor(np.matmul(a.data, b.data), (a, b), "@", MatMul(a.data, b.data))
+
+
+MiniTensor.reshape, MiniTensor.transpose, MiniTensor.__getitem__ = reshape, transpose, getitem
+
+# %% [markdown]
+# A vector is a matrix with one row, or one column. So the operator `@` needs no further rule for vectors: it reshapes before and after, and both steps are recorded.
+
+# %% tags=["engine"]
+def matrix_product(a, b):
+    """a @ b for vectors, matrices and stacks of matrices, as in NumPy."""
+    a, b = as_tensor(a), as_tensor(b)
+    row, column = a.ndim == 1, b.ndim == 1
+    product = matmul(a.reshape(1, -1) if row else a, b.reshape(-1, 1) if column else b)
+    if not (row or column):
+        return product
+    rows, columns = product.shape[-2:]
+    return product.reshape(*product.shape[:-2], *([] if row else [rows]), *([] if column else [columns]))
+
+
+MiniTensor.__matmul__ = matrix_product
+MiniTensor.__rmatmul__ = lambda a, other: matrix_product(other, a)  # for other @ a
+MiniTensor.T = property(lambda a: a.transpose(0, 1))  # of a matrix
+
+# %% nbgrader={"grade": true, "grade_id": "test_rearranging", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {
+        "a.reshape(2, 6)": lambda a: a.reshape(2, 6),
+        "a.transpose(0, 1)": lambda a: a.transpose(0, 1),
+        "a[1]": lambda a: a[1],
+        "a[:, 1:3]": lambda a: a[:, 1:3],
+        "a[[0, 2, 2]]": lambda a: a[[0, 2, 2]],
+    },
+    [(3, 4)],
+    points=2,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "transposed": lambda a: a.T * 2.0,
+        "three axes": lambda a: a.reshape(2, -1, 3).transpose(0, 2),
+        "one row": lambda a: a.reshape(-1),
+        "pairs": lambda a: a[[0, 1, 1, 2, 1], [3, 3, 0, 0, 3]],
+        "table of rows": lambda a: a[np.array([[0, 1], [1, 1], [2, 0]])],
+        "one entry": lambda a: a[2, 1] * a[-1, 1],
+    },
+    [(3, 4)],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% nbgrader={"grade": true, "grade_id": "test_matmul", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients({"a @ b": lambda a, b: a @ b}, [[(3, 4), (4, 2)], [(3, 3), (3, 3)]], points=1)
+credit = credit + check_gradients(
+    {"a stack times a matrix": lambda a, b: a @ b, "twice": lambda a, b: (a @ b).exp() @ b},
+    [[(2, 3, 3), (3, 3)], [(2, 3, 3), (2, 3, 3)]],
+    points=1,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients({"stacks": lambda a, b: a @ b}, [[(2, 1, 3, 4), (5, 4, 2)], [(3, 4), (2, 4, 1)]], points=1)
+credit = credit + check_gradients({"vectors": lambda a, b: a @ b}, [[(4,), (4, 3)], [(3, 4), (4,)], [(4,), (4,)]], points=1)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# Now the question of the beginning, answered by your own engine: the same layer, the same weights.
+
+# %% tags=["demo"]
+W = MiniTensor(weights)
+start = time.perf_counter()
+(MiniTensor(examples) @ W).tanh().sum().backward()
+milliseconds = 1000 * (time.perf_counter() - start)
+difference = np.abs(W.grad - weights_torch.grad.numpy()).max()
+print(f"{W.grad.size:,} gradients in {milliseconds:.0f} ms, largest difference from PyTorch {difference:.0e}")
+
+# %% [markdown]
+# The table of 800 GB would have been multiplied by a row of 100,000 numbers. The rule does the same with one matrix product, `examples.T @ grad`, because nearly all of the table is zeros and the rest repeats itself. **A rule is the product with the Jacobian, worked out in advance, for a table that is never built.**
+
+# %% [markdown]
+# ## 8. What a check can and cannot see
+#
+# You have met many checks now, and each of them drew its cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
+#
+# Here are two rules that are plainly wrong. The first returns the cotangent of a transpose without transposing it back. The second belongs to softmax, which turns a row of numbers into probabilities; its author returned zeros.
+
+# %%
+def careless_transpose(a):
+    def rule(grad):
+        return (grad.reshape(a.shape),)
+
+    return MiniTensor(a.data.T, (a,), "transpose", rule)
+
+
+def probabilities(x):
+    """Each row of x as probabilities: positive, with the sum 1."""
+    raised = np.exp(x - x.max(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def lazy_softmax(a):
+    def rule(grad):
+        return (np.zeros(a.shape),)
+
+    return MiniTensor(probabilities(a.data), (a,), "softmax", rule)
+
+# %% [markdown]
+# **Predict** for each of the four lines: does the check notice?
+
+# %%
+def largest_error(function, x, v):
+    """How far the gradient of a function is from the moved inputs, for the cotangent v."""
+    tensor = MiniTensor(x)
+    function(tensor).backward(v)
+    moved = (v.ravel() @ jacobian(lambda x: function(MiniTensor(x)).data, x)).reshape(x.shape)
+    return np.abs(tensor.grad - moved).max()
+
+
+generator = np.random.default_rng(7)
+x = generator.normal(size=(2, 3))
+for function in (careless_transpose, lazy_softmax):
+    shape = function(MiniTensor(x)).shape
+    for name, v in (("ones", np.ones(shape)), ("random", generator.normal(size=shape))):
+        error = largest_error(function, x, v)
+        print(f"{function.__name__:20s} cotangent of {name:7s} error {error:.1e}   {'noticed' if error > 1e-6 else 'passed'}")
+
+# %% [markdown]
+# With ones, both pass. An array of ones looks the same wherever its entries are moved. And the probabilities of a row always sum to 1, so their sum does not react to anything: under ones, zero *is* the right gradient of softmax. The check asked a question to which the wrong rule knows the answer.
+#
+# A random cotangent gives each output its own weight, and no two are alike. A wrong vector-Jacobian product passes by accident only if the mistake times that row happens to be zero, which for random numbers does not happen. This is why the checks of this course draw their cotangents, and also why a loss that merely sums the outputs is a bad test for a layer.
+
+# %% [markdown]
+# ## 9. Softmax and cross entropy
+#
+# A classifier gives each class a number, the *logit*, and softmax makes probabilities `p` of them. What is the right rule? If logit `j` rises, `p[j]` rises, and all others of the row fall, because the sum stays 1:
+#
+# * `p[i]` reacts to logit `i` with the slope `p[i] * (1 - p[i])`,
+# * `p[i]` reacts to another logit `j` with the slope `-p[i] * p[j]`.
+#
+# Put both into the sum over the outputs, `sum of v[i] * J[i, j]`, and the table disappears: what remains for logit `j` is `p[j] * (v[j] - s)`, where `s` is the sum of `v[i] * p[i]` over the row. Check it on one row:
+
+# %%
+x, v = np.array([[0.5, -1.0, 2.0]]), np.array([[1.0, 10.0, 100.0]])
+p = probabilities(x)
+print("moved inputs:", (v.ravel() @ jacobian(probabilities, x)).round(4))
+print("p * (v - s): ", (p * (v - (v * p).sum(axis=1, keepdims=True))).round(4))
+
+# %% [markdown]
+# The loss of a classifier, **cross entropy**, is minus the logarithm of the probability of the right class, as a mean over the examples. It looks as if it needed a softmax and then a logarithm. **Predict** what happens when one logit is far above the other.
+
+# %% tags=["demo"]
+logits = torch.tensor([[0.0, 1000.0]], dtype=torch.float64, requires_grad=True)
+for name, function in (
+    ("log(softmax)", lambda z: torch.log(torch.softmax(z, 1))),
+    ("log_softmax ", lambda z: torch.log_softmax(z, 1)),
+):
+    logits.grad = None
+    result = function(logits)
+    result[0, 0].backward()
+    print(name, result.tolist(), "  gradient", logits.grad.tolist())
+
+# %% [markdown]
+# The small probability, `exp(-1000)`, is rounded to 0, and its logarithm is lost, and with it the gradient. The logarithm of a softmax can be computed without ever leaving the range: with `m` the largest logit of the row, it is `x - m - log(sum(exp(x - m)))`. Subtracting `m` changes nothing in exact arithmetic, and no `exp` can overflow.
+#
+# The rule of the log-softmax is `v - p * (sum of v over the row)`.
+
+# %% [markdown]
+# ### Exercise 6: softmax, log_softmax, cross_entropy
+#
+# The last part has only docstrings. You may write rules of your own, or compose operations that you already have, as you like; both must work for logits such as 1000.
+
+# %% [markdown] tags=["hint"] exercise="softmax"
+# `a.data.max(axis=dim, keepdims=True)` is `m` for every row at once. All sums in the rules are over `axis=dim` with `keepdims=True`, so that they can be stretched again.
+
+# %% [markdown] tags=["hint"] exercise="softmax"
+# In `log_softmax` compute `shifted = a.data - m`, then `output = shifted - np.log(np.exp(shifted).sum(axis=dim, keepdims=True))`. The rule needs `p`, which is `np.exp(output)`.
+
+# %% [markdown] tags=["hint"] exercise="softmax"
+# `cross_entropy` can be composed: `logits.log_softmax(1)[np.arange(len(labels)), labels]` picks from each row the entry of its label. Then the mean, and a minus sign.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def softmax(a, dim):
+    """Probabilities along an axis: exp(a), divided by its sum over that axis. Large entries must not overflow.
+
+    a: MiniTensor
+    dim: the axis, a whole number, may be negative
+    Returns: MiniTensor of the same shape
+
+    >>> softmax(MiniTensor([[0.0, 0.0], [0.0, 1000.0]]), 1).data
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    ### BEGIN SOLUTION
+    raised = np.exp(a.data - a.data.max(axis=dim, keepdims=True))
+    output = raised / raised.sum(axis=dim, keepdims=True)
+
+    def rule(grad):
+        return (output * (grad - (grad * output).sum(axis=dim, keepdims=True)),)
+
+    return MiniTensor(output, (a,), "softmax", rule)
+    ### END SOLUTION
+
+
+def log_softmax(a, dim):
+    """The logarithm of softmax(a, dim), exact for entries of any size.
+
+    >>> log_softmax(MiniTensor([[0.0, 1000.0]]), 1).data
+    array([[-1000.,     0.]])
+    """
+    ### BEGIN SOLUTION
+    shifted = a.data - a.data.max(axis=dim, keepdims=True)
+    output = shifted - np.log(np.exp(shifted).sum(axis=dim, keepdims=True))
+
+    def rule(grad):
+        return (grad - np.exp(output) * grad.sum(axis=dim, keepdims=True),)
+
+    return MiniTensor(output, (a,), "log_softmax", rule)
+    ### END SOLUTION
+
+
+def cross_entropy(logits, labels):
+    """Minus the log-probability of the right class, as a mean over the rows.
+
+    logits: MiniTensor of shape (rows, classes)
+    labels: array of whole numbers, of shape (rows,): the right class of each row
+    Returns: MiniTensor of shape ()
+
+    >>> round(cross_entropy(MiniTensor([[0.0, 1000.0], [0.0, 0.0]]), np.array([0, 1])).item(), 4)
+    500.3466
+    """
+    ### BEGIN SOLUTION
+    chosen = logits.log_softmax(1)[np.arange(len(labels)), labels]
+    return -chosen.mean()
+    ### END SOLUTION
+
+
+MiniTensor.softmax = softmax
+MiniTensor.log_softmax = log_softmax
+MiniTensor.cross_entropy = cross_entropy
+
+# %% tags=["style:compact"] exercise="softmax"
+def log_softmax(a, dim):
+    shifted = a - a.data.max(axis=dim, keepdims=True)
+    return shifted - shifted.exp().sum(dim, keepdim=True).log()
+
+
+def softmax(a, dim):
+    return log_softmax(a, dim).exp()
+
+
+def cross_entropy(logits, labels):
+    rows, classes = logits.shape
+    return -(log_softmax(logits, -1) * np.eye(classes)[labels]).sum() / rows
+
+
+MiniTensor.softmax, MiniTensor.log_softmax, MiniTensor.cross_entropy = softmax, log_softmax, cross_entropy
+
+# %% tags=["style:classes"] exercise="softmax"
+class Softmax:
+    def __init__(self, x, dim):
+        self.dim = dim
+        self.p = np.exp(x - np.max(x, axis=dim, keepdims=True))
+        self.p /= self.p.sum(axis=dim, keepdims=True)
+
+    def __call__(self, grad):
+        weighted = self.p * grad
+        return [weighted - self.p * weighted.sum(axis=self.dim, keepdims=True)]
+
+
+class LogSoftmax(Softmax):
+    def __init__(self, x, dim):
+        super().__init__(x, dim)
+        self.output = x - np.logaddexp.reduce(x, axis=dim, keepdims=True)
+
+    def __call__(self, grad):
+        return [grad - self.p * grad.sum(axis=self.dim, keepdims=True)]
+
+
+class CrossEntropy(LogSoftmax):
+    def __init__(self, x, labels):
+        super().__init__(x, 1)
+        self.places = (np.arange(len(labels)), labels)
+
+    def value(self):
+        return -np.mean(self.output[self.places])
+
+    def __call__(self, grad):
+        slope = self.p.copy()
+        slope[self.places] -= 1
+        return [slope * (grad / len(slope))]
+
+
+def softmax(a, dim):
+    rule = Softmax(a.data, dim)
+    return MiniTensor(rule.p, (a,), "softmax", rule)
+
+
+def log_softmax(a, dim):
+    rule = LogSoftmax(a.data, dim)
+    return MiniTensor(rule.output, (a,), "log_softmax", rule)
+
+
+def cross_entropy(logits, labels):
+    rule = CrossEntropy(logits.data, labels)
+    return MiniTensor(rule.value(), (logits,), "cross_entropy", rule)
+
+
+MiniTensor.softmax, MiniTensor.log_softmax, MiniTensor.cross_entropy = softmax, log_softmax, cross_entropy
+
+# %% nbgrader={"grade": true, "grade_id": "test_softmax", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+labels = np.array([2, 0, 2, 1])
+
+
+def mean_loss(logits):
+    """Your cross_entropy; for the engines that it is compared with, the formula."""
+    if hasattr(logits, "cross_entropy"):
+        return logits.cross_entropy(labels)
+    return -logits.log_softmax(1)[np.arange(4), labels].mean()
+
+
+credit = check_gradients(
+    {
+        "a.softmax(1)": lambda a: a.softmax(1),
+        "a.log_softmax(1)": lambda a: a.log_softmax(1),
+        "cross_entropy(a, labels)": mean_loss,
+    },
+    [(4, 3)],
+    points=3,
+)
+### BEGIN HIDDEN TESTS
+repeated = np.array([0, 0, 4, 1, 0, 4, 4, 2])
+
+
+def weighted_loss(logits):
+    found = logits.cross_entropy(repeated) if hasattr(logits, "cross_entropy") else None
+    if found is None:
+        found = -logits.log_softmax(1)[np.arange(8), repeated].mean()
+    return found * logits
+
+
+credit = credit + check_gradients(
+    {"first axis": lambda a: a.softmax(0) * a.log_softmax(0), "last axis": lambda a: a.softmax(-1) + a.log_softmax(-1)},
+    [[(2, 3)], [(2, 3, 4)]],
+    points=1,
+)
+credit = credit + check_gradients({"eight rows": weighted_loss}, [(8, 5)], points=1)
+credit = credit + check_gradients(
+    {"large logits": lambda a: a.log_softmax(1) + a.softmax(1)}, [between(-900.0, 900.0, (4, 3))], points=1
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# All operations in one table, beside PyTorch, with random cotangents:
+
+# %% tags=["demo"]
+def beside_pytorch(name, expression, *shapes):
+    """Value and gradients of an expression in both engines: the largest differences."""
+    arrays = [generator.uniform(0.5, 2.0, size=shape) for shape in shapes]
+    ours, theirs = [MiniTensor(x) for x in arrays], [leaf(x) for x in arrays]
+    our_output, their_output = expression(*ours), expression(*theirs)
+    v = generator.normal(size=our_output.shape)
+    our_output.backward(v)
+    their_output.backward(torch.tensor(v))
+    value = np.abs(our_output.data - their_output.detach().numpy()).max()
+    gradient = max(np.abs(a.grad - b.grad.numpy()).max() for a, b in zip(ours, theirs))
+    print(f"{name:26s} value {value:.0e}   gradients {gradient:.0e}")
+
+
+beside_pytorch("a + b, (3, 1) and (4,)", lambda a, b: a + b, (3, 1), (4,))
+beside_pytorch("a / b - a**3", lambda a, b: a / b - a**3, (2, 3), (3,))
+beside_pytorch("log, relu, tanh, exp", lambda a: a.log().relu() * a.tanh().exp(), (3, 4))
+beside_pytorch("sum, mean, max", lambda a: a.sum(0) * a.mean(0, keepdim=True) + a.max(), (3, 4))
+beside_pytorch("a[[0, 2, 2]].T.reshape(6)", lambda a: a[[0, 2, 2]].T.reshape(6), (3, 2))
+beside_pytorch("a @ b, (2, 3, 4) and (4,)", lambda a, b: a @ b, (2, 3, 4), (4,))
+beside_pytorch("softmax, log_softmax", lambda a: a.softmax(1) * a.log_softmax(0), (3, 4))
+
+# %% [markdown]
+# ## 10. A classifier
+#
+# The file `digits.npz` holds 800 pictures of 8 times 8 pixels, drawn by a program that moves, turns and smears the strokes of the ten digits. 600 are for training, 200 for testing.
+
+# %% tags=["demo"]
+with np.load("data/digits.npz") as file:
+    images, labels = file["images"], file["labels"].astype(int)
+pixels = images.reshape(len(images), 64) / 16
+train, test = slice(0, 600), slice(600, 800)
+
+fig, axes = plt.subplots(2, 10, figsize=(9, 2.1), layout="constrained")
+for axis, image, label in zip(axes.flat, images, labels):
+    axis.imshow(image, cmap="gray_r", vmin=0, vmax=16)
+    axis.set_title(label, fontsize=10)
+    axis.axis("off")
+plt.show()
+
+# %% [markdown]
+# The model has one layer: 64 pixels in, 10 logits out. The loop is that of lesson 01. The bias of shape `(10,)` is stretched over 600 rows, and `sum_to` brings its gradient back.
+#
+# **Predict** the first value of the loss. All weights start at zero, so all ten classes look equally likely.
+
+# %% tags=["demo"]
+def train_ours(steps, rate):
+    W, b = MiniTensor(np.zeros((64, 10))), MiniTensor(np.zeros(10))
+    losses = []
+    for _ in range(steps):
+        loss = cross_entropy(pixels[train] @ W + b, labels[train])
+        W.grad = b.grad = None
+        loss.backward()
+        W.data -= rate * W.grad
+        b.data -= rate * b.grad
+        losses.append(loss.item())
+    return W.data, b.data, losses
+
+
+def train_torch(steps, rate):
+    W, b = leaf(np.zeros((64, 10))), leaf(np.zeros(10))
+    x, y = torch.tensor(pixels[train]), torch.tensor(labels[train])
+    optimizer = torch.optim.SGD([W, b], lr=rate)
+    losses = []
+    for _ in range(steps):
+        loss = torch.nn.functional.cross_entropy(x @ W + b, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+start = time.perf_counter()
+W, b, ours = train_ours(200, 1.0)
+print(f"first loss {ours[0]:.4f} (log 10 is {np.log(10):.4f}), last {ours[-1]:.4f}, {time.perf_counter() - start:.1f} s")
+theirs = train_torch(200, 1.0)
+print(f"largest difference from PyTorch's curve: {np.abs(np.array(ours) - theirs).max():.0e}")
+for name, part in (("training", train), ("test", test)):
+    right = ((pixels[part] @ W + b).argmax(axis=1) == labels[part]).mean()
+    print(f"{name:9s} {100 * right:.1f} % right")
+
+# %% tags=["demo"]
+fig, axis = plt.subplots(layout="constrained")
+axis.semilogy(theirs, linewidth=6, alpha=0.35, label="PyTorch")
+axis.semilogy(ours, linewidth=1.5, label="your engine")
+axis.set(xlabel="step", ylabel="cross entropy on the training pictures", title="the same curve twice")
+axis.legend()
+plt.show()
+
+fig, axes = plt.subplots(1, 10, figsize=(9, 1.5), layout="constrained")
+for digit, axis in enumerate(axes):
+    axis.imshow(W[:, digit].reshape(8, 8), cmap="RdBu", vmin=-abs(W).max(), vmax=abs(W).max())
+    axis.set_title(digit, fontsize=10)
+    axis.axis("off")
+fig.suptitle("weights of each class: blue pixels speak for it, red ones against", fontsize=10)
+plt.show()
+
+# %% [markdown]
+# Every step differentiates 650 weights through 600 pictures, with five rules.
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_04", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+question(
+    "tanh_of_a_matrix",
+    "`tanh` of an array of shape (64, 512). What does its rule compute for a cotangent of shape (64, 512)?",
+    right(
+        "64 times 512 products: each entry of the cotangent times the slope of its own entry.",
+        "Each output reacts to one input only. The Jacobian is a table with 32768 rows that is zero off its diagonal, so the product with it is entrywise.",
+    ),
+    wrong("A product with a table of 32768 times 32768 slopes.", "That table is what the rule avoids. It would take 8 GB.", misconception="jacobian_is_built"),
+    wrong("64 matrix products, one per row.", "The entries of a row do not influence each other here. For softmax they would.", misconception="jacobian_is_built"),
+    wrong("One number, because the loss is one number.", "The loss is one number, but a rule returns one gradient for each entry of its input.", misconception="gradient_is_a_number"),
+)
+question(
+    "bias",
+    "A bias of shape (10,) is added to logits of shape (64, 10), and the cotangent `v` of the sum has shape (64, 10). What is the gradient of the bias?",
+    right("`v.sum(axis=0)`", "Each entry of the bias is used in 64 rows, and contributions of all uses add up."),
+    wrong("`v.mean(axis=0)`", "Uses add up. If the loss is a mean, the factor 1/64 is in `v` already, and dividing again would count it twice.", misconception="mean_for_sum"),
+    wrong("`v[0]`", "Then 63 of the 64 uses would be forgotten.", misconception="assigned_not_accumulated"),
+    wrong("`v`", "A gradient has the shape of the thing it belongs to, here (10,).", misconception="broadcast_not_summed"),
+)
+question(
+    "ones",
+    "`y` has shape (3,). What does `y.backward(np.ones(3))` find?",
+    right("The gradient of `y.sum()`.", "The cotangent says how much each output counts. Ones count each of them once."),
+    wrong("The Jacobian of `y`.", "It finds one row times the Jacobian. For the whole table you would need three calls, one per output.", misconception="jacobian_is_built"),
+    wrong("The gradient of `y.mean()`.", "For the mean each cotangent is 1/3.", misconception="mean_for_sum"),
+    wrong("The same as `y.backward()`, where ones are the default.", "The default exists only for an output with a single entry. Here `y.backward()` raises an error.", misconception="ones_by_default"),
+)
+question(
+    "weak_check",
+    "Somebody checks every operation by summing its output and comparing with moved inputs. Which wrong rule passes?",
+    right(
+        "The rule of softmax returns zeros.",
+        "Each row of probabilities sums to 1 whatever the logits are, so the sum has slope zero. Only unequal cotangents show the mistake.",
+    ),
+    wrong("The rule of `exp` multiplies by the input.", "The sum of exp(x) has the slopes exp(x), and x is something else.", misconception="input_used_for_output"),
+    wrong("The rule of the product gives each input its own value.", "The slope of the sum of a * b with respect to a is b, which is not a.", misconception="operands_swapped"),
+    wrong("None: a sum depends on all outputs, so every mistake shows.", "It depends on all of them in the same way. That is the weakness.", misconception="ones_see_everything"),
+)
+question(
+    "picked_twice",
+    "`y = a[[1, 1, 0]]`, and `y.backward([1.0, 2.0, 4.0])`. What is `a.grad` for an `a` of three entries?",
+    right("[4, 3, 0]", "Entry 1 was picked twice, so it gets 1 + 2. Entry 0 was picked once, entry 2 never."),
+    wrong("[4, 2, 0]", "That is what `grad[index] += v` gives: the second write to entry 1 loses the first.", misconception="index_overwritten"),
+    wrong("[1, 2, 4]", "The cotangent belongs to the entries of `y`. They have to be carried back to the places that they came from.", misconception="index_ignored"),
+    wrong("[4, 1.5, 0]", "Contributions are added, not averaged.", misconception="mean_for_sum"),
+)
+question(
+    "square_matrices",
+    "A rule for `a @ b` returns `grad @ b.data` for `a`, without the transpose. It is tried on 3 by 3 matrices. What happens?",
+    right(
+        "It runs, and the gradient of `a` has the right shape and wrong numbers.",
+        "With square matrices every product fits. For (2, 3) and (3, 4) the shapes would not fit and NumPy would complain, which is why checks use awkward shapes as well as numbers.",
+    ),
+    wrong("NumPy raises an error, because shapes do not fit.", "(3, 3) times (3, 3) always fits.", misconception="shapes_prove_rules"),
+    wrong("Nothing is wrong: for square matrices the transpose does not matter.", "It does unless the matrix is symmetric.", misconception="matmul_not_transposed"),
+    wrong("`sum_to` repairs it.", "`sum_to` sums over stretched axes. There are none here.", misconception="sum_to_repairs"),
+)
+question(
+    "tie",
+    "At a tie, `x.max()` of PyTorch gives two entries 0.5 each, and `x.max(dim=0)` gives 1 and 0. Which is wrong?",
+    right("Neither. There is no slope at a tie, and both are conventions.", "Moving one of the two up changes the maximum, moving it down does not. Anything from 0 to 1 can be defended."),
+    wrong("The first: a maximum has one winner.", "Here there are two, and nothing distinguishes them.", misconception="one_winner"),
+    wrong("The second: the central difference gives 0.5.", "The central difference takes the mean of the slopes on both sides. That does not make it the slope.", misconception="central_difference_decides"),
+    wrong("Both: the gradient must be zero at a tie.", "If both entries rise together, the maximum rises with them, so the two cannot both get 0.", misconception="zero_at_a_kink"),
+)
+question(
+    "lost_factor",
+    "In somebody's `cross_entropy` the value is right, but the rule has lost the factor 1/N. What do you see, with N = 64 rows?",
+    right(
+        "The first loss is right; then every step is 64 times too long, and the curve leaves PyTorch's.",
+        "The value of the loss before the first step does not depend on any rule. A loss that looks right says nothing about its gradient.",
+    ),
+    wrong("The loss is 64 times too large from the start.", "The value was computed correctly. Only the gradient is wrong.", misconception="value_shows_gradient"),
+    wrong("Nothing: the factor cancels in training.", "It acts like a learning rate that is 64 times larger, and that is not nothing.", misconception="scale_is_harmless"),
+    wrong("`backward` raises an error about shapes.", "A factor does not change a shape.", misconception="shapes_prove_rules"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | one node per array | the number of nodes follows the operations, not the numbers |
+# | Jacobian | the table of all slopes: a row per output, a column per input; never built |
+# | rule | a vector-Jacobian product: cotangent of the output in, cotangents of the inputs out |
+# | stretch and sum | the rule of a stretch is a sum, the rule of a sum is a stretch |
+# | `sum_to` | undoes every stretch, in one place; rules never mention shapes |
+# | cotangent | how much each output counts; left out only if the output has one entry |
+# | used several times | stretched, picked twice, used in two places: contributions add up |
+# | ties and kinks | no slope, only conventions; know which one you have |
+# | random cotangents | a sum of outputs cannot see a transpose, nor a softmax rule that returns zeros |
+#
+# Your engine trains a classifier with PyTorch's curve. It does not have PyTorch's manners yet: it keeps `.grad` on every node, needs no `requires_grad`, and its graph is made of the tensors themselves. That changes in lesson 05.
