@@ -869,7 +869,7 @@ MiniTensor.__pow__ = power
 MiniTensor.log = lambda a: Log.apply(a)
 MiniTensor.relu = lambda a: Relu.apply(a)
 
-# %% nbgrader={"grade": true, "grade_id": "test_elementwise", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "test_elementwise", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
     {"a / b": lambda a, b: a / b, "log of b": lambda a, b: a * b.log()},
     [[(3, 4), positive((3, 4))], [(3, 1), positive((4,))]],
@@ -885,11 +885,8 @@ credit = credit + check_gradients(
     [[positive((2, 3))], [positive()]],
     points=1,
 )
-credit = credit + check_gradients(
-    {"b / a": lambda a, b: b / a, "(a + b).relu() * b": lambda a, b: (a + b).relu() * b},
-    [[(150, 1), between(-2.0, 2.0, (90,))], [(2, 3, 1), between(-2.0, 2.0, (2, 1, 2))]],
-    points=1,
-)
+credit = credit + check_gradients({"(a + b).relu() * b": lambda a, b: (a + b).relu() * b}, [(2, 3, 1), (2, 1, 2)], points=1)
+credit = credit + check_gradients({"large arrays": lambda a, b: b / a}, [(150, 1), (90,)], points=1)
 ### END HIDDEN TESTS
 credit
 
@@ -1261,7 +1258,7 @@ def moved(operation, there, back):
     return lambda a, *places: MiniTensor(there(a.data, places), (a,), operation, lambda g: (back(g, a.data, places),))
 
 
-reshape = moved("reshape", lambda x, shape: x.reshape(*shape), lambda g, x, shape: g.reshape(x.shape))
+reshape = moved("reshape", lambda x, shape: x.reshape(shape), lambda g, x, shape: g.reshape(x.shape))
 transpose = moved("transpose", lambda x, d: np.swapaxes(x, *d), lambda g, x, d: np.swapaxes(g, *d))
 
 
