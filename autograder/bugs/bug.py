@@ -7,10 +7,13 @@ sit in one rule or in all, and can take forms that give different numbers (a wro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import combinations
 
-from autograder.bugs.planting import WrongRule, wrong_rules
+from autograder.bugs.planting import WrongRule, any_shape, wrong_rules
+
+MOST_SUBSETS = 30
 
 Plant = Callable[[], AbstractContextManager[None]]
 
@@ -29,7 +32,12 @@ class Variant:
 
 @dataclass(frozen=True)
 class Bug:
-    """A classic mistake. `rules` gives a wrong rule per operation; `engine` makes variants that are no rule's fault."""
+    """A classic mistake. `rules` gives a wrong rule per operation; `engine` makes variants that are no rule's fault.
+
+    `forms` are further forms of the mistake: other wrong rules of the same kind. `shapes`: the wrong rules give
+    gradients of wrong shapes, so the engine that is to show the bug must not insist on right ones. `behaviour`: what
+    shows a bug that values and gradients do not show (see `checks.behaviour`).
+    """
 
     name: str
     family: str
@@ -37,24 +45,44 @@ class Bug:
     hint: str
     misconception: str
     rules: Mapping[str, WrongRule] = field(default_factory=dict)
+    forms: tuple[Mapping[str, WrongRule], ...] = ()
     engine: Callable[[Sequence[str]], Sequence[Variant]] | None = None
     engine_operations: tuple[str, ...] = ()
+    shapes: bool = False
+    behaviour: str = ""
 
     @property
     def operations(self) -> tuple[str, ...]:
         """The operations that the bug can sit in or show itself with."""
-        return tuple(self.rules) or self.engine_operations
+        return tuple(dict.fromkeys(name for form in (self.rules, *self.forms) for name in form)) or (
+            self.engine_operations
+        )
 
     def variants(self, present: Sequence[str]) -> list[Variant]:
         """The ways of planting the bug in a program with these operations: in each rule alone, and in all of them."""
         if self.engine is not None:
-            return list(self.engine(present))
-        names = [name for name in present if name in self.rules]
-        chosen = [(name,) for name in names] + ([tuple(names)] if len(names) > 1 else [])
-        return [Variant(operations, (self._plant(operations),)) for operations in chosen]
+            return list(self.engine(present)) if set(present) & set(self.engine_operations) else []
+        found = []
+        for form in (self.rules, *self.forms):
+            names = [name for name in present if name in form]
+            chosen = [(name,) for name in names] + ([tuple(names)] if len(names) > 1 else [])
+            found += [Variant(operations, self._plants(form, operations)) for operations in chosen]
+        return found
 
-    def _plant(self, operations: Sequence[str]) -> Plant:
-        return lambda: wrong_rules({name: self.rules[name] for name in operations})
+    def partial_variants(self, present: Sequence[str]) -> list[Variant]:
+        """The bug in several rules, but not in all; only the first MOST_SUBSETS choices of them."""
+        found = []
+        for form in (self.rules, *self.forms):
+            names = [name for name in present if name in form]
+            chosen = [several for size in range(2, len(names)) for several in combinations(names, size)]
+            found += [Variant(several, self._plants(form, several)) for several in chosen[:MOST_SUBSETS]]
+        return found
+
+    def _plants(self, form: Mapping[str, WrongRule], operations: Sequence[str]) -> tuple[Plant, ...]:
+        rules = {name: form[name] for name in operations}
+        if not self.shapes:
+            return (lambda: wrong_rules(rules),)
+        return (lambda: _misshapen(rules, True), lambda: _misshapen(rules, False))
 
     @contextmanager
     def planted(self, *operations: str) -> Iterator[None]:
@@ -62,3 +90,11 @@ class Bug:
         variant = max(self.variants(operations or self.operations), key=lambda variant: len(variant.operations))
         with variant.plants[0]():
             yield
+
+
+@contextmanager
+def _misshapen(rules: Mapping[str, WrongRule], stored: bool) -> Iterator[None]:
+    with ExitStack() as stack:
+        stack.enter_context(any_shape(stored))
+        stack.enter_context(wrong_rules(rules))
+        yield

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import mini_autograd.backward as engine
-from mini_autograd import operations
+from mini_autograd import arrays, operations
 from mini_autograd.function import Function
 from mini_autograd.tensor import Tensor
 
@@ -31,13 +31,19 @@ WrongRule = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an operation: its inputs, as arrays, and its options, such as an exponent."""
+    """One call of an operation: its inputs, as arrays, its options, such as an exponent, and its output."""
 
     inputs: tuple[Any, ...]
     options: dict[str, Any]
+    output: Any
 
 
 OPERATIONS: dict[str, type[Function]] = {operation.__name__: operation for operation in operations.ALL}
+
+HEIRS = {
+    operation: tuple(heir for heir in OPERATIONS.values() if issubclass(heir, operation) and heir is not operation)
+    for operation in OPERATIONS.values()
+}
 
 REARRANGING = (
     *("Where", "Clone", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Expand", "Transpose", "Permute", "Flip", "Roll"),
@@ -84,10 +90,14 @@ def exchanged(owner: Any, replacements: Mapping[str, Any]) -> Iterator[None]:
 
 @contextmanager
 def wrong_rules(rules: Mapping[str, WrongRule]) -> Iterator[None]:
-    """Give operations (by class name) wrong backward rules."""
+    """Give operations (by class name) wrong backward rules. Operations that inherit a rule keep the right one."""
+    changed = {OPERATIONS[name]: _with_wrong_rule(OPERATIONS[name], wrong) for name, wrong in rules.items()}
+    for operation in list(changed):
+        for heir in HEIRS[operation]:
+            changed.setdefault(heir, {name: staticmethod(getattr(heir, name)) for name in ("forward", "backward")})
     with ExitStack() as stack:
-        for name, wrong in rules.items():
-            stack.enter_context(exchanged(OPERATIONS[name], _with_wrong_rule(OPERATIONS[name], wrong)))
+        for operation, functions in changed.items():
+            stack.enter_context(exchanged(operation, functions))
         yield
 
 
@@ -97,8 +107,9 @@ def _with_wrong_rule(operation: type[Function], wrong: WrongRule) -> dict[str, A
     calls: dict[int, Call] = {}
 
     def forward(ctx: Any, *arrays: Any, **options: Any) -> Any:
-        calls[id(ctx)] = Call(arrays, options)
-        return right_forward(ctx, *arrays, **options)
+        output = right_forward(ctx, *arrays, **options)
+        calls[id(ctx)] = Call(arrays, options, output)
+        return output
 
     def backward(ctx: Any, grad: Any) -> Any:
         return wrong(partial(right, ctx), calls[id(ctx)], grad)
@@ -147,6 +158,27 @@ def _noisy_backward(right: Rule, noisy: Callable[[Any], Any]) -> Rule:
 def engine_changed(**replacements: Callable[..., Any]) -> Any:
     """A context in which functions of the backward pass are exchanged."""
     return exchanged(engine, replacements)
+
+
+@contextmanager
+def any_shape(stored: bool = True) -> Iterator[None]:
+    """The engine hands on gradients of whatever shape, as engines for learners do.
+
+    `stored`: a leaf keeps the first one as it is. Otherwise it adds it to an array of zeros of its own shape, so that
+    NumPy broadcasts it or refuses.
+    """
+
+    def accumulate_leaf(tensor: Any, grad: Any) -> None:
+        known = tensor.grad.array if tensor.grad is not None else 0.0 if stored else np.zeros_like(tensor.array)
+        tensor._grad = Tensor(np.asarray(grad + known))  # past the check of the shape
+
+    def fitted(grad: Any, node: Function, edge: Any) -> Any:
+        target, number = edge if type(edge) is tuple else (edge, 0)
+        shape, _ = target.outputs[number]
+        return arrays.sum_to(grad, shape) if arrays.broadcasts_to(shape, np.shape(grad)) else grad
+
+    with engine_changed(accumulate_leaf=accumulate_leaf, fitted=fitted):
+        yield
 
 
 DIFFERENCE = {

@@ -98,7 +98,7 @@ def closures(mistake=("", "")):
 
         def backward(self, gradient=1.0):
             self.grad = gradient
-            if bug == "no_topological_order":
+            if where in wrong_orders:
                 wrong_orders[where](self)
                 return
             order, seen = [], set()

@@ -4,38 +4,93 @@ import numpy as np
 import pytest
 
 import mini_autograd as ma
-from autograder.bugs.bank import BUGS, bug
+from autograder.bugs.bank import BUGS, FAMILIES, bug
 from autograder.bugs.planting import DIALECTS, OPERATIONS, arithmetic, disturbed
-from mini_autograd import arrays, backward
+from mini_autograd import arrays, backward, grad_mode
+from mini_autograd.function import Function
+from mini_autograd.nn import functional
 from mini_autograd.tensor import Tensor
+
+VISIBLE = [entry for entry in BUGS if not entry.behaviour]
+
+
+def kept_columns(x):
+    """The leaky relu and then the dropout of a matrix, with the same columns dropped at every call."""
+    ma.manual_seed(5)
+    return functional.dropout(functional.leaky_relu(x, 0.01), 0.4)
+
+
+def diamonds(shared, a):
+    return (shared + shared.tanh()) @ a + (-shared).exp() ** 2 * shared
+
+
+EXPRESSIONS = (
+    lambda a, b, v, c: a * b - a / b + v - v[0],
+    lambda a, b, v, c: ((a + a.tanh()) @ b + (-b).exp() ** 3 * a) @ v,
+    lambda a, b, v, c: (a.sigmoid() + (a * a).sqrt() + b.cos()) * (b * b).log() + b.sin() * a.abs(),
+    lambda a, b, v, c: a + v.reshape(3, 1) - (v[:1] * b).relu() + ma.stack([a, b]) @ b,
+    lambda a, b, v, c: a.sum(1) * b.mean(0) + a.reshape(3, 3).T.mean() + ma.maximum(a, b).sum(0) * ma.minimum(v, v * v),
+    lambda a, b, v, c: a.amax(1) * b.amin(0) + ma.cat([v, v]).amax() + ma.stack([v, v]).amax(0),
+    lambda a, b, v, c: ma.stack([a, b]).permute(2, 0, 1) * ma.cat([a, b])[:2].reshape(3, 2, 1)[[0, 0, 2]],
+    lambda a, b, v, c: (
+        a.flip(0) * b.roll(1, 1)
+        + ma.where(b > 0, a, b)
+        + ma.cat([a, b]).sort(0).values.cumsum(1)[1:4] * a.max(0).values
+    ),
+    lambda a, b, v, c: kept_columns(a) + b.softmax(1) + a.log_softmax(0) + (a.exp().relu() * a) + a.T,
+    lambda a, b, v, c: functional.layer_norm(a, (3,)) * functional.batch_norm(b, None, None, training=True),
+    lambda a, b, v, c: functional.cross_entropy(a[:2], ma.tensor([0, 2])) * v + functional.mse_loss(a, b),
+    lambda a, b, v, c: functional.embedding(ma.tensor([1, 1, 0]), a) * b,
+    lambda a, b, v, c: a.exp().relu() + a.tanh() * b.exp().log(),
+    lambda a, b, v, c: v.tanh() + (v + a[0]).exp() + c * a,
+    lambda a, b, v, c: a + b,
+    lambda a, b, v, c: diamonds(a * b - a / b, a),
+)
 
 
 def gradients():
-    """Of an expression in which every bug of the bank shows, twice over the same leaves."""
-    a = ma.tensor(np.array([[0.5, -1.5], [2.0, 0.7]]), requires_grad=True)
-    b = ma.tensor(np.array([1.2, 0.4]), requires_grad=True)
-    for _ in range(2):
-        c = a * b - a / b
-        d = (c + c.tanh()) @ a + (-c).exp() ** 2 * c
-        d.backward(ma.tensor(np.array([[1.0, -2.0], [0.5, 3.0]])))
-    return [np.array(leaf.grad.data if leaf.grad is not None else 0.0) for leaf in (a, b)]
+    """Of expressions in which every bug of the bank shows, twice over the same leaves; the data afterwards, too."""
+    found = []
+    for expression in EXPRESSIONS:
+        a = ma.tensor(np.array([[0.5, -1.5, 0.3], [2.0, 0.7, -0.6], [0.9, 1.1, -1.3]]), requires_grad=True)
+        b = ma.tensor(np.array([[1.2, 0.4, -0.8], [0.3, 0.9, 1.7], [-0.5, 0.6, 1.4]]), requires_grad=True)
+        v = ma.tensor(np.array([1.3, -0.7, 0.2]), requires_grad=True)
+        c = ma.tensor(np.array([[0.8], [-1.2], [0.4]]), requires_grad=True)
+        for _ in range(2):
+            out = expression(a, b, v, c)
+            out.backward(ma.tensor((1.0 + np.arange(out.data.numpy().size)).reshape(out.shape) ** 2, dtype=ma.float64))
+        found += [np.array(leaf.grad.data if leaf.grad is not None else 0.0) for leaf in (a, b, v, c)]
+        found += [np.array(leaf.data) for leaf in (a, b, v, c)]
+    return found
 
 
 def state():
     rules = {name: (vars(op).get("forward"), vars(op).get("backward")) for name, op in OPERATIONS.items()}
-    engine = {name: vars(backward)[name] for name in ("send", "accumulate", "accumulate_leaf", "topological_order")}
-    operators = {name: vars(Tensor)[name] for name in DIALECTS[-1]}
-    return rules, engine, operators, arrays.sum_to
+    names = ("send", "accumulate", "accumulate_leaf", "topological_order", "fitted", "run_backward")
+    engine = {name: vars(backward)[name] for name in names}
+    operators = {name: vars(Tensor)[name] for name in (*DIALECTS[-1], "grad")}
+    modes = {name: vars(grad_mode.no_grad).get(name) for name in ("entered", "__exit__")}
+    return rules, engine, operators, modes, vars(Function)["release"], vars(Function)["connect"], arrays.sum_to
 
 
-@pytest.mark.parametrize("planted", BUGS, ids=lambda entry: entry.name)
+def same(found, right):
+    return found.shape == right.shape and found.dtype == right.dtype and np.allclose(found, right, equal_nan=True)
+
+
+@pytest.mark.parametrize("planted", VISIBLE, ids=lambda entry: entry.name)
 def test_bug_changes_gradients_while_planted_only(planted):
     right, before = gradients(), state()
-    with planted.planted():
-        wrong = gradients()
-    assert any(w.shape != r.shape or not np.allclose(w, r) for w, r in zip(wrong, right, strict=True))
-    assert state() == before
-    assert all(np.array_equal(again, r) for again, r in zip(gradients(), right, strict=True))
+    for variant in planted.variants(planted.operations):
+        with variant.plants[0]():
+            try:
+                wrong = gradients()
+            except (ValueError, RuntimeError, IndexError):
+                wrong = None  # shapes that do not fit show a bug as well
+            changed = wrong is None or not all(map(same, wrong, right))
+        if set(variant.operations) == set(planted.operations) or not variant.operations:
+            assert changed, variant
+        assert state() == before
+    assert all(map(same, gradients(), right))
 
 
 def test_bug_goes_when_something_raises():
@@ -57,3 +112,33 @@ def test_dialects_of_arithmetic_agree(dialect):
     right = gradients()
     with arithmetic(dialect):
         assert all(np.allclose(g, r, rtol=1e-12) for g, r in zip(gradients(), right, strict=True))
+
+
+def test_every_bug_has_its_words():
+    assert len(BUGS) >= 60
+    assert len({entry.name for entry in BUGS}) == len({entry.explanation for entry in BUGS}) == len(BUGS)
+    for entry in BUGS:
+        assert entry.name.replace("_", "").isalnum()
+        assert entry.name.islower()
+        for text in (entry.family, entry.explanation, entry.hint, entry.misconception):
+            assert text
+            assert "!" not in text
+        assert entry.hint[-1] in ".?"
+        assert entry.explanation[-1] != "."
+        assert set(entry.operations) <= set(OPERATIONS)
+        assert entry.operations
+
+
+def test_families_are_those_of_the_bank():
+    names = {
+        "local rule",
+        "upstream",
+        "broadcast",
+        "linear algebra",
+        "reduction",
+        "shape and index",
+        "neural",
+        "engine",
+    }
+    assert {entry.family for entry in BUGS} == names
+    assert sum(len(family.BUGS) for family in FAMILIES) == len(BUGS)

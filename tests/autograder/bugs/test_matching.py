@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder.bugs.bank import BUGS
 from autograder.bugs.matching import Diagnosis, diagnose
 from autograder.checks.context import check_context
 from autograder.student import check_gradients
@@ -37,7 +36,9 @@ CLOSURES = [
     ("exponent_not_lowered", "**"),
     *(("input_used_for_output", operation) for operation in ("tanh", "exp")),
     *(("assigned_not_accumulated", operation) for operation in ("+", "*", "-", "exp", "all")),
-    *(("no_topological_order", form) for form in ("depth first", "breadth first", "every path", "not reversed")),
+    *(("no_topological_order", form) for form in ("depth first", "breadth first")),
+    ("visited_twice", "every path"),
+    ("order_not_reversed", "not reversed"),
 ]
 CLASSES = [
     *(("operands_swapped", operation) for operation in ("*", "**")),
@@ -65,8 +66,9 @@ SQUARE = {
     "a + b * a": lambda a, b: a + b * a,
     "a @ b - b": lambda a, b: a @ b - b,
     "(a @ b).tanh()": lambda a, b: (a @ b).tanh(),
-    "(a ** 2 * b).sum()": lambda a, b: (a**2 * b).sum(),
+    "(a ** 3 * b).sum()": lambda a, b: (a**3 * b).sum(),
 }
+SHAPES = [[(3, 4), (4,)], [(4, 1), (3, 4, 3)]]
 BROADCAST = {"a * b": lambda a, b: a * b, "a + b": lambda a, b: a + b, "(a - b).relu()": lambda a, b: (a - b).relu()}
 
 PLANTED = [
@@ -91,7 +93,7 @@ def test_scalar_bug_is_found_and_named(style, mistake):
 @pytest.mark.parametrize("mistake", ARRAYS, ids=str)
 def test_array_bug_is_found_and_named(mistake):
     for seed in range(3):
-        expressions, cases = (BROADCAST, [(3, 4), (4,)]) if "broadcast" in mistake[0] else (SQUARE, [(3, 3), (3, 3)])
+        expressions, cases = (BROADCAST, SHAPES) if "broadcast" in mistake[0] else (SQUARE, [(3, 3), (3, 3)])
         with check_context(seed):
             credit = check_gradients(expressions, cases, points=4, engine=students.arrays(mistake))
         report = credit.reports[0]
@@ -127,21 +129,3 @@ def test_diagnose_of_plain_numbers():
     assert diagnosis.operations == ("Multiply",)
     right = [(0.5 * b, 0.5 * a) for a, b in inputs]
     assert diagnose(lambda a, b: a * b, inputs, [np.array(0.5)] * 2, right) == Diagnosis()
-
-
-def test_every_bug_has_its_words():
-    assert [bug.name for bug in BUGS][:8] == [
-        "operands_swapped",
-        "upstream_ignored",
-        "sign_lost",
-        "exponent_not_lowered",
-        "input_used_for_output",
-        "assigned_not_accumulated",
-        "no_topological_order",
-        "broadcast_not_summed",
-    ]
-    for bug in BUGS:
-        for text in (bug.family, bug.explanation, bug.hint, bug.misconception):
-            assert text
-            assert "!" not in text
-        assert bug.operations
