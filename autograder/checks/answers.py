@@ -19,16 +19,24 @@ from autograder.checks.expected import Expected
 from autograder.checks.inputs import Array
 
 LONGEST_TEXT = 400
+UNWRITTEN = "not written yet"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why an expression failed. `draw` is the number of the draw, `worst` the most wrong element where there is one."""
+    """Why an expression failed. `draw` is the number of the draw, `worst` the most wrong element where there is one,
+    `forward` whether the value is wrong already, before any gradient."""
 
     text: str
     public: str
     draw: int = 0
     worst: Worst | None = None
+    forward: bool = False
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether the student has not begun."""
+        return self.public == UNWRITTEN
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ def failure_in(answer: Any) -> Problem | None:
         return None
     kind, message, line = (_string(error.get(key)) for key in ("type", "message", "line"))
     if kind == "NotImplementedError":
-        return Problem("not written yet" + (f" (`{line.strip()}`)" if line.strip() else ""), "not written yet", number)
+        return Problem(UNWRITTEN + (f" (`{line.strip()}`)" if line.strip() else ""), UNWRITTEN, number)
     public = f"your code raised {kind}" if _is_exception_name(kind) else "your code raised an error"
     text = f"your code raised {kind}" + (f": {message}" if message else "")
     if kind == "RecursionError":
@@ -209,7 +217,7 @@ def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Se
     worst = most_wrong(values)
     if worst is not None:
         text = f"the value is wrong, before any gradient: {_numbers(worst)}"
-        problem = Problem(text, "the value is wrong, before any gradient", values.index(worst), worst)
+        problem = Problem(text, "the value is wrong, before any gradient", values.index(worst), worst, forward=True)
         return Comparison(problem, (), largest)
     gradients = [_worst_gradient(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
     worst = most_wrong(gradients)

@@ -9,18 +9,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.bugs.matching import Diagnosis, Evidence, diagnose_all
+from autograder.bugs.planting import symbol
 from autograder.checks import student_side
 from autograder.checks.answers import Comparison, Problem, compare
 from autograder.checks.comparison import Worst, two_numbers
 from autograder.checks.context import CheckContext
 from autograder.checks.engines import run_where_it_lives
 from autograder.checks.expected import Expected, expected_of, numerical_gradient
+from autograder.checks.heat_map import HeatMap, heat_map
 from autograder.checks.inputs import cases_of
+from autograder.checks.localising import Place, localise
 from autograder.checks.programs import Program, programs_of
 from autograder.checks.report import Line, Report
 from autograder.checks.showing import shown
 
 Expression = Callable[..., Any] | Mapping[str, Callable[..., Any]]
+MOST_LOCALISED = 2  # expressions that are taken apart
+MOST_PICTURES = 3  # per expression
+PLACES = {
+    "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
+    "broadcast": "the place where the gradient of a broadcast input gets back the shape of that input",
+}
 
 
 @dataclass(frozen=True)
@@ -61,34 +70,77 @@ def gradients_report(
         Outcome(program, entries, compare(answer, entries, program.arguments))
         for program, entries, answer in zip(programs, expected, answers, strict=True)
     ]
-    return _report(outcomes, context, points, name or "Gradients")
+    return _report(engine, outcomes, context, points, name or "Gradients")
 
 
-def _report(outcomes: Sequence[Outcome], context: CheckContext, points: float | None, title: str) -> Report:
+def _report(
+    engine: Any, outcomes: Sequence[Outcome], context: CheckContext, points: float | None, title: str
+) -> Report:
     diagnosis = diagnose_all([Evidence(o.program, o.expected, o.comparison.runs, o.problem is None) for o in outcomes])
-    lines = tuple(_line(outcome, number, context.hidden, diagnosis) for number, outcome in enumerate(outcomes))
+    place = None if diagnosis.candidates else _place(engine, outcomes)
+    lines = tuple(_line(outcome, number, context.hidden) for number, outcome in enumerate(outcomes))
     share = sum(line.passed for line in lines) / len(lines)
+    hidden = context.hidden
     return Report(
-        title="Hidden check" if context.hidden else title,
+        title="Hidden check" if hidden else title,
         lines=lines,
         earned=share * (points or 0.0),
         points=points,
         diagnosis=diagnosis.sentence(),
-        hint=diagnosis.hint(),
-        compared=() if context.hidden else _compared(outcomes),
-        hidden=context.hidden,
+        hints=_hints(diagnosis) if place is None else place.hints,
+        compared=() if hidden else _compared(outcomes),
+        hidden=hidden,
         bugs=tuple(bug.name for bug in diagnosis.candidates),
+        place="" if place is None else place.public if hidden else place.sentence,
+        place_facts=() if place is None or hidden else place.facts,
+        operations=() if place is None else place.operations,
     )
 
 
-def _line(outcome: Outcome, number: int, hidden: bool, diagnosis: Diagnosis) -> Line:
+def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:
+    """Where the first failing expressions go wrong: those that have a place, the shortest of them."""
+    for outcome in [outcome for outcome in outcomes if outcome.problem is not None][:MOST_LOCALISED]:
+        if outcome.problem is None or outcome.problem.unwritten:
+            continue
+        place = localise(engine, outcome.program, outcome.expected, outcome.problem)
+        if place is not None:
+            return place
+    return None
+
+
+def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """A question, the misconception behind the bug, and where to look; empty where no bug is certain."""
+    bug = diagnosis.certain
+    if bug is None:
+        return ()
+    rules = " and ".join(f"`{symbol(operation)}`" for operation in diagnosis.operations)
+    where = f"the backward rule of {rules}" if rules else PLACES.get(bug.family, "the backward rules of the operations")
+    return diagnosis.hint(), f"This mistake often comes from a belief: *{bug.misconception}*", f"Look at {where}."
+
+
+def _line(outcome: Outcome, number: int, hidden: bool) -> Line:
     problem = outcome.problem
     status = "right" if problem is None else "wrong"
     if hidden:
         return Line(f"hidden expression {number + 1}", status, "" if problem is None else problem.public)
     if problem is None:
         return Line(outcome.program.name, status)
-    return Line(outcome.program.name, status, problem.text, _facts(outcome, problem))
+    return Line(outcome.program.name, status, problem.text, _facts(outcome, problem), maps=_maps(outcome, problem))
+
+
+def _maps(outcome: Outcome, problem: Problem) -> tuple[HeatMap, ...]:
+    """Pictures of the wrong gradients of the draw that failed."""
+    if problem.forward or problem.draw >= len(outcome.comparison.runs):
+        return ()
+    right, run = outcome.expected[problem.draw], outcome.comparison.runs[problem.draw]
+    accumulated = problem.worst is not None and problem.worst.accumulated
+    got = run.again if accumulated else run.gradients
+    expected = right.reference.again if accumulated else right.reference.gradients
+    if right.low is not None or got is None or expected is None:
+        return ()
+    cells = zip(outcome.program.arguments, got, expected, right.tolerance.gradients, strict=False)
+    pictures = [heat_map(f"{name}.grad", g, e, a) for name, g, e, a in cells if g is not None and e is not None]
+    return tuple(picture for picture in pictures if picture is not None)[:MOST_PICTURES]
 
 
 def _facts(outcome: Outcome, problem: Problem) -> tuple[tuple[str, str], ...]:

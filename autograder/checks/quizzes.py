@@ -4,11 +4,11 @@ explanation, so a wrong answer never shows which letter is right.
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from autograder.checks.errors import LessonError
-from autograder.checks.report import FAINT, SANS, TEXT, Line, Report, escaped
+from autograder.checks.report import Line, Report
+from autograder.checks.style import SANS, TEXT, steps
 from autograder.lessons.sealing import SealError, UnknownLetterError, open_answer, open_hints, question_keys
 
 LONGEST_HINT = 5_000
@@ -49,15 +49,8 @@ class Hints:
             raise LessonError(str(error)) from error
 
     def _repr_html_(self) -> str:
-        return f'<div style="font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT}">{self._nested(0)}</div>'
-
-    def _nested(self, number: int) -> str:
-        if number == len(self.hints):
-            return ""
-        head = f'<summary style="cursor:pointer;color:{FAINT}">{html.escape(LABELS[number])}</summary>'
-        hint = escaped(self.hints[number], LONGEST_HINT)
-        inside = f'<div style="padding:2px 0 4px 14px">{hint}{self._nested(number + 1)}</div>'
-        return f"<details>{head}{inside}</details>"
+        style = f"font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT}"
+        return f'<div style="{style}">{steps(LABELS, self.hints, LONGEST_HINT)}</div>'
 
     def __repr__(self) -> str:
         return f"{len(self.hints)} hints (shown in a notebook)"

@@ -1,30 +1,38 @@
 """What a check has to say, as data, and its two renderings: an HTML card and plain text.
 
-A card uses inline styles and JupyterLab's colour variables with fallbacks, so that it follows light and dark themes,
-needs nothing from the network, and survives nbconvert and sanitising. Every string may come from a student: all are
-cut to a length and escaped here, in one place each.
+A card leads with what helps most: the verdict, the likely bug or the place where it goes wrong, hints on demand; then
+what failed, with the numbers and a picture; last, folded, what was compared with what.
 """
 
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-MOST_LINES = 40
-LONGEST = 600
+from autograder.checks.heat_map import HeatMap
+from autograder.checks.style import (
+    FAINT,
+    LONGEST,
+    MONO,
+    RIGHT,
+    RULE,
+    SANS,
+    TEXT,
+    TINT,
+    UNDECIDED,
+    WRONG,
+    cut,
+    escaped,
+    folded,
+    steps,
+)
 
-RIGHT = "var(--jp-success-color1, #2e7d32)"
-WRONG = "var(--jp-error-color1, #c62828)"
-UNDECIDED = "var(--jp-warn-color1, #b26a00)"
-TEXT = "var(--jp-ui-font-color1, #1f2328)"
-FAINT = "var(--jp-ui-font-color2, #59636e)"
-RULE = "var(--jp-border-color2, #d0d7de)"
-TINT = "var(--jp-layout-color2, #f2f4f6)"
-SANS = "var(--jp-ui-font-family, system-ui, sans-serif)"
-MONO = "var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace)"
+__all__ = ["LONGEST", "Line", "Report", "escaped"]
+
+MOST_LINES = 40
 COLOURS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED}
+HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,7 @@ class Line:
     explanation: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     diagnosis: str = ""
+    maps: tuple[HeatMap, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -44,17 +53,24 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of one check. `points` None: it is not worth any. `hidden`: no numbers, no sources on the card."""
+    """The outcome of one check. `points` None: it is not worth any. `hidden`: no numbers, no sources on the card.
+
+    `diagnosis` names the likely bug, `place` where it goes wrong if no bug is known, `place_facts` what was seen there.
+    `hints` are up to three, each a step further: a question, the idea behind it, where to look.
+    """
 
     title: str
     lines: tuple[Line, ...]
     earned: float = 0.0
     points: float | None = None
     diagnosis: str = ""
-    hint: str = ""
+    hints: tuple[str, ...] = ()
     compared: tuple[tuple[str, str], ...] = ()
     hidden: bool = False
     bugs: tuple[str, ...] = field(default=(), compare=False)
+    place: str = ""
+    place_facts: tuple[tuple[str, str], ...] = ()
+    operations: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def passed(self) -> bool:
@@ -69,27 +85,28 @@ class Report:
 
     @property
     def message(self) -> str:
-        """One or two sentences for a gradebook: what failed first, and the likely bug."""
+        """One or two sentences for a gradebook: what failed first, and the likely bug or place."""
         if self.passed:
             return ""
         failed = next(line for line in self.lines if not line.passed)
         subject = f"{failed.name}: " if len(self.lines) > 1 else ""
         first = f"{subject}{failed.explanation or failed.status}".strip().splitlines()[0]
         first += "" if first.endswith((".", "?")) else "."
-        return cut(first) + (f" Likely: {cut(self.diagnosis)}" if self.diagnosis else "")
+        why = f" Likely: {cut(self.diagnosis)}" if self.diagnosis else f" {cut(self.place)}" if self.place else ""
+        return cut(first) + why
 
     def text(self) -> str:
         """The report for a terminal."""
         points = "" if self.points is None else f", {number(self.earned)} of {number(self.points)} points"
         parts = [f"{cut(self.title)}: {self.verdict}{points}"]
+        parts += [f"  likely bug: {cut(self.diagnosis)}"] if self.diagnosis else []
+        parts += [f"  where: {cut(self.place)}"] if self.place else []
+        parts += [f"    {cut(label)}: {cut(value)}" for label, value in self.place_facts]
+        labels = ("hint", "idea", "look")
+        parts += [f"  {label}: {cut(hint)}" for label, hint in zip(labels, self.hints, strict=False)]
         for line in self.lines[:MOST_LINES]:
-            parts.append(f"  {line.status:10} {cut(line.name)}")
-            parts += [f"             {row}" for row in cut(line.explanation).splitlines() if row]
-            parts += [f"             {cut(label)}: {cut(value)}" for label, value in line.facts]
-            parts += [f"             {cut(line.diagnosis)}"] if line.diagnosis else []
+            parts += _text_of(line)
         parts += [f"  not shown: {len(self.lines) - MOST_LINES} more"] if len(self.lines) > MOST_LINES else []
-        parts += [f"  likely: {cut(self.diagnosis)}"] if self.diagnosis else []
-        parts += [f"  hint: {cut(self.hint)}"] if self.hint else []
         parts += [f"  {cut(label)}: {cut(value)}" for label, value in self.compared]
         return "\n".join(parts)
 
@@ -100,10 +117,12 @@ class Report:
             colour = UNDECIDED
         inside = [_heading(self, colour)]
         if self.diagnosis:
-            inside.append(_box("Likely bug", self.diagnosis, self.hint))
+            inside.append(_box("Likely bug", self.diagnosis, self.place_facts, self.hints))
+        elif self.place:
+            inside.append(_box("Where it goes wrong", self.place, self.place_facts, self.hints))
         inside.append(_table(self.lines))
         if self.compared:
-            inside.append(_details("What was compared with what", _facts(self.compared)))
+            inside.append(folded("What was compared with what", _facts(self.compared)))
         style = (
             f"border:1px solid {RULE};border-left:4px solid {colour};border-radius:4px;padding:10px 14px;margin:6px 0;"
             f"max-width:860px;box-sizing:border-box;font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT}"
@@ -116,29 +135,13 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
-    """Text of bounded length without control characters."""
-    clean = "".join(c if c == "\n" or c.isprintable() else " " for c in text[: longest + 1])
-    return clean if len(clean) <= longest else clean[: longest - 3] + "..."
-
-
-def escaped(text: str, longest: int = LONGEST) -> str:
-    """Text of bounded length for HTML. What stands between backquotes becomes code, between stars emphasis."""
-    parts = html.escape(cut(text, longest)).split("`")
-    if len(parts) % 2 == 0:
-        return "`".join(parts).replace("\n", "<br>")
-    code = f"font-family:{MONO};font-size:12px;background:{TINT};padding:1px 4px;border-radius:3px;color:{TEXT}"
-    shown = [f'<code style="{code}">{part}</code>' if n % 2 else _emphasised(part) for n, part in enumerate(parts)]
-    return "".join(shown).replace("\n", "<br>")
-
-
-STRONG = re.compile(r"(?<![\w*])\*\*(\S(?:[^*]*[^*\s])?)\*\*(?![\w*])")
-EMPHASIS = re.compile(r"(?<![\w*])\*(\S(?:[^*]*[^*\s])?)\*(?![\w*])")
-
-
-def _emphasised(part: str) -> str:
-    """Escaped text with Markdown's emphasis; stars that mean a product stay."""
-    return EMPHASIS.sub(r"<em>\1</em>", STRONG.sub(r"<strong>\1</strong>", part))
+def _text_of(line: Line) -> list[str]:
+    margin = " " * 13
+    rows = [f"  {line.status:10} {cut(line.name)}"]
+    rows += [margin + row for row in cut(line.explanation).splitlines() if row]
+    rows += [f"{margin}{cut(label)}: {cut(value)}" for label, value in line.facts]
+    rows += [margin + row for picture in line.maps for row in picture.text()]
+    return rows + ([margin + cut(line.diagnosis)] if line.diagnosis else [])
 
 
 def _heading(report: Report, colour: str) -> str:
@@ -167,15 +170,16 @@ def _row(line: Line) -> str:
         body.append(f'<div style="margin-top:2px;word-break:break-word">{escaped(line.explanation)}</div>')
     if line.facts:
         body.append(_facts(line.facts))
+    body += [picture.html() for picture in line.maps]
     if line.diagnosis:
         body.append(f'<div style="margin-top:2px">{escaped(line.diagnosis)}</div>')
-    row = f"display:flex;gap:8px;padding:4px 0;border-top:1px solid {RULE}"
+    row = f"display:flex;gap:8px;padding:6px 0;border-top:1px solid {RULE}"
     return f'<div style="{row}">{status}<div style="min-width:0">{"".join(body)}</div></div>'
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> str:
     """Label and value in two columns. No table: notebooks give tables stripes and right-aligned cells."""
-    value_style = f"font-family:{MONO};font-size:12px;word-break:break-word;min-width:0"
+    value_style = f"font-family:{MONO};font-size:12px;word-break:break-word;white-space:pre-wrap;min-width:0"
     cells = (
         f'<div style="color:{FAINT}">{escaped(label)}</div><div style="{value_style}">{html.escape(cut(value))}</div>'
         for label, value in facts
@@ -184,12 +188,8 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
     return f'<div style="{grid}">{"".join(cells)}</div>'
 
 
-def _box(label: str, sentence: str, hint: str) -> str:
+def _box(label: str, sentence: str, facts: Sequence[tuple[str, str]], hints: Sequence[str]) -> str:
     style = f"margin-top:8px;padding:8px 10px;background:{TINT};border-radius:4px;color:{TEXT}"
-    more = _details("Hint", escaped(hint)) if hint else ""
-    return f'<div style="{style}"><span style="font-weight:600">{label}:</span> {escaped(sentence)}{more}</div>'
-
-
-def _details(summary: str, inside: str) -> str:
-    head = f'<summary style="cursor:pointer;color:{FAINT}">{html.escape(summary)}</summary>'
-    return f'<details style="margin-top:6px">{head}<div style="padding:4px 0 0 14px">{inside}</div></details>'
+    seen = _facts(facts) if facts else ""
+    more = steps(HINT_LABELS, hints)
+    return f'<div style="{style}"><span style="font-weight:600">{label}:</span> {escaped(sentence)}{seen}{more}</div>'

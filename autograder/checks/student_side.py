@@ -8,6 +8,8 @@ The same functions run the trusted engines: one protocol for every engine.
 from __future__ import annotations
 
 import inspect
+import operator
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -92,6 +94,98 @@ def _call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any) -> N
         (output * seed).backward()
     else:
         (output * engine(seed)).sum().backward()
+
+
+def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
+    """Run pieces of a traced expression (see `tracing.py`), each like a program of its own.
+
+    A part is {"steps": [...], "draws": [...]}. The answers are those of `run_programs`, with two more entries: `nodes`,
+    how many operations the engine itself recorded (0 where its graph cannot be read), and `plain`, whether numbers went
+    through `backward()` without an argument, because the engine takes none. Ends early when the time is up.
+    """
+    tracked = _takes(engine, "requires_grad")
+    end = time.monotonic() + seconds
+    answers: list[dict[str, Any]] = []
+    for part in parts:
+        if time.monotonic() > end:
+            break
+        answers.append(_run_part(engine, tracked, part["steps"], part["draws"]))
+    return answers
+
+
+def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) -> dict[str, Any]:
+    nodes, plain_backward = 0, False
+
+    def function(*leaves: Any) -> Any:
+        nonlocal nodes
+        output = replayed(steps, leaves)
+        nodes = _count_operations(output)
+        return output
+
+    try:
+        output = function(*(_leaf(engine, tracked, value) for value in draws[0]["inputs"]))
+        if not hasattr(output, "backward"):
+            return {"returned": type(output).__name__[:LONGEST_TEXT], "draw": 0, "nodes": 0, "plain": False}
+        takes = hasattr(engine, "start_backward") or _takes_gradient(output.backward)
+        plain_backward = not takes and np.ndim(output.data) == 0
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return {"error": described(error), "draw": 0, "nodes": 0, "plain": False}
+    if plain_backward:
+        draws = [{**draw, "cotangent": None, "again": None} for draw in draws]
+    answer = _run_program(engine, tracked, function, draws, BaseException)
+    return {**answer, "nodes": nodes, "plain": plain_backward}
+
+
+def replayed(steps: list[Any], leaves: Any) -> Any:
+    """Carry out recorded steps, each (kind, name, arguments, options, pick), on leaves; the last step's result.
+
+    A value is referred to by {"value": number}: first the leaves are counted, then the results of the steps.
+    """
+    values = list(leaves)
+
+    def filled(tree: Any) -> Any:
+        if isinstance(tree, dict):
+            return values[tree["value"]]
+        if isinstance(tree, list | tuple):
+            return type(tree)([filled(entry) for entry in tree])
+        return tree
+
+    for kind, name, arguments, options, pick in steps:
+        given = [filled(argument) for argument in arguments]
+        if kind == "operator":
+            result = getattr(operator, name)(*given)
+        elif kind == "attribute":
+            result = getattr(given[0], name)
+        else:
+            result = getattr(given[0], name)(*given[1:], **{key: filled(value) for key, value in options.items()})
+        values.append(result if pick is None else result[pick])
+    return values[-1]
+
+
+def _count_operations(output: Any) -> int:
+    """How many operations lead to a tensor, in the graph that the engine keeps; 0 where it cannot be read."""
+    seen: set[int] = set()
+    stack, kept = [getattr(output, "grad_fn", None) or output], []
+    while stack and len(seen) < 100:
+        node = stack.pop()
+        inputs = _inputs_of(node)
+        if inputs and id(node) not in seen:
+            seen.add(id(node))
+            kept.append(node)
+            stack += inputs
+    return len(seen)
+
+
+def _inputs_of(node: Any) -> list[Any]:
+    """The inputs of a node, by the names that engines commonly give them."""
+    for name in ("next_functions", "inputs", "_prev", "_inputs", "parents"):
+        found = getattr(node, name, None)
+        if isinstance(found, list | tuple | set) and len(found) < 1000:
+            nodes = [entry[0] if isinstance(entry, tuple) and entry else entry for entry in found]
+            return [entry for entry in nodes if entry is not None]
+    return []
 
 
 def _takes(function: Any, name: str) -> bool:

@@ -28,7 +28,7 @@ SEALED = seal_quiz(
 
 def test_everything_from_students_is_escaped_and_cut():
     line = Line(HOSTILE, "wrong", HOSTILE, ((HOSTILE, HOSTILE),), HOSTILE)
-    report = Report(HOSTILE, (line,) * 500, 0.0, 1.0, HOSTILE, HOSTILE, ((HOSTILE, HOSTILE),))
+    report = Report(HOSTILE, (line,) * 500, 0.0, 1.0, HOSTILE, (HOSTILE,) * 3, ((HOSTILE, HOSTILE),))
     card = report.html()
     assert "<script" not in card
     assert "<img" not in card
@@ -103,7 +103,7 @@ def test_unanswered_is_not_called_wrong():
 
 def test_hints_are_folded_into_each_other(capsys):
     html = Hints(seal_hints(["Look.", "Look *again*.", "`a + b`"]))._repr_html_()
-    assert html.count("<details>") == 3
+    assert html.count("<details") == 3
     assert html.index("Look.") < html.index("again") < html.index("a + b")
     hints(seal_hints(["Look."]))
     with pytest.raises(LessonError):

@@ -1,0 +1,62 @@
+"""The looks of a card: JupyterLab's colour variables with fallbacks, and text made safe for HTML.
+
+Inline styles only: they follow light and dark themes, need nothing from the network, and survive nbconvert and
+sanitising. Every string may come from a student: all are cut to a length and escaped here, in one place each.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+LONGEST = 600
+
+RIGHT = "var(--jp-success-color1, #2e7d32)"
+WRONG = "var(--jp-error-color1, #c62828)"
+UNDECIDED = "var(--jp-warn-color1, #b26a00)"
+TEXT = "var(--jp-ui-font-color1, #1f2328)"
+FAINT = "var(--jp-ui-font-color2, #59636e)"
+RULE = "var(--jp-border-color2, #d0d7de)"
+TINT = "var(--jp-layout-color2, #f2f4f6)"
+SANS = "var(--jp-ui-font-family, system-ui, sans-serif)"
+MONO = "var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace)"
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """Text of bounded length without control characters."""
+    clean = "".join(c if c == "\n" or c.isprintable() else " " for c in text[: longest + 1])
+    return clean if len(clean) <= longest else clean[: longest - 3] + "..."
+
+
+def escaped(text: str, longest: int = LONGEST) -> str:
+    """Text of bounded length for HTML. What stands between backquotes becomes code, between stars emphasis."""
+    parts = html.escape(cut(text, longest)).split("`")
+    if len(parts) % 2 == 0:
+        return "`".join(parts).replace("\n", "<br>")
+    code = f"font-family:{MONO};font-size:12px;background:{TINT};padding:1px 4px;border-radius:3px;color:{TEXT}"
+    shown = [f'<code style="{code}">{part}</code>' if n % 2 else _emphasised(part) for n, part in enumerate(parts)]
+    return "".join(shown).replace("\n", "<br>")
+
+
+STRONG = re.compile(r"(?<![\w*])\*\*(\S(?:[^*]*[^*\s])?)\*\*(?![\w*])")
+EMPHASIS = re.compile(r"(?<![\w*])\*(\S(?:[^*]*[^*\s])?)\*(?![\w*])")
+
+
+def _emphasised(part: str) -> str:
+    """Escaped text with Markdown's emphasis; stars that mean a product stay."""
+    return EMPHASIS.sub(r"<em>\1</em>", STRONG.sub(r"<strong>\1</strong>", part))
+
+
+def folded(summary: str, inside: str) -> str:
+    """HTML behind a line to click on."""
+    head = f'<summary style="cursor:pointer;color:{FAINT}">{html.escape(summary)}</summary>'
+    return f'<details style="margin-top:4px">{head}<div style="padding:4px 0 0 14px">{inside}</div></details>'
+
+
+def steps(labels: Sequence[str], texts: Sequence[str], longest: int = LONGEST) -> str:
+    """Texts on demand, each folded inside the one before it."""
+    inside = ""
+    for label, text in reversed(list(zip(labels, texts, strict=False))):
+        inside = folded(label, escaped(text, longest) + inside)
+    return inside
