@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.judge.cells import Cell, code_cells
+from autograder.sandbox.inside.engine_file import open_engine
 
 # What test cells conventionally mean by these names, should no cell of the instructor's say so.
 CONVENTIONAL = {
@@ -27,6 +28,7 @@ CONVENTIONAL = {
 }
 # Their state is what a test is about, so they are the submission's own.
 STATEFUL = ("matplotlib", "seaborn", "pylab", "mpl_toolkits", "IPython")
+SEALED_ENGINE = re.compile(r'^start_lesson\("([^"]+)"\)', re.MULTILINE)
 CLASS_NAME = re.compile(r"_*[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*_*")
 
 
@@ -53,7 +55,10 @@ def trusted_names(notebook: Any, source: Any | None) -> TrustedNames:
     if source is not None:
         names.students = frozenset(bound for cell in theirs for bound in _not_imported(cell))
         names.classes = frozenset(
-            statement.name for cell in cells for statement in parse(cell.source) if isinstance(statement, ast.ClassDef)
+            statement.name
+            for source in (*(cell.source for cell in cells), *_engines(cells))
+            for statement in parse(source)
+            if isinstance(statement, ast.ClassDef)
         )
     for name, module in CONVENTIONAL.items():
         names.statements[name] = ast.parse(f"import {module} as {name}").body[0]
@@ -63,6 +68,13 @@ def trusted_names(notebook: Any, source: Any | None) -> TrustedNames:
     for name in names.students:
         names.statements.pop(name, None)
     return names
+
+
+def _engines(cells: Iterable[Cell]) -> Iterator[str]:
+    """The engines that the instructor's calls of `start_lesson` bring into the notebook."""
+    for cell in cells:
+        for sealed in SEALED_ENGINE.findall(cell.source):
+            yield open_engine(sealed).source
 
 
 def _collect(names: TrustedNames, statement: ast.stmt, constants: bool) -> None:

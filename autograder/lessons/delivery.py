@@ -18,11 +18,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from autograder.lessons.places import LessonError, data_files, replace_file
+from autograder.lessons.places import LessonError, data_files, lesson_texts, replace_file
 
 HIDDEN_FOLDER = ".course"
 STATE_FILE = "delivered.json"
-BUILDER = ("build.py", "places.py", "quizzes.py", "release.py", "rules.py", "sealing.py", "text.py")
+BUILDER = (
+    *("build.py", "engines.py", "expansion.py", "names.py", "places.py", "quizzes.py", "release.py", "rules.py"),
+    *("sealing.py", "text.py", "../sandbox/inside/engine_file.py"),
+)
 
 MESSAGES = {
     "new": "{name}: delivered",
@@ -138,7 +141,9 @@ def _files(text: Path, course_dir: Path) -> Iterator[tuple[str, bytes]]:
 
 def _fingerprint(text: Path, course_dir: Path) -> str:
     """Changes with everything on which a delivered lesson depends."""
-    parts = [Path(__file__).with_name(name).read_bytes() for name in BUILDER]
+    parts = [(Path(__file__).parent / name).read_bytes() for name in BUILDER]
+    if b"start_lesson()" in text.read_bytes():  # then it carries the engine of the lessons before it
+        parts += [earlier.read_bytes() for earlier in lesson_texts(course_dir) if earlier.name < text.name]
     parts += [text.read_bytes(), *(file.read_bytes() for file in data_files(text, course_dir))]
     parts += [f"{name} {version(name)}".encode() for name in ("nbgrader", "jupytext", "nbformat")]
     return _hash(b"".join(_hash(part).encode() for part in parts))

@@ -72,7 +72,7 @@ def points_in_a_test_add_up(cells: Sequence[TextCell]) -> None:
     for cell in cells:
         if not cell.is_test or cell.kind != "code" or "quiz" in cell.tags:
             continue
-        found = list(_points_of_checks(_tree(cell)))
+        found = list(_points_of_checks(syntax_tree(cell)))
         total = cell.nbgrader["points"]
         if found and None not in found and abs(sum(p for p in found if p is not None) - total) > 1e-9:
             raise cell.error(f"the checks give {sum(p for p in found if p is not None)} points, the cell {total}")
@@ -138,13 +138,41 @@ def names_of_the_builder_are_imported(cells: Sequence[TextCell]) -> None:
     for cell in cells:
         if cell.kind != "code" or "quiz" in cell.tags:
             continue
-        for node in ast.walk(_tree(cell)):
+        for node in ast.walk(syntax_tree(cell)):
             if isinstance(node, ast.ImportFrom) and node.module == "autograder.student":
                 imported |= {alias.asname or alias.name for alias in node.names}
     for tag, name in (("quiz", "quiz"), ("hint", "hints")):
         users = [cell for cell in cells if tag in cell.tags]
         if users and name not in imported:
             raise users[0].error(f"the lesson must import {name} from autograder.student")
+
+
+def engine_cells_are_code(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        if "engine" in cell.tags and (cell.kind != "code" or cell.is_test or cell.style or "demo" in cell.tags):
+            raise cell.error("an engine cell is a code cell, given or a solution; no test, demo or style")
+
+
+def start_lesson_stands_alone(cells: Sequence[TextCell]) -> None:
+    """The builder puts the engine into the call, so it has to find it: once, without arguments, on its own line."""
+    calls = 0
+    for cell in cells:
+        if cell.kind != "code" or "quiz" in cell.tags or "start_lesson" not in cell.source:
+            continue
+        for node in ast.walk(syntax_tree(cell)):
+            if _called(node) == "start_lesson":
+                calls += 1
+                if calls > 1 or "start_lesson()" not in (line.rstrip() for line in cell.source.splitlines()):
+                    raise cell.error("call start_lesson() once, without arguments, on a line of its own")
+                if cell.is_solution or cell.is_test or "demo" in cell.tags:
+                    raise cell.error("start_lesson() belongs in an ordinary cell at the start")
+
+
+def items_are_numbers(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        items = cell.metadata.get("items", "")
+        if not isinstance(items, str) or not all(re.fullmatch(r"F?\d{1,3}|gap:\w+", item) for item in items.split()):
+            raise cell.error('items= holds numbers of the checklist in one text, as in items="24 47 F1"')
 
 
 def gradient_checks(source: str) -> bool:
@@ -173,7 +201,7 @@ def _points_of_checks(tree: ast.AST) -> Iterator[float | None]:
                     yield float(value) if isinstance(value, int | float) else None
 
 
-def _tree(cell: TextCell) -> ast.Module:
+def syntax_tree(cell: TextCell) -> ast.Module:
     """The syntax tree of a cell, IPython's commands left out."""
     lines = ["pass" if re.match(r"\s*[%!]", line) else line for line in cell.source.splitlines()]
     try:
@@ -194,4 +222,7 @@ RULES = (
     hints_and_styles_name_an_exercise,
     exercises_have_a_lead_in,
     names_of_the_builder_are_imported,
+    engine_cells_are_code,
+    start_lesson_stands_alone,
+    items_are_numbers,
 )

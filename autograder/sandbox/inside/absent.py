@@ -44,6 +44,10 @@ class AbsentModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
+        if (self.__name__, name) == ("autograder.student", "start_lesson"):
+            from .engine_file import start_graded
+
+            return start_graded
         return do_nothing if self.__name__.startswith(QUIET) else Absent(f"{self.__name__}.{name}")
 
 

@@ -203,7 +203,7 @@ def test_touched_data_is_kept_too(deliver: Deliver, course: Path, folder: Path) 
 def test_a_changed_builder_delivers_again(deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver()
     monkeypatch.setattr("autograder.lessons.delivery.version", lambda name: "another")
-    monkeypatch.setattr("autograder.lessons.build.HINT_COMMENT", "# Hints.")
+    monkeypatch.setattr("autograder.lessons.expansion.HINT_COMMENT", "# Hints.")
     assert deliver() == [("updated", "01_squares.ipynb"), ("unchanged", "points.csv")]
 
 
