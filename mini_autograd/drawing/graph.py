@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mini_autograd.arrays import broadcasts_to, sum_to
 from mini_autograd.drawing.formatting import operation_formula, short
 
 Value = np.ndarray | float
@@ -171,7 +172,8 @@ def replay(drafts: Sequence[Draft], seed: Any) -> tuple[list[Value | None], list
         draft = drafts[index]
         if unknown[index]:
             incoming[index] = draft.stored
-        sent = _send(draft, incoming[index])
+        shapes = [drafts[source].shape for source in draft.inputs]
+        sent = tuple(map(_summed_back, _send(draft, incoming[index]), shapes))
         contributions[index] = sent
         for source, gradient in zip(draft.inputs, sent, strict=True):
             if gradient is None:
@@ -192,6 +194,13 @@ def _send(draft: Draft, gradient: Any) -> tuple[Value | None, ...]:
     except Exception:  # a student's rule may fail in any way; the picture then leaves these numbers out
         return nothing
     return values if values is not None and len(values) == len(draft.inputs) else nothing
+
+
+def _summed_back(sent: Value | None, shape: tuple[int, ...] | None) -> Value | None:
+    """What a rule sent, in the shape of the input: many engines undo broadcasts outside their rules."""
+    if sent is None or shape is None or np.shape(sent) == shape or not broadcasts_to(shape, np.shape(sent)):
+        return sent
+    return plain(sum_to(np.asarray(sent), shape))
 
 
 def _local_derivatives(draft: Draft) -> tuple[Value | None, ...]:

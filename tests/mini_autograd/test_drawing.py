@@ -379,3 +379,14 @@ def test_svg_is_well_formed_self_contained_and_text_fits_its_box():
             left = {"ma-title": at - length / 2, "ma-label": at}.get(text.get("class"), at - length)
             assert left >= 0
             assert left + length <= width
+
+
+def test_a_broadcast_that_a_rule_leaves_to_the_backward_pass_is_summed_back():
+    x, bias, factor = MiniTensor(np.ones((3, 2))), MiniTensor(np.ones(2)), MiniTensor(np.array(2.0))
+    graph = read_graph(
+        x * factor + bias, {"x": x, "bias": bias, "factor": factor}, gradient=np.arange(6.0).reshape(3, 2)
+    )
+    nodes = by_name(graph)
+    assert nodes["bias"].incoming.tolist() == [6.0, 9.0]
+    assert nodes["factor"].incoming == 15.0
+    assert [np.shape(edge.contribution) for edge in graph.edges_into(nodes["v2"].index)] == [(3, 2), (2,)]
