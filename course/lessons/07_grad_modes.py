@@ -1,0 +1,1623 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # When not to record
+#
+# The same model is trained three times. It has one weight, a squared error and a penalty that keeps the weight small. The second program takes the number of the penalty out of its tensor, with `.item()`. The third one computes the loss with recording switched off. Both are
+# slips of one line. **Predict** what each program does before you run it.
+
+# %%
+from autograder.student import check_function, check_gradients, hints, quiz, start_lesson
+
+# %% tags=["engine"]
+import functools
+import threading
+
+import numpy as np
+
+# %% tags=["demo"]
+import math
+import time
+import tracemalloc
+import warnings
+import weakref
+
+import matplotlib.pyplot as plt
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+
+
+def leaf(value):
+    """A number or an array whose gradient PyTorch is to find."""
+    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+
+
+def trained(slip):
+    w = leaf(2.0)
+    for _ in range(200):
+        with torch.set_grad_enabled(slip != "recording off"):
+            error = (3 * w - 12) ** 2
+            penalty = 10 * w**2
+            loss = error + (penalty.item() if slip == "item()" else penalty)
+        w.grad = None
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.01 * w.grad
+    return f"w = {w.item():.4f}"
+
+
+for slip in ("none", "item()", "recording off"):
+    try:
+        print(f"{slip:14s}", trained(slip))
+    except RuntimeError as error:
+        print(f"{slip:14s} RuntimeError: {error}")
+
+# %% [markdown]
+# The smallest loss lies at `72 / 38 = 1.8947`. One slip stops the program in the first step, with a message. The other one trains to the end and gives a wrong model, without a word.
+#
+# **Which slips does autograd notice, and why these?** When you have built the switch into your own engine, you can say for any line which kind it is. You will be able to
+#
+# 1. switch recording off and on for a piece of code, so that the switch is always put back;
+# 2. cut a single tensor off its history, and say what it still shares with the original;
+# 3. say what `inference_mode` forbids that `no_grad` allows, and when you find out;
+# 4. measure what not recording saves, in time and in memory, instead of quoting a factor;
+# 5. stop a gradient where a method needs it stopped, and nowhere else.
+#
+# You go on with the engine of lesson 06.
+
+# %%
+start_lesson()
+
+# %% [markdown]
+# ## 1. One place to ask
+#
+# Evaluating a model needs no gradients. Still your engine keeps everything that a backward pass would want. How much is that? The next cell sends 200 rows through a network of eight layers and adds up the arrays that the nodes have saved.
+
+# %%
+def layers(count, width, make=MiniTensor):
+    """Square weights for a network of tanh layers."""
+    generator = np.random.default_rng(0)
+    return [make(generator.normal(size=(width, width)) / width**0.5, requires_grad=True) for _ in range(count)]
+
+
+def network(x, weights):
+    for w in weights:
+        x = (x @ w).tanh()
+    return x
+
+
+def nodes_behind(output):
+    """Every node of the graph behind a tensor."""
+    found, waiting = set(), [output.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            waiting += [source for source, _ in node.next_functions]
+    return found
+
+
+rows = MiniTensor(np.random.default_rng(1).normal(size=(200, 64)))
+weights = layers(8, 64)
+output = network(rows, weights)
+nodes = nodes_behind(output)
+saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
+print(f"{len(nodes)} nodes keep {sum(saved.values()) / 1024:.0f} KiB, the result itself needs {output.data.nbytes / 1024:.0f} KiB")
+
+# %% [markdown] items="75"
+# If only the result is wanted, all of that is waste. What is needed is a switch: *recording on* or *off*. And it has to be asked in a single place, because every operation goes through one method: `apply`.
+#
+# The switch belongs to the **thread**, not to the program. A thread that evaluates a model must not switch off the recording of another one that trains. `threading.local` does that: every thread sees attributes of its own, and starts with the values that stand in the class.
+
+# %% tags=["engine"]
+class Switches(threading.local):
+    """What one thread has switched on."""
+
+    recording = True
+    inference = False  # for section 5
+
+
+switches = Switches()
+
+
+def is_grad_enabled():
+    """Whether this thread records operations."""
+    return switches.recording
+
+
+def record(ctx, inputs, output):
+    """Make ctx a node of the graph, with edges to where the gradients of the inputs go, and output its result."""
+    ctx.next_functions = tuple(edge_to(x) for x in inputs)
+    ctx.input_shapes = tuple(x.shape for x in inputs)
+    output.requires_grad, output.grad_fn = True, ctx
+
+# %% [markdown]
+# `record` is what the second half of `apply` did in lesson 05, with a name of its own.
+
+# %% [markdown]
+# ### Exercise 1: ask before you record
+#
+# Complete `apply`. An operation is recorded if recording is on **and** some input requires grad. Otherwise the output is a plain tensor: `requires_grad` is False, `grad_fn` is None, and the node is forgotten together with all it saved. The output is returned in both cases.
+
+# %% [markdown] tags=["hint"] exercise="apply"
+# Both conditions in one `if`: `is_grad_enabled()` and `any(x.requires_grad for x in inputs)`.
+
+# %% [markdown] tags=["hint"] exercise="apply"
+# Inside the `if`, call `record(ctx, inputs, output)`. It changes `output` and returns nothing. `return output` stands after the `if`, not inside it.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "apply", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def apply(cls, *inputs, **options):
+    """Compute one operation, and record it if recording is on and some input requires grad.
+
+    cls: the operation, a subclass of Function
+    inputs: MiniTensors, numbers or arrays; options are passed to forward as they are
+    Returns: MiniTensor
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> switches.recording = False
+    >>> y = x * 3
+    >>> switches.recording = True
+    >>> y.requires_grad, (x * 3).requires_grad
+    (False, True)
+    """
+    inputs = [as_tensor(x) for x in inputs]
+    ctx = cls()
+    output = MiniTensor(cls.forward(ctx, *(x.data for x in inputs), **options))
+    ### BEGIN SOLUTION
+    if is_grad_enabled() and any(x.requires_grad for x in inputs):
+        record(ctx, inputs, output)
+    return output
+    ### END SOLUTION
+
+
+Function.apply = classmethod(apply)
+
+# %% tags=["style:compact"] exercise="apply"
+def apply(cls, *inputs, **options):
+    tensors, node = [*map(as_tensor, inputs)], cls()
+    result = MiniTensor(cls.forward(node, *[tensor.data for tensor in tensors], **options))
+    if switches.recording and sum(tensor.requires_grad for tensor in tensors):
+        record(node, tensors, result)
+    return result
+
+
+Function.apply = classmethod(apply)
+
+# %% tags=["style:stack"] exercise="apply"
+def computed(operation, tensors, options):
+    node = operation()
+    return node, MiniTensor(operation.forward(node, *[tensor.data for tensor in tensors], **options))
+
+
+class Applying:
+    """A descriptor instead of a classmethod: what Function.apply means for each operation."""
+
+    def __get__(self, instance, operation):
+        def call(*inputs, **options):
+            tensors = [as_tensor(x) for x in inputs]
+            node, result = computed(operation, tensors, options)
+            for tensor in tensors:
+                if tensor.requires_grad and is_grad_enabled():
+                    record(node, tensors, result)
+                    break
+            return result
+
+        return call
+
+
+Function.apply = Applying()
+
+# %% nbgrader={"grade": true, "grade_id": "test_apply", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+x = MiniTensor([1.0, -2.0], requires_grad=True)
+switches.recording = False
+try:
+    y = x * 3
+    z = (y + x).tanh()
+    constant = MiniTensor([4.0, 5.0]) * 2
+finally:
+    switches.recording = True
+assert np.allclose(y.data, [3.0, -6.0]), "the value must be computed as before"
+for result in (y, z):
+    assert not result.requires_grad, "recording was off, so the result must not require grad"
+    assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
+assert (x * 3).grad_fn is not None, "recording is on again, so this must be recorded"
+assert x.requires_grad, "the switch must leave the input as it is"
+credit = check_gradients(
+    {"a * b + a": lambda a, b: a * b + a, "(a @ b).tanh()": lambda a, b: (a @ b).tanh()},
+    [(3, 3), (3, 3)],
+    points=3,
+)
+### BEGIN HIDDEN TESTS
+assert (MiniTensor([4.0]) * 2).grad_fn is None, "without an input that requires grad nothing is recorded"
+assert (MiniTensor([4.0]) * x).requires_grad and (x * MiniTensor([4.0])).requires_grad
+assert MiniTensor([[1.0, 2.0]]).sum(dim=1).shape == (1,), "options must reach forward"
+credit = credit + check_gradients({"(a * 2).sum(dim=1)": lambda a: (a * 2).sum(dim=1)}, [(2, 3)], points=1)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown] items="27"
+# `requires_grad` of a result is now an answer to two questions. That of a leaf is not: whoever makes a leaf says what it is, whatever the switch says. **Predict** the three answers.
+
+# %%
+switches.recording = False
+made_meanwhile = MiniTensor(2.0, requires_grad=True)
+result = made_meanwhile * 3
+switches.recording = True
+print("the leaf:", made_meanwhile.requires_grad, "  its triple:", result.requires_grad, "  now:", (made_meanwhile * 3).requires_grad)
+
+# %% [markdown]
+# ## 2. Always put it back
+#
+# Setting the switch by hand is dangerous. If the line between the two settings fails, recording stays off for the rest of the day. Python has a statement for this: `with`. What stands after it is an object with two methods. `__enter__` runs at the beginning of the block,
+# `__exit__` at the end, **also if the block ends with an error**.
+
+# %%
+class Announce:
+    def __enter__(self):
+        print("enter")
+
+    def __exit__(self, kind, error, traceback):
+        print("exit, because of", kind)
+
+
+with Announce():
+    print("inside")
+try:
+    with Announce():
+        raise KeyError("lost")
+except KeyError:
+    print("the error went on")
+
+# %% [markdown]
+# The three arguments of `__exit__` describe the error; without one they are all None. If `__exit__` returns something true, Python swallows the error. Returning nothing lets it go on.
+#
+# ### Exercise 2: no_grad and enable_grad
+#
+# Blocks can stand inside each other, in any mix. Leaving one does not mean "on again"; it means **as it was when this block was entered**. Write the two methods. The attribute `recording` of the class says what holds inside.
+
+# %% [markdown] tags=["hint"] exercise="no_grad"
+# `__enter__` has two things to do: remember `switches.recording` in an attribute of `self`, then set it to `self.recording`.
+
+# %% [markdown] tags=["hint"] exercise="no_grad"
+# `self.before = switches.recording` in `__enter__`, and `switches.recording = self.before` in `__exit__`. Return nothing.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "no_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class GradMode:
+    """A context manager that sets switches.recording for a block, and puts back at the end what was there before.
+
+    >>> with no_grad():
+    ...     with enable_grad():
+    ...         inner = is_grad_enabled()
+    ...     outer = is_grad_enabled()
+    >>> inner, outer, is_grad_enabled()
+    (True, False, True)
+    """
+
+    recording = True
+
+    def __enter__(self):
+        ### BEGIN SOLUTION
+        self.before = switches.recording
+        switches.recording = self.recording
+        ### END SOLUTION
+
+    def __exit__(self, kind, error, traceback):
+        ### BEGIN SOLUTION
+        switches.recording = self.before
+        ### END SOLUTION
+
+
+class no_grad(GradMode):
+    """Nothing is recorded inside."""
+
+    recording = False
+
+
+class enable_grad(GradMode):
+    """Recording is on inside, also within no_grad."""
+
+    recording = True
+
+# %% tags=["style:compact"] exercise="no_grad"
+import contextlib
+
+
+@contextlib.contextmanager
+def recording(answer):
+    before, switches.recording = switches.recording, answer
+    try:
+        yield
+    finally:
+        switches.recording = before
+
+
+no_grad = functools.partial(recording, False)
+enable_grad = functools.partial(recording, True)
+
+# %% tags=["style:stack"] exercise="no_grad"
+class Stacked:
+    """Keeps what was before on a stack that belongs to the thread, so the object itself remembers nothing."""
+
+    earlier = threading.local()
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __enter__(self):
+        vars(self.earlier).setdefault("stack", []).append(switches.recording)
+        switches.recording = self.answer
+
+    def __exit__(self, *error):
+        switches.recording = self.earlier.stack.pop()
+
+
+class no_grad(Stacked):
+    def __init__(self):
+        super().__init__(False)
+
+
+class enable_grad(Stacked):
+    def __init__(self):
+        super().__init__(True)
+
+# %% nbgrader={"grade": true, "grade_id": "test_no_grad", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+switches.recording = True
+x = MiniTensor(2.0, requires_grad=True)
+with no_grad():
+    outer = x * 3
+    with enable_grad():
+        inner = x * 3
+    after = x * 3
+assert not outer.requires_grad, "no_grad: nothing is recorded inside"
+assert inner.requires_grad, "enable_grad inside no_grad records"
+assert not after.requires_grad, "leaving enable_grad puts back what held before it: recording was off"
+assert is_grad_enabled(), "leaving no_grad puts back what held before it: recording was on"
+
+escaped = False
+try:
+    with no_grad():
+        raise KeyError("an error inside")
+except KeyError:
+    escaped = True
+assert is_grad_enabled(), "the switch must be put back if the block ends with an error"
+assert escaped, "the error must go on"
+### BEGIN HIDDEN TESTS
+answers = []
+with no_grad():
+    with no_grad():
+        answers.append(is_grad_enabled())
+    answers.append(is_grad_enabled())
+    try:
+        with enable_grad():
+            with no_grad():
+                answers.append(is_grad_enabled())
+            answers.append(is_grad_enabled())
+            raise ValueError
+    except ValueError:
+        answers.append(is_grad_enabled())
+answers.append(is_grad_enabled())
+assert answers == [False, False, False, True, False, True], answers
+with enable_grad():
+    pass
+assert is_grad_enabled()
+### END HIDDEN TESTS
+
+# %% [markdown] items="75 77"
+# PyTorch has the same classes under the same names. **Predict** the six answers, three per line.
+
+# %% tags=["demo"]
+def three_answers(x, no_grad, enable_grad):
+    with no_grad():
+        outer = x * 3
+        with enable_grad():
+            inner = x * 3
+    return [outer.requires_grad, inner.requires_grad, (x * 3).requires_grad]
+
+
+print("yours:  ", three_answers(MiniTensor(2.0, requires_grad=True), no_grad, enable_grad))
+print("PyTorch:", three_answers(leaf(2.0), torch.no_grad, torch.enable_grad))
+
+# %% [markdown]
+# The switch belongs to the thread. Ask a second thread while the first one is inside `no_grad`:
+
+# %%
+def ask():
+    answers.append(is_grad_enabled())
+
+
+answers = []
+with no_grad():
+    ask()
+    other = threading.Thread(target=ask)
+    other.start()
+    other.join()
+print("this thread:", answers[0], "  the other thread:", answers[1])
+
+# %% [markdown] items="F12 85"
+# It is sometimes said that `no_grad` switches the backward pass off. **Predict:** the graph is recorded first, then `backward` is called *inside* `no_grad`. Does it raise, give None, or give 12?
+
+# %%
+x = MiniTensor(2.0, requires_grad=True)
+y = x**3
+with no_grad():
+    y.backward()
+print("yours:  ", x.grad)
+
+# %% tags=["demo"]
+x_torch = leaf(2.0)
+y_torch = x_torch**3
+with torch.no_grad():
+    y_torch.backward()
+print("PyTorch:", x_torch.grad, "  difference", abs(x_torch.grad.item() - x.grad.item()))
+
+# %% [markdown] items="F12"
+# It works: the switch is asked by `apply`, when something is recorded. `backward` walks a graph that exists, and asks nobody.
+#
+# So what happens to a program that trains inside `no_grad` by accident? There are three cases: nothing is inside, the whole step is inside, or only the first part of the model. **Predict** for each whether you hear of it.
+
+# %% items="85 F15"
+def one_step(inside):
+    first, second = layers(2, 3)
+    rows = MiniTensor(np.ones((4, 3)))
+    with set_recording(inside != "the whole step"):
+        with set_recording(inside == "nothing"):
+            hidden = (rows @ first).tanh()
+        loss = ((hidden @ second) ** 2).mean()
+        loss.backward()
+    return first, second
+
+
+def set_recording(answer):
+    return enable_grad() if answer else no_grad()
+
+
+for inside in ("nothing", "the whole step", "the first layer"):
+    try:
+        first, second = one_step(inside)
+        print(f"{inside:16s}", *(f"{name} layer: {'None' if w.grad is None else 'set':5s}" for name, w in (("first", first), ("second", second))))
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        print(f"{inside:16s} RuntimeError: {error}")
+
+# %% [markdown] items="85 F15"
+# The whole step inside is **loud**: there is no graph, and `backward` says so. A part inside is **quiet**: that part has become a constant. Its `.grad` is not zero, it is `None`, because nothing ever arrived. A check in a training loop that looks for zero norms
+# would miss it; one that asks `w.grad is None` finds it. PyTorch gives the same three answers:
+
+# %% tags=["demo"] items="F15"
+def one_step_torch(inside):
+    torch.manual_seed(0)
+    encoder, head = torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)
+    with torch.set_grad_enabled(inside != "the whole step"):
+        with torch.set_grad_enabled(inside == "nothing"):
+            hidden = encoder(torch.ones(4, 3)).tanh()
+        (head(hidden) ** 2).mean().backward()
+    return encoder.weight, head.weight
+
+
+for inside in ("nothing", "the whole step", "the first layer"):
+    try:
+        first, second = one_step_torch(inside)
+        print(f"{inside:16s}", *(f"{name} layer: {'None' if w.grad is None else 'set':5s}" for name, w in (("first", first), ("second", second))))
+    except RuntimeError as error:
+        print(f"{inside:16s} RuntimeError: {error}")
+
+# %% [markdown]
+# ## 3. A whole function
+#
+# Often all of a function is to run without recording: an evaluation, a sampler, the update of an average. `@no_grad()` above the function says that in one line. A decorator is called with the function and returns another one, which takes its place. So an object of
+# your class needs a third method, `__call__`.
+#
+# ### Exercise 3: the decorator
+#
+# Write a function `decorated(self, function)`, which becomes `GradMode.__call__`. The function that it returns takes any arguments, positional and named, runs `function` inside the mode, and returns its result. Three things to mind:
+#
+# * the mode holds while the function **runs**, not while it is being decorated;
+# * the function may fail, or call itself: afterwards the switch is as it was before;
+# * `functools.wraps(function)` above the new function keeps name and docstring.
+
+# %% [markdown] tags=["hint"] exercise="decorated"
+# Inside `decorated`, define `def call(*arguments, **named):` and return `call`, not `call()`.
+
+# %% [markdown] tags=["hint"] exercise="decorated"
+# If the function calls itself, the block is entered twice before it is left once. With a single object the second `__enter__` overwrites what the first one remembered. Make a new one for each call: `with type(self)():`.
+
+# %% [markdown] tags=["hint"] exercise="decorated"
+# The body of `call` is `with type(self)():` and below it `return function(*arguments, **named)`. Above `def call` stands `@functools.wraps(function)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "decorated", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def decorated(self, function):
+    """A function that does what `function` does, in the mode of self.
+
+    self: an object such as no_grad() or enable_grad()
+    function: any function
+    Returns: function with the same name, arguments and result
+
+    >>> @no_grad()
+    ... def tripled(x):
+    ...     return x * 3
+    >>> tripled(MiniTensor(2.0, requires_grad=True)).requires_grad
+    False
+    >>> tripled.__name__
+    'tripled'
+    """
+    ### BEGIN SOLUTION
+    @functools.wraps(function)
+    def call(*arguments, **named):
+        with type(self)():
+            return function(*arguments, **named)
+
+    return call
+    ### END SOLUTION
+
+
+no_grad.__call__ = enable_grad.__call__ = decorated
+
+# %% tags=["style:compact"] exercise="decorated"
+def decorated(make, function):
+    return functools.wraps(function)(lambda *arguments, **named: run_in(make(), function, arguments, named))
+
+
+def run_in(context, function, arguments, named):
+    with context:
+        return function(*arguments, **named)
+
+
+# What contextlib makes is a decorator already, and it makes a new context for each call.
+
+# %% tags=["style:stack"] exercise="decorated"
+class Decorated:
+    """A callable object in the place of the function; the stack of the thread makes one mode enough for all calls."""
+
+    def __init__(self, mode, function):
+        self.mode, self.function = mode, function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments, **named):
+        self.mode.__enter__()
+        try:
+            return self.function(*arguments, **named)
+        finally:
+            self.mode.__exit__(None, None, None)
+
+
+Stacked.__call__ = lambda self, function: Decorated(self, function)
+
+# %% nbgrader={"grade": true, "grade_id": "test_decorated", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+switches.recording = True
+
+
+@no_grad()
+def scaled(x, factor=3):
+    """Scale a tensor."""
+    return x * factor
+
+
+assert is_grad_enabled(), "decorating a function must leave the switch alone; the mode holds while the function runs"
+x = MiniTensor([1.0, 2.0], requires_grad=True)
+assert np.allclose(scaled(x).data, [3.0, 6.0]), "the result of the function must be returned"
+assert np.allclose(scaled(x, factor=5).data, [5.0, 10.0]), "named arguments must reach the function"
+assert not scaled(x).requires_grad, "inside the function nothing is recorded"
+assert is_grad_enabled(), "after the call the switch is as it was before"
+assert scaled.__name__ == "scaled", "functools.wraps keeps the name"
+### BEGIN HIDDEN TESTS
+
+
+def nested(again, x, depth):
+    return x * 2 if depth == 0 else again(again, x, depth - 1) * 2
+
+
+def failing(x):
+    raise KeyError(x)
+
+
+quiet_nested, quiet_failing = no_grad()(nested), no_grad()(failing)
+result = quiet_nested(quiet_nested, x, 3)
+assert np.allclose(result.data, [16.0, 32.0]) and not result.requires_grad
+assert is_grad_enabled(), "after a function that calls itself the switch must be as before"
+raised = False
+try:
+    quiet_failing(1)
+except KeyError:
+    raised = True
+assert raised and is_grad_enabled(), "after an error the switch must be as before, and the error must go on"
+loud = enable_grad()(scaled.__wrapped__)
+with no_grad():
+    assert loud(x).requires_grad, "enable_grad is a decorator too"
+    assert not is_grad_enabled()
+### END HIDDEN TESTS
+
+# %% [markdown]
+# A third form takes the answer as an argument, which is handy when the same code serves training and validation.
+
+# %% tags=["engine"]
+def set_grad_enabled(recording):
+    """enable_grad() or no_grad(), as the argument says: a context manager and a decorator."""
+    return enable_grad() if recording else no_grad()
+
+# %%
+x = MiniTensor(2.0, requires_grad=True)
+for training in (True, False):
+    with set_grad_enabled(training):
+        print("training:", training, "  recorded:", (x * 3).requires_grad)
+
+# %% [markdown]
+# In one respect PyTorch's `set_grad_enabled` goes further: called without `with`, it sets the switch at once and for good.
+#
+# One kind of function is a trap: a **generator**, with `yield` in its body. **Predict** what each line prints.
+
+# %% tags=["demo"]
+def batches(x):
+    for factor in (1, 2):
+        yield (x * factor).requires_grad
+
+
+x, x_torch = MiniTensor(2.0, requires_grad=True), leaf(2.0)
+print("yours:  ", list(no_grad()(batches)(x)))
+print("PyTorch:", list(torch.no_grad()(batches)(x_torch)))
+
+# %% [markdown]
+# Calling a generator function runs nothing of its body. It returns at once, your `with` block ends, and the body runs later, in whatever mode its user is in. PyTorch looks whether the function is a generator, and if so enters the mode for each step and leaves it at each `yield`.
+#
+# ## 4. One tensor: detach
+#
+# A mode holds for a piece of *code*. Sometimes a single *tensor* is meant: the value goes on, the history does not. That is `detach`: a new tensor with the same numbers, no `grad_fn` and no `requires_grad`. The same numbers means the same memory: nothing is copied.
+#
+# ### Exercise 4: detach
+#
+# Write `detach`. It must work whether recording is on or off, and leave the original as it is.
+
+# %% [markdown] tags=["hint"] exercise="detach"
+# A new MiniTensor around `self.data` is a leaf that does not require grad. `np.asarray`, which the constructor calls, does not copy an array that is float64 already.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "detach", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def detach(self):
+    """The same numbers in the same memory, as a leaf that does not require grad.
+
+    self: MiniTensor of any shape, which stays as it is
+    Returns: MiniTensor of the same shape
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> y = (x * 3).detach()
+    >>> y.requires_grad, y.is_leaf, np.shares_memory(x.detach().data, x.data)
+    (False, True, True)
+    """
+    ### BEGIN SOLUTION
+    return MiniTensor(self.data)
+    ### END SOLUTION
+
+
+MiniTensor.detach = detach
+
+# %% tags=["style:compact"] exercise="detach"
+MiniTensor.detach = lambda self: MiniTensor(self.data[...], requires_grad=False)
+
+# %% tags=["style:stack"] exercise="detach"
+def detach(self):
+    result = MiniTensor(np.zeros(()))
+    result.data = self.data.view()
+    return result
+
+
+MiniTensor.detach = detach
+
+# %% nbgrader={"grade": true, "grade_id": "test_detach", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+MiniTensor.shares_memory_with = lambda self, other: bool(np.shares_memory(self.data, other.data))
+
+x = MiniTensor([[1.0, -2.0, 3.0]], requires_grad=True)
+y = x * x
+d = y.detach()
+assert np.allclose(d.data, [[1.0, 4.0, 9.0]]) and d.shape == (1, 3), "the numbers stay the same"
+assert not d.requires_grad and d.grad_fn is None, "a detached tensor has no history"
+assert d.shares_memory_with(y), "detach must not copy: both tensors show the same memory"
+(d * x).backward(np.array([[1.0, 10.0, 100.0]]))
+assert np.allclose(x.grad.data, [[1.0, 40.0, 900.0]]), "d is a constant: the gradient of d * x is d"
+assert x.detach().shares_memory_with(x) and x.requires_grad, "detach leaves the original as it is"
+### BEGIN HIDDEN TESTS
+x = MiniTensor([2.0, 3.0], requires_grad=True)
+y = x * 2
+y.detach()
+assert y.requires_grad and y.grad_fn is not None, "detach must leave the original as it is"
+(y * y.detach()).backward(np.array([1.0, 10.0]))
+assert np.allclose(x.grad.data, [8.0, 120.0]), "the history of the original must still work"
+s = MiniTensor(5.0, requires_grad=True)
+assert s.detach().shape == () and s.detach().item() == 5.0 and s.detach().shares_memory_with(s), "shape () too"
+with no_grad():
+    assert x.detach().shares_memory_with(x) and not x.detach().requires_grad
+### END HIDDEN TESTS
+
+# %% [markdown] items="78 F31"
+# Shared memory cuts both ways. **Predict** the three numbers: the value of `x` after writing to its detached twin, the gradient that your engine finds, and the right gradient of `x**2` at the old value 3.
+
+# %%
+x = MiniTensor([3.0], requires_grad=True)
+y = x**2
+twin = x.detach()
+twin.data[0] = 100.0
+y.backward()
+print("x is now", x.data, "  gradient", x.grad.data, "  right: [6.]")
+
+# %% tags=["demo"] items="78 F31"
+x_torch = leaf([3.0])
+y_torch = x_torch**2
+x_torch.detach()[0] = 100.0
+try:
+    y_torch.backward()
+except RuntimeError as error:
+    print("PyTorch: RuntimeError:", str(error)[:84], "...")
+
+# %% [markdown] items="78 F31"
+# "Just a view" is too kind a name for `detach`. The node of `x**2` had saved the array, and the twin changed it behind its back. Your engine computes a wrong gradient without a word; PyTorch counts the writes to a piece of memory, and original and twin share the counter. You build that in lesson 09.
+#
+# Where does the gradient go when a tensor is detached inside a model? An **autoencoder** squeezes its input into a short code and reconstructs the input from it. Here the code is detached between the two halves. **Predict** which of the four gradients are None.
+
+# %% items="79 80"
+generator = np.random.default_rng(3)
+
+
+def parameter(*shape):
+    return MiniTensor(generator.normal(size=shape), requires_grad=True)
+
+
+def reconstruction_loss(rows, encoder, decoder, stop):
+    code = (rows @ encoder[0] + encoder[1]).tanh()
+    if stop:
+        code = code.detach()
+    rebuilt = code @ decoder[0] + decoder[1]
+    return ((rebuilt - rows) ** 2).mean()
+
+
+rows = MiniTensor(generator.normal(size=(5, 4)))
+for stop in (False, True):
+    encoder = parameter(4, 2), parameter(2)
+    decoder = parameter(2, 4), parameter(4)
+    reconstruction_loss(rows, encoder, decoder, stop).backward()
+    found = ["None" if p.grad is None else "set" for p in (*encoder, *decoder)]
+    print(f"code detached: {stop!s:5s}   encoder {found[:2]}   decoder {found[2:]}")
+
+# %% tags=["demo"] items="79"
+encoder_torch = torch.nn.Linear(4, 2).double()
+decoder_torch = torch.nn.Linear(2, 4).double()
+rows_torch = torch.tensor(rows.data)
+rebuilt = decoder_torch(encoder_torch(rows_torch).tanh().detach())
+((rebuilt - rows_torch) ** 2).mean().backward()
+print("PyTorch: encoder bias", encoder_torch.bias.grad, "  decoder bias", "set" if decoder_torch.bias.grad is not None else None)
+
+# %% [markdown]
+# Now look at the picture of a loss in which one factor is detached. The cut is a missing edge: what is left of it has become a leaf.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+x, w = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+h = (x * w).tanh()
+out = h.detach() * w + w
+explore(out)
+
+# %% [markdown] items="82"
+# | | `no_grad` | `detach` |
+# | --- | --- | --- |
+# | holds for | a piece of code | one tensor |
+# | the operations | run, leave no node | were recorded before; the way back ends here |
+# | memory of the result | new, as always | shared with the original |
+# | memory of the history | never kept | kept as long as something else holds the original |
+# | undone by | leaving the block, or `enable_grad` | nothing: the twin has no history |
+#
+# ### Loud or quiet
+#
+# `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the way through `g` is lost, it is 1. Twelve ways to write `g` in PyTorch: **mark each one** as right, loud or quiet before you run.
+
+# %% tags=["demo"] items="F16 73 82"
+ways = {
+    "x**3": lambda x: x**3,
+    "torch.stack([x])**3": lambda x: (torch.stack([x]) ** 3).sum(),
+    "torch.tensor([x])**3": lambda x: (torch.tensor([x]) ** 3).sum(),
+    "x.item()**3": lambda x: x.item() ** 3,
+    "float(x)**3": lambda x: float(x) ** 3,
+    "math.pow(x, 3)": lambda x: math.pow(x, 3),
+    "x.detach()**3": lambda x: x.detach() ** 3,
+    "x.data**3": lambda x: x.data**3,
+    "x.long()**3": lambda x: x.long() ** 3,
+    "(x > 1) * 8.0": lambda x: (x > 1) * 8.0,
+    "np.power(x, 3)": lambda x: torch.as_tensor(np.power(x, 3)),
+    "x.numpy()**3": lambda x: torch.as_tensor(x.numpy() ** 3),
+}
+for text, way in ways.items():
+    x_torch = torch.tensor(2.0, requires_grad=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            (way(x_torch) + x_torch).backward()
+            verdict = "right" if x_torch.grad.item() == 13 else "quiet" if not caught else "lost, with a warning"
+            print(f"{text:22s} dy/dx = {x_torch.grad.item():4.0f}   {verdict}")
+        except RuntimeError as error:
+            print(f"{text:22s} loud: {str(error)[:58]}")
+
+# %% [markdown] items="F16 73"
+# The pattern: **autograd sees operations on tensors, and nothing else.** Whoever takes the number out, as `item()` does, works on a number from then on, and that is allowed: logging a loss needs it. (`float()` and its relatives may add one warning per session; they still go on.) `.numpy()` is loud because an
+# array could be computed with for a long time before anybody noticed. `detach()` says what it does, so its silence is fine.
+#
+# Your engine has the same quiet way out:
+
+# %%
+x = MiniTensor(2.0, requires_grad=True)
+(x.item() ** 3 + x).backward()
+print("with item():", x.grad.item())
+
+# %% [markdown] items="76"
+# ## 5. inference_mode
+#
+# `no_grad` promises little: results made inside are ordinary tensors and may be used anywhere later. PyTorch has a stricter mode for code that will *never* need gradients. In `inference_mode` nothing is recorded either, and in addition every tensor made inside is **marked for good**. PyTorch then skips some bookkeeping
+# for it: it has no version counter, for example. The price: where a gradient would need such a tensor later, there is an error.
+#
+# Marking is easy, because every tensor goes through one constructor.
+
+# %% tags=["engine"]
+def marked(self, data, requires_grad=False):
+    """A new leaf, which knows whether it was made in inference mode."""
+    self.data = np.asarray(data, dtype=np.float64)
+    self.requires_grad = requires_grad
+    self.grad = None
+    self.grad_fn = None
+    self._accumulate = None
+    self._inference = switches.inference
+
+
+MiniTensor.__init__ = marked
+MiniTensor.is_inference = lambda self: self._inference
+
+
+def is_inference_mode_enabled():
+    """Whether tensors made now are marked."""
+    return switches.inference
+
+
+SAVED_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
+    "use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+# %% [markdown] items="F14 89"
+# When should the error come? "An inference tensor must never meet a tracked one" would be too strict. **Predict** which of these PyTorch refuses.
+
+# %% tags=["demo"] items="F14 89"
+def attempt(text, action):
+    try:
+        print(f"{text:32s} ok: {action()}")
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        print(f"{text:32s} RuntimeError: {str(error)[:50]} ...")
+
+
+with torch.inference_mode():
+    t_torch = torch.ones(3) * 2
+q_torch = torch.ones(3, requires_grad=True)
+
+
+def gradient_of(output, tensor):
+    tensor.grad = None
+    output.sum().backward()
+    return tensor.grad.tolist()
+
+
+attempt("t + q, backward", lambda: gradient_of(t_torch + q_torch, q_torch))
+attempt("t * q", lambda: t_torch * q_torch)
+attempt("mse_loss(q, t)", lambda: torch.nn.functional.mse_loss(q_torch, t_torch))
+attempt("t.clone() * q, backward", lambda: gradient_of(t_torch.clone() * q_torch, q_torch))
+attempt("t + 1, made outside: marked?", lambda: (t_torch + 1).is_inference())
+attempt("t.detach(): marked?", lambda: t_torch.detach().is_inference())
+attempt("t.add_(1) outside", lambda: t_torch.add_(1))
+attempt("t.requires_grad_()", lambda: t_torch.requires_grad_())
+
+# %% [markdown] items="F14 89"
+# The sum is fine, the product is not. A sum saves nothing. The product has to **save** `t` for the gradient of `q`, and that is what is forbidden, at the moment of saving: in the forward pass, not in `backward`. A clone made outside is an ordinary tensor.
+#
+# ### Exercise 5: inference_mode
+#
+# Two parts. First `inference_mode`: inside, `switches.recording` is off and `switches.inference` is on; at the end **both** are put back, in any nesting and after errors. It is a context manager and a decorator, like `no_grad`. `inference_mode(False)` does the opposite inside another: recording on, marking off.
+#
+# Second, a new version of `record`. It does what it did, but first it looks at what the operation has saved: if one of the arrays in `ctx.saved_tensors` *is* the `data` of an input that is marked, it raises `RuntimeError(SAVED_INFERENCE)`. Your `apply` calls `record` by its name, so it finds the new one.
+
+# %% [markdown] tags=["hint"] exercise="inference_mode"
+# The class may remember both switches at once: `self.before = switches.recording, switches.inference`, and put both back from the pair. It needs an `__init__` that keeps its argument.
+
+# %% [markdown] tags=["hint"] exercise="inference_mode"
+# The decorator must make `inference_mode(self.mode)` for each call. `decorated` uses `type(self)()`, which has no argument; write `__call__` anew.
+
+# %% [markdown] tags=["hint"] exercise="inference_mode"
+# Same object, not same numbers: `any(saved is x.data for saved in ctx.saved_tensors)` for each `x` in `inputs` with `x.is_inference()`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "inference_mode", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class inference_mode:
+    """Inside, nothing is recorded and new tensors are marked; with mode=False both are as in ordinary code.
+
+    mode: True, or False to leave inference mode for a block
+    A context manager and a decorator.
+
+    >>> with inference_mode():
+    ...     t = MiniTensor([1.0, 2.0]) * 2
+    >>> t.is_inference(), t.requires_grad, is_grad_enabled()
+    (True, False, True)
+    """
+
+    def __init__(self, mode=True):
+        ### BEGIN SOLUTION
+        self.mode = mode
+        ### END SOLUTION
+
+    ### BEGIN SOLUTION
+    def __enter__(self):
+        self.before = switches.recording, switches.inference
+        switches.recording, switches.inference = not self.mode, self.mode
+
+    def __exit__(self, kind, error, traceback):
+        switches.recording, switches.inference = self.before
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def call(*arguments, **named):
+            with inference_mode(self.mode):
+                return function(*arguments, **named)
+
+        return call
+
+    ### END SOLUTION
+
+
+def record(ctx, inputs, output):
+    """Make ctx a node of the graph and output its result. Raises RuntimeError if ctx saved a marked input.
+
+    >>> with inference_mode():
+    ...     t = MiniTensor(2.0)
+    >>> w = MiniTensor(3.0, requires_grad=True)
+    >>> (t + w).requires_grad
+    True
+    """
+    ### BEGIN SOLUTION
+    for x in inputs:
+        if x.is_inference() and any(saved is x.data for saved in ctx.saved_tensors):
+            raise RuntimeError(SAVED_INFERENCE)
+    ### END SOLUTION
+    ctx.next_functions = tuple(edge_to(x) for x in inputs)
+    ctx.input_shapes = tuple(x.shape for x in inputs)
+    output.requires_grad, output.grad_fn = True, ctx
+
+# %% tags=["style:compact"] exercise="inference_mode"
+@contextlib.contextmanager
+def inference_mode(mode=True):
+    before = switches.recording, switches.inference
+    switches.recording, switches.inference = (False, True) if mode else (True, False)
+    try:
+        yield
+    finally:
+        switches.recording, switches.inference = before
+
+
+record_anything = record
+
+
+def record(ctx, inputs, output):
+    marked = {id(x.data) for x in inputs if x.is_inference()}
+    if marked & {id(array) for array in ctx.saved_tensors}:
+        raise RuntimeError(SAVED_INFERENCE)
+    record_anything(ctx, inputs, output)
+
+# %% tags=["style:stack"] exercise="inference_mode"
+class inference_mode(Stacked):
+    def __init__(self, mode=True):
+        super().__init__(not mode)
+
+    def __enter__(self):
+        super().__enter__()
+        self.earlier.stack.append(switches.inference)
+        switches.inference = not self.answer
+
+    def __exit__(self, *error):
+        switches.inference = self.earlier.stack.pop()
+        super().__exit__(*error)
+
+
+def record(ctx, inputs, output):
+    forbidden = [x.data for x in inputs if x.is_inference()]
+    for array in ctx.saved_tensors:
+        for data in forbidden:
+            if array is data:
+                raise RuntimeError(SAVED_INFERENCE)
+    ctx.input_shapes = tuple(x.data.shape for x in inputs)
+    ctx.next_functions = tuple(map(edge_to, inputs))
+    output.grad_fn, output.requires_grad = ctx, True
+
+# %% nbgrader={"grade": true, "grade_id": "test_inference_mode", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+switches.recording, switches.inference = True, False
+w = MiniTensor([3.0, 4.0], requires_grad=True)
+with inference_mode():
+    t = MiniTensor([1.0, 2.0]) * 2
+    assert not is_grad_enabled() and is_inference_mode_enabled(), "inside: recording off, marking on"
+    assert not (w * t).requires_grad, "inside nothing is recorded"
+assert is_grad_enabled() and not is_inference_mode_enabled(), "both switches must be put back"
+assert t.is_inference() and not (t + 1).is_inference(), "made inside: marked; made outside: not"
+
+(t + w).backward(np.array([1.0, 10.0]))
+assert np.allclose(w.grad.data, [1.0, 10.0]), "a sum saves nothing, so a marked tensor may take part"
+message = ""
+try:
+    t * w
+except RuntimeError as error:
+    message = str(error)
+assert message.startswith("Inference tensors cannot be saved for backward"), "t * w has to save t: raise SAVED_INFERENCE"
+
+
+@inference_mode()
+def evaluate(x):
+    return x * 2
+
+
+assert evaluate(w).is_inference() and is_grad_enabled(), "inference_mode is a decorator too"
+### BEGIN HIDDEN TESTS
+for refused in (lambda: w * t, lambda: w / t, lambda: t @ w):
+    raised = False
+    try:
+        refused()
+    except RuntimeError:
+        raised = True
+    assert raised, "a marked tensor was saved"
+assert (t * 2).requires_grad is False, "without an input that requires grad nothing is recorded, so nothing is refused"
+with no_grad():
+    assert np.allclose((t * w).data, [6.0, 16.0]), "nothing is recorded here, so nothing is refused"
+ordinary = t + 0
+w.grad = None
+(ordinary * w).backward(np.array([1.0, 10.0]))
+assert np.allclose(w.grad.data, [2.0, 40.0])
+with inference_mode():
+    with inference_mode(False):
+        assert is_grad_enabled() and not is_inference_mode_enabled()
+        assert (w * 2).requires_grad and not MiniTensor(1.0).is_inference()
+    assert not is_grad_enabled() and is_inference_mode_enabled()
+try:
+    with no_grad():
+        with inference_mode():
+            raise KeyError("inside")
+except KeyError:
+    assert is_grad_enabled() and not is_inference_mode_enabled()
+with no_grad():
+    with inference_mode():
+        pass
+    assert not is_grad_enabled() and not is_inference_mode_enabled()
+
+
+def nested(again, x, depth):
+    return x * 2 if depth == 0 else again(again, x, depth - 1) * 2
+
+
+quiet = inference_mode()(nested)
+assert np.allclose(quiet(quiet, w, 2).data, [24.0, 32.0]) and is_grad_enabled() and not is_inference_mode_enabled()
+### END HIDDEN TESTS
+
+# %% [markdown] items="88"
+# Your engine beside PyTorch, the same attempts:
+
+# %% tags=["demo"] items="88 89"
+with inference_mode():
+    mine = MiniTensor([1.0, 1.0, 1.0]) * 2
+p = MiniTensor([1.0, 1.0, 1.0], requires_grad=True)
+
+
+def my_gradient(output):
+    p.grad = None
+    output.sum().backward()
+    return p.grad.data.tolist()
+
+
+attempt("yours:   t + q, backward", lambda: my_gradient(mine + p))
+attempt("PyTorch: t + q, backward", lambda: gradient_of(t_torch + q_torch, q_torch))
+attempt("yours:   t * q", lambda: mine * p)
+attempt("PyTorch: t * q", lambda: t_torch * q_torch)
+attempt("yours:   (t + 0) * q, backward", lambda: my_gradient((mine + 0) * p))
+attempt("PyTorch: (t + 0) * q, backward", lambda: gradient_of((t_torch + 0) * q_torch, q_torch))
+
+# %% [markdown] items="F11 F13"
+# Two statements you may read: *the modes differ because `no_grad` counts a version for every operation*, and *only `no_grad` allows writing to a leaf*. Put both to the test. **Predict** the version numbers, and how many of the two writes fail.
+
+# %% tags=["demo"] items="F11 F13"
+with torch.no_grad():
+    a = torch.ones(2)
+    b = a * 2
+    c = b + 1
+    print("under no_grad, after two ordinary operations:", [tensor._version for tensor in (a, b, c)])
+    c.add_(1)
+    print("                and one that writes in place:", [tensor._version for tensor in (a, b, c)])
+
+for mode in (torch.no_grad, torch.inference_mode):
+    w_torch = torch.ones(2, requires_grad=True)
+    with mode():
+        w_torch.add_(1)
+    print(f"writing to a leaf inside {mode.__name__:15s}", w_torch.tolist(), "version", w_torch._version)
+
+with torch.inference_mode():
+    attempt("version of an inference tensor", lambda: torch.ones(2)._version)
+
+# %% [markdown] items="F11 F13 88"
+# Both are wrong. A version counts **writes**, not operations, and writing to a leaf is allowed in both modes. (Outside of them it is an error, which is why an optimizer's step runs under `no_grad`.) What distinguishes the modes is what may happen to the tensors *afterwards*.
+#
+# ## 6. What it saves
+#
+# "Inference mode is 10 to 34 per cent faster" is a number from a tutorial. Its program timed the three modes one after the other, cold, in one order. Measure properly: take turns, change the order from round to round, and compare **within** each round, so that a busy machine disturbs all three alike.
+#
+# **Predict** the two ratios for forty tiny operations, for a small network and for a large one.
+
+# %% tags=["demo"] items="F10 86"
+def ratios(action, modes, inner, rounds=15):
+    """Median microseconds of the first mode, and median ratio of each mode to the one before it."""
+    times = [[] for _ in modes]
+
+    def run(mode):
+        with mode():
+            start = time.perf_counter()
+            for _ in range(inner):
+                action()
+            return (time.perf_counter() - start) / inner
+
+    for mode in modes:
+        run(mode)  # warm up
+    for number in range(rounds):
+        for shift in range(len(modes)):
+            which = (number + shift) % len(modes)
+            times[which].append(run(modes[which]))
+    steps = [np.median(np.divide(after, before)) for before, after in zip(times, times[1:])]
+    return 1e6 * np.median(times[0]), steps
+
+
+def perceptron(*sizes):
+    parts = []
+    for inputs, outputs in zip(sizes, sizes[1:]):
+        parts += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
+    return torch.nn.Sequential(*parts[:-1])
+
+
+threads = torch.get_num_threads()
+torch.set_num_threads(1)
+vector, weight = torch.ones(8), torch.ones(8, requires_grad=True)
+
+
+def forty_tiny():
+    x = vector
+    for _ in range(10):
+        x = (x * weight).view(8).view(8) + weight
+    return x
+
+
+small, small_rows = perceptron(64, 64, 64, 10), torch.randn(32, 64)
+large, large_rows = perceptron(512, 1024, 1024, 512, 10), torch.randn(128, 512)
+torch_modes = (torch.enable_grad, torch.no_grad, torch.inference_mode)
+workloads = {
+    "forty tiny operations": (forty_tiny, 40),
+    "small network, 32 rows": (lambda: small(small_rows), 40),
+    "large network, 128 rows": (lambda: large(large_rows), 2),
+}
+measured = {}
+for name, (action, inner) in workloads.items():
+    microseconds, (without, inference) = ratios(action, torch_modes, inner)
+    measured[name] = without, inference
+    print(f"{name:24s} recording {microseconds:8.1f} us   no_grad/recording {without:.2f}   inference/no_grad {inference:.2f}")
+torch.set_num_threads(threads)
+
+# %% tags=["demo"] items="F10"
+one, ten = MiniTensor(np.ones(8), requires_grad=True), MiniTensor(np.ones(8))
+
+
+def forty_tiny_mine():
+    x = ten
+    for _ in range(20):
+        x = x * one + one
+    return x
+
+
+microseconds, (without, inference) = ratios(forty_tiny_mine, (enable_grad, no_grad, inference_mode), 10)
+measured["your engine, forty tiny"] = without, inference
+
+fig, axis = plt.subplots(layout="constrained")
+places = np.arange(len(measured))
+for shift, (label, which) in enumerate((("no_grad / recording", 0), ("inference_mode / no_grad", 1))):
+    axis.barh(places + 0.36 * shift, [pair[which] for pair in measured.values()], 0.34, label=label)
+axis.axvline(1, color="gray", linewidth=1)
+axis.set_yticks(places + 0.18, list(measured))
+axis.set(xlabel="ratio of times (less than 1: faster)", xlim=(0, 1.4))
+axis.invert_yaxis()
+axis.legend(loc="lower right", fontsize=9)
+plt.show()
+
+# %% [markdown] items="F10 86"
+# What the modes save is a small amount **per operation**: a node that is not made, a counter that is not kept. With tiny operations that is a visible share. With large matrices it drowns in the arithmetic, and the ratio between `no_grad` and `inference_mode` is 1, give or take the noise of the machine. In your own engine
+# `no_grad` saves the node; `inference_mode` saves nothing more, it even has a mark to set.
+#
+# Memory is another matter. A node keeps what its rule needs. Under `no_grad` nobody keeps anything, so each activation dies as soon as the next one is there. "Two to three times less", says the folklore. **Predict:** how does the ratio depend on the number of layers?
+
+# %% tags=["demo"] items="87 F36"
+class LiveBytes(TorchDispatchMode):
+    """Counts the bytes of all tensors that operations have made and that are still alive."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes, self.peak = {}, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            storage = tensor.untyped_storage()
+            if storage._cdata not in self.sizes:
+                self.sizes[storage._cdata] = storage.nbytes()
+                weakref.finalize(storage, self.sizes.pop, storage._cdata)
+        self.peak = max(self.peak, sum(self.sizes.values()))
+        return result
+
+
+def peak_torch(mode, rows, weights):
+    with LiveBytes() as live, mode():
+        output = network(rows, weights)
+    del output
+    return live.peak
+
+
+def peak_mine(mode, rows, weights):
+    """NumPy tells tracemalloc what it allocates. PyTorch does not."""
+    tracemalloc.start()
+    with mode():
+        output = network(rows, weights)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    del output
+    return peak
+
+
+width, depths = 128, (1, 2, 4, 8, 16, 32)
+rows_mine = MiniTensor(np.ones((256, width)))
+rows_torch = torch.ones(256, width, dtype=torch.float64)
+curves = {"your engine": [], "PyTorch": []}
+for depth in depths:
+    mine = layers(depth, width)
+    theirs = layers(depth, width, lambda data, requires_grad: torch.tensor(data, requires_grad=requires_grad))
+    curves["your engine"].append(peak_mine(enable_grad, rows_mine, mine) / peak_mine(no_grad, rows_mine, mine))
+    curves["PyTorch"].append(peak_torch(torch.enable_grad, rows_torch, theirs) / peak_torch(torch.no_grad, rows_torch, theirs))
+
+fig, axis = plt.subplots(layout="constrained")
+for (name, values), marker, size in zip(curves.items(), "os", (11, 6)):
+    axis.plot(depths, values, f"{marker}-", markersize=size, label=name)
+axis.axhspan(2, 3, color="gray", alpha=0.25)
+axis.text(30, 2.5, '"two to three times"', color="gray", ha="right", va="center")
+axis.set(xlabel="number of layers", ylabel="peak with recording / peak without", ylim=(0, None))
+axis.legend()
+plt.show()
+for name, values in curves.items():
+    print(f"{name:12s}", "  ".join(f"{depth}: {value:.1f}" for depth, value in zip(depths, values)))
+
+# %% [markdown] items="87 F36"
+# There is no factor. With recording, memory grows with the depth; without, it does not. One layer saves nothing, 32 layers save a great deal, and both numbers count activations only: the weights, which are there anyway, make the share of the whole smaller.
+#
+# Freezing does the same as `no_grad` here: if no weight requires grad, no input of any operation does, and `apply` records nothing.
+#
+# ## 7. Stopping gradients on purpose
+#
+# So far the aim was to save work. Some methods need a stop to be **right**.
+#
+# ### A target that must stand still
+#
+# An agent gets a reward of 1 in every step, and a reward one step later counts 0.9 as much. The value `v` of its situation should satisfy `v = 1 + 0.9 * v`, so `v = 10`. To learn it, one lowers `(v - target)**2` with `target = 1 + 0.9 * v`. The target is computed with the same `v`. Should the gradient go through it?
+
+# %% items="81"
+def values(stop, steps=300):
+    v = MiniTensor(0.0, requires_grad=True)
+    path = []
+    for _ in range(steps):
+        target = 1 + 0.9 * v
+        loss = (v - (target.detach() if stop else target)) ** 2
+        v.grad = None
+        loss.backward()
+        v.data = v.data - 0.1 * v.grad.data
+        path.append(v.item())
+    return path
+
+
+stopped, through = values(stop=True), values(stop=False)
+print(f"after 300 steps: {stopped[-1]:.2f} with the target detached, {through[-1]:.2f} without; right: 10")
+
+# %% [markdown] items="81"
+# Through the target, the gradient moves both sides at once: raising `v` raises the target by 0.9 as much, so only a tenth of the push is left, and it enters twice. With the stop, the target is a goal, and the prediction goes there. Methods that learn from their own predictions stop the gradient at the target for this reason: target networks in
+# reinforcement learning, and momentum encoders, which keep a slowly moving average of a network, updated under `no_grad`.
+#
+# ### Two networks with opposite aims
+#
+# In a **GAN** a generator `G` turns noise into samples, and a discriminator `D` says how real a sample looks. `D` is trained to tell real from made, `G` is trained to fool `D`. They have separate optimizers and take turns. Where does a `detach` belong? A tutorial says: *stop the gradient in the discriminator while training the generator.*
+# Try it: the loss of `G` under three variants.
+
+# %% items="81 F30"
+noise = MiniTensor([[0.5], [-1.0], [2.0]])
+
+
+def gan_step(variant):
+    g = MiniTensor([[1.5]], requires_grad=True)
+    d = MiniTensor([[0.7]], requires_grad=True)
+    made = noise @ g
+    if variant == "D's verdict detached":
+        loss = (((made @ d).tanh().detach() - 1) ** 2).mean()
+    elif variant == "sample detached":
+        loss = (((made.detach() @ d).tanh() - 1) ** 2).mean()
+    else:
+        loss = (((made @ d).tanh() - 1) ** 2).mean()
+    loss.backward()
+    return ["None" if p.grad is None else "set" for p in (g, d)]
+
+
+for variant in ("nothing detached", "D's verdict detached", "sample detached"):
+    try:
+        print(f"{variant:22s} G {gan_step(variant)[0]:5s} D {gan_step(variant)[1]}")
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        print(f"{variant:22s} RuntimeError: {error}")
+
+# %% [markdown] items="F30"
+# The tutorial's advice trains nobody. `G` learns *through* `D`: the gradient of the verdict with respect to the sample is all that `G` ever hears. The stop belongs in the other turn. When `D` is trained, the samples are mere examples, so detach them: `D` gets its gradient, and the work of going back through `G` is saved.
+#
+# ### Exercise 6: the two losses of a GAN
+#
+# This time there is only the docstring. The scores are compared with 1 for real and 0 for made, by squared errors.
+
+# %% [markdown] tags=["hint"] exercise="gan_losses"
+# The loss of the discriminator has two means: of `(discriminator(real) - 1) ** 2`, and of `discriminator(made) ** 2`, where `made` comes from the generator and is detached.
+
+# %% [markdown] tags=["hint"] exercise="gan_losses"
+# The loss of the generator wants the score 1 for made samples, and detaches nothing.
+
+# %% nbgrader={"grade": false, "grade_id": "gan_losses", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def discriminator_loss(generator, discriminator, real, noise):
+    """Mean of (score - 1)**2 over real samples, plus mean of score**2 over made ones.
+
+    generator, discriminator: functions from a MiniTensor to a MiniTensor
+    real, noise: MiniTensors; generator(noise) are the made samples, a discriminator's result are scores
+    Returns: MiniTensor of shape (), whose backward reaches the parameters of the discriminator and
+        never touches those of the generator
+    """
+    ### BEGIN SOLUTION
+    made = generator(noise).detach()
+    return ((discriminator(real) - 1) ** 2).mean() + (discriminator(made) ** 2).mean()
+    ### END SOLUTION
+
+
+def generator_loss(generator, discriminator, noise):
+    """Mean of (score - 1)**2 over made samples.
+
+    generator, discriminator, noise: as for discriminator_loss
+    Returns: MiniTensor of shape (), whose backward reaches the parameters of the generator
+    """
+    ### BEGIN SOLUTION
+    return ((discriminator(generator(noise)) - 1) ** 2).mean()
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="gan_losses"
+def distance(scores, goal):
+    return ((scores - goal) ** 2).mean()
+
+
+@no_grad()
+def samples(generator, noise):
+    return generator(noise)
+
+
+def discriminator_loss(generator, discriminator, real, noise):
+    return distance(discriminator(real), 1) + distance(discriminator(samples(generator, noise)), 0)
+
+
+def generator_loss(generator, discriminator, noise):
+    return distance(discriminator(generator(noise)), 1)
+
+# %% tags=["style:stack"] exercise="gan_losses"
+def discriminator_loss(generator, discriminator, real, noise):
+    with no_grad():
+        made = generator(noise)
+    of_real, of_made = discriminator(real), discriminator(made)
+    return (of_real * of_real - 2 * of_real + 1).mean() + (of_made * of_made).mean()
+
+
+def generator_loss(generator, discriminator, noise):
+    miss = 1 - discriminator(generator(noise))
+    return (miss * miss).mean()
+
+# %% nbgrader={"grade": true, "grade_id": "test_gan_losses", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def try_gan(seed, rows, features):
+    """Both losses for linear networks, beside what comes out on paper."""
+    draw = np.random.default_rng(seed)
+    G, D = draw.normal(size=(2, features)), draw.normal(size=(features, 1))
+    real, noise = draw.normal(size=(rows, features)), draw.normal(size=(rows + 2, 2))
+    g, d = MiniTensor(G, requires_grad=True), MiniTensor(D, requires_grad=True)
+    nets = (lambda z: z @ g), (lambda x: x @ d)
+
+    loss = discriminator_loss(*nets, MiniTensor(real), MiniTensor(noise))
+    made = noise @ G
+    right = ((real @ D - 1) ** 2).mean() + ((made @ D) ** 2).mean()
+    assert abs(loss.item() - right) < 1e-9, f"the loss of the discriminator should be {right:.6f}, not {loss.item():.6f}"
+    loss.backward()
+    assert g.grad is None, "the turn of the discriminator must not reach the generator"
+    right = 2 * real.T @ (real @ D - 1) / rows + 2 * made.T @ (made @ D) / (rows + 2)
+    assert d.grad is not None and np.allclose(d.grad.data, right), "the discriminator has a wrong gradient"
+
+    loss = generator_loss(*nets, MiniTensor(noise))
+    right = ((made @ D - 1) ** 2).mean()
+    assert abs(loss.item() - right) < 1e-9, f"the loss of the generator should be {right:.6f}, not {loss.item():.6f}"
+    loss.backward()
+    assert g.grad is not None, "the generator learns through the discriminator: nothing may be cut here"
+    right = 2 * noise.T @ (made @ D - 1) @ D.T / (rows + 2)
+    assert np.allclose(g.grad.data, right), "the generator has a wrong gradient"
+
+
+try_gan(seed=0, rows=3, features=2)
+### BEGIN HIDDEN TESTS
+try_gan(seed=1, rows=4, features=3)
+try_gan(seed=2, rows=1, features=1)
+assert is_grad_enabled(), "the switch must be as before"
+### END HIDDEN TESTS
+
+# %% [markdown] items="F30"
+# In PyTorch, the same two turns. **Predict** the four answers in each line: in the turn of `G`, what about the parameters of `D`?
+
+# %% tags=["demo"] items="F30"
+G, D = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+z, real_torch = torch.randn(5, 2), torch.randn(5, 3)
+
+
+def who_has_a_gradient(loss):
+    G.zero_grad()
+    D.zero_grad()
+    loss().backward()
+    return "  ".join(f"{name} {'None' if net.weight.grad is None else 'set':4s}" for name, net in (("G", G), ("D", D)))
+
+
+print("turn of D, sample detached:", who_has_a_gradient(lambda: discriminator_loss(G, D, real_torch, z)))
+print("turn of G, nothing frozen: ", who_has_a_gradient(lambda: generator_loss(G, D, z)))
+D.requires_grad_(False)
+print("turn of G, D frozen:       ", who_has_a_gradient(lambda: generator_loss(G, D, z)))
+D.requires_grad_(True)
+
+# %% [markdown] items="F30"
+# Your two functions work on PyTorch's networks as they are, because they use nothing but operators and `detach`. In the turn of `G` the discriminator gets a gradient too, as a by-product. Nobody steps with it, but it would be added to the next one: clear it before the turn of `D`, or freeze `D` while `G` learns.
+#
+# ## 8. What to use when
+#
+# | you want to | use | because |
+# | --- | --- | --- |
+# | validate during training | `no_grad` | results may be used anywhere afterwards |
+# | serve a finished model | `inference_mode`, or `no_grad` | the stricter mode is safe here and at times a little faster; choosing `no_grad` is no mistake |
+# | log a loss | `item()` | a number keeps nothing alive |
+# | keep a tensor for later | `detach` | the values stay, the history can go |
+# | stop a gradient inside a loss | `detach` | it cuts one edge, the rest is recorded |
+# | update weights by hand | `no_grad` | the update is not part of the function |
+# | train only a part of a model | `requires_grad = False` on the rest | the rest saves nothing and gets no `.grad` |
+
+# %% [markdown] items="83 F51"
+# You may meet the rule "never use `no_grad` for serving". It is a preference: you measured how little lies between the two.
+#
+# One more pair is easily mixed up. `model.eval()` has nothing to do with recording. It changes what some layers **compute**: Dropout stops dropping, BatchNorm uses its stored statistics. **Predict** the two answers in each line.
+
+# %% tags=["demo"] items="84"
+model = torch.nn.Sequential(torch.nn.Linear(4, 64), torch.nn.Dropout(0.5))
+ones = torch.ones(1, 4)
+
+
+def describe(text):
+    first, second = model(ones), model(ones)
+    print(f"{text:20s} recorded: {first.requires_grad!s:5s}   twice the same: {torch.equal(first, second)}")
+
+
+describe("train()")
+with torch.no_grad():
+    describe("train() and no_grad")
+model.eval()
+describe("eval()")
+with torch.no_grad():
+    describe("eval() and no_grad")
+
+# %% [markdown] items="84"
+# The third line is right but wasteful, the second is fast but wrong. An evaluation needs both.
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_07", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="85 88"
+question(
+    "whole_step",
+    "A colleague has put `with no_grad():` around the whole training step, `backward` included. What happens?",
+    right("`backward` raises an error in the first step.", "The loss has no `grad_fn`, so there is nothing to walk back on."),
+    wrong("The loss stays constant, without any message.", "For that, `backward` would have to succeed. It is only a *part* of the model under `no_grad` that stays behind quietly.", misconception="no_grad_is_silent"),
+    wrong("All gradients are zero.", "Where nothing arrives, `.grad` stays None. Nobody writes zeros.", misconception="none_means_zero"),
+    wrong("It trains as usual: `no_grad` affects inference only.", "The switch knows nothing of what the code is for.", misconception="modes_know_the_purpose"),
+)
+question(
+    "encoder_only",
+    "Only the encoder runs under `no_grad`; the head is recorded. After `backward`, what is `.grad` of an encoder weight?",
+    right("None", "Its operations left no nodes, so no gradient is ever sent there."),
+    wrong("A tensor of zeros", "Zero is a gradient that arrived. Here none does, and a test for zero norms would miss it.", misconception="none_means_zero"),
+    wrong("The right gradient: recording is on again in the head", "The head's graph ends at the encoder's output, which is a plain tensor.", misconception="modes_are_retroactive"),
+    wrong("An error is raised at the border", "A plain tensor may enter any operation. That is why this case is quiet.", misconception="mixing_is_forbidden"),
+)
+question(
+    "backward_inside",
+    "`y = x**3` is computed normally. Then, inside `no_grad`, `y.backward()`. Result?",
+    right("`x.grad` is right.", "The graph exists already. The switch is asked when something is recorded, not when it is walked."),
+    wrong("An error: backward is switched off.", "It is *recording* that is switched off.", misconception="no_grad_disables_backward"),
+    wrong("`x.grad` stays None.", "The nodes are there and pass the gradient on.", misconception="modes_are_retroactive"),
+    wrong("`x.grad` is zero.", "No rule is changed by the mode.", misconception="none_means_zero"),
+)
+question(
+    "inference_sum",
+    "`t` was made in `inference_mode`, `w` requires grad. Which line raises an error?",
+    right("`t * w`, when it is computed", "The gradient of `w` is `t` times what arrives, so `t` must be saved, and that is refused."),
+    wrong("`t + w`, when it is computed", "The rule of a sum needs no saved value, so this one passes.", misconception="inference_tensors_cannot_be_used"),
+    wrong("`t * w`, but only when `backward` is called", "The refusal comes at the moment of saving, in the forward pass.", misconception="errors_come_in_backward"),
+    wrong("Both", "Only what must be saved is refused.", misconception="inference_tensors_cannot_be_used"),
+)
+question(
+    "restore",
+    "A `no_grad` sets recording to True in `__exit__` instead of putting back what was there. When does it go wrong?",
+    right("When it stands inside another `no_grad`.", "After the inner block, the rest of the outer one is recorded."),
+    wrong("When the block ends with an error.", "`__exit__` runs then as well.", misconception="exit_skipped_on_error"),
+    wrong("Never: recording is on by default.", "By default, but not everywhere.", misconception="modes_do_not_nest"),
+    wrong("When the block is left by `return`.", "`__exit__` runs then too.", misconception="exit_skipped_on_error"),
+)
+question(
+    "detach_copy",
+    "`d = x.detach()`, then the memory of `d` is written to. What about `x`?",
+    right("It changes too.", "Nothing is copied. If a rule had saved `x`, its gradient is in danger."),
+    wrong("It keeps its values: `detach` makes a copy.", "A copy would be `x.detach().clone()`.", misconception="detach_copies"),
+    wrong("It changes, but its gradients stay right.", "A rule that saved `x` reads the new numbers.", misconception="saved_values_are_copies"),
+    wrong("An error: `d` may only be read.", "It is an ordinary tensor.", misconception="detach_is_read_only"),
+)
+question(
+    "memory_factor",
+    "How much memory does `no_grad` save in a forward pass?",
+    right("It depends: nothing for one layer, more with every further one.", "Recording keeps about one activation per layer. Without it, a handful lives at a time."),
+    wrong("About half.", "For some depth it will be half. It is no law.", misconception="fixed_factor"),
+    wrong("Two to three times, whatever the model.", "You measured less and much more.", misconception="fixed_factor"),
+    wrong("None; it only saves time.", "It is the other way round: in a large model the time hardly changes.", misconception="modes_save_time_only"),
+)
+question(
+    "gan_generator",
+    "While a GAN's generator is trained, where does a `detach` belong?",
+    right("Nowhere between the noise and the loss.", "The generator hears of its mistakes only through the discriminator."),
+    wrong("On the discriminator's verdict.", "Then there is nothing to go back through, and `backward` raises an error.", misconception="detach_the_critic"),
+    wrong("On the generated sample.", "That belongs in the discriminator's turn. Here it would cut the generator off.", misconception="detach_the_sample"),
+    wrong("On the noise.", "It would do no harm, and nothing else: noise does not require grad anyway.", misconception="inputs_need_detach"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | the switch | one flag per thread, asked in one place: `apply` |
+# | `no_grad`, `enable_grad` | set it for a block or a function, and put back what was there before |
+# | `inference_mode` | records nothing and marks what it makes; a marked tensor cannot be saved for backward |
+# | `detach` | same memory, no history |
+# | loud | no graph at all: `backward` raises an error. `.numpy()` of a tracked tensor |
+# | quiet | a part without a graph: `.grad` is None. `item()`, `.data`, comparisons: the number has left |
+# | savings | a little time per operation; memory in proportion to the depth |
+# | stop-gradients | targets that stand still, samples in the turn of the discriminator |
+#
+# Now you can answer the question from the start for any line of code: autograd notices a slip when `backward` finds *nothing* to do, or when somebody asks for what is not there. Whoever leaves by the side door, with a number in the hand, is not noticed.
+#
+# In the next lesson you write operations of your own. Then nobody guarantees the rule but you.
