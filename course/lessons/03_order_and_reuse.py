@@ -1,0 +1,1279 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Order and reuse
+#
+# Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron before handing it in. You are the reviewer.
+
+# %%
+import itertools
+import math
+import random
+import sys
+import time
+import weakref
+
+from autograder.student import check_gradients, hints, quiz
+
+# %%
+from autograder.student import start_lesson
+start_lesson()
+
+# %% [markdown]
+# The line above says which engine you go on with: your own from lesson 02, or the one of the course if yours is not there or not finished. Nothing in this lesson depends on which.
+#
+# Here are the four, each with the idea behind it. Read them; do not run anything in your head yet.
+#
+# **"What arrives is added to `.grad`, and `.grad` is pushed on."**
+
+# %%
+def pushing_again(tensor, gradient=1.0):
+    tensor.grad += gradient
+    if tensor.rule is not None:
+        for source, share in zip(tensor.inputs, tensor.rule(tensor.grad)):
+            pushing_again(source, share)
+
+# %% [markdown]
+# **"Go through the nodes in topological order, and give each input its gradient."**
+
+# %%
+def recursive_order(root):
+    """The nodes, root first, each once and before its inputs."""
+    order, seen = [], set()
+
+    def visit(node):
+        if node not in seen:
+            seen.add(node)
+            for source in node.inputs:
+                visit(source)
+            order.append(node)
+
+    visit(root)
+    return order[::-1]
+
+
+def overwriting(root, gradient=1.0):
+    root.grad = gradient
+    for node in recursive_order(root):
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(node.grad)):
+                source.grad = share
+
+# %% [markdown]
+# **"Start at the output, then its inputs, then theirs: the nearest first, and each node once."** (The list `waiting` grows while the loop goes through it.)
+
+# %%
+def nearest_first(root, gradient=1.0):
+    root.grad += gradient
+    waiting, seen = [root], {root}
+    for node in waiting:
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(node.grad)):
+                source.grad += share
+                if source not in seen:
+                    seen.add(source)
+                    waiting.append(source)
+
+# %% [markdown]
+# **"As in lesson 02: a topological order, and a dict of pending gradients."**
+
+# %%
+def recursing(root, gradient=1.0):
+    pending = {root: gradient}
+    for node in recursive_order(root):
+        grad = pending.pop(node)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+
+# %% [markdown]
+# Their tests, beside PyTorch. **Predict:** who fails?
+
+# %% tags=["demo"]
+import matplotlib.pyplot as plt
+import torch
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+
+ENGINES = {
+    "pushing_again": pushing_again,
+    "overwriting": overwriting,
+    "nearest_first": nearest_first,
+    "recursing": recursing,
+}
+
+
+def beside_pytorch(expression, *numbers):
+    """How far each engine's gradients are from PyTorch's."""
+    theirs = [torch.tensor(number, dtype=torch.float64, requires_grad=True) for number in numbers]
+    expression(*theirs).backward()
+    for name, backward in ENGINES.items():
+        ours = [MiniTensor(number) for number in numbers]
+        backward(expression(*ours))
+        difference = max(abs(our.grad - their.grad.item()) for our, their in zip(ours, theirs))
+        print(f"    {name:14s} largest difference {difference:.1e}")
+
+
+print("tanh(w * x + b)")
+beside_pytorch(lambda w, x, b: (w * x + b).tanh(), 0.5, 2.0, -0.3)
+print("(relu(w * x + b) - target)**2")
+beside_pytorch(lambda w, x, b, target: ((w * x + b).relu() - target) ** 2, 0.5, 4.0, -1.5, 3.0)
+
+# %% [markdown]
+# Nobody fails. And yet three of the four give wrong gradients, and the fourth breaks down, on programs that real networks are made of. **Which programs? And how small can the evidence be?**
+#
+# At the end of this lesson you can
+#
+# 1. reduce a bug report to the smallest graph that shows the bug;
+# 2. tell for any order of the nodes whether gradients may flow in it;
+# 3. keep apart two sums: over the uses of a number, and over calls of `backward`;
+# 4. sort a graph without recursion, and run your engine through 100,000 operations in a row.
+
+# %% [markdown]
+# ## 1. The bug report
+#
+# This is what arrives one morning: a program of eleven operations, and gradients that are not PyTorch's.
+
+# %%
+def report(a, b):
+    c = a * b + a
+    d = c.tanh() - b
+    e = d * c + d
+    return (e * e - c).exp() + a
+
+# %% tags=["demo"] items="24"
+beside_pytorch(report, 0.6, -0.4)
+
+# %% [markdown]
+# Somebody should look into that, on paper if need be. Not with eleven operations. The craft is to **reduce**: take something away, look whether the bug still shows, and stop when nothing more can go. What is left is the smallest input that exposes the bug, and it usually says what the bug is.
+#
+# Two tools help. The first one compares a suspect with the slow engine that follows every way, from the start of lesson 02, which is right on every graph:
+
+# %%
+def every_way(tensor, gradient=1.0):
+    """Right, but slow."""
+    tensor.grad += gradient
+    if tensor.rule is not None:
+        for source, share in zip(tensor.inputs, tensor.rule(gradient)):
+            every_way(source, share)
+
+
+def gradients(backward, expression, *numbers):
+    """The gradients of an expression at these numbers, found by this backward pass."""
+    leaves = [MiniTensor(number) for number in numbers]
+    backward(expression(*leaves))
+    return [leaf.grad for leaf in leaves]
+
+
+def operations(expression, *numbers):
+    """How many operations the graph of an expression holds."""
+    nodes = [expression(*[MiniTensor(number) for number in numbers])]
+    seen = set(nodes)
+    for node in nodes:
+        for source in node.inputs:
+            if source not in seen:
+                seen.add(source)
+                nodes.append(source)
+    return sum(node.rule is not None for node in nodes)
+
+
+def compare(backward, expression, *numbers):
+    """Whether a backward pass is right on an expression, and how many operations that took."""
+    right = gradients(every_way, expression, *numbers)
+    found = gradients(backward, expression, *numbers)
+    print(f"{operations(expression, *numbers)} operations: right {right}, found {found}")
+
+# %%
+compare(overwriting, report, 0.6, -0.4)
+compare(overwriting, lambda a, b: a * b + b, 0.6, -0.4)
+compare(overwriting, lambda a, b: (a * b).exp(), 0.6, -0.4)
+
+# %% [markdown]
+# The second one lets you watch: it prints a line whenever a node pushes its gradient on. Here it follows a right engine through `(a + b) * a`.
+
+# %%
+def follow(backward, output, **names):
+    """Run a backward pass, and say which node pushes on what, in order. Then the gradients of the leaves."""
+
+    def watched(name, rule):
+        def watched_rule(grad):
+            shares = rule(grad)
+            print(f"{name} has {grad:g} and pushes on", *(f"{share:g}" for share in shares))
+            return shares
+
+        return watched_rule
+
+    for name, node in names.items():
+        if node.rule is not None:
+            node.rule = watched(name, node.rule)
+    backward(output)
+    print({name: node.grad for name, node in names.items() if node.rule is None})
+
+# %%
+a, b = MiniTensor(2.0), MiniTensor(3.0)
+c = a + b
+d = c * a
+follow(recursing, d, a=a, b=b, c=c, d=d)
+
+# %% [markdown]
+# ### Exercise 1: two small pieces of evidence
+#
+# Write the smallest expressions of one number `a` on which `overwriting` and `pushing_again` give a wrong gradient. One operation is enough for the first, two for the second. An expression that shows the bug with up to six operations earns half of the points.
+
+# %% [markdown] tags=["hint"] exercise="small_evidence"
+# On the neuron every number was used once. What happens in `overwriting` when two shares arrive at one node?
+
+# %% [markdown] tags=["hint"] exercise="small_evidence"
+# `pushing_again` goes wrong at a node that is reached twice *and* pushes something on. A leaf pushes nothing on, so `a` itself cannot be that node.
+
+# %% [markdown] tags=["hint"] exercise="small_evidence"
+# In `a + a` the leaf is used twice. For the second one, make a node first, such as `b = -a`, and use `b` twice. Put the expressions into `compare` and `follow` and look.
+
+# %% nbgrader={"grade": false, "grade_id": "small_evidence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def breaks_overwriting(a):
+    """An expression of a, with one operation, on which overwriting gives a wrong gradient.
+
+    a: MiniTensor
+    Returns: MiniTensor
+
+    For example, `return -a` has one operation, but shows nothing: overwriting is right on it.
+
+    >>> gradients(overwriting, breaks_overwriting, 2.0) == gradients(every_way, breaks_overwriting, 2.0)
+    False
+    """
+    ### BEGIN SOLUTION
+    return a + a
+    ### END SOLUTION
+
+
+def breaks_pushing_again(a):
+    """An expression of a, with two operations, on which pushing_again gives a wrong gradient.
+
+    a: MiniTensor
+    Returns: MiniTensor
+
+    >>> gradients(pushing_again, breaks_pushing_again, 2.0) == gradients(every_way, breaks_pushing_again, 2.0)
+    False
+    """
+    ### BEGIN SOLUTION
+    b = -a
+    return b + b
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="small_evidence"
+breaks_overwriting = lambda a: a * a
+breaks_pushing_again = lambda a: (lambda b: b * b)(a.exp())
+
+# %% tags=["style:loops"] exercise="small_evidence"
+def breaks_overwriting(a):
+    return a - a
+
+
+def breaks_pushing_again(a):
+    for _ in range(2):
+        a = a + a
+    return a
+
+# %% nbgrader={"grade": true, "grade_id": "test_breaks_overwriting", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+right = gradients(every_way, breaks_overwriting, 1.7)
+found = gradients(overwriting, breaks_overwriting, 1.7)
+size = operations(breaks_overwriting, 1.7)
+assert right != found, f"overwriting finds {found}, and that is right: the bug does not show"
+assert size <= 6, f"{size} operations; take something away"
+credit = 2 if size == 1 else 1
+### BEGIN HIDDEN TESTS
+right, found = (gradients(engine, breaks_overwriting, -0.9) for engine in (every_way, overwriting))
+assert right != found, "at another number the bug does not show"
+### END HIDDEN TESTS
+credit
+
+# %% nbgrader={"grade": true, "grade_id": "test_breaks_pushing_again", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+right = gradients(every_way, breaks_pushing_again, 1.7)
+found = gradients(pushing_again, breaks_pushing_again, 1.7)
+size = operations(breaks_pushing_again, 1.7)
+assert abs(right[0] - found[0]) > 1e-9, f"pushing_again finds {found}, and that is right: the bug does not show"
+assert size <= 6, f"{size} operations; take something away"
+credit = 2 if size <= 2 else 1
+### BEGIN HIDDEN TESTS
+right, found = (gradients(engine, breaks_pushing_again, -0.9) for engine in (every_way, pushing_again))
+assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show"
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_way`, which is right, in a single word. What is pushed on is not what has just arrived but everything so far, and so the first arrival is pushed on a second time.
+
+# %%
+a = MiniTensor(2.0)
+b = -a
+c = b + b
+follow(pushing_again, c, a=a, b=b, c=c)
+
+# %% [markdown]
+# ## 2. Too early
+#
+# `nearest_first` survives both. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
+
+# %%
+compare(nearest_first, lambda x: x**2 + 3 * x, 2.0)
+compare(nearest_first, lambda x: x + x + x + x + x + x + x + x + x + x, 2.0)
+
+# %% [markdown]
+# Ten uses, at very different distances from the output, and all is well. A *leaf* may be visited too early without harm, since it has nothing to push on: what arrives later is still added. So the evidence must be a node in the middle, visited before everything has arrived there.
+#
+# ### Exercise 2: evidence against the nearest first
+#
+# Three operations are enough. Up to eight earn half of the points.
+
+# %% [markdown] tags=["hint"] exercise="late_evidence"
+# One node must be used twice: once close to the output, and once further away, so that the second share arrives after the node's turn.
+
+# %% [markdown] tags=["hint"] exercise="late_evidence"
+# Make `b` from `a`, then `c` from `b`, then combine `b` and `c`. The output has two inputs, both at distance 1. `waiting` takes them in the order in which they stand.
+
+# %% [markdown] tags=["hint"] exercise="late_evidence"
+# `b + c` and `c + b` are the same number, but not the same graph: `inputs` is `(b, c)` or `(c, b)`. `b` must have its turn first.
+
+# %% nbgrader={"grade": false, "grade_id": "late_evidence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def breaks_nearest_first(a):
+    """An expression of a, with three operations, on which nearest_first gives a wrong gradient.
+
+    a: MiniTensor
+    Returns: MiniTensor
+
+    >>> gradients(nearest_first, breaks_nearest_first, 2.0) == gradients(every_way, breaks_nearest_first, 2.0)
+    False
+    """
+    ### BEGIN SOLUTION
+    b = -a
+    c = -b
+    return b + c
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="late_evidence"
+breaks_nearest_first = lambda a: (lambda b: b * b.tanh())(a * a)
+
+# %% tags=["style:loops"] exercise="late_evidence"
+def breaks_nearest_first(a):
+    numbers = [a]
+    for _ in range(2):
+        numbers.append(numbers[-1].exp())
+    return numbers[1] - numbers[2]
+
+# %% nbgrader={"grade": true, "grade_id": "test_breaks_nearest_first", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+right = gradients(every_way, breaks_nearest_first, 0.8)
+found = gradients(nearest_first, breaks_nearest_first, 0.8)
+size = operations(breaks_nearest_first, 0.8)
+assert abs(right[0] - found[0]) > 1e-9, f"nearest_first finds {found}, and that is right: the bug does not show"
+assert size <= 8, f"{size} operations; take something away"
+credit = 3 if size <= 3 else 1.5
+### BEGIN HIDDEN TESTS
+right, found = (gradients(engine, breaks_nearest_first, -0.7) for engine in (every_way, nearest_first))
+assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show"
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# Now the same sum in both spellings. **Predict** which of them comes out wrong.
+
+# %%
+for swapped in (False, True):
+    a = MiniTensor(2.0)
+    b = -a
+    c = -b
+    d = c + b if swapped else b + c
+    print("c + b" if swapped else "b + c")
+    follow(nearest_first, d, a=a, b=b, c=c, d=d)
+
+# %% [markdown]
+# The right gradient is 0, because `b + c` is 0 whatever `a` is. In the first spelling `b` pushed on its 1 before `c` had sent the rest. In the second the numbers come out right **by luck**: the same engine, the same formula. A test suite that holds only `c + b` would pass for years.
+#
+# Here is the graph, drawn from your own objects. Step forward, then backward, and watch when `b` has received everything.
+
+# %% tags=["demo"] items="24"
+from mini_autograd.widgets import explore
+
+a = MiniTensor(2.0)
+b = -a
+c = -b
+d = b + c
+explore(d, names={"a": a, "b": b, "c": c, "d": d})
+
+# %% [markdown]
+# ### Are there smaller ones?
+#
+# No need to believe that; there are few enough small programs to try them all. The next cell runs **every** program of one number with up to three operations from `-`, `+` and `*` whose steps are all used, on all four engines. **Predict** the first column: how many of the programs with one operation does each engine get wrong?
+
+# %% tags=["demo"]
+def programs(length):
+    """All programs of that length: each step is an operation and the places of its inputs."""
+    if length == 0:
+        yield ()
+        return
+    for program in programs(length - 1):
+        places = range(len(program) + 1)
+        for place in places:
+            yield (*program, ("-", place))
+        for symbol, left, right in itertools.product("+*", places, places):
+            yield (*program, (symbol, left, right))
+
+
+def run(program, a):
+    values = [a]
+    for symbol, *places in program:
+        inputs = [values[place] for place in places]
+        values.append(-inputs[0] if symbol == "-" else inputs[0] + inputs[1] if symbol == "+" else inputs[0] * inputs[1])
+    return values[-1]
+
+
+def wrong(backward, program, number=0.7):
+    found, right = MiniTensor(number), MiniTensor(number)
+    backward(run(program, found))
+    every_way(run(program, right))
+    return abs(found.grad - right.grad) > 1e-9
+
+
+print(f"{'operations':>28s}" + "".join(f"{length:6d}" for length in (1, 2, 3)))
+useful = {}
+for length in (1, 2, 3):
+    every_step_used = set(range(length))
+    useful[length] = [p for p in programs(length) if every_step_used <= {place for step in p for place in step[1:]}]
+print(f"{'programs':>28s}" + "".join(f"{len(useful[length]):6d}" for length in (1, 2, 3)))
+for name, backward in ENGINES.items():
+    counts = [sum(wrong(backward, program) for program in useful[length]) for length in (1, 2, 3)]
+    print(f"{name:>14s} is wrong on " + "".join(f"{count:6d}" for count in counts))
+
+# %% [markdown]
+# So 1, 2 and 3 are the smallest sizes. And `recursing` has no wrong answer at all. Hold that thought.
+#
+# What about testing with random programs? Longer ones reuse more. **Predict** from which length on half of all random programs expose each engine.
+
+# %% tags=["demo"]
+def random_program(length, generator):
+    """Like a real program: each step uses the latest value or an earlier one."""
+    program = []
+    for step in range(length):
+        symbol = generator.choice("-+t")
+        program.append((symbol, step) if symbol != "+" else (symbol, step, generator.randrange(step + 1)))
+    return program
+
+
+def run_random(program, a):
+    values = [a]
+    for symbol, *places in program:
+        first = values[places[0]]
+        values.append({"-": lambda: -first, "t": lambda: first.tanh(), "+": lambda: first + values[places[-1]]}[symbol]())
+    return values[-1]
+
+
+def exposed(backward, program):
+    found, right = MiniTensor(0.7), MiniTensor(0.7)
+    backward(run_random(program, found))
+    recursing(run_random(program, right))
+    return abs(found.grad - right.grad) > 1e-9
+
+
+generator = random.Random(3)
+lengths = range(1, 13)
+tests = {length: [random_program(length, generator) for _ in range(300)] for length in lengths}
+fig, axis = plt.subplots(layout="constrained")
+for (name, backward), marker in zip(ENGINES.items(), "osD^"):
+    share = [sum(exposed(backward, program) for program in tests[length]) / 3 for length in lengths]
+    axis.plot(lengths, share, marker + "-", markersize=4, label=name)
+axis.set(xlabel="operations in a random program", ylabel="programs that expose it, in %", ylim=(-3, 103))
+axis.set_xticks(lengths)
+axis.legend()
+plt.show()
+
+# %% [markdown]
+# Reuse is common, so random tests find these bugs quickly, provided that the tests reuse something. The neuron of the four colleagues was the one program that cannot show any of them.
+#
+# ## 3. Which orders are right?
+#
+# Every engine so far walked backwards from the output. That is not enough, as you saw. In lesson 02 we called an order **topological** if every node comes before its inputs. Is that exactly the condition, or only a safe one?
+#
+# ### Exercise 3: recognise a topological order
+#
+# Write a function that says whether a list of nodes is a topological order of their graph.
+
+# %% [markdown] tags=["hint"] exercise="valid_order"
+# First make a dict from each node to its place in the list. A node of which an input is not in the dict has an input missing.
+
+# %% [markdown] tags=["hint"] exercise="valid_order"
+# If a node stands in the list twice, the dict has fewer entries than the list.
+
+# %% nbgrader={"grade": false, "grade_id": "valid_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def is_topological(order):
+    """Whether each node stands in the list once, and before all its inputs, which must all be in the list.
+
+    order: list of MiniTensors
+    Returns: bool
+
+    >>> a = MiniTensor(1.0)
+    >>> b = -a
+    >>> is_topological([b, a]), is_topological([a, b]), is_topological([b])
+    (True, False, False)
+    """
+    ### BEGIN SOLUTION
+    place = {node: number for number, node in enumerate(order)}
+    edges = [(node, source) for node in order for source in node.inputs]
+    return len(place) == len(order) and all(place.get(source, -1) > place[node] for node, source in edges)
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="valid_order"
+def is_topological(order):
+    behind = [order[number + 1 :] for number in range(len(order))]
+    return all(node not in rest and set(node.inputs) <= set(rest) for node, rest in zip(order, behind))
+
+# %% tags=["style:loops"] exercise="valid_order"
+def is_topological(order):
+    passed = set()
+    for node in reversed(order):
+        if node in passed:
+            return False
+        for source in node.inputs:
+            if source not in passed:
+                return False
+        passed.add(node)
+    return True
+
+# %% nbgrader={"grade": true, "grade_id": "test_valid_order", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+a = MiniTensor(2.0)
+b = -a
+c = -b
+d = b + c
+credit = 0
+assert is_topological([d, c, b, a]) is True, "d, c, b, a: each comes before its inputs"
+assert is_topological([d, b, c, a]) is False, "in d, b, c, a the node c comes after its input b"
+credit += 1
+assert is_topological([d, c, b]) is False, "in d, c, b the input a is missing"
+assert is_topological([d, c, c, b, a]) is False, "in d, c, c, b, a a node stands twice"
+credit += 1
+### BEGIN HIDDEN TESTS
+x, y = MiniTensor(1.0), MiniTensor(2.0)
+s = x + y
+t = s * x
+for order in ([t, s, x, y], [t, s, y, x]):
+    assert is_topological(order) is True, "two leaves may come in either order"
+for order in ([t, x, s, y], [s, t, x, y], [x, y, s, t], [t, s, y]):
+    assert is_topological(order) is False, "a node came after one of its inputs, or an input was missing"
+assert is_topological([x]) is True and is_topological([]) is True, "a leaf alone, and nothing at all"
+### END HIDDEN TESTS
+credit += 1
+credit
+
+# %% [markdown]
+# Now the experiment. A graph of seven nodes can be put into 5040 orders. Run a backward pass in **each** of them, right or wrong, and see which give the right gradients. **Predict:** more than the topological ones, or exactly those?
+
+# %% tags=["demo"]
+def backward_in(order, gradient=1.0):
+    """The backward pass of lesson 02 in the given order. What comes too late for a node is never pushed on."""
+    pending = {order[0]: gradient} if order[0].rule else {}
+    for node in order:
+        grad = pending.pop(node, 0.0)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+
+
+def seven_nodes():
+    a, b = MiniTensor(0.3), MiniTensor(0.7)
+    c = a * b
+    d = c.tanh()
+    e = c + d
+    f = d * e
+    g = (f + c)
+    return [g, f, e, d, c, b, a]
+
+
+nodes = seven_nodes()
+every_way(nodes[0])
+right = nodes[-1].grad, nodes[-2].grad
+counts = {(valid, fits): 0 for valid in (True, False) for fits in (True, False)}
+results = set()
+for order in itertools.permutations(nodes):
+    for node in nodes:
+        node.grad = 0.0
+    backward_in(order)
+    fits = abs(nodes[-1].grad - right[0]) + abs(nodes[-2].grad - right[1]) < 1e-9
+    valid = is_topological(list(order))
+    counts[valid, fits] += 1
+    if valid:
+        results.add(nodes[-1].grad)
+
+print("topological, right gradients:    ", counts[True, True])
+print("topological, wrong gradients:    ", counts[True, False])
+print("not topological, right gradients:", counts[False, True])
+print("not topological, wrong gradients:", counts[False, False])
+
+# %% [markdown]
+# The condition is exact. An order is fit for gradients if it is topological, and otherwise something is lost. There may be several such orders. They differ in nothing but the order of additions.
+#
+# So the whole algorithm in five lines, for any engine:
+#
+# 1. the **forward** pass runs the program, and each operation records its inputs and keeps the values its rule will need;
+# 2. the **backward** pass starts with the gradient 1 at the output;
+# 3. it takes the nodes in a topological order, the opposite of the order in which they were made;
+# 4. each node's rule multiplies what has arrived by its local slopes and sends the shares to its inputs, where they are **added**;
+# 5. at a leaf the sum stays in `.grad`.
+#
+# PyTorch does it in this way. Its nodes can tell when their turn comes:
+
+# %% tags=["demo"] items="12 34"
+def torch_order(expression, **numbers):
+    """The names of PyTorch's nodes in the order in which they run in a backward pass."""
+    leaves = [torch.tensor(number, requires_grad=True) for number in numbers.values()]
+    output = expression(*leaves)
+    ran, waiting, seen = [], [output.grad_fn], set()
+    for node in waiting:
+        if node is not None and node not in seen:
+            seen.add(node)
+            name = node.name().split("::")[-1]
+            node.register_prehook(lambda grads, name=name: ran.append(name))
+            waiting.extend(source for source, _ in node.next_functions)
+    output.backward()
+    return ran
+
+
+def early_and_late(a):
+    b = -a
+    c = b.tanh()
+    return b + c
+
+
+print(*torch_order(early_and_late, a=2.0), sep=" -> ")
+
+# %% [markdown]
+# `NegBackward0` is one step away from the output, and it waits for `TanhBackward0`. PyTorch numbers its nodes as they are made and lets the latest go first; since a result can only be made after its inputs, that order is topological.
+#
+# A graph in which a number is used twice has one node for it, not two. The same check as in lesson 02, `(x*y + x)**2`: two ways lead to `x`, and both end in the same object.
+
+# %% tags=["demo"] items="20"
+x, y = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0))
+out = (x * y + x) ** 2
+add_node = out.grad_fn.next_functions[0][0]
+(mul_node, _), (through_sum, _) = add_node.next_functions
+through_product = mul_node.next_functions[0][0]
+print("names:     ", through_sum.name(), "and", through_product.name())
+print("one object:", through_sum is through_product)
+
+x, y = MiniTensor(2.0), MiniTensor(3.0)
+total = (x * y + x).inputs
+print("yours:     ", total[0].inputs[0] is total[1])
+
+# %% [markdown]
+# ## 4. Reuse
+#
+# Reuse is no corner case. A recurrent network applies the same weight at every step of a sequence. Here is the smallest one: it reads numbers one by one, and its state `h` goes through the same `w` each time.
+
+# %%
+sequence = [0.5, -0.3, 0.8, 0.1, -0.6, 0.4, 0.9, -0.2, 0.3, 0.7]
+
+
+def recurrent(weights):
+    """The last state of the network, with one weight per step (they may all be the same object)."""
+    h = MiniTensor(0.0)
+    for w, x in zip(weights, sequence):
+        h = (w * h + x).tanh()
+    return h
+
+# %%
+w = MiniTensor(0.9)
+recurrent([w] * len(sequence)).backward()
+print("gradient of the shared weight:", w.grad)
+
+# %% [markdown]
+# One call of `backward`, one number. But it is a sum over ten uses. Which step contributed what?
+#
+# Here is a trick. Give each use **its own leaf** with the same value. The forward pass computes the same numbers, and each leaf receives only the share of its use.
+#
+# ### Exercise 4: the contribution of each use
+#
+# Write `contributions`. The weight enters as a list, so that each use can get a leaf of its own. Use your engine's `backward`.
+
+# %% [markdown] tags=["hint"] exercise="contributions"
+# Make a list of `uses` different MiniTensors, all with the value `number`. `[MiniTensor(number)] * uses` would be one MiniTensor, many times.
+
+# %% [markdown] tags=["hint"] exercise="contributions"
+# Call `expression` with that list, then `.backward()` of what it returns, then collect the `.grad` of each.
+
+# %% nbgrader={"grade": false, "grade_id": "contributions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def contributions(expression, number, uses):
+    """What each use of a number contributes to its gradient.
+
+    expression: function of a list of MiniTensors, one per use, that returns a MiniTensor
+    number: the value that all of them have
+    uses: how many there are
+    Returns: list of floats, one per use
+
+    >>> contributions(lambda w: w[0] * w[1] + 5 * w[2], 3.0, 3)
+    [3.0, 3.0, 5.0]
+    """
+    ### BEGIN SOLUTION
+    leaves = [MiniTensor(number) for _ in range(uses)]
+    expression(leaves).backward()
+    return [leaf.grad for leaf in leaves]
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="contributions"
+def contributions(expression, number, uses):
+    expression(leaves := list(map(MiniTensor, [number] * uses))).backward()
+    return [leaf.grad for leaf in leaves]
+
+# %% tags=["style:loops"] exercise="contributions"
+def contributions(expression, number, uses):
+    found = []
+    for use in range(uses):
+        leaves = []
+        for _ in range(uses):
+            leaves.append(MiniTensor(number))
+        expression(leaves).backward()
+        found.append(leaves[use].grad)
+    return found
+
+# %% nbgrader={"grade": true, "grade_id": "test_contributions", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def close(found, right):
+    return len(found) == len(right) and all(abs(f - r) < 1e-9 for f, r in zip(found, right))
+
+
+credit = 0
+found = contributions(lambda w: w[0] * w[1] + w[2] / 2, 3.0, 3)
+assert close(found, [3.0, 3.0, 0.5]), f"for w[0] * w[1] + w[2] / 2 at 3 the shares are 3, 3 and 0.5, not {found}"
+credit += 1
+found = contributions(lambda w: 4 * w[0] - w[1] * 2, -1.0, 3)
+assert close(found, [4.0, -2.0, 0.0]), f"in 4 * w[0] - w[1] * 2 the third is not used at all, so its share is 0: {found}"
+credit += 1
+### BEGIN HIDDEN TESTS
+found = contributions(lambda w: (w[0] ** 3 * w[1]).exp(), 0.5, 2)
+assert close(found, [0.375 * math.exp(0.0625), 0.125 * math.exp(0.0625)]), "(w[0]**3 * w[1]).exp() at 0.5"
+first, second = (contributions(lambda w: w[0] * w[0] + w[1], 2.0, 2) for _ in range(2))
+assert close(first, [4.0, 1.0]) and close(second, [4.0, 1.0]), "called twice, it must give the same"
+### END HIDDEN TESTS
+credit += 1
+credit
+
+# %% [markdown]
+# **Predict** two things: the sum of the contributions, and which steps matter most.
+
+# %% tags=["demo"] items="F27"
+fig, axis = plt.subplots(layout="constrained")
+steps = range(1, len(sequence) + 1)
+for value, marker in ((0.9, "o"), (0.4, "s")):
+    shares = contributions(recurrent, value, len(sequence))
+    w = MiniTensor(value)
+    recurrent([w] * len(sequence)).backward()
+    print(f"w = {value}: sum of the contributions {sum(shares):.12f}, gradient in one call {w.grad:.12f}")
+    axis.plot(steps, [abs(share) for share in shares], marker + "-", markersize=5, label=f"w = {value}")
+axis.set(xlabel="step at which the weight is used", ylabel="size of its contribution", yscale="log")
+axis.set_xticks(steps)
+axis.legend()
+plt.show()
+
+# %% [markdown]
+# The shares add up to the gradient, to the last digit or nearly so. (The first step contributes 0, since the state is 0 there; a logarithmic axis leaves it out.) Early steps count less and less: their share has been multiplied by a slope below 1 at every step on the way. That is the *vanishing gradient* of recurrent networks, seen from inside.
+#
+# ### A saying, measured
+#
+# *"PyTorch adds to `.grad` so that shared weights of recurrent networks work."* You can test it. Set `.grad` to zero before the call, so that nothing can be added to what was there. If the saying is true, the gradient of the shared weight must now be wrong. **Predict.**
+
+# %% tags=["demo"] items="F27"
+def torch_recurrent(w):
+    h = torch.tensor(0.0, dtype=torch.float64)
+    for x in sequence:
+        h = torch.tanh(w * h + x)
+    return h
+
+
+w_torch = torch.tensor(0.9, dtype=torch.float64, requires_grad=True)
+for grad in (None, torch.tensor(0.0, dtype=torch.float64), torch.tensor(100.0, dtype=torch.float64)):
+    w_torch.grad = grad
+    before = "None" if grad is None else grad.item()
+    torch_recurrent(w_torch).backward()
+    print(f".grad before the call: {before!s:5}   after: {w_torch.grad.item():.12f}")
+
+w = MiniTensor(0.9)
+recurrent([w] * len(sequence)).backward()
+print(f"your engine:                      {w.grad:.12f}")
+
+# %% [markdown]
+# The ten uses are summed **inside** one backward pass, wherever `.grad` stood before. Adding to `.grad` from call to call is a second, separate sum. It serves a different purpose: gradients of several losses or of several small batches, collected before one step of the optimizer. Lesson 05 is about that one.
+#
+# | sum | where | over what | can you switch it off? |
+# | --- | --- | --- | --- |
+# | fan-out | in the pending gradients of one call | all uses of a number in one graph | no, it is the chain rule |
+# | accumulation | in `.grad` | calls of `backward` | yes: set `.grad` to zero |
+#
+# ## 5. Too deep
+#
+# One engine is left. `recursing` had no wrong answer in any program, and it will not have one. What can be wrong with it?
+#
+# Give it a long chain: one operation after the other, each on the result before. Here is one, of negations:
+
+# %%
+def negations(count):
+    """A leaf, and the result of so many negations in a row."""
+    x = MiniTensor(1.0)
+    y = x
+    for _ in range(count):
+        y = -y
+    return x, y
+
+# %%
+for count in (10, 100, 1000, 10_000):
+    x, y = negations(count)
+    try:
+        recursing(y)
+        print(f"{count:6,d} negations: gradient {x.grad}")
+    except RecursionError as error:
+        print(f"{count:6,d} negations: RecursionError: {error}")
+
+# %% [markdown]
+# ### Exercise 5: the longest chain
+#
+# The smallest evidence against `recursing` is a chain that is one operation too long. How long is that? Write a function that finds the longest chain of negations that a backward pass survives. If it survives one chain, it survives every shorter one; so you need not try them all.
+
+# %% [markdown] tags=["hint"] exercise="longest_chain"
+# First a small function `survives(count)`: inside `try`, make `x, y = negations(count)`, call `backward(y)` and return True; on `except RecursionError`, return False.
+
+# %% [markdown] tags=["hint"] exercise="longest_chain"
+# Search by halving. Keep two numbers: `low`, which survives (0 always does), and `high`, which does not (`most + 1` is never asked). Try the middle, `(low + high) // 2`, and move one of them there, until `high - low` is 1.
+
+# %% nbgrader={"grade": false, "grade_id": "longest_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def longest_chain(backward, most):
+    """The largest number of negations in a row that a backward pass gets through without a RecursionError.
+
+    backward: function of the last result of a chain
+    most: longer chains need not be tried; the answer is at most this
+    Returns: int
+
+    >>> longest_chain(every_way, 20)
+    20
+    """
+    ### BEGIN SOLUTION
+    def survives(count):
+        try:
+            backward(negations(count)[1])
+        except RecursionError:
+            return False
+        return True
+
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if survives(middle) else (low, middle)
+    return low
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="longest_chain"
+import bisect
+
+
+def longest_chain(backward, most):
+    def fails(count):
+        try:
+            backward(negations(count)[1])
+        except RecursionError:
+            return True
+        return False
+
+    return bisect.bisect_left(range(1, most + 1), True, key=fails)
+
+# %% tags=["style:loops"] exercise="longest_chain"
+def longest_chain(backward, most):
+    for count in range(1, most + 1):
+        x, y = negations(count)
+        try:
+            backward(y)
+        except RecursionError:
+            return count - 1
+    return most
+
+# %% nbgrader={"grade": true, "grade_id": "test_longest_chain", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def gives_up_after(limit):
+    """A backward pass that survives chains of so many operations, and no longer ones."""
+
+    def backward(output, gradient=1.0):
+        length = 0
+        while output.inputs:
+            output, length = output.inputs[0], length + 1
+        if length > limit:
+            raise RecursionError("maximum recursion depth exceeded")
+        output.grad += gradient * (-1) ** length
+
+    return backward
+
+
+for limit in (1, 37, 64):
+    found = longest_chain(gives_up_after(limit), 100)
+    assert found == limit, f"this backward pass survives {limit} negations and not {limit + 1}; found {found}"
+found = longest_chain(gives_up_after(1000), 100)
+assert found == 100, f"with most=100 a pass that survives all of them gives 100, not {found}"
+### BEGIN HIDDEN TESTS
+assert longest_chain(gives_up_after(100), 100) == 100, "the longest chain that may be tried survives"
+assert longest_chain(gives_up_after(99), 100) == 99, "the longest chain that may be tried fails, the one before survives"
+assert longest_chain(gives_up_after(0), 100) == 0, "not even one operation survives"
+### END HIDDEN TESTS
+
+# %% tags=["demo"]
+limit_here = longest_chain(recursing, 100_000)
+print(f"recursing gets through {limit_here} operations in a row here; Python allows {sys.getrecursionlimit()} calls inside each other")
+
+# %% [markdown]
+# A recurrent network on a text of a few thousand letters is deeper than that. So is an optimizer whose steps are part of the graph. PyTorch has no such limit:
+
+# %% tags=["demo"]
+x_torch = torch.tensor(1.0, requires_grad=True)
+y_torch = x_torch
+for _ in range(100_000):
+    y_torch = -y_torch
+y_torch.backward()
+print("after 100,000 operations:", x_torch.grad.item())
+
+# %% [markdown]
+# ### A saying, measured
+#
+# *"Just raise the recursion limit."* It may work, or it may end worse than with an error. Therefore we try it in a separate Python, not in the one that holds your work. Both programs below recurse 100,000 deep; the second one calls itself through `map`. **Predict** what happens to each.
+
+# %% tags=["demo"]
+import subprocess
+
+PLAIN = "def down(n): return 0 if n == 0 else down(n - 1)"
+THROUGH_MAP = "def down(n): return 0 if n == 0 else list(map(down, [n - 1]))[0]"
+for name, function in (("plain recursion", PLAIN), ("through map", THROUGH_MAP)):
+    program = f"import sys; sys.setrecursionlimit(10**6)\n{function}\nprint(down(100_000))"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    last = (child.stderr.strip().splitlines() or ["no message"])[-1]
+    outcome = "fine" if child.returncode == 0 else f"died (status {child.returncode}, {last})"
+    print(f"{name:16s} {outcome}")
+print("on Python", sys.version.split()[0])
+
+# %% [markdown]
+# Python 3.11 and later keep plain calls off the machine's own stack, so the first one may well survive. The second goes through C for every step. There a process can die without any message, and in a notebook the kernel and everything in it would be gone. An engine should not depend on such details.
+#
+# ### Exercise 6: a topological order without recursion
+#
+# What does recursion do for you? It remembers where to go on. Do that yourself, with a list as a stack.
+#
+# Write `topological_order` once more, for graphs of any depth. The time should grow in proportion to the number of nodes and edges.
+#
+# Below it stands the `backward` of lesson 02, as the course writes it, so that from now on everybody has the same one. You need not change it: it looks up `topological_order` when it is called, and so it finds your new function.
+
+# %% [markdown] tags=["hint"] exercise="iterative_order"
+# In the recursive version a node is touched twice: when it is entered, and when all its inputs are done and it is appended. Put pairs on the stack: `(node, False)` means "enter", `(node, True)` means "its inputs are done".
+
+# %% [markdown] tags=["hint"] exercise="iterative_order"
+# Take the last pair from the stack with `pop()`. If its flag is True, append the node to `finished`. Otherwise, if the node has not been seen: mark it as seen, put `(node, True)` on the stack, and on top of it `(source, False)` for each input. They will be dealt with before it.
+
+# %% [markdown] tags=["hint"] exercise="iterative_order"
+# Begin with `finished, seen, stack = [], set(), [(root, False)]`, loop `while stack:`, and return `finished[::-1]`. Appending and reversing once is quick; `finished.insert(0, node)` moves the whole list each time.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "iterative_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def topological_order(root):
+    """All nodes that root was made from, root first, each node once and before its inputs; for any depth.
+
+    root: MiniTensor
+    Returns: list of MiniTensors
+
+    >>> a = MiniTensor(2.0)
+    >>> b = -a
+    >>> [node.data for node in topological_order(b + b.exp())][:2]
+    [-1.8646647167633872, 0.1353352832366127]
+    """
+    ### BEGIN SOLUTION
+    finished, seen, stack = [], set(), [(root, False)]
+    while stack:
+        node, inputs_are_done = stack.pop()
+        if inputs_are_done:
+            finished.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(source, False) for source in node.inputs]
+    return finished[::-1]
+    ### END SOLUTION
+
+
+def backward(self, gradient=1.0):
+    """Find the gradient of self with respect to every node it was made from, and add it to their .grad."""
+    pending = {self: gradient}
+    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:compact"] exercise="iterative_order"
+def topological_order(root):
+    uses, found = {root: 0}, [root]
+    for node in found:
+        for source in node.inputs:
+            if source not in uses:
+                found.append(source)
+            uses[source] = uses.get(source, 0) + 1
+    order = [root]
+    for node in order:
+        for source in node.inputs:
+            uses[source] -= 1
+            if uses[source] == 0:
+                order.append(source)
+    return order
+
+
+def backward(self, gradient=1.0):
+    arrived = dict.fromkeys(topological_order(self), 0.0)
+    arrived[self] = gradient
+    for node in arrived:
+        node.grad = node.grad + arrived[node]
+        for source, share in zip(node.inputs, node.rule(arrived[node]) if node.rule else ()):
+            arrived[source] += share
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:loops"] exercise="iterative_order"
+def topological_order(root):
+    order = []
+    entered = {root}
+    path = [(root, iter(root.inputs))]
+    while path:
+        node, remaining = path[-1]
+        for source in remaining:
+            if source not in entered:
+                entered.add(source)
+                path.append((source, iter(source.inputs)))
+                break
+        else:
+            path.pop()
+            order.append(node)
+    order.reverse()
+    return order
+
+
+def backward(self, gradient=1.0):
+    arrived = dict.fromkeys(topological_order(self), 0.0)
+    arrived[self] = gradient
+    for node in arrived:
+        node.grad = node.grad + arrived[node]
+        for source, share in zip(node.inputs, node.rule(arrived[node]) if node.rule else ()):
+            arrived[source] += share
+
+
+MiniTensor.backward = backward
+
+# %% nbgrader={"grade": true, "grade_id": "test_iterative_order", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def fits(root, count):
+    """Whether topological_order is right for a graph of so many nodes, in which no two have the same value."""
+    nodes = topological_order(root)
+    place = {node.data: number for number, node in enumerate(nodes)}
+    if len(nodes) != count or len(place) != count:
+        print(f"expected {count} nodes, each once; got {len(nodes)}, of which {len(place)} are different")
+        return False
+    late = [(n.data, s.data) for n in nodes for s in n.inputs if place.get(s.data, -1) <= place[n.data]]
+    if late:
+        print(f"the node {late[0][0]:g} was made from {late[0][1]:g} and must come before it")
+    return not late
+
+
+a, b = MiniTensor(1.0), MiniTensor(2.0)
+c = a + b  # 3
+d = c + a  # 4
+credit = float(fits(c + d, 5) and fits(d + c, 5))
+
+y = MiniTensor(1.0)
+for _ in range(40):
+    y = y + y
+credit += len(topological_order(y)) == 41
+### BEGIN HIDDEN TESTS
+e = d + c * 10  # 34
+f = e * d + a  # 137
+credit += fits(f * e, 10) and fits(e * f, 10)
+credit += fits(MiniTensor(5.0), 1) and fits(MiniTensor(5.0).exp(), 2)
+### END HIDDEN TESTS
+credit
+
+# %% nbgrader={"grade": true, "grade_id": "test_deep", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def long_chain(a):
+    for _ in range(3500):
+        a = -a
+    return a
+
+
+def used_early_and_late(a, b):
+    c = a * b
+    d = -c
+    return c.tanh() + d * c
+
+
+credit = check_gradients({"3,500 negations": long_chain}, [0.5], points=1)
+credit = credit + check_gradients({"c.tanh() + d * c": used_early_and_late}, [0.5, -1.5], points=1)
+### BEGIN HIDDEN TESTS
+
+
+def long_sum(a, b):
+    total = a
+    for _ in range(1200):
+        total = total * 1.0 + b
+    return total
+
+
+credit = credit + check_gradients({"a long sum": long_sum}, [0.5, 0.25], points=1)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# And now 100,000 operations: forward, backward, and dropped. **Predict** which of the three takes longest, and whether dropping the output frees everything at once, or leaves it to Python's garbage collector.
+
+# %%
+def chain_of(count):
+    start = time.perf_counter()
+    x = MiniTensor(1.0)
+    y = x
+    for _ in range(count):
+        y = -y
+    forward = time.perf_counter()
+    y.backward()
+    backward = time.perf_counter()
+    middle = weakref.ref(y.inputs[0])  # knows the node without keeping it alive
+    del y
+    dropped = time.perf_counter()
+    return x.grad, middle() is None, (forward - start, backward - forward, dropped - backward)
+
+# %%
+gradient, gone, seconds = chain_of(100_000)
+print("gradient", gradient, "  freed at once:", gone)
+for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
+    print(f"{name:9s} {1000 * time_needed:7.1f} ms")
+
+# %% [markdown]
+# Nothing in the graph points back to its output: a node holds its inputs and a rule, and the rule holds the inputs too. So when the output goes, the last node goes, then the one before it, and so on, without a collector. (Python takes care that this chain of farewells does not become too deep for *it*.) An engine whose nodes also know their results would have circles in it, and would have to wait for the garbage collector; lesson 06 measures that.
+#
+# Is the time in proportion to the length?
+
+# %% tags=["demo"]
+lengths = [300, 1000, 3000, 10_000, 30_000, 100_000]
+times = [min((chain_of(length)[2] for _ in range(3)), key=sum) for length in lengths]
+fig, axis = plt.subplots(layout="constrained")
+for name, row, marker in zip(("forward", "backward", "dropped"), zip(*times), "osD"):
+    axis.loglog(lengths, row, marker + "-", markersize=5, label=name)
+axis.axvline(limit_here, color="gray", linestyle="--")
+axis.text(1.1 * limit_here, max(times[-1]), "recursion ends", color="gray", va="top")
+axis.set(xlabel="operations in a row", ylabel="seconds")
+axis.legend()
+plt.show()
+
+for name, row in zip(("forward", "backward", "dropped"), zip(*times)):
+    print(f"{name:9s} {1e6 * row[0] / lengths[0]:.2f} us per operation at {lengths[0]}, {1e6 * row[-1] / lengths[-1]:.2f} at {lengths[-1]:,}")
+
+# %% [markdown]
+# Straight lines of slope 1: the cost per operation stays about the same. And the bug report of the beginning, with all engines once more, yours among them:
+
+# %% tags=["demo"]
+ENGINES["yours"] = MiniTensor.backward
+beside_pytorch(report, 0.6, -0.4)
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_03", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+question(
+    "which_engine",
+    "An engine gives -3 where `b = -a; c = b + b` has the gradient -2. Which mistake fits?",
+    right(
+        "Each arrival at `b` pushes on the sum so far, so the first 1 is pushed on twice.",
+        "First 1, then 1 + 1 is pushed on: together 3, times -1.",
+    ),
+    wrong("The second arrival at `b` replaces the first.", "Then only one share would reach `a`: the result would be -1.", misconception="assigned_not_accumulated"),
+    wrong("`b` was visited before its second share arrived.", "Then the second share would be lost, and the result would be -1.", misconception="no_topological_order"),
+    wrong("The incoming gradient was ignored.", "Then `b` would push on -1, whatever arrives.", misconception="upstream_ignored"),
+)
+question(
+    "leaf_early",
+    "An engine visits a leaf `a` before all its shares have arrived, adds into `.grad`, and visits it only once. What comes out wrong?",
+    right("Nothing.", "A leaf pushes nothing on. Shares that come later are still added to its `.grad`."),
+    wrong("The gradient of `a`.", "It receives its late shares too. They are added where they arrive.", misconception="leaves_last"),
+    wrong("The gradients of the nodes made from `a`.", "Gradients flow from them to `a`, never back.", misconception="graph_direction"),
+    wrong("Everything, because the order is not topological.", "The order matters for nodes that push on. (In an engine with a dict of pending gradients late shares would indeed stay in the dict.)", misconception="order_is_a_ritual"),
+)
+question(
+    "operand_order",
+    "`nearest_first` is right on `c + b` and wrong on `b + c`, with `c = -b`. What follows for tests?",
+    right(
+        "A right number on one spelling proves little; test reuse in several spellings and shapes.",
+        "In `c + b` the node `b` stood second in the queue, and the share of `c` came just in time.",
+    ),
+    wrong("Addition is not commutative for gradients.", "The gradients of both spellings are equal. The engine is wrong on one of them.", misconception="order_of_operands"),
+    wrong("`b + c` should be avoided in programs.", "The program is fine. The engine must be mended.", misconception="blame_the_program"),
+    wrong("The rule of the sum is wrong.", "The rule returns the incoming gradient for both inputs, which is right. The order of visits is not.", misconception="fan_out_in_the_rule"),
+)
+question(
+    "several_orders",
+    "A graph has three topological orders. How many different gradients can its leaves get?",
+    right("One, apart from rounding.", "In each such order everything has arrived at a node before its turn. Only the order of additions differs."),
+    wrong("Three, one per order.", "You ran all topological orders of a graph of seven nodes. All were right.", misconception="order_changes_gradient"),
+    wrong("One, but only the reverse of the forward order gives it.", "That one is topological. So are others, and they give the same.", misconception="order_by_time"),
+    wrong("Up to three, depending on the values.", "Values play no part in the order.", misconception="order_changes_gradient"),
+)
+question(
+    "shared_weight",
+    "A weight is used at ten steps of a sequence. Before `backward`, its `.grad` is set to None. What is its gradient after one call?",
+    right("The sum over the ten uses.", "Uses are summed within the call. What stood in `.grad` before does not matter for that."),
+    wrong("The contribution of the last use.", "Then contributions within one call would replace one another.", misconception="assigned_not_accumulated"),
+    wrong("The contribution of the first use; the rest needs further calls.", "One call goes through the whole graph.", misconception="one_call_per_use"),
+    wrong("The mean over the ten uses.", "Nothing divides by the number of uses: the chain rule adds.", misconception="sum_or_mean"),
+)
+question(
+    "deep",
+    "A recursive engine passes every test of its author and fails on a sequence of 5,000 letters. Why?",
+    right(
+        "The recursion goes down once per operation on the longest way, and Python's stack of calls is limited.",
+        "Depth counts, not size: a graph of a million nodes side by side would be fine.",
+    ),
+    wrong("Too many nodes: the set of visited nodes is full.", "Sets grow as needed. A wide graph with as many nodes passes.", misconception="size_or_depth"),
+    wrong("Gradients vanish over 5,000 steps.", "They may, but a tiny number is no error.", misconception="vanishing_is_an_error"),
+    wrong("The graph has a circle.", "Results are made from what exists already, so circles cannot arise.", misconception="cycles_in_the_graph"),
+)
+question(
+    "quadratic",
+    "Somebody builds the order with `finished.insert(0, node)`. The results are right. What would you say in a review?",
+    right(
+        "Each insert moves the whole list, so the time grows with the square of the number of nodes.",
+        "Append and reverse once at the end: the same order in proportional time.",
+    ),
+    wrong("Nothing; it saves the reversal.", "It saves one pass over the list and pays with one pass per node.", misconception="constant_time_insert"),
+    wrong("The order comes out the wrong way round.", "Finished last means standing first, as it should.", misconception="leaves_first"),
+    wrong("It needs recursion.", "Building the list has nothing to do with how the graph is walked.", misconception="recursion_needed"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | smallest evidence | reduce a failing program until nothing more can go; what is left names the bug |
+# | reuse | a number that is used twice needs `+=`, and one push after everything has arrived |
+# | topological order | exactly the orders in which gradients come out right; there may be several |
+# | nearest first | wrong: what counts is the longest way from the output, not the shortest |
+# | fan-out and accumulation | a sum within one call, which is the chain rule; a sum over calls, which is a habit |
+# | depth | no recursion over graphs: a list as a stack has no limit |
+# | dropping | without circles a graph is freed the moment its output goes |
+#
+# Of the four engines, three were wrong from 1, 2 and 3 operations on, and the fourth gave up on a long chain. Yours does neither. In the next lesson a node holds not one number but an array of them, and a new kind of reuse appears that no graph shows.
