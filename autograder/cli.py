@@ -29,6 +29,7 @@ COMMANDS = (
     Command("build", "autograder.lessons.build_command", "make the instructor's notebooks from the lesson texts"),
     Command("lab", "autograder.lessons.lab_command", "open JupyterLab on the lessons as a student sees them"),
     Command("audit", "autograder.lessons.audit_command", "check that lessons are sound and their tests strict"),
+    Command("coverage", "autograder.lessons.coverage_command", "show which cell teaches each topic of the checklist"),
     Command("grade", "autograder.grading.grade_command", "grade the submissions of a class"),
     Command("class", "autograder.grading.class_command", "run the whole loop on a pretend class"),
 )
