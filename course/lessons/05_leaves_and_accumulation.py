@@ -15,17 +15,167 @@
 # %% [markdown]
 # # Leaves and accumulation
 #
-# Two programs train the same network.
+# Two programs train the same small network on the same data, from the same weights. They differ in one line.
 
 # %%
+import inspect
+import weakref
+
 import numpy as np
 
-from autograder.student import check_gradients, hints, positive, quiz, start_lesson
+from autograder.student import between, check_gradients, hints, positive, quiz
+
+# %% tags=["demo"]
+import warnings
+
+import matplotlib.pyplot as plt
+import torch
+
+from mini_autograd.widgets import explore
+
+torch.set_num_threads(1)
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+
+# %%
+def make_data(count=256):
+    """Points in a square, and a smooth function of them."""
+    x = np.random.default_rng(0).uniform(-2.0, 2.0, (count, 2))
+    return x, np.sin(2 * x[:, :1]) * np.cos(x[:, 1:])
+
+
+def start_weights(sizes=(2, 32, 32, 1)):
+    """Weights and biases of each layer, as arrays."""
+    rng = np.random.default_rng(1)
+    arrays = []
+    for inputs, outputs in zip(sizes, sizes[1:]):
+        bound = 1 / np.sqrt(inputs)
+        arrays += [rng.uniform(-bound, bound, (inputs, outputs)), rng.uniform(-bound, bound, outputs)]
+    return arrays
+
+
+def network(x, parameters):
+    """Two hidden layers. Runs on PyTorch's tensors, and on yours."""
+    w1, b1, w2, b2, w3, b3 = parameters
+    return (((x @ w1 + b1).tanh() @ w2 + b2).tanh()) @ w3 + b3
+
+
+def gradient_norm(parameters):
+    return np.sqrt(sum((np.asarray(p.grad.data) ** 2).sum() for p in parameters))
+
+
+def train(tensor, parameters, optimizer, steps, forget=False, batch=None):
+    """Losses and sizes of .grad, step by step. `tensor` makes a tensor of an array."""
+    x, y = make_data()
+    rng = np.random.default_rng(2)
+    losses, norms = [], []
+    for _ in range(steps):
+        rows = slice(None) if batch is None else rng.integers(len(x), size=batch)
+        if not forget:
+            optimizer.zero_grad()
+        loss = ((network(tensor(x[rows]), parameters) - tensor(y[rows])) ** 2).mean()
+        loss.backward()
+        norms.append(gradient_norm(parameters))
+        optimizer.step()
+        losses.append(loss.item())
+    return np.array(losses), np.array(norms)
+
+# %% [markdown]
+# One program runs `train` as it stands. The other passes `forget=True`, and so leaves out the line `optimizer.zero_grad()`.
+
+# %% tags=["demo"]
+def torch_parameters():
+    return [torch.tensor(array, requires_grad=True) for array in start_weights()]
+
+
+def torch_run(steps, lr, forget=False, batch=None, momentum=0.0):
+    parameters = torch_parameters()
+    optimizer = torch.optim.SGD(parameters, lr=lr, momentum=momentum)
+    return train(torch.tensor, parameters, optimizer, steps, forget, batch)
+
+
+with_zeroing, _ = torch_run(600, lr=0.005)
+without_zeroing, _ = torch_run(600, lr=0.005, forget=True)
+
+fig, axis = plt.subplots(layout="constrained")
+axis.semilogy(with_zeroing, label="with zero_grad")
+axis.semilogy(without_zeroing, "--", label="the line forgotten")
+axis.set(xlabel="step", ylabel="loss", title="the same network, the same learning rate")
+axis.legend()
+plt.show()
+print(f"after 600 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing[-1]:.3f} without")
+
+# %% [markdown]
+# The program with the mistake ends lower. **What exactly did the forgotten line do, why can leaving it out help, and when does it end badly?**
+#
+# To answer that, you have to know who writes into `.grad`, who reads it and who clears it. In this lesson your engine learns PyTorch's manners in these matters. At the end you can
+#
+# 1. say of any tensor whether it is a leaf, and whether `.grad` will be kept on it;
+# 2. build a graph of nodes, with `grad_fn`, `next_functions` and `AccumulateGrad`, and print it, yours or PyTorch's, with one function;
+# 3. write a `backward` that adds into the leaves and leaves nothing behind in between;
+# 4. write an optimizer that only reads `.grad`, and name the one place in a training loop where clearing is wrong;
+# 5. predict what a training run does that never clears, and make micro-batches add up to the right gradient.
+
+# %% [markdown]
+# ## 1. Which tensors keep a gradient?
+#
+# You start with your engine from lesson 04.
+
+# %%
+from autograder.student import start_lesson
 
 start_lesson()
 
 # %% [markdown]
-# ## The tensor
+# It puts a `.grad` on every tensor of the graph. For numbers that was handy: you could look everywhere. **Predict** how much memory the gradients of this chain of 30 steps hold, if one array of it takes 0.8 MB, and how much of that anybody wants.
+
+# %%
+x = MiniTensor(np.full(100_000, 0.5))
+y = x
+for _ in range(30):
+    y = (y * 1.1).tanh()
+total = y.sum()
+total.backward()
+
+held = sum(node.grad.nbytes for node in topological_order(total))
+print(f"all gradients {held / 1e6:.1f} MB, that of x {x.grad.nbytes / 1e6:.1f} MB")
+
+# %% [markdown]
+# Nearly all of it is waste: an optimizer reads the gradients of the parameters and no others. So the gradients in between should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? Five tensors; **predict** the columns.
+
+# %% tags=["demo"] items="28 30 F41 F48"
+w = torch.ones(3, requires_grad=True)
+data = torch.ones(3)
+result = w * data
+scaled_data = data * 2
+moved = w.to(torch.float64)
+(result.sum() + moved.sum()).backward()
+
+print("             requires_grad  is_leaf  grad_fn         .grad")
+for name, tensor in {"w": w, "data": data, "w * data": result, "data * 2": scaled_data, "w.to(float64)": moved}.items():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns when .grad of a result is read
+        grad = tensor.grad
+    made_by = "None" if tensor.grad_fn is None else type(tensor.grad_fn).__name__
+    print(f"{name:14s} {tensor.requires_grad!s:12s}  {tensor.is_leaf!s:7s}  {made_by:15s} {None if grad is None else grad.tolist()}")
+
+# %% [markdown] items="27 28 32"
+# | | `requires_grad` | `is_leaf` | `grad_fn` | keeps `.grad` |
+# | --- | --- | --- | --- | --- |
+# | you made it, with `requires_grad=True`: a parameter | True | True | None | yes |
+# | you made it without: data, labels | False | True | None | there is none |
+# | an operation made it, and an input requires a gradient | True | False | its node | only if asked, with `retain_grad` |
+# | an operation made it from tensors that require none | False | True | None | there is none |
+#
+# Three things to take from it. The flag **propagates**: one input that requires a gradient is enough, and the result does too. A leaf need not require a gradient: `data` is one. And "requires a gradient" does not mean "keeps one": `w.to(float64)` looks like a parameter, but it is the
+# result of an operation, and its gradient goes through to `w`.
+#
+# Data normally needs no gradient. Nobody updates the pictures in a data set, and what is not asked for need not be computed.
+
+# %% [markdown]
+# ## 2. The new tensor
+#
+# So the class changes. A tensor no longer holds its inputs and its rule; it holds one thing, `grad_fn`, the **node** that made it. Leaves have none.
 
 # %% tags=["engine"]
 import weakref
@@ -69,9 +219,26 @@ class MiniTensor:
 def as_tensor(value):
     """A MiniTensor stays what it is; a number or an array becomes one, without gradient."""
     return value if isinstance(value, MiniTensor) else MiniTensor(value)
+# %% [markdown]
+# The functions `add`, `multiply` and so on from lesson 04 belonged to the old class, and leave with it. From here on, operators and methods do their work.
+
+# %% tags=["engine"]
+for old_name in (
+    "negate add subtract multiply divide power exp log tanh relu sum_over mean_over max_over with_axis reshape "
+    "transpose getitem matmul matrix_product softmax log_softmax cross_entropy"
+).split():
+    globals().pop(old_name, None)
+
+# %%
+w = MiniTensor([1.0, 2.0], requires_grad=True)
+data = MiniTensor([3.0, 4.0])
+print(w, w.is_leaf)
+print(data, data.is_leaf)
 
 # %% [markdown]
-# ## The node
+# ## 3. The node
+#
+# Until now, a rule was a function inside a function. It worked, but what does such a function hold on to? Nobody can look into it, nobody can list it, and nobody can make it let go (that will matter in lesson 06). So a node becomes an object of a class called `Function`. Its attributes are there to be read.
 
 # %% tags=["engine"]
 class Function:
@@ -103,6 +270,10 @@ class AccumulateGrad(Function):
     @classmethod
     def name(cls):
         return "AccumulateGrad"
+# %% [markdown] items="22"
+# An operation is a subclass with two static methods. `forward` computes with plain arrays; what the rule will need, it hands to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**.
+#
+# `AccumulateGrad` is the odd one out. No operation made a leaf, and still a gradient has to end there. Its node is what stands at the end of every way: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
 
 # %% tags=["engine"]
 class Mul(Function):
@@ -117,9 +288,25 @@ class Mul(Function):
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
         return grad * b, grad * a
+# %% [markdown]
+# No graph is needed to try it. **Predict** the last line.
+
+# %%
+ctx = Mul()
+print(Mul.forward(ctx, np.array(2.0), np.array(3.0)))
+print(ctx.name(), ctx.saved_tensors)
+print(Mul.backward(ctx, np.array(10.0)))
 
 # %% [markdown]
 # ### Exercise 1: two rules as classes
+#
+# Translate a difference and tanh from lesson 04. Write the four bodies. What a rule needs of the arrays goes through `ctx.save_for_backward`, as in `Mul`; what it does not need is not saved. Rules say nothing about shapes: broadcasting is undone elsewhere.
+
+# %% [markdown] tags=["hint"] exercise="rules_as_classes"
+# The rule of a difference needs neither of its inputs, so `Sub.forward` is one line: `return a - b`.
+
+# %% [markdown] tags=["hint"] exercise="rules_as_classes"
+# `Tanh.forward` computes the output, saves it with `ctx.save_for_backward(output)`, and returns it. `Tanh.backward` starts with `(output,) = ctx.saved_tensors`; the brackets and the comma unpack a tuple of one.
 
 # %% nbgrader={"grade": false, "grade_id": "rules_as_classes", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 class Sub(Function):
@@ -169,62 +356,71 @@ class Tanh(Function):
         (output,) = ctx.saved_tensors
         return grad * (1 - output**2)
         ### END SOLUTION
+# %% tags=["style:compact"] exercise="rules_as_classes"
+class Sub(Function):
+    forward = staticmethod(lambda ctx, a, b: a - b)
+    backward = staticmethod(lambda ctx, grad: (grad, -1.0 * grad))
+
+
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return np.tanh(a)
+
+    backward = staticmethod(lambda ctx, grad: grad / np.cosh(ctx.saved_tensors[0]) ** 2)
+
+# %% tags=["style:torch"] exercise="rules_as_classes"
+class Sub(Function):
+    @staticmethod
+    def forward(ctx, first, second):
+        return np.subtract(first, second)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        return upstream, np.negative(upstream)
+
+
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, argument):
+        output = np.tanh(argument)
+        ctx.save_for_backward(1 - output * output)
+        return output
+
+    @staticmethod
+    def backward(ctx, upstream):
+        (slope,) = ctx.saved_tensors
+        return (upstream * slope,)
+
+# %% nbgrader={"grade": true, "grade_id": "test_rules_as_classes", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def one_array(shares):
+    return shares[0] if isinstance(shares, (tuple, list)) else shares
+
+
+a, b, grad = np.array([[1.0, -2.0], [0.5, 3.0]]), np.array([[4.0, 1.0], [2.0, -1.0]]), np.array([[1.0, 10.0], [-2.0, 0.5]])
+ctx = Sub()
+assert np.allclose(Sub.forward(ctx, a, b), a - b), "Sub.forward must return a - b"
+shares = Sub.backward(ctx, grad)
+assert len(shares) == 2, "Sub has two inputs, so its rule returns two gradients"
+assert np.allclose(shares[0], grad) and np.allclose(shares[1], -grad), "Sub: a gets the gradient, b gets it with a minus sign"
+
+ctx = Tanh()
+assert np.allclose(Tanh.forward(ctx, a), np.tanh(a)), "Tanh.forward must return the hyperbolic tangent"
+assert len(ctx.saved_tensors) > 0, "Tanh.forward must hand what the rule needs to ctx.save_for_backward"
+assert np.allclose(one_array(Tanh.backward(ctx, grad)), grad * (1 - np.tanh(a) ** 2)), "the slope of tanh is 1 - tanh**2"
+### BEGIN HIDDEN TESTS
+assert len(Sub().saved_tensors) == 0, "the rule of a difference needs nothing"
+first, second = Tanh(), Tanh()
+Tanh.forward(first, a)
+Tanh.forward(second, b)
+right = grad * (1 - np.tanh(a) ** 2)
+assert np.allclose(one_array(Tanh.backward(first, grad)), right), "two calls of Tanh must not share what they saved"
+assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), "a rule may be called twice, and is linear in the gradient"
+### END HIDDEN TESTS
 
 # %% [markdown]
-# ### Exercise 2: record
-
-# %% nbgrader={"grade": false, "grade_id": "record", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
-def edge_to(tensor):
-    """Where a gradient for this tensor must be sent: a pair (node, 0).
-
-    tensor: MiniTensor
-    Returns: (None, 0) for a tensor that requires no gradient,
-        (its grad_fn, 0) for the result of an operation,
-        (its AccumulateGrad, 0) for a leaf: always the same node while anybody holds it.
-
-    >>> edge_to(MiniTensor(1.0))
-    (None, 0)
-    >>> w = MiniTensor(1.0, requires_grad=True)
-    >>> edge_to(w)[0].variable is w
-    True
-    """
-    ### BEGIN SOLUTION
-    if not tensor.requires_grad:
-        return (None, 0)
-    if tensor.grad_fn is not None:
-        return (tensor.grad_fn, 0)
-    node = tensor._accumulate() if tensor._accumulate is not None else None
-    if node is None:
-        node = AccumulateGrad(tensor)
-        tensor._accumulate = weakref.ref(node)
-    return (node, 0)
-    ### END SOLUTION
-
-
-def apply(cls, *inputs, **options):
-    """Compute an operation, and record it if an input requires a gradient.
-
-    cls: the Function, such as Mul
-    inputs: MiniTensors, numbers or arrays; options: passed on to forward
-    Returns: MiniTensor
-
-    >>> y = apply(Mul, MiniTensor(3.0, requires_grad=True), 2.0)
-    >>> y.requires_grad, y.grad_fn.name(), y.item()
-    (True, 'MulBackward0', 6.0)
-    """
-    inputs = [as_tensor(x) for x in inputs]
-    ctx = cls()
-    output = MiniTensor(cls.forward(ctx, *(x.data for x in inputs), **options))
-    ### BEGIN SOLUTION
-    if any(x.requires_grad for x in inputs):
-        ctx.next_functions = tuple(edge_to(x) for x in inputs)
-        ctx.input_shapes = tuple(x.shape for x in inputs)
-        output.requires_grad, output.grad_fn = True, ctx
-    ### END SOLUTION
-    return output
-
-
-Function.apply = classmethod(apply)
+# All other operations of lesson 04 follow, family by family. You need not read each line; look at one rule per cell, and find it in your lesson 04. First arithmetic, and what Python is to call for `+`, `-`, `*` and so on.
 
 # %% tags=["engine"]
 class Add(Function):
@@ -284,6 +480,8 @@ MiniTensor.__rmul__ = lambda a, b: Mul.apply(b, a)
 MiniTensor.__rtruediv__ = lambda a, b: Div.apply(b, a)
 MiniTensor.__neg__ = lambda a: Neg.apply(a)
 MiniTensor.__pow__ = lambda a, exponent: Pow.apply(a, exponent=exponent)
+# %% [markdown]
+# Functions of one array:
 
 # %% tags=["engine"]
 class Exp(Function):
@@ -328,6 +526,8 @@ MiniTensor.exp = lambda self: Exp.apply(self)
 MiniTensor.log = lambda self: Log.apply(self)
 MiniTensor.tanh = lambda self: Tanh.apply(self)
 MiniTensor.relu = lambda self: Relu.apply(self)
+# %% [markdown]
+# Reductions. Their rules bring the gradient back to the shape before:
 
 # %% tags=["engine"]
 def spread(array, shape, dim, keepdim):
@@ -385,6 +585,8 @@ class Max(Function):
 MiniTensor.sum = lambda self, dim=None, keepdim=False: Sum.apply(self, dim=dim, keepdim=keepdim)
 MiniTensor.mean = lambda self, dim=None, keepdim=False: Mean.apply(self, dim=dim, keepdim=keepdim)
 MiniTensor.max = lambda self, dim=None, keepdim=False: Max.apply(self, dim=dim, keepdim=keepdim)
+# %% [markdown]
+# Matrices, shapes and indices:
 
 # %% tags=["engine"]
 class MatMul(Function):
@@ -455,6 +657,8 @@ MiniTensor.__getitem__ = lambda self, index: Index.apply(self, index=index)
 MiniTensor.reshape = reshape
 MiniTensor.transpose = lambda self, dim0, dim1: Transpose.apply(self, dim0=dim0, dim1=dim1)
 MiniTensor.T = property(lambda self: self.transpose(0, 1))
+# %% [markdown]
+# And what a classifier needs:
 
 # %% tags=["engine"]
 class LogSoftmax(Function):
@@ -480,9 +684,194 @@ def cross_entropy(logits, labels):
 
 MiniTensor.log_softmax = lambda self, dim: LogSoftmax.apply(self, dim=dim)
 MiniTensor.softmax = lambda self, dim: LogSoftmax.apply(self, dim=dim).exp()
+MiniTensor.cross_entropy = cross_entropy
+# %% [markdown] items="17 18 F53"
+# ### Exercise 2: record
+#
+# All the rules are there, and none of them runs yet: every operator calls an `apply` that you have still to write. It is where the calls become a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. (Some texts call these nodes parents. They are called inputs in this course, everywhere.) PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
+#
+# | the input is | its edge |
+# | --- | --- |
+# | a tensor that requires no gradient | `(None, 0)` |
+# | the result of an operation | `(tensor.grad_fn, 0)` |
+# | a leaf that requires a gradient | `(its AccumulateGrad, 0)` |
+#
+# In the last row there is a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad. So the leaf has to know its node. But the node holds the leaf already, and two objects that hold each other stay alive until Python's garbage collector finds them. The way out is a *weak* reference: `reference = weakref.ref(node)` does not keep
+# the node alive; `reference()` gives the node, or None once it is gone. There is room for it in `tensor._accumulate`.
+#
+# Write `edge_to`, and then the three lines that are missing in `apply`: where an input requires a gradient, fill in `ctx.next_functions` and `ctx.input_shapes` (one entry per input, both are tuples), and give the output `requires_grad` and `grad_fn`.
+
+# %% [markdown] tags=["hint"] exercise="record"
+# `edge_to` goes through the rows of the table from top to bottom: `if not tensor.requires_grad: return (None, 0)`, and so on. In the last row, look first whether there is a node: `node = tensor._accumulate() if tensor._accumulate is not None else None`.
+
+# %% [markdown] tags=["hint"] exercise="record"
+# If there is none, make one with `AccumulateGrad(tensor)` and remember it with `tensor._accumulate = weakref.ref(node)`. Then return `(node, 0)`.
+
+# %% [markdown] tags=["hint"] exercise="record"
+# In `apply`: `if any(x.requires_grad for x in inputs):`, then `ctx.next_functions = tuple(edge_to(x) for x in inputs)`, the shapes likewise, and `output.requires_grad, output.grad_fn = True, ctx`.
+
+# %% nbgrader={"grade": false, "grade_id": "record", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+def edge_to(tensor):
+    """Where a gradient for this tensor must be sent: a pair (node, 0).
+
+    tensor: MiniTensor
+    Returns: (None, 0) for a tensor that requires no gradient,
+        (its grad_fn, 0) for the result of an operation,
+        (its AccumulateGrad, 0) for a leaf: always the same node while anybody holds it.
+
+    >>> edge_to(MiniTensor(1.0))
+    (None, 0)
+    >>> w = MiniTensor(1.0, requires_grad=True)
+    >>> edge_to(w)[0].variable is w
+    True
+    """
+    ### BEGIN SOLUTION
+    if not tensor.requires_grad:
+        return (None, 0)
+    if tensor.grad_fn is not None:
+        return (tensor.grad_fn, 0)
+    node = tensor._accumulate() if tensor._accumulate is not None else None
+    if node is None:
+        node = AccumulateGrad(tensor)
+        tensor._accumulate = weakref.ref(node)
+    return (node, 0)
+    ### END SOLUTION
+
+
+def apply(cls, *inputs, **options):
+    """Compute an operation, and record it if an input requires a gradient.
+
+    cls: the Function, such as Mul
+    inputs: MiniTensors, numbers or arrays; options: passed on to forward
+    Returns: MiniTensor
+
+    >>> y = apply(Mul, MiniTensor(3.0, requires_grad=True), 2.0)
+    >>> y.requires_grad, y.grad_fn.name(), y.item()
+    (True, 'MulBackward0', 6.0)
+    """
+    inputs = [as_tensor(x) for x in inputs]
+    ctx = cls()
+    output = MiniTensor(cls.forward(ctx, *(x.data for x in inputs), **options))
+    ### BEGIN SOLUTION
+    if any(x.requires_grad for x in inputs):
+        ctx.next_functions = tuple(edge_to(x) for x in inputs)
+        ctx.input_shapes = tuple(x.shape for x in inputs)
+        output.requires_grad, output.grad_fn = True, ctx
+    ### END SOLUTION
+    return output
+
+
+Function.apply = classmethod(apply)
+# %% tags=["style:compact"] exercise="record"
+ENDS = weakref.WeakValueDictionary()  # a leaf's id -> its AccumulateGrad, which keeps the leaf, and so the id, alive
+
+
+def edge_to(tensor):
+    if not tensor.requires_grad:
+        return None, 0
+    return tensor.grad_fn or ENDS.setdefault(id(tensor), AccumulateGrad(tensor)), 0
+
+
+def apply(cls, *inputs, **options):
+    ctx, inputs = cls(), [*map(as_tensor, inputs)]
+    output = MiniTensor(cls.forward(ctx, *[x.data for x in inputs], **options))
+    output.requires_grad = any([x.requires_grad for x in inputs])
+    if output.requires_grad:
+        output.grad_fn = ctx
+        ctx.next_functions, ctx.input_shapes = zip(*[(edge_to(x), x.shape) for x in inputs])
+    return output
+
+
+Function.apply = classmethod(apply)
+
+# %% tags=["style:torch"] exercise="record"
+import itertools
+
+count_nodes = itertools.count(1).__next__
+
+
+def edge_to(tensor):
+    if tensor.grad_fn is None and tensor.requires_grad:
+        node = getattr(tensor, "_end", lambda: None)()
+        if node is None:
+            node = AccumulateGrad(tensor)
+            node.sequence_nr = float("inf")
+            tensor._end = weakref.ref(node)
+    else:
+        node = tensor.grad_fn
+    return node, 0
+
+
+def apply(cls, *inputs, **options):
+    tensors = tuple(as_tensor(value) for value in inputs)
+    node = cls()
+    node.sequence_nr = count_nodes()
+    output = MiniTensor(cls.forward(node, *(tensor.data for tensor in tensors), **options))
+    edges = tuple(edge_to(tensor) for tensor in tensors)
+    if edges != ((None, 0),) * len(edges):
+        node.next_functions = edges
+        node.input_shapes = tuple(tensor.data.shape for tensor in tensors)
+        output.grad_fn = node
+        output.requires_grad = True
+    return output
+
+
+Function.apply = classmethod(apply)
+
+# %% nbgrader={"grade": true, "grade_id": "test_record", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
+data = MiniTensor([[4.0], [5.0]])
+plain = Mul.apply(data, 2.0)
+assert not plain.requires_grad and plain.grad_fn is None, "nothing requires a gradient here, so nothing is recorded"
+product = Mul.apply(w, data)
+assert product.requires_grad and product.grad_fn.name() == "MulBackward0", "one input that requires a gradient is enough"
+(end, number), nothing = product.grad_fn.next_functions
+assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, "the first edge must lead to the AccumulateGrad of w"
+assert nothing[0] is None and nothing[1] == 0, "the edge of an input without gradient is (None, 0)"
+square = Mul.apply(w, w)
+assert square.grad_fn.next_functions[0][0] is square.grad_fn.next_functions[1][0], "w is used twice, but has one AccumulateGrad"
+### BEGIN HIDDEN TESTS
+assert edge_to(w)[0] is end, "a later use of w must lead to the same AccumulateGrad"
+longer = Mul.apply(product, product)
+assert longer.grad_fn.next_functions[0][0] is product.grad_fn, "the edge of a result must lead to its grad_fn"
+assert [tuple(shape) for shape in product.grad_fn.input_shapes] == [(1, 3), (2, 1)], "input_shapes are the shapes of the inputs"
+assert edge_to(data)[0] is None and edge_to(plain)[0] is None, "tensors that require no gradient have the edge (None, 0)"
+other = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
+assert edge_to(other)[0] is not end, "another leaf has another AccumulateGrad"
+assert np.allclose(product.data, [[4.0, 8.0, 12.0], [5.0, 10.0, 15.0]]), "the value must stay right"
+assert w.is_leaf and not product.is_leaf and plain.is_leaf, "a leaf is a tensor without grad_fn"
+### END HIDDEN TESTS
+
+# %% [markdown] items="17 23"
+# Each result now names the operation that made it. **Predict** the four names.
+
+# %%
+w, b = MiniTensor([[1.0], [2.0]], requires_grad=True), MiniTensor(0.5, requires_grad=True)
+data = MiniTensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+hidden = data @ w
+shifted = hidden + b
+for tensor in (w, hidden, shifted, (shifted**2).mean()):
+    print(tensor.grad_fn and tensor.grad_fn.name())
 
 # %% [markdown]
-# ### Exercise 3: accumulate and retain_grad
+# PyTorch calls the product of two matrices `MmBackward0` (yours says `MatMul`, because it also takes vectors and batches). The other names are the same, 0 included: it tells apart several forms of one operation.
+
+# %% [markdown] items="47"
+# ## 4. Where gradients end
+#
+# ### Exercise 3: accumulate, and retain_grad
+#
+# What happens when a gradient arrives at a leaf? It is **added**. If `.grad` is None, the gradient becomes `.grad`; otherwise `.grad` becomes the sum. As in PyTorch, `.grad` is a tensor itself, one that requires no gradient.
+#
+# One thing to watch. The rule of `+` returns one array twice, so the array that arrives here may be on its way to another leaf too. If both kept it, a change of one `.grad` would change the other. Keep a copy.
+#
+# Sometimes you do want to see the gradient of a result in between. For that there is `retain_grad`. The result's node must know who asked, so put a weak reference to the tensor into `grad_fn.retaining`. (`backward`, in the next exercise, looks there.)
+
+# %% [markdown] tags=["hint"] exercise="accumulate"
+# The leaf is `self.variable`. There are two cases: `leaf.grad is None`, and there is something to add to, whose array is `leaf.grad.data`.
+
+# %% [markdown] tags=["hint"] exercise="accumulate"
+# In the first case `MiniTensor(grad.copy())`, in the second `MiniTensor(leaf.grad.data + grad)`; a sum is a new array anyway. And `retain_grad` is one `if` and one assignment: `self.grad_fn.retaining = weakref.ref(self)`.
 
 # %% nbgrader={"grade": false, "grade_id": "accumulate", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def accumulate(self, grad):
@@ -523,6 +912,68 @@ def retain_grad(self):
 
 AccumulateGrad.accumulate = accumulate
 MiniTensor.retain_grad = retain_grad
+# %% tags=["style:compact"] exercise="accumulate"
+def accumulate(self, grad):
+    before = 0.0 if self.variable.grad is None else self.variable.grad.data
+    self.variable.grad = MiniTensor(before + grad)
+
+
+def retain_grad(self):
+    if not self.is_leaf:
+        self.grad_fn.retaining = weakref.ref(self)
+
+
+AccumulateGrad.accumulate, MiniTensor.retain_grad = accumulate, retain_grad
+
+# %% tags=["style:torch"] exercise="accumulate"
+def accumulate(self, grad):
+    if self.variable.grad is None:
+        self.variable.grad = MiniTensor(np.zeros(self.variable.shape))
+    self.variable.grad.data += grad
+
+
+def retain_grad(self):
+    node, _ = edge_to(self)
+    if node is not None:
+        node.retaining = weakref.ref(self)
+
+
+AccumulateGrad.accumulate = accumulate
+MiniTensor.retain_grad = retain_grad
+
+# %% nbgrader={"grade": true, "grade_id": "test_accumulate", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+w = MiniTensor([1.0, 2.0], requires_grad=True)
+node, _ = edge_to(w)
+arriving = np.array([3.0, 4.0])
+node.accumulate(arriving)
+assert np.allclose(w.grad.data, [3.0, 4.0]), "the first gradient that arrives becomes .grad"
+assert not w.grad.requires_grad, ".grad is a MiniTensor that requires no gradient"
+arriving[0] = 100.0
+assert w.grad.data[0] == 3.0, ".grad shares its memory with the array that arrived; keep a copy"
+node.accumulate(np.array([10.0, 20.0]))
+assert np.allclose(w.grad.data, [13.0, 24.0]), "the second gradient is added to the first"
+y = w * 2.0
+y.retain_grad()
+assert y.grad_fn.retaining() is y, "after y.retain_grad(), y.grad_fn.retaining() must be y"
+w.retain_grad()  # a leaf keeps its gradient anyway
+### BEGIN HIDDEN TESTS
+node.accumulate(np.array([-13.0, -24.0]))
+assert np.allclose(w.grad.data, [0.0, 0.0]), "a sum that happens to be zero is still a sum"
+node.accumulate(np.array([1.0, 1.0]))
+assert np.allclose(w.grad.data, [1.0, 1.0]), "gradients are added, whatever was there before"
+assert np.allclose(w.data, [1.0, 2.0]), "accumulate must not change the leaf's own numbers"
+other = MiniTensor(5.0, requires_grad=True)
+edge_to(other)[0].accumulate(np.array(2.0))
+assert other.grad.shape == () and other.grad.item() == 2.0, "a leaf of shape () keeps a .grad of shape ()"
+MiniTensor(1.0).retain_grad()
+z = w * 3.0
+assert z.grad_fn.retaining is None, "only a tensor that was asked to retains its gradient"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### Exercise 4: backward over nodes
+#
+# The order of lesson 03, now over nodes and their edges, is given:
 
 # %% tags=["engine"]
 def topological_order(root):
@@ -537,9 +988,22 @@ def topological_order(root):
             stack.append((node, True))
             stack += [(source, False) for source, _ in node.next_functions if source is not None]
     return finished[::-1]
+# %% [markdown] items="30"
+# Write the loop of `backward`. It goes over nodes, not tensors, and a gradient rests in three places only: in `pending`, for as long as its node has to wait; in `.grad` of a leaf; and in `.grad` of a result that asked with `retain_grad`. For each node in order:
+#
+# * Take its gradient out of `pending`. A node for which nothing has arrived (a rule may return None for an input) has nothing to do.
+# * An `AccumulateGrad` is the end: call its `accumulate`.
+# * For any other node: if a tensor has asked with `retain_grad` and still exists, add the gradient into its `.grad`, in the way of exercise 3. Then call the rule, `node.backward(node, grad)`. It returns a tuple, or a single array for one input. Undo broadcasting with `sum_to(share, shape)` from lesson 04, shapes are in `node.input_shapes`, and add what comes out to
+#   the pending gradient of the node at the end of the edge. Where the edge leads to None, throw the share away.
 
-# %% [markdown]
-# ### Exercise 4: backward
+# %% [markdown] tags=["hint"] exercise="backward"
+# The skeleton: `for node in topological_order(root):`, then `grad = pending.pop(node, None)`, and `continue` if that is None. `isinstance(node, AccumulateGrad)` tells the ends apart.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# The tensor that asked is `node.retaining()` if `node.retaining is not None`, and even then it may be None: the reference is weak.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# The inner loop: `for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):`. If `source` and `share` are not None, `share = sum_to(share, shape)`, and then `pending[source] = pending[source] + share if source in pending else share`.
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None):
@@ -583,9 +1047,485 @@ def backward(self, gradient=None):
 
 
 MiniTensor.backward = backward
+# %% tags=["style:compact"] exercise="backward"
+def backward(self, gradient=None):
+    if not self.requires_grad:
+        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+    if gradient is None:
+        if self.data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        gradient = np.ones_like(self.data)
+    root = edge_to(self)[0]
+    arrived = {node: [] for node in topological_order(root)}
+    arrived[root].append(as_tensor(gradient).data)
+    for node, parts in arrived.items():
+        if not parts:
+            continue
+        grad = sum(parts[1:], parts[0])
+        parts.clear()
+        if isinstance(node, AccumulateGrad):
+            node.accumulate(grad)
+            continue
+        if node.retaining is not None and node.retaining() is not None:
+            before = node.retaining().grad
+            node.retaining().grad = MiniTensor(grad + (0.0 if before is None else before.data))
+        shares = node.backward(node, grad)
+        for (source, _), share, shape in zip(node.next_functions, shares if type(shares) is tuple else [shares], node.input_shapes):
+            if source and share is not None:
+                arrived[source].append(sum_to(share, shape))
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:torch"] exercise="backward"
+import heapq
+
+
+class BackwardPass:
+    """As PyTorch's engine does it: of the nodes that are ready, the one made last goes first; ends go at once."""
+
+    def __init__(self, root):
+        self.uses, waiting = {root: 0}, [root]
+        while waiting:
+            for source, _ in waiting.pop().next_functions:
+                if source is not None:
+                    if source not in self.uses:
+                        self.uses[source] = 0
+                        waiting.append(source)
+                    self.uses[source] += 1
+        self.pending, self.ready = {}, []
+
+    def send(self, node, grad):
+        if grad is not None:
+            self.pending[node] = self.pending[node] + grad if node in self.pending else grad
+
+    def use(self, node):
+        self.uses[node] -= 1
+        if self.uses[node] <= 0:
+            heapq.heappush(self.ready, (-node.sequence_nr, id(node), node))
+
+    def run(self):
+        while self.ready:
+            *_, node = heapq.heappop(self.ready)
+            grad = self.pending.pop(node, None)
+            if isinstance(node, AccumulateGrad):
+                if grad is not None:
+                    node.accumulate(grad)
+                continue
+            shares = (None,) * len(node.next_functions) if grad is None else self.shares(node, grad)
+            for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):
+                if source is not None:
+                    self.send(source, None if share is None else sum_to(share, shape))
+                    self.use(source)
+
+    def shares(self, node, grad):
+        tensor = node.retaining and node.retaining()
+        if tensor is not None:
+            tensor.grad = MiniTensor(grad.copy() if tensor.grad is None else tensor.grad.data + grad)
+        shares = node.backward(node, grad)
+        return shares if isinstance(shares, tuple) else (shares,)
+
+
+def backward(self, gradient=None):
+    if not self.requires_grad:
+        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+    if gradient is None and self.data.size != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    root, _ = edge_to(self)
+    walk = BackwardPass(root)
+    walk.send(root, np.ones(self.shape) if gradient is None else as_tensor(gradient).data)
+    walk.use(root)
+    walk.run()
+
+
+MiniTensor.backward = backward
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def diamond(a, b):
+    c = a * b
+    return (c + a).tanh() - c * c
+
+
+credit = check_gradients(
+    {
+        "c = a * b, then tanh(c + a) - c * c": diamond,
+        "a - b, with b broadcast": lambda a, b: a - b.sum(0),
+        "the mean of squares": lambda a, b: ((a - b) ** 2).mean(),
+    },
+    [(2, 3), (2, 3)],
+    points=3,
+)
+### BEGIN HIDDEN TESTS
+
+
+def layer(a, b):
+    c = (a @ b).tanh()
+    return (c * a[:, :1] + c).sum(1) / (1 + (c * c).mean())
+
+
+credit = credit + check_gradients({"a layer, used twice": layer}, [(4, 3), (3, 2)], points=1)
+credit = credit + check_gradients(
+    {"rows picked, some twice": lambda a: a[[0, 2, 2, 1]].log_softmax(1) * a[0]}, [(3, 4)], points=1
+)
+### END HIDDEN TESTS
+credit
 
 # %% [markdown]
+# The numbers are one half. The other half is what is kept where.
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward_keeps", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+x = MiniTensor([2.0, 3.0], requires_grad=True)
+data = MiniTensor([5.0, 7.0])
+y = x * data
+z = y * y
+z.retain_grad()
+total = z.sum()
+total.backward()
+assert np.allclose(x.grad.data, [100.0, 294.0]), "the gradient of (5 x0)**2 + (7 x1)**2 at 2, 3 is 100, 294"
+assert data.grad is None, "data requires no gradient, so its .grad stays None"
+assert y.grad is None and total.grad is None, "results keep no .grad unless retain_grad was called"
+assert z.grad is not None and np.allclose(z.grad.data, [1.0, 1.0]), "z asked with retain_grad, so z.grad must be kept"
+total.backward()
+assert np.allclose(x.grad.data, [200.0, 588.0]), "a second backward adds to .grad of the leaf"
+### BEGIN HIDDEN TESTS
+assert np.allclose(z.grad.data, [2.0, 2.0]), "a retained gradient accumulates too"
+x = MiniTensor(1.0, requires_grad=True)
+y = x
+for _ in range(60):
+    y = y + y
+y.backward()
+assert x.grad.item() == 2.0**60, "sixty doublings: every node once"
+y.backward(np.array(-1.0))
+assert x.grad.item() == 0.0, "backward(-1.0) must take the gradient away again"
+leaf = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
+leaf.backward(np.array([1.0, 10.0, 100.0]))
+assert np.allclose(leaf.grad.data, [1.0, 10.0, 100.0]), "a leaf may be the root itself"
+a, b = MiniTensor([[1.0, 2.0]], requires_grad=True), MiniTensor(3.0, requires_grad=True)
+(a * b).sum().backward()
+assert a.grad.shape == (1, 2) and b.grad.shape == () and b.grad.item() == 3.0, "a gradient has the shape of its tensor"
+### END HIDDEN TESTS
+
+# %% [markdown] items="33"
+# Beside PyTorch: the mean of `3 * (m + 2)**2` for a matrix of ones, with the node of each step, and then a few expressions at random inputs.
+
+# %% tags=["demo"] items="33"
+def steps_of(m):
+    moved = m + 2
+    scaled = 3 * moved**2
+    return m, moved, scaled, scaled.mean()
+
+
+ours, theirs = MiniTensor(np.ones((2, 2)), requires_grad=True), torch.ones(2, 2, requires_grad=True, dtype=torch.float64)
+for a, b in zip(steps_of(ours), steps_of(theirs)):
+    print(f"{a.grad_fn and a.grad_fn.name()!s:16s} {b.grad_fn and b.grad_fn.name()!s:16s}")
+out, torch_out = steps_of(ours)[-1], steps_of(theirs)[-1]
+out.backward()
+torch_out.backward()
+print("value", out.item(), torch_out.item(), "  gradients", ours.grad.data.tolist(), theirs.grad.tolist())
+
+# %% tags=["demo"]
+def difference(expression, *shapes):
+    rng = np.random.default_rng(3)
+    arrays = [rng.normal(size=shape) for shape in shapes]
+    ours = [MiniTensor(array, requires_grad=True) for array in arrays]
+    theirs = [torch.tensor(array, requires_grad=True) for array in arrays]
+    output, torch_output = expression(*ours), expression(*theirs)
+    cotangent = rng.normal(size=output.shape)
+    output.backward(cotangent)
+    torch_output.backward(torch.tensor(cotangent))
+    return max(np.abs(a.grad.data - b.grad.numpy()).max() for a, b in zip(ours, theirs))
+
+
+print(f"{difference(lambda a, b: (a @ b).tanh().sum(0), (5, 4), (4, 3)):.1e}")
+print(f"{difference(lambda a, b: (a * b - b / (a * a + 1)).exp(), (4, 1, 3), (2, 3)):.1e}")
+print(f"{difference(lambda a: a.softmax(1)[[0, 0, 2]].reshape(12).max(), (3, 4)):.1e}")
+
+# %% [markdown] items="29"
+# Now the question of lesson 02 once more: `x = 2; y = x**2; z = y + 1; z.backward()`. Lesson 02's engine put a gradient on all three. **Predict** what yours does now, without and with `y.retain_grad()`.
+
+# %% tags=["demo"] items="29 30"
+def gradients_of_three(x, retain):
+    y = x**2
+    z = y + 1
+    if retain:
+        y.retain_grad()
+    z.backward()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [None if tensor.grad is None else tensor.grad.item() for tensor in (x, y, z)]
+
+
+for retain in (False, True):
+    print("yours  ", gradients_of_three(MiniTensor(2.0, requires_grad=True), retain), end="   ")
+    print("PyTorch", gradients_of_three(torch.tensor(2.0, requires_grad=True), retain))
+
+# %% [markdown]
+# And the memory of the chain from the beginning. The same thirty steps; the gradients that are held when `backward` is done:
+
+# %%
+x = MiniTensor(np.full(100_000, 0.5), requires_grad=True)
+y = x
+results = []
+for _ in range(30):
+    y = (y * 1.1).tanh()
+    results.append(y)
+y.sum().backward()
+held = sum(tensor.grad.data.nbytes for tensor in [x, *results] if tensor.grad is not None)
+print(f"all gradients {held / 1e6:.1f} MB, that of x {x.grad.data.nbytes / 1e6:.1f} MB")
+
+# %% [markdown] items="31"
+# ### Frozen parameters
+#
+# To fine-tune a network, one often keeps most of its parameters as they are: `requires_grad=False`, *frozen*. That saves work and memory, but how much depends on **which** layers are frozen. Eight layers, four of them frozen. **Predict** the number of nodes: with the first four frozen, and with the last four.
+
+# %% items="31 F26"
+def chain_of_layers(frozen, count=8):
+    rng = np.random.default_rng(4)
+    weights = [MiniTensor(rng.normal(size=(64, 64)) / 8, requires_grad=i not in frozen) for i in range(count)]
+    h = MiniTensor(rng.normal(size=(256, 64)))
+    for w in weights:
+        h = (h @ w).tanh()
+    loss = h.sum()
+    nodes = topological_order(loss.grad_fn)
+    loss.backward()
+    saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
+    with_grad = sum(w.grad is not None for w in weights)
+    print(f"frozen {str(list(frozen)):13s} nodes {len(nodes):3d}   saved {sum(saved.values()) / 1e6:.1f} MB   weights with .grad {with_grad}")
+
+
+for frozen in (range(0), range(4), range(4, 8)):
+    chain_of_layers(frozen)
+
+# %% [markdown]
+# Freezing the first layers cuts the graph short: nothing before layer 5 is recorded at all. Freezing the last layers only takes the four ends away, because the gradient has to pass through them on its way to the first ones.
+#
+# A frozen parameter is still a parameter. What does `parameters()` of a PyTorch module give?
+
+# %% tags=["demo"] items="F26"
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
+model[0].requires_grad_(False)
+print([parameter.requires_grad for parameter in model.parameters()])
+trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+print(len(trained), "of", len(list(model.parameters())), "are to be trained")
+
+# %% [markdown]
+# All of them, frozen or not. An optimizer passes over the frozen ones because their `.grad` is None.
+
+# %% [markdown] items="18"
+# ## 5. Look at the graph
+#
+# ### Exercise 5: a graph printer
+#
+# Write a function that walks over `next_functions` and gives one line per node it meets: its name, with four blanks in front for each step away from the root. It uses nothing but `node.name()` and `node.next_functions`, so it runs on PyTorch's graph as well. Three things to care for:
+#
+# * `(None, 0)` has no line.
+# * PyTorch says `torch::autograd::AccumulateGrad`. Show what stands behind the last `::`.
+# * A node that is reached a second time gets its line with ` (again)` behind the name, and its inputs are not listed once more. Without that, the sixty doublings of lesson 02 would print for centuries.
+
+# %% [markdown] tags=["hint"] exercise="graph_lines"
+# An inner function `visit(node, depth)` that appends one line to a list and then visits the inputs with `depth + 1`. A set of nodes that have been met decides about `(again)`.
+
+# %% [markdown] tags=["hint"] exercise="graph_lines"
+# The line is `"    " * depth + node.name().split("::")[-1]`. If the node is in the set, append the line with `" (again)"` and return.
+
+# %% items="19" nbgrader={"grade": false, "grade_id": "graph_lines", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+def graph_lines(node):
+    """The graph behind a node as lines of text: node first, then what its edges lead to, in their order.
+
+    node: a node of your graph, or of PyTorch's
+    Returns: list of str
+
+    >>> x = MiniTensor(2.0, requires_grad=True)
+    >>> for line in graph_lines((x * x + 1.0).grad_fn):
+    ...     print(line)
+    AddBackward0
+        MulBackward0
+            AccumulateGrad
+            AccumulateGrad (again)
+    """
+    ### BEGIN SOLUTION
+    lines, met = [], set()
+
+    def visit(node, depth):
+        line = "    " * depth + node.name().split("::")[-1]
+        if node in met:
+            lines.append(line + " (again)")
+            return
+        met.add(node)
+        lines.append(line)
+        for source, _ in node.next_functions:
+            if source is not None:
+                visit(source, depth + 1)
+
+    visit(node, 0)
+    return lines
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="graph_lines"
+def graph_lines(node, depth=0, met=None):
+    met = [] if met is None else met
+    again = any(node is other for other in met)
+    met.append(node)
+    line = depth * 4 * " " + node.name().rpartition("::")[2] + again * " (again)"
+    inputs = [source for source, _ in node.next_functions if source is not None and not again]
+    return [line] + [entry for source in inputs for entry in graph_lines(source, depth + 1, met)]
+
+# %% tags=["style:torch"] exercise="graph_lines"
+def graph_lines(node):
+    lines, known, stack = [], {}, [(node, 0)]
+    while stack:
+        node, depth = stack.pop()
+        name = node.name()[node.name().rfind(":") + 1 :]
+        lines.append(" " * (4 * depth) + name + (" (again)" if id(node) in known else ""))
+        if known.setdefault(id(node), node) is node and not lines[-1].endswith("(again)"):
+            stack.extend((source, depth + 1) for source, _ in reversed(node.next_functions) if source)
+    return lines
+
+# %% nbgrader={"grade": true, "grade_id": "test_graph_lines", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+expected = ["PowBackward0", "    MulBackward0", "        AccumulateGrad", "        AccumulateGrad"]
+assert graph_lines(((x * y) ** 2).grad_fn) == expected, "for (x * y)**2: Pow, Mul, and two ends"
+expected = ["AddBackward0", "    MulBackward0", "        AccumulateGrad", "    AccumulateGrad (again)"]
+assert graph_lines((x * 3.0 + x).grad_fn) == expected, "for x * 3 + x: no line for the 3, and x the second time with (again)"
+### BEGIN HIDDEN TESTS
+class NodeOfPyTorch:
+    def __init__(self, name, *inputs):
+        self._name, self.next_functions = name, tuple((node, 0) for node in inputs)
+
+    def name(self):
+        return self._name
+
+
+end = NodeOfPyTorch("torch::autograd::AccumulateGrad")
+sine = NodeOfPyTorch("SinBackward0", end)
+root = NodeOfPyTorch("AddBackward0", NodeOfPyTorch("MulBackward0", sine, None), sine)
+expected = ["AddBackward0", "    MulBackward0", "        SinBackward0", "            AccumulateGrad", "    SinBackward0 (again)"]
+assert graph_lines(root) == expected, "PyTorch's names, and a node with inputs that is met again"
+y = x
+for _ in range(60):
+    y = y + y
+assert len(graph_lines(y.grad_fn)) == 121, "sixty doublings have 61 nodes, of which 60 are met again"
+assert graph_lines(edge_to(x)[0]) == ["AccumulateGrad"], "a leaf's own end is a graph of one line"
+### END HIDDEN TESTS
+
+# %% [markdown] items="19"
+# One function, two graphs:
+
+# %% tags=["demo"] items="19 22"
+def side_by_side(expression, *numbers):
+    ours = expression(*(MiniTensor(number, requires_grad=True) for number in numbers)).grad_fn
+    theirs = expression(*(torch.tensor(number, requires_grad=True) for number in numbers)).grad_fn
+    for left, right in zip(graph_lines(ours), graph_lines(theirs), strict=True):
+        print(f"{left:42s}{right}")
+    print()
+
+
+side_by_side(lambda x, y: (x * y) ** 2, 2.0, 3.0)
+
+# %% [markdown] items="20"
+# In `(x*y + x)**2` the leaf `x` is used twice. **Predict** the lines, then run.
+
+# %% tags=["demo"] items="20"
+side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
+
+# %% [markdown]
+# The same graph as a picture, drawn from your own nodes. Here the two uses of `x` are two edges to one box.
+
+# %% tags=["demo"]
+x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+explore((x * y + x) ** 2, names={"x": x, "y": y})
+
+# %% [markdown] items="21"
+# Since edges are ordinary attributes, you can walk along them by hand, down to the leaf and from there to the tensor:
+
+# %% tags=["demo"] items="21 22"
+for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_grad=True)):
+    node = (v * 2).sum().grad_fn
+    middle = node.next_functions[0][0]
+    end = middle.next_functions[0][0]
+    print(node.name(), "->", middle.name(), "->", end.name().split("::")[-1], "  of v:", end.variable is v, "  edges of the product:", len(middle.next_functions))
+
+# %% [markdown] items="23"
+# Names of nodes are worth reading. When a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training has started. **Predict** the four root names:
+
+# %% tags=["demo"] items="23"
+m = torch.ones(2, 2, requires_grad=True)
+for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
+    print(expression.grad_fn.name())
+
+# %% [markdown] items="47 48"
+# ## 6. A sum that you own
+#
+# `backward` adds into `.grad`, and nobody ever clears it behind your back. **Predict** the three numbers.
+
+# %% items="47 48"
+x = MiniTensor(2.0, requires_grad=True)
+(x**2).backward()
+print("x**2 differentiated once:      ", x.grad)
+(x**2).backward()
+print("a second time:                 ", x.grad)
+x.grad = None
+(x**2).backward()
+print("cleared, and once more:        ", x.grad)
+
+# %% [markdown] items="49"
+# Once more in a loop; the slopes of `x * 1`, `x * 2` and `x * 3` are 1, 2 and 3.
+
+# %% items="49"
+x = MiniTensor(5.0, requires_grad=True)
+for i in range(3):
+    (x * (i + 1)).backward()
+    print(x.grad.item())
+
+# %% [markdown] items="50"
+# What does that do to a training step? Take numbers from lesson 01. The gradient of the first step is -18; the step is made; the gradient of the second step would be -12.
+
+# %% items="50"
+wanted, found = [], []
+total = 0.0
+for gradient in (-18.0, -12.0):
+    total += gradient
+    wanted.append(gradient)
+    found.append(total)
+print("wanted:          ", wanted)
+print("never cleared:   ", found)
+
+# %% [markdown] items="51"
+# The second step goes two and a half times as far as it should. But there is a use for exactly this sum. If a batch is too big for the memory, cut it into micro-batches and let their gradients add up before you make **one** step:
+
+# %% items="51"
+micro_batches = [-5.0, -3.0, -7.0, -1.0]
+print("total", sum(micro_batches), "  average", sum(micro_batches) / len(micro_batches))
+
+# %% [markdown] items="52"
+# That is why adding is the default: it serves batches in parts, and several losses with a backward call each. (A weight that is used many times in *one* loss, as in a recurrent network, is no reason. Those contributions are summed in `pending`, before `.grad` sees them.) An engine that overwrote could not do any of this; from one that adds, you get the
+# other behaviour by clearing.
+#
+# A rumour says that repeated backward calls make gradients grow *exponentially*. **Predict** the factor after 1, 2, 4 and 8 calls on one graph. (`retain_graph=True` is needed for more than one call in PyTorch; lesson 06 says why.)
+
+# %% tags=["demo"] items="F4"
+for calls in (1, 2, 4, 8):
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x**3
+    for _ in range(calls):
+        y.backward(retain_graph=True)
+    print(calls, "calls: gradient", x.grad.item(), "which is", x.grad.item() / 12, "times 12")
+
+# %% [markdown]
+# Linear. Each call adds one more copy of the same gradient. As long as the weights do not move, nothing can grow faster than that.
+
+# %% [markdown] items="62"
 # ### Exercise 6: an optimizer
+#
+# Someone has to read `.grad`, move the parameters, and clear. Write `SGD` from its docstring alone. It is used like PyTorch's, and it can do momentum: then it steps along a running sum, the *buffer*, in which older gradients fade: `buffer = momentum * buffer + gradient`.
+#
+# Work on `parameter.data`, the plain array. Nothing is recorded that way, and the parameter remains the same object, a leaf.
+
+# %% [markdown] tags=["hint"] exercise="sgd"
+# Three methods: `__init__(self, parameters, lr, momentum=0.0)`, `step(self)`, `zero_grad(self, set_to_none=True)`. Turn the parameters into a list at once: an iterable may be used up after one loop.
+
+# %% [markdown] tags=["hint"] exercise="sgd"
+# The buffers may be a list as long as the parameters, filled with 0.0 at first. In `step`: skip a parameter whose `.grad` is None; otherwise `buffer = momentum * buffer + parameter.grad.data`, remember it, and `parameter.data -= lr * buffer`.
 
 # %% nbgrader={"grade": false, "grade_id": "sgd", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 class SGD:
@@ -628,3 +1568,544 @@ class SGD:
             else:
                 parameter.grad = MiniTensor(np.zeros(parameter.shape))
     ### END SOLUTION
+# %% tags=["style:compact"] exercise="sgd"
+class SGD:
+    def __init__(self, parameters, lr, momentum=0.0):
+        self.lr, self.momentum, self.velocity = lr, momentum, {p: np.zeros(p.shape) for p in parameters}
+
+    def step(self):
+        for p, v in self.velocity.items():
+            if p.grad is not None:
+                self.velocity[p] = v = self.momentum * v + p.grad.data
+                p.data = p.data - self.lr * v
+
+    def zero_grad(self, set_to_none=True):
+        for p in self.velocity:
+            p.grad = None if set_to_none or p.grad is None else MiniTensor(0.0 * p.data)
+
+# %% tags=["style:torch"] exercise="sgd"
+class SGD:
+    def __init__(self, parameters, lr, momentum=0.0):
+        self.groups = [{"parameter": parameter, "buffer": None} for parameter in parameters]
+        self.lr = lr
+        self.momentum = momentum
+
+    def step(self):
+        for group in self.groups:
+            parameter = group["parameter"]
+            if parameter.grad is None:
+                continue
+            gradient = parameter.grad.data
+            group["buffer"] = gradient.copy() if group["buffer"] is None else group["buffer"] * self.momentum + gradient
+            np.subtract(parameter.data, self.lr * group["buffer"], out=parameter.data)
+
+    def zero_grad(self, set_to_none=True):
+        for group in self.groups:
+            gradient = group["parameter"].grad
+            if set_to_none:
+                group["parameter"].grad = None
+            elif gradient is not None:
+                gradient.data[...] = 0.0
+
+# %% nbgrader={"grade": true, "grade_id": "test_sgd", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+w = MiniTensor(np.array([1.0, -2.0]), requires_grad=True)
+frozen = MiniTensor(np.array([5.0]))
+optimizer = SGD([w, frozen], lr=0.1)
+(w * w).sum().backward()
+optimizer.step()
+assert np.allclose(w.data, [0.8, -1.6]), "a step subtracts lr times the gradient: [1, -2] - 0.1 * [2, -4]"
+assert np.allclose(frozen.data, [5.0]), "a parameter whose .grad is None does not move"
+assert w.is_leaf and w.requires_grad, "after a step the parameter is still a leaf that requires a gradient"
+assert np.allclose(w.grad.data, [2.0, -4.0]), "step only reads .grad"
+optimizer.zero_grad()
+assert w.grad is None, "zero_grad() sets .grad to None"
+(w * w).sum().backward()
+optimizer.zero_grad(set_to_none=False)
+assert w.grad is not None and np.allclose(w.grad.data, [0.0, 0.0]), "zero_grad(set_to_none=False) leaves zeros"
+assert frozen.grad is None, "where .grad was None, it stays None"
+### BEGIN HIDDEN TESTS
+w = MiniTensor(np.array([[1.0, 2.0]]), requires_grad=True)
+b = MiniTensor(np.array(3.0), requires_grad=True)
+optimizer = SGD((p for p in (w, b)), lr=0.5, momentum=0.5)
+for _ in range(3):
+    optimizer.zero_grad()
+    (w.sum() + b * 2.0).backward()
+    optimizer.step()
+assert np.allclose(w.data, [[1.0 - 2.125, 2.0 - 2.125]]), "momentum 0.5, gradient 1: the buffer is 1, then 1.5, then 1.75"
+assert np.allclose(b.data, 3.0 - 4.25), "each parameter has a buffer of its own"
+optimizer.zero_grad()
+w.sum().backward()
+before = float(b.data)
+optimizer.step()
+assert float(b.data) == before, "a parameter whose .grad is None does not move, momentum or not"
+other = SGD([w], lr=1.0)
+other.step()
+assert np.allclose(w.data, [[1.0 - 2.125 - 0.9375 - 1.0, 2.0 - 2.125 - 0.9375 - 1.0]]), "two optimizers must not share their buffers"
+### END HIDDEN TESTS
+
+# %% [markdown] items="62"
+# PyTorch's step does the same: it runs outside the record, and it changes the numbers **in place**. What would happen if one wrote the update as an ordinary formula? **Predict** `is_leaf` in the three cases.
+
+# %% tags=["demo"] items="62 F47"
+w = torch.tensor([1.0, -2.0], requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+(w * w).sum().backward()
+memory, version = w.data_ptr(), w._version
+optimizer.step()
+print("optimizer.step():      leaf", w.is_leaf, "  same memory", w.data_ptr() == memory, "  changes counted", w._version - version)
+
+by_formula = w - 0.1 * w.grad
+print("w - lr * w.grad:       leaf", by_formula.is_leaf, "  grad_fn", by_formula.grad_fn.name())
+with torch.no_grad():
+    untracked = w - 0.1 * w.grad
+print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untracked.requires_grad)
+
+# %% [markdown]
+# The formula gives a new tensor: in the one case a result whose history reaches back into the old step, in the other a constant. The optimizer would go on moving the old `w`, which no loss looks at any more. Changing in place preserves no graph; it keeps the parameter the **object** that everybody knows.
+
+# %% [markdown] items="61"
+# The smallest training loop is five lines. Yours and PyTorch's, from the same start:
+
+# %% tags=["demo"] items="61"
+x, y = np.random.default_rng(5).normal(size=(8, 5)), np.random.default_rng(6).normal(size=(8, 1))
+w, w_torch = MiniTensor(np.zeros((5, 1)), requires_grad=True), torch.zeros(5, 1, dtype=torch.float64, requires_grad=True)
+for tensor, parameter, optimizer in ((MiniTensor, w, SGD([w], lr=0.1)), (torch.tensor, w_torch, torch.optim.SGD([w_torch], lr=0.1))):
+    for step in range(3):
+        optimizer.zero_grad()
+        loss = ((tensor(x) @ parameter - tensor(y)) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        print(f"{loss.item():.12f}", end="  ")
+    print(type(parameter).__name__)
+print(f"difference {np.abs(w.data - w_torch.detach().numpy()).max():.1e}")
+
+# %% [markdown] items="57 58"
+# ## 7. Clearing: how, and where
+#
+# There are several ways to clear in PyTorch. Two of them write zeros, and the others take the gradient away. Which are which?
+
+# %% tags=["demo"] items="57 58 F25"
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+ways = {
+    "optimizer.zero_grad()": optimizer.zero_grad,
+    "model.zero_grad()": model.zero_grad,
+    "weight.grad = None": lambda: setattr(model.weight, "grad", None),
+    "weight.grad.zero_()": lambda: model.weight.grad.zero_(),
+    "optimizer.zero_grad(set_to_none=False)": lambda: optimizer.zero_grad(set_to_none=False),
+}
+for name, clear in ways.items():
+    model(torch.ones(1, 2)).sum().backward()
+    clear()
+    print(f"{name:40s} .grad is {model.weight.grad}")
+print(inspect.signature(torch.optim.Optimizer.zero_grad))
+
+# %% [markdown]
+# `set_to_none` is no extra: it is the default, so after `zero_grad` you must reckon with `.grad` being None. And None is not the same as zeros. A parameter takes part in the first step, but not in the second and third. **Predict** whether it moves in these.
+
+# %% items="58 F25"
+for set_to_none in (True, False):
+    used, rested = MiniTensor([1.0], requires_grad=True), MiniTensor([1.0], requires_grad=True)
+    optimizer = SGD([used, rested], lr=0.1, momentum=0.9)
+    places = []
+    for step in range(3):
+        optimizer.zero_grad(set_to_none=set_to_none)
+        loss = (used + rested).sum() if step == 0 else used.sum()
+        loss.backward()
+        optimizer.step()
+        places.append(round(rested.data.item(), 4))
+    print(f"set_to_none={set_to_none!s:5s}  the resting parameter after each step: {places}")
+
+# %% [markdown]
+# None means "no gradient", and the optimizer passes over the parameter. Zeros mean "a gradient, which is zero", and momentum keeps it sliding.
+
+# %% [markdown] items="59"
+# **Where** to clear? Many tutorials insist on one place, before the forward pass. There are four places in a step. **Predict** which of them give the same losses.
+
+# %% items="59 F24"
+def train_clearing(place, steps=50):
+    x, y = make_data(64)
+    parameters = [MiniTensor(array, requires_grad=True) for array in start_weights((2, 8, 8, 1))]
+    optimizer = SGD(parameters, lr=0.05)
+    losses = []
+    for _ in range(steps):
+        if place == "before forward":
+            optimizer.zero_grad()
+        loss = ((network(x, parameters) - y) ** 2).mean()
+        if place == "between forward and backward":
+            optimizer.zero_grad()
+        loss.backward()
+        if place == "between backward and step":
+            optimizer.zero_grad()
+        optimizer.step()
+        if place == "after step":
+            optimizer.zero_grad()
+        losses.append(loss.item())
+    return losses
+
+
+first = train_clearing("before forward")
+for place in ("before forward", "between forward and backward", "after step", "between backward and step"):
+    losses = train_clearing(place)
+    largest = max(abs(a - b) for a, b in zip(losses, first))
+    print(f"{place:30s} loss {losses[0]:.4f} -> {losses[-1]:.4f}   largest difference from the first line {largest:.1g}")
+
+# %% [markdown]
+# Three places are equal to the last bit. The one forbidden place is between `backward` and `step`: there the gradient is thrown away before anybody has read it. Anywhere after `step` and before the next `backward` is right.
+
+# %% [markdown] items="52 53 54"
+# ## 8. Micro-batches that add up
+#
+# A batch of 32 in four parts of 8, or 64 in 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows that it is given.
+
+# %% items="53 54 F46"
+def big_batch_gradient(x, y, start):
+    w = MiniTensor(start, requires_grad=True)
+    ((x @ w - y) ** 2).mean().backward()
+    return w.grad.data
+
+
+def micro_batch_gradient(x, y, start, sizes, weight):
+    w = MiniTensor(start, requires_grad=True)
+    begin = 0
+    for size in sizes:
+        rows = slice(begin, begin + size)
+        loss = ((x[rows] @ w - y[rows]) ** 2).mean()
+        (loss * weight(size)).backward()
+        begin += size
+    return w.grad.data
+
+
+rng = np.random.default_rng(7)
+x, y, start = rng.normal(size=(32, 6)), rng.normal(size=(32, 1)), rng.normal(size=(6, 1))
+right = big_batch_gradient(x, y, start)
+for name, sizes, weight in (
+    ("4 x 8, not divided", (8, 8, 8, 8), lambda size: 1),
+    ("4 x 8, divided by 4", (8, 8, 8, 8), lambda size: 1 / 4),
+    ("12 + 12 + 8, divided by 3", (12, 12, 8), lambda size: 1 / 3),
+    ("12 + 12 + 8, times size / 32", (12, 12, 8), lambda size: size / 32),
+    ("8 + 24, divided by 2", (8, 24), lambda size: 1 / 2),
+):
+    found = micro_batch_gradient(x, y, start, sizes, weight)
+    ratio = np.linalg.norm(found) / np.linalg.norm(right)
+    print(f"{name:30s} relative error {np.linalg.norm(found - right) / np.linalg.norm(right):.1e}   length {ratio:.2f} of the right one")
+
+# %% [markdown]
+# Without dividing, the gradient is four times too long: with SGD that is a learning rate four times too large. Dividing by the number of parts is right only if they have equal sizes; in general each part's mean must count by its share of the rows.
+#
+# Even then there is a condition: the loss must be a plain average over rows that know nothing of each other. Layers that normalize over the batch break it. The next cell splits 32 rows into 4 x 8, divided by 4, for three networks in PyTorch:
+
+# %% tags=["demo"] items="F46"
+def split_error(middle):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(6, 8), middle, torch.nn.Tanh(), torch.nn.Linear(8, 1)).double()
+    x, y = torch.randn(32, 6, dtype=torch.float64), torch.randn(32, 1, dtype=torch.float64)
+
+    def gradient(parts):
+        net.zero_grad()
+        for rows in torch.arange(32).chunk(parts):
+            (((net(x[rows]) - y[rows]) ** 2).mean() / parts).backward()
+        return torch.cat([parameter.grad.flatten() for parameter in net.parameters()])
+
+    whole, parts = gradient(1), gradient(4)
+    return ((parts - whole).norm() / whole.norm()).item()
+
+
+for middle in (torch.nn.Identity(), torch.nn.LayerNorm(8), torch.nn.BatchNorm1d(8)):
+    print(f"{type(middle).__name__:12s} relative error {split_error(middle):.1e}")
+
+# %% [markdown] items="53"
+# In a loop it looks like this: divide each loss by the number of parts, and step and clear only after every fourth.
+
+# %% items="53"
+x, y = make_data(64)
+parameters = [MiniTensor(array, requires_grad=True) for array in start_weights((2, 8, 8, 1))]
+optimizer = SGD(parameters, lr=0.1)
+parts = 4
+for number in range(4 * 5):
+    rows = slice(16 * (number % 4), 16 * (number % 4) + 16)
+    loss = ((network(x[rows], parameters) - y[rows]) ** 2).mean() / parts
+    loss.backward()
+    if (number + 1) % parts == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+whole = ((network(x, parameters) - y) ** 2).mean().item()
+print(f"after {(number + 1) // parts} steps of 4 x 16 = 64 rows: loss {whole:.4f}")
+
+# %% [markdown] items="60"
+# A whole loop, with everything that one wants to see. Each line says why it is there.
+
+# %% tags=["demo"] items="60"
+torch.manual_seed(0)
+inputs, targets = torch.randn(64, 10), torch.randn(64, 1)
+model = torch.nn.Linear(10, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)  # reads .grad, writes the parameters
+history = []
+for step in range(100):
+    optimizer.zero_grad()  # anywhere after step and before backward
+    loss = torch.nn.functional.mse_loss(model(inputs), targets)
+    loss.backward()  # adds into .grad
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # returns the norm as it was before clipping
+    optimizer.step()  # not recorded, in place
+    history.append(loss.item())  # a float; the tensor would keep its graph
+    if step % 10 == 0:
+        print(f"step {step:3d}   loss {history[-1]:.4f}   gradient norm {norm.item():.4f}")
+
+# %% [markdown] items="55"
+# ## 9. What forgetting does
+#
+# Back to the two programs. In the second one, `.grad` at step *t* is the sum of all gradients so far, and the step goes along that sum. Where have you just seen a step along a running sum? Look at your own `SGD`: `buffer = momentum * buffer + gradient`. With momentum 1, nothing fades.
+#
+# So here is a prediction that can fail: **forgetting to clear is exactly momentum 1.0.** Three runs of your engine.
+
+# %% items="55 F1"
+def own_run(steps, lr, forget=False, batch=None, momentum=0.0):
+    parameters = [MiniTensor(array, requires_grad=True) for array in start_weights()]
+    return train(MiniTensor, parameters, SGD(parameters, lr, momentum), steps, forget, batch)
+
+
+own_with, _ = own_run(300, lr=0.005)
+own_without, _ = own_run(300, lr=0.005, forget=True)
+own_momentum, _ = own_run(300, lr=0.005, momentum=1.0)
+print("cleared:              ", own_with[-1])
+print("never cleared:        ", own_without[-1])
+print("cleared, momentum 1.0:", own_momentum[-1])
+print("largest difference between the last two:", np.abs(own_without - own_momentum).max())
+
+# %% tags=["demo"]
+print(f"largest difference between your losses and PyTorch's: {np.abs(own_without - without_zeroing[:300]).max():.1e} never cleared, {np.abs(own_with - with_zeroing[:300]).max():.1e} cleared")
+
+# %% [markdown]
+# Not similar: equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. That explains the first picture: with a small learning rate a rolling ball is faster than a careful walker. It also says what to expect at the bottom. **Predict:** the loss is `w**2 / 2`, the start is 1, nothing is cleared. What does `w` do?
+
+# %% tags=["demo"] items="F1"
+def roll(lr, steps, forget):
+    w = MiniTensor(np.array(1.0), requires_grad=True)
+    optimizer = SGD([w], lr)
+    places = []
+    for _ in range(steps):
+        if not forget:
+            optimizer.zero_grad()
+        (w * w * 0.5).backward()
+        optimizer.step()
+        places.append(w.data.item())
+        if abs(places[-1]) > 1e6:
+            break
+    return places
+
+
+fig, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
+for axis, lr in zip(axes, (0.1, 3.0, 4.1)):
+    for forget, mark in ((False, "-"), (True, "--")):
+        axis.plot(roll(lr, 60 if lr < 4 else 14, forget), mark, label="never cleared" if forget else "cleared")
+    axis.set(xlabel="step", title=f"learning rate {lr}")
+    if lr >= 2:
+        axis.set_yscale("symlog", linthresh=1.0)
+axes[0].set(ylabel="w")
+axes[0].legend(loc="upper right")
+plt.show()
+
+# %% [markdown]
+# A spring without friction. It swings for ever, and it neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each way breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
+
+# %% items="F1"
+def swing(lr, steps=5000):
+    """The same by hand, without an engine: the largest |w| in the first and in the last 500 steps."""
+    w, buffer, places = 1.0, 0.0, []
+    for _ in range(steps):
+        buffer += w
+        w -= lr * buffer
+        places.append(abs(w))
+        if places[-1] > 1e100:
+            break
+    return len(places), max(places[:500]), max(places[-500:])
+
+
+print("lr     cleared, after 200 steps   never cleared: largest |w|, first and last 500 steps")
+for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
+    steps, early, late = swing(lr)
+    print(f"{lr:4}   {abs(1 - lr) ** 200:24.2g}   {early:8.3g} {late:8.3g}" + ("" if steps == 5000 else f"   stopped after {steps} steps"))
+
+# %% [markdown] items="55"
+# Clearing correctly, gradient descent breaks down above learning rate 2. The mistake holds out until 4. So the sentence "without zeroing, gradients grow exponentially" is false as it stands: here they stay bounded for ever.
+#
+# The physics goes on. A ball that rolls without friction keeps its energy. With the loss as height and the buffer as speed, `loss + lr / 2 * norm**2` should stay nearly the same, step by step. That also bounds the buffer: `norm <= sqrt(2 * first loss / lr)`.
+
+# %% tags=["demo"] items="56"
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharex=True)
+for forget, name in ((False, "fixed"), (True, "with the bug")):
+    losses, norms = torch_run(600, lr=0.05, forget=forget)
+    axes[0].semilogy(losses, label=name)
+    axes[1].plot(norms, label=name)
+    if forget:
+        energy = losses + 0.05 / 2 * norms**2
+        bound = np.sqrt(2 * losses[0] / 0.05)
+axes[1].axhline(bound, color="gray", linestyle=":", label="bound from the first loss")
+axes[0].set(xlabel="step", ylabel="loss")
+axes[1].set(xlabel="step", ylabel="norm of .grad")
+axes[0].legend()
+axes[1].legend()
+plt.show()
+print(f"loss + lr/2 * norm**2 stays between {energy.min():.3f} and {energy.max():.3f}; largest norm {norms.max():.2f}, bound {bound:.2f}")
+
+# %% [markdown] items="56"
+# The norm of `.grad` goes up and down; it does not simply grow. So watching for a growing norm would not have found this mistake. Change `lr`, or the number of steps, and look again.
+#
+# ### Where the energy comes from
+#
+# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape is another one at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which of four runs explode. It is a linear regression with noise-free targets: the best loss is 0.
+
+# %% tags=["demo"] items="F1 55"
+def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05):
+    """Distance from the best weights, step by step; by hand, since it is only a few lines."""
+    rng = np.random.default_rng(0)
+    x, best = rng.normal(size=(256, 10)), rng.normal(size=(10, 1))
+    y, w, found = x @ best, np.zeros((10, 1)), []
+    gradient, buffer = np.zeros_like(w), np.zeros_like(w)
+    for _ in range(steps):
+        rows = slice(None) if batch is None else rng.integers(0, 256, batch)
+        fresh = 2 * x[rows].T @ (x[rows] @ w - y[rows]) / len(x[rows])
+        gradient = gradient + fresh if forget else fresh
+        buffer = momentum * buffer + gradient
+        w = w - lr * buffer
+        found.append(np.linalg.norm(w - best))
+        if found[-1] > 1e40:
+            break
+    return found
+
+
+fig, axis = plt.subplots(layout="constrained")
+for name, options in {
+    "full batch": {"batch": None},
+    "batches of 64": {"batch": 64},
+    "batches of 16": {"batch": 16},
+    "full batch, momentum 0.9": {"batch": None, "momentum": 0.9},
+    "batches of 16, cleared": {"batch": 16, "forget": False},
+}.items():
+    found = distances(**options)
+    axis.semilogy(np.maximum(found, 1e-16), label=name)
+    half = len(found) // 2
+    rate = np.log(np.max(found[-half // 2 :]) / np.max(found[: half // 2])) / (0.75 * len(found))
+    print(f"{name:26s} {len(found):5d} steps   growth per step {100 * rate:+.2f} %")
+axis.set(xlabel="step", ylabel="distance from the best weights", ylim=(1e-10, 1e40), title="never cleared, except the last")
+axis.legend(fontsize=9, loc="upper right")
+plt.show()
+
+# %% [markdown]
+# A straight line on a logarithmic axis: *now* it is exponential. With mini-batches it takes its time, with momentum 0.9 it is a matter of a few hundred steps. The correct sentence is: **the buffer adds up all gradients, which is momentum without friction. It oscillates at best, and it grows exponentially as soon as anything pumps energy in: mini-batch noise, the
+# optimizer's own momentum, or learning rate times curvature above 4.**
+
+# %% [markdown] items="63"
+# ### A post-mortem that you can replay
+#
+# One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and which met NaN only in production. No data come with the story, so take it as fiction. This one you can run: the network of the first cell, never cleared, with mini-batches of 64.
+
+# %% tags=["demo"] items="63 F2"
+fig, axis = plt.subplots(layout="constrained")
+window = 100
+for forget, name in ((False, "cleared"), (True, "never cleared")):
+    losses, _ = torch_run(3000, lr=0.005, forget=forget, batch=64)
+    middle = [np.median(losses[i : i + window]) for i in range(0, len(losses), window)]
+    axis.semilogy(np.arange(window, len(losses) + 1, window), middle, "o-", markersize=3, label=name)
+    print(f"{name:14s} median loss of steps 500 to 600: {middle[5]:.3f}   2900 to 3000: {middle[-1]:.3f}")
+axis.set(xlabel="step", ylabel="median loss of 100 steps", title="mini-batches of 64")
+axis.legend()
+plt.show()
+
+# %% [markdown] items="63"
+# | | |
+# | --- | --- |
+# | symptom | better than the correct run for several hundred steps, then worse and worse |
+# | assumption | "the learning rate is too high", since lowering it delays the rise |
+# | cause | `zero_grad` was lost when the loop was rewritten; the sum of all gradients acts as momentum without friction, and the batches feed it |
+# | fix | one line |
+# | what would have found it | `assert all(p.grad is None for p in parameters)` before `backward`, or a look at the *fresh* gradient: `.grad` after `backward` less `.grad` before |
+#
+# Clipping would have hidden it: the step becomes short, the direction stays wrong, and no number looks alarming.
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_05", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+question(
+    "which_leaf",
+    "`a = MiniTensor(1.0, requires_grad=True)`, `b = a * 2.0`, `c = MiniTensor(3.0)`. Which of them are leaves?",
+    right("`a` and `c`", "Neither was made by a recorded operation. `c` is a leaf that requires no gradient."),
+    wrong("`a` only", "A leaf need not require a gradient: `c` has no `grad_fn` either.", misconception="leaves_require_grad"),
+    wrong("`a` and `b`, since both require a gradient", "`b` requires one because the flag propagates. But it has a `grad_fn`, so it is no leaf.", misconception="requires_grad_means_leaf"),
+    wrong("`c` only, since it is a constant", "`a` has no `grad_fn` either: nothing made it.", misconception="leaf_and_grad_fn"),
+)
+question(
+    "where_kept",
+    "`h = x * w`, `loss = (h * h).sum()`, `loss.backward()`; `x` is data, `w` a parameter. Where is a gradient kept?",
+    right("in `w.grad` only", "The gradient of `h` passed through `pending` and was dropped; nobody asked for that of `x`."),
+    wrong("in `w.grad` and `h.grad`", "`h` is a result. It keeps its gradient only after `h.retain_grad()`.", misconception="every_node_keeps_grad"),
+    wrong("in `x.grad` and `w.grad`: both are leaves", "Leaves, yes. But `x` requires no gradient, and none was computed for it.", misconception="leaves_require_grad"),
+    wrong("nowhere, until an optimizer is made", "`backward` writes into `.grad`; the optimizer only reads it.", misconception="optimizer_computes_gradients"),
+)
+question(
+    "two_ends",
+    "Somebody's `edge_to` makes a new AccumulateGrad for every use of a leaf. What goes wrong for `x * x`?",
+    right("No gradient is wrong, but the graph has two ends for one leaf, and `accumulate` runs twice.", "Both ends add into the same `.grad`, so the sum is right. But \"all contributions are complete when the node's turn comes\" no longer holds for the leaf, which a hook in lesson 10 would notice."),
+    wrong("`x.grad` is half of what it should be.", "Each end adds what it gets; together that is everything.", misconception="assigned_not_accumulated"),
+    wrong("`x.grad` is twice what it should be.", "Each contribution still arrives once.", misconception="follows_every_path"),
+    wrong("The topological order does not exist.", "Two ends instead of one are still a graph without cycles.", misconception="no_topological_order"),
+)
+question(
+    "equals",
+    "An engine sets `leaf.grad` with `=` instead of adding. One loss, one backward call per step, `zero_grad` in every step, and `x + x` in the loss. What is wrong with its training?",
+    right("Nothing, as long as there is one call per step.", "Contributions within one call are summed in `pending`. Only sums over several calls need the addition in `.grad`: micro-batches, several losses."),
+    wrong("`x.grad` is 1 instead of 2.", "That sum is made in `pending`, before `.grad` sees it.", misconception="assigned_not_accumulated"),
+    wrong("The gradients vanish.", "They arrive, and replace a None.", misconception="none_means_no_flow"),
+    wrong("It explodes.", "Overwriting cannot make anything larger.", misconception="missing_zero_explodes"),
+)
+question(
+    "forgotten",
+    "Full batch, small learning rate, plain SGD, `zero_grad` forgotten. What does the loss do?",
+    right("It falls faster at first, then swings without settling.", "The sum of all gradients is momentum 1.0: no friction, and no energy from outside either."),
+    wrong("It grows exponentially from the first steps on.", "Exponential growth needs something that feeds energy in: mini-batches, the optimizer's momentum, or a learning rate times curvature above 4.", misconception="missing_zero_explodes"),
+    wrong("It becomes NaN.", "Not here: loss plus lr/2 times the squared norm stays nearly constant.", misconception="missing_zero_explodes"),
+    wrong("Nothing changes: `backward` overwrites `.grad`.", "It adds. You measured it.", misconception="backward_overwrites"),
+)
+question(
+    "forbidden_place",
+    "Which position of `optimizer.zero_grad()` in the loop is a mistake?",
+    right("between `backward` and `step`", "The gradient is cleared before anybody has read it, and the parameters never move."),
+    wrong("after the forward pass", "The forward pass does not look at `.grad`.", misconception="zero_before_forward"),
+    wrong("right after `step`", "Then `.grad` is empty when the next backward begins, which is all that is needed.", misconception="zero_before_forward"),
+    wrong("none: only the number of calls counts", "Three of the four positions are equal, the fourth stops training.", misconception="zero_anywhere"),
+)
+question(
+    "uneven",
+    "Three micro-batches of 20, 20 and 24 rows, each with a mean loss, are to equal one batch of 64. What is each loss multiplied by?",
+    right("its number of rows divided by 64", "Then each row counts 1/64, as in the big batch."),
+    wrong("1/3", "Then a row in the last part counts 1/72 and the others 1/60.", misconception="divide_by_parts"),
+    wrong("1: adding is what accumulation is for", "The sum of three means is about three times the mean.", misconception="accumulation_equals_batch"),
+    wrong("1/64", "A mean over 20 rows times 1/64 lets each row count 1/1280.", misconception="divide_twice"),
+)
+question(
+    "none_or_zero",
+    "After `zero_grad()` a parameter takes no part in the next loss. SGD with momentum makes a step. Does the parameter move?",
+    right("No: its `.grad` is None, and the optimizer passes over it.", "Clearing to None is the default. With `set_to_none=False` it would slide on."),
+    wrong("Yes, momentum always goes on.", "Only for parameters with a gradient, be it zero. None means that there is none.", misconception="none_is_zero"),
+    wrong("No: its gradient is zero, so the step is zero.", "A gradient of zeros would let the buffer move it.", misconception="none_is_zero"),
+    wrong("It raises an error.", "`.grad` being None is an ordinary state.", misconception="none_is_error"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | leaf | a tensor without `grad_fn`; it may or may not require a gradient |
+# | `requires_grad` | starts the record, and propagates to every result |
+# | `Function` | one operation; an instance is one call, the node of the graph and the `ctx` of its rule |
+# | `next_functions` | the edges of a node, towards where gradients go; `(None, 0)` for constants |
+# | `AccumulateGrad` | the end of every way: adds into `.grad` of its leaf, one per leaf |
+# | `retain_grad` | asks that a result in between keeps its gradient |
+# | `.grad` | a sum that you own: `backward` adds, the optimizer reads, you clear |
+# | clearing | anywhere after `step` and before the next `backward`; None is the default, and not the same as zeros |
+# | micro-batches | each part's mean counts by its share of the rows |
+# | never clearing | momentum 1.0: a ball without friction, until something pushes it |
+#
+# Your graph has one more secret. Every node still holds what it saved, even after `backward`, when nobody needs it any more. In the next lesson you let go of it, and find out why PyTorch then refuses a second backward.
