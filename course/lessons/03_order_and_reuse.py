@@ -34,7 +34,7 @@ start_lesson()
 # %% [markdown]
 # The line above says which engine you go on with: your own from lesson 02, or the one of the course if yours is not there or not finished. Nothing in this lesson depends on which.
 #
-# Here are the four, each with the idea behind it. Read them; do not run anything in your head yet.
+# Here are the four, each with the idea behind it.
 #
 # **"What arrives is added to `.grad`, and `.grad` is pushed on."**
 
@@ -146,7 +146,7 @@ beside_pytorch(lambda w, x, b, target: ((w * x + b).relu() - target) ** 2, 0.5, 
 # %% [markdown]
 # ## 1. The bug report
 #
-# This is what arrives one morning: a program of eleven operations, and gradients that are not PyTorch's.
+# This is what arrives one morning: a program of ten operations, and gradients that are not PyTorch's.
 
 # %%
 def report(a, b):
@@ -155,11 +155,11 @@ def report(a, b):
     e = d * c + d
     return (e * e - c).exp() + a
 
-# %% tags=["demo"] items="24"
+# %% tags=["demo"]
 beside_pytorch(report, 0.6, -0.4)
 
 # %% [markdown]
-# Somebody should look into that, on paper if need be. Not with eleven operations. The craft is to **reduce**: take something away, look whether the bug still shows, and stop when nothing more can go. What is left is the smallest input that exposes the bug, and it usually says what the bug is.
+# Somebody should look into that, on paper if need be. Not with ten operations. The craft is to **reduce**: take something away, look whether the bug still shows, and stop when nothing more can go. What is left is the smallest input that exposes the bug, and it usually says what the bug is.
 #
 # Two tools help. The first one compares a suspect with the slow engine that follows every way, from the start of lesson 02, which is right on every graph:
 
@@ -292,7 +292,7 @@ def breaks_pushing_again(a):
 right = gradients(every_way, breaks_overwriting, 1.7)
 found = gradients(overwriting, breaks_overwriting, 1.7)
 size = operations(breaks_overwriting, 1.7)
-assert right != found, f"overwriting finds {found}, and that is right: the bug does not show"
+assert right != found, f"overwriting finds {found}, which is right: the bug does not show"
 assert size <= 6, f"{size} operations; take something away"
 credit = 2 if size == 1 else 1
 ### BEGIN HIDDEN TESTS
@@ -305,7 +305,7 @@ credit
 right = gradients(every_way, breaks_pushing_again, 1.7)
 found = gradients(pushing_again, breaks_pushing_again, 1.7)
 size = operations(breaks_pushing_again, 1.7)
-assert abs(right[0] - found[0]) > 1e-9, f"pushing_again finds {found}, and that is right: the bug does not show"
+assert abs(right[0] - found[0]) > 1e-9, f"pushing_again finds {found}, which is right: the bug does not show"
 assert size <= 6, f"{size} operations; take something away"
 credit = 2 if size <= 2 else 1
 ### BEGIN HIDDEN TESTS
@@ -378,7 +378,7 @@ def breaks_nearest_first(a):
 right = gradients(every_way, breaks_nearest_first, 0.8)
 found = gradients(nearest_first, breaks_nearest_first, 0.8)
 size = operations(breaks_nearest_first, 0.8)
-assert abs(right[0] - found[0]) > 1e-9, f"nearest_first finds {found}, and that is right: the bug does not show"
+assert abs(right[0] - found[0]) > 1e-9, f"nearest_first finds {found}, which is right: the bug does not show"
 assert size <= 8, f"{size} operations; take something away"
 credit = 3 if size <= 3 else 1.5
 ### BEGIN HIDDEN TESTS
@@ -404,7 +404,7 @@ for swapped in (False, True):
 #
 # Here is the graph, drawn from your own objects. Step forward, then backward, and watch when `b` has received everything.
 
-# %% tags=["demo"] items="24"
+# %% tags=["demo"]
 from mini_autograd.widgets import explore
 
 a = MiniTensor(2.0)
@@ -436,7 +436,10 @@ def run(program, a):
     values = [a]
     for symbol, *places in program:
         inputs = [values[place] for place in places]
-        values.append(-inputs[0] if symbol == "-" else inputs[0] + inputs[1] if symbol == "+" else inputs[0] * inputs[1])
+        if symbol == "-":
+            values.append(-inputs[0])
+        else:
+            values.append(inputs[0] + inputs[1] if symbol == "+" else inputs[0] * inputs[1])
     return values[-1]
 
 
@@ -450,8 +453,8 @@ def wrong(backward, program, number=0.7):
 print(f"{'operations':>28s}" + "".join(f"{length:6d}" for length in (1, 2, 3)))
 useful = {}
 for length in (1, 2, 3):
-    every_step_used = set(range(length))
-    useful[length] = [p for p in programs(length) if every_step_used <= {place for step in p for place in step[1:]}]
+    steps = set(range(length))
+    useful[length] = [p for p in programs(length) if steps <= {place for step in p for place in step[1:]}]
 print(f"{'programs':>28s}" + "".join(f"{len(useful[length]):6d}" for length in (1, 2, 3)))
 for name, backward in ENGINES.items():
     counts = [sum(wrong(backward, program) for program in useful[length]) for length in (1, 2, 3)]
@@ -476,7 +479,10 @@ def run_random(program, a):
     values = [a]
     for symbol, *places in program:
         first = values[places[0]]
-        values.append({"-": lambda: -first, "t": lambda: first.tanh(), "+": lambda: first + values[places[-1]]}[symbol]())
+        if symbol == "+":
+            values.append(first + values[places[1]])
+        else:
+            values.append(-first if symbol == "-" else first.tanh())
     return values[-1]
 
 
@@ -591,40 +597,36 @@ def backward_in(order, gradient=1.0):
                 pending[source] = pending.get(source, 0.0) + share
 
 
-def seven_nodes():
-    a, b = MiniTensor(0.3), MiniTensor(0.7)
-    c = a * b
-    d = c.tanh()
-    e = c + d
-    f = d * e
-    g = (f + c)
-    return [g, f, e, d, c, b, a]
-
-
-nodes = seven_nodes()
-every_way(nodes[0])
-right = nodes[-1].grad, nodes[-2].grad
+a = MiniTensor(0.3)
+b, c, d = a.tanh(), a.exp(), -a
+e = b * c
+f = d * e
+g = f + a
+nodes = [a, b, c, d, e, f, g]
+every_way(g)
+right = a.grad
 counts = {(valid, fits): 0 for valid in (True, False) for fits in (True, False)}
 results = set()
 for order in itertools.permutations(nodes):
     for node in nodes:
         node.grad = 0.0
     backward_in(order)
-    fits = abs(nodes[-1].grad - right[0]) + abs(nodes[-2].grad - right[1]) < 1e-9
-    valid = is_topological(list(order))
+    valid, fits = is_topological(list(order)), abs(a.grad - right) < 1e-9
     counts[valid, fits] += 1
     if valid:
-        results.add(nodes[-1].grad)
+        results.add(a.grad)
 
 print("topological, right gradients:    ", counts[True, True])
 print("topological, wrong gradients:    ", counts[True, False])
 print("not topological, right gradients:", counts[False, True])
 print("not topological, wrong gradients:", counts[False, False])
+print("gradients from topological orders:", sorted(results))
 
 # %% [markdown]
-# The condition is exact. An order is fit for gradients if it is topological, and otherwise something is lost. There may be several such orders. They differ in nothing but the order of additions.
-#
-# So the whole algorithm in five lines, for any engine:
+# The condition is exact. An order is fit for gradients if it is topological, and otherwise something is lost. There may be several such orders. They differ in nothing but the order of additions, and so their results may differ in the last digit, as sums of rounded numbers do.
+
+# %% [markdown] items="12 34"
+# So here is the whole algorithm, for any engine:
 #
 # 1. the **forward** pass runs the program, and each operation records its inputs and keeps the values its rule will need;
 # 2. the **backward** pass starts with the gradient 1 at the output;
@@ -632,9 +634,9 @@ print("not topological, wrong gradients:", counts[False, False])
 # 4. each node's rule multiplies what has arrived by its local slopes and sends the shares to its inputs, where they are **added**;
 # 5. at a leaf the sum stays in `.grad`.
 #
-# PyTorch does it in this way. Its nodes can tell when their turn comes:
+# PyTorch does it in the same way. Its nodes can tell when their turn comes:
 
-# %% tags=["demo"] items="12 34"
+# %% tags=["demo"]
 def torch_order(expression, **numbers):
     """The names of PyTorch's nodes in the order in which they run in a backward pass."""
     leaves = [torch.tensor(number, requires_grad=True) for number in numbers.values()]
@@ -669,7 +671,7 @@ out = (x * y + x) ** 2
 add_node = out.grad_fn.next_functions[0][0]
 (mul_node, _), (through_sum, _) = add_node.next_functions
 through_product = mul_node.next_functions[0][0]
-print("names:     ", through_sum.name(), "and", through_product.name())
+print("names:     ", *(node.name().split("::")[-1] for node in (through_sum, through_product)))
 print("one object:", through_sum is through_product)
 
 x, y = MiniTensor(2.0), MiniTensor(3.0)
@@ -753,10 +755,10 @@ def close(found, right):
 
 credit = 0
 found = contributions(lambda w: w[0] * w[1] + w[2] / 2, 3.0, 3)
-assert close(found, [3.0, 3.0, 0.5]), f"for w[0] * w[1] + w[2] / 2 at 3 the shares are 3, 3 and 0.5, not {found}"
+assert close(found, [3.0, 3.0, 0.5]), f"w[0] * w[1] + w[2] / 2 at 3: the shares are 3, 3 and 0.5, not {found}"
 credit += 1
 found = contributions(lambda w: 4 * w[0] - w[1] * 2, -1.0, 3)
-assert close(found, [4.0, -2.0, 0.0]), f"in 4 * w[0] - w[1] * 2 the third is not used at all, so its share is 0: {found}"
+assert close(found, [4.0, -2.0, 0.0]), f"4 * w[0] - w[1] * 2: the third is not used, so its share is 0: {found}"
 credit += 1
 ### BEGIN HIDDEN TESTS
 found = contributions(lambda w: (w[0] ** 3 * w[1]).exp(), 0.5, 2)
@@ -773,19 +775,19 @@ credit
 # %% tags=["demo"] items="F27"
 fig, axis = plt.subplots(layout="constrained")
 steps = range(1, len(sequence) + 1)
-for value, marker in ((0.9, "o"), (0.4, "s")):
+for value, marker in ((0.9, "o"), (0.4, "s")):  # two values of the weight
     shares = contributions(recurrent, value, len(sequence))
     w = MiniTensor(value)
     recurrent([w] * len(sequence)).backward()
     print(f"w = {value}: sum of the contributions {sum(shares):.12f}, gradient in one call {w.grad:.12f}")
-    axis.plot(steps, [abs(share) for share in shares], marker + "-", markersize=5, label=f"w = {value}")
+    axis.plot(steps[1:], [abs(share) for share in shares[1:]], marker + "-", markersize=5, label=f"w = {value}")
 axis.set(xlabel="step at which the weight is used", ylabel="size of its contribution", yscale="log")
 axis.set_xticks(steps)
 axis.legend()
 plt.show()
 
 # %% [markdown]
-# The shares add up to the gradient, to the last digit or nearly so. (The first step contributes 0, since the state is 0 there; a logarithmic axis leaves it out.) Early steps count less and less: their share has been multiplied by a slope below 1 at every step on the way. That is the *vanishing gradient* of recurrent networks, seen from inside.
+# The shares add up to the gradient, to the last digit or nearly so. (The first step is left out: it contributes 0, since the state is 0 there.) On the whole, early steps count less and less: their share has been multiplied by a slope below 1 at every step on the way. That is the *vanishing gradient* of recurrent networks, seen from inside.
 #
 # ### A saying, measured
 #
@@ -922,7 +924,7 @@ for limit in (1, 37, 64):
     found = longest_chain(gives_up_after(limit), 100)
     assert found == limit, f"this backward pass survives {limit} negations and not {limit + 1}; found {found}"
 found = longest_chain(gives_up_after(1000), 100)
-assert found == 100, f"with most=100 a pass that survives all of them gives 100, not {found}"
+assert found == 100, f"a pass that survives all chains up to most=100 gives 100, not {found}"
 ### BEGIN HIDDEN TESTS
 assert longest_chain(gives_up_after(100), 100) == 100, "the longest chain that may be tried survives"
 assert longest_chain(gives_up_after(99), 100) == 99, "the longest chain that may be tried fails, the one before survives"
@@ -931,7 +933,8 @@ assert longest_chain(gives_up_after(0), 100) == 0, "not even one operation survi
 
 # %% tags=["demo"]
 limit_here = longest_chain(recursing, 100_000)
-print(f"recursing gets through {limit_here} operations in a row here; Python allows {sys.getrecursionlimit()} calls inside each other")
+print(f"recursing gets through {limit_here} operations in a row, and not through {limit_here + 1}")
+print(f"Python allows {sys.getrecursionlimit()} calls inside each other; the notebook itself uses some of them")
 
 # %% [markdown]
 # A recurrent network on a text of a few thousand letters is deeper than that. So is an optimizer whose steps are part of the graph. PyTorch has no such limit:
@@ -1169,22 +1172,38 @@ for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
 # Is the time in proportion to the length?
 
 # %% tags=["demo"]
+import gc
+
 lengths = [300, 1000, 3000, 10_000, 30_000, 100_000]
-times = [min((chain_of(length)[2] for _ in range(3)), key=sum) for length in lengths]
-fig, axis = plt.subplots(layout="constrained")
-for name, row, marker in zip(("forward", "backward", "dropped"), zip(*times), "osD"):
-    axis.loglog(lengths, row, marker + "-", markersize=5, label=name)
-axis.axvline(limit_here, color="gray", linestyle="--")
-axis.text(1.1 * limit_here, max(times[-1]), "recursion ends", color="gray", va="top")
-axis.set(xlabel="operations in a row", ylabel="seconds")
-axis.legend()
+
+
+def best_times():
+    """Seconds forward, backward and for dropping, at each length."""
+    return list(zip(*(min((chain_of(length)[2] for _ in range(2)), key=sum) for length in lengths)))
+
+
+with_collector = best_times()
+gc.disable()
+without_collector = best_times()
+gc.enable()
+
+fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+for axis, times, title in zip(axes, (with_collector, without_collector), ("collector on", "collector off")):
+    for name, row, marker in zip(("forward", "backward", "dropped"), times, "osD"):
+        axis.loglog(lengths, row, marker + "-", markersize=5, label=name)
+        each = [1e6 * row[i] / lengths[i] for i in (0, -1)]
+        print(f"{title:13s} {name:8s} {each[0]:5.2f} us per operation in a short chain, {each[1]:5.2f} in a long one")
+    axis.axvline(limit_here, color="gray", linestyle="--")
+    axis.set(xlabel="operations in a row", title=title)
+axes[0].set_ylabel("seconds")
+axes[0].legend()
 plt.show()
 
-for name, row in zip(("forward", "backward", "dropped"), zip(*times)):
-    print(f"{name:9s} {1e6 * row[0] / lengths[0]:.2f} us per operation at {lengths[0]}, {1e6 * row[-1] / lengths[-1]:.2f} at {lengths[-1]:,}")
-
 # %% [markdown]
-# Straight lines of slope 1: the cost per operation stays about the same. And the bug report of the beginning, with all engines once more, yours among them:
+# Backward and dropping run along nearly straight lines of slope 1: the cost per operation hardly changes, far beyond the dashed line at which recursion ends. Forward bends upwards, unless the collector is off. Python's garbage collector watches how many objects are made, and now and then it looks
+# through those that are alive, in search of circles. Here there are none, so the whole search is in vain. Real engines keep their graph in C++, where this collector does not look.
+#
+# And the bug report of the beginning, with all engines once more, yours among them:
 
 # %% tags=["demo"]
 ENGINES["yours"] = MiniTensor.backward
