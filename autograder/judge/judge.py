@@ -23,7 +23,7 @@ from autograder.judge.outputs import clean_student_outputs, printable, verdict_o
 from autograder.judge.points import points_for_value
 from autograder.judge.running import Outcome, run_test
 from autograder.judge.trusted import TrustedNames, bound_names, parse, trusted_names
-from autograder.sandbox import Limits, Sandbox
+from autograder.sandbox import Limits, Sandbox, isolation_in_force
 
 cloudpickle.register_pickle_by_value(student_side)  # the sandbox does not have this module; its functions travel whole
 
@@ -77,9 +77,7 @@ def judge_notebook(
     SandboxUnavailable where student code cannot be isolated, unless `unsafe`; otherwise every test cell gets a verdict,
     whatever the notebook holds.
     """
-    from autograder.sandbox.isolation import require_isolation
-
-    isolation = "none: the instructor asked for it" if unsafe else require_isolation().description
+    isolation = "none: the instructor asked for it" if unsafe else isolation_in_force()
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         stack.enter_context(TrustedPath())

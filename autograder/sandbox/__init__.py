@@ -13,6 +13,7 @@ from autograder.sandbox.limits import (
     SandboxUnavailable,
     StaleHandle,
 )
+from autograder.sandbox.process import isolation_in_force
 from autograder.sandbox.sandbox import CellResult, Sandbox
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "StaleHandle",
     "is_handle",
     "isolation_available",
+    "isolation_in_force",
 ]

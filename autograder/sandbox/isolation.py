@@ -27,6 +27,7 @@ INSIDE = Path(__file__).parent / "inside"
 CODE = "/opt/sandbox"
 HOME = "/home/student"
 WRITABLE = ("/tmp", HOME)
+SHARED_MEMORY = "/dev/shm"
 FIRST_UID, UIDS = 200_000, 100_000
 SYSTEM_PATHS: tuple[str, ...] = ("/usr", "/etc/alternatives", "/etc/fonts", "/etc/localtime", "/nix/store")
 SYSTEM_PATHS += ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
@@ -86,16 +87,17 @@ def require_isolation() -> Isolation:
     return isolation
 
 
-def bubblewrap_command(isolation: Isolation, limits: Limits, info_fd: int, seccomp_fd: int | None) -> list[str]:
-    """Everything before the program: namespaces, the visible files, an empty environment."""
+def bubblewrap_command(
+    isolation: Isolation, limits: Limits, info_fd: int, seccomp_fd: int | None, warm: bool = False
+) -> list[str]:
+    """Everything before the program: namespaces, the visible files, an empty environment. For the warm process `warm`
+    is true: its forks make namespaces of their own, and for that it has to mount once.
+    """
     size = str(limits.disk)
-    command = [
-        shutil.which("bwrap") or "bwrap",
-        *_namespaces(isolation.user_namespace),
-        "--as-pid-1",
-        "--info-fd",
-        str(info_fd),
-    ]
+    command = [shutil.which("bwrap") or "bwrap", *_namespaces(isolation.user_namespace)]
+    if warm and not isolation.user_namespace:
+        command += ["--cap-add", "CAP_SYS_ADMIN"]
+    command += ["--as-pid-1", "--info-fd", str(info_fd)]
     if seccomp_fd is not None:
         command += ["--seccomp", str(seccomp_fd)]
     command += _open_folders(WRITABLE)
@@ -111,7 +113,7 @@ def bubblewrap_command(isolation: Isolation, limits: Limits, info_fd: int, secco
             command += ["--ro-bind", path, path]
     for path in _python_paths():
         command += ["--ro-bind", path, path]
-    command += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"]
+    command += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", SHARED_MEMORY]
     for path in _withheld_paths():
         command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     command += ["--ro-bind", str(INSIDE), f"{CODE}/inside", "--remount-ro", "/", "--chdir", HOME, "--clearenv"]

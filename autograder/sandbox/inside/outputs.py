@@ -18,7 +18,7 @@ TRUNCATED = "\n[the rest of the output was dropped: it is too long]\n"
 class Collector:
     """The outputs of the cell or question that runs at present."""
 
-    def __init__(self, max_bytes: int, max_outputs: int):
+    def __init__(self, max_bytes: int = 1 << 20, max_outputs: int = 200):
         self.max_bytes, self.max_outputs = max_bytes, max_outputs
         self.clear_next = False
         self.start()

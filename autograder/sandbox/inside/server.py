@@ -25,16 +25,16 @@ Reply = tuple[dict[str, Any], list[Any]]
 
 
 class Server:
-    """One connection, one shell, one table of objects."""
+    """One shell, one table of objects, and, from `serve` on, one connection."""
 
-    def __init__(self, connection: Any, settings: dict[str, Any]):
-        self.process = os.getpid()
-        self.wire = Wire(connection, settings["max_bytes"], settings["max_header"])
-        self.collector = Collector(settings["max_output_bytes"], settings["max_outputs"])
-        self.descriptors = DescriptorFile()
+    process: int
+    wire: Wire
+    descriptors: DescriptorFile
+
+    def __init__(self) -> None:
+        self.collector = Collector()
         self.streams = Stream("stdout", self.collector, 1), Stream("stderr", self.collector, 2)
         sys.stdout, sys.stderr = self.streams  # type: ignore[assignment]
-        sys.stdin = open(os.devnull)  # noqa: SIM115
         self.shell = make_shell(self.collector)
         self.objects = Objects(self.shell.user_ns)
         let_functions_see(self.shell.user_ns)
@@ -49,8 +49,15 @@ class Server:
             "run": self.run,
         }
 
-    def serve(self) -> None:
-        """Answer until the judge hangs up."""
+    def serve(self, connection: Any, settings: dict[str, Any]) -> None:
+        """Answer until the judge hangs up. What belongs to one process alone is made only here: the warm process makes
+        servers and forks.
+        """
+        self.process = os.getpid()
+        self.wire = Wire(connection, settings["max_bytes"], settings["max_header"])
+        self.collector.max_bytes, self.collector.max_outputs = settings["max_output_bytes"], settings["max_outputs"]
+        self.descriptors = DescriptorFile()
+        sys.stdin = open(os.devnull)  # noqa: SIM115
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self.wire.send({"ready": True})
         while True:

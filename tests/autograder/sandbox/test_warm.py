@@ -1,0 +1,199 @@
+"""Forks of the warm process: each is as shut in as a process started in bubblewrap, and none meets another or the
+process that it came from.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.sandbox import Limits, Sandbox, SandboxDied, isolation_in_force, warm
+
+pytestmark = pytest.mark.sandbox
+
+QUICK = Limits(cell_seconds=2, query_seconds=1, grace_seconds=1, restarts=3)
+FACTS = """
+import os
+status = dict(line.rstrip('\\n').split(':\\t', 1) for line in open('/proc/self/status') if ':\\t' in line)
+facts = dict(
+    rights={name: status[name].strip() for name in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs')},
+    filtered=status['Seccomp'].strip(),
+    group=os.getpgrp(), session=os.getsid(0), parent=os.getppid(), user=os.getuid(),
+    descriptors=sorted(os.readlink(f'/proc/self/fd/{n}').split(':')[0] for n in os.listdir('/proc/self/fd')
+                       if os.path.exists(f'/proc/self/fd/{n}') or n == '3'),
+    environment=dict(os.environ),
+    namespaces={n: os.readlink(f'/proc/self/ns/{n}') for n in ('user', 'mnt', 'pid', 'ipc', 'net')},
+    terminals=os.listdir('/dev/pts'),
+)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _forks_are_possible():
+    if warm.why_not_warm() and not os.environ.get("CI"):
+        pytest.skip(warm.why_not_warm())
+
+
+def facts_of(sandbox: Sandbox) -> dict:
+    sandbox.execute(FACTS)
+    return sandbox.lookup("facts")
+
+
+def test_a_fork_has_no_rights_and_no_way_to_the_process_it_came_from():
+    with Sandbox(QUICK) as sandbox:
+        facts = facts_of(sandbox)
+    assert {int(value, 16) for name, value in facts["rights"].items() if name != "NoNewPrivs"} == {0}
+    assert facts["rights"]["NoNewPrivs"] == "1"
+    assert facts["filtered"] == "2"
+    assert (facts["group"], facts["session"], facts["parent"], facts["user"]) == (1, 1, 0, 1000)
+    assert facts["descriptors"].count("socket") == 1
+    assert facts["terminals"] == ["ptmx"]
+
+
+def test_each_fork_is_in_namespaces_of_its_own():
+    with Sandbox(QUICK) as one, Sandbox(QUICK) as two:
+        first, second = facts_of(one), facts_of(two)
+    assert not set(first["namespaces"].values()) & set(second["namespaces"].values())
+    ours = {os.readlink(f"/proc/self/ns/{name}") for name in first["namespaces"]}
+    assert not ours & set(first["namespaces"].values())
+    assert first["environment"] == second["environment"]
+
+
+LEAVE_TRACES = """
+import builtins, os, random, subprocess, sys, numpy as np, IPython, json, threading
+open('/tmp/trace', 'w').write('x'); open('/dev/shm/trace', 'w').write('x'); open('trace', 'w').write('x')
+os.environ['TRACE'] = 'x'
+builtins.trace = np.trace_left = json.trace = sys.trace_left = 'x'
+get_ipython().user_ns['trace'] = get_ipython().trace = 'x'
+get_ipython().events.register('post_run_cell', lambda *a: print('trace'))
+random.seed(1); np.random.seed(1)
+np.set_printoptions(precision=1)
+import matplotlib; matplotlib.rcParams['font.size'] = 99
+subprocess.Popen(['sleep', '1000'], start_new_session=True)
+threading.Thread(target=lambda: __import__('time').sleep(1000), daemon=True).start()
+"""
+FIND_TRACES = """
+import builtins, os, sys, json, numpy as np, matplotlib
+found = [path for path in ('/tmp/trace', '/dev/shm/trace', 'trace') if os.path.exists(path)]
+found += [name for name in ('trace', 'TRACE') if name in os.environ or name in globals() or hasattr(builtins, name)]
+found += [thing for thing in (np, json, sys, get_ipython()) if hasattr(thing, 'trace_left') or hasattr(thing, 'trace')]
+found = [thing for thing in found if thing is not np]  # numpy.trace is a function of its own
+found += [name for name in os.listdir('/proc') if name.isdigit() and name != '1']
+found += [matplotlib.rcParams['font.size']] if matplotlib.rcParams['font.size'] == 99 else []
+found += ['printing'] if np.get_printoptions()['precision'] != 8 or hasattr(np, 'trace_left') else []
+"""
+
+
+def test_nothing_of_one_submission_is_visible_to_the_next():
+    for close_first in (True, False):
+        one = Sandbox(QUICK)
+        assert one.execute(LEAVE_TRACES).error is None
+        if close_first:
+            one.close()
+        with Sandbox(QUICK) as two:
+            result = two.execute(FIND_TRACES)
+            assert (result.error, result.outputs) == (None, [])
+            assert two.lookup("found") == []
+        one.close()
+
+
+def test_forks_do_not_draw_the_same_random_numbers():
+    draws = []
+    for _ in range(2):
+        with Sandbox(QUICK) as sandbox:
+            sandbox.execute("import random, numpy as np\ndraw = [random.random(), float(np.random.rand())]")
+            draws.append(sandbox.lookup("draw"))
+    assert draws[0][0] != draws[1][0]
+    assert draws[0][1] != draws[1][1]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "os.kill(0, signal.SIGKILL)",
+        "os.killpg(0, signal.SIGKILL)",
+        "os.kill(-1, signal.SIGKILL)",
+        "[os.kill(n, signal.SIGKILL) for n in range(2, 4000)]",
+        "os.kill(os.getppid(), signal.SIGKILL)",
+        "[os.close(n) for n in range(3, 200)]",
+        "[os.write(n, b'+' * 5000) for n in range(3, 20)]",
+        "open('/proc/1/mem', 'wb').write(b'x')",
+        "ctypes.CDLL(None).unshare(0x10000000)",
+        "open('/proc/self/oom_score_adj', 'w').write('-1000')",
+    ],
+)
+def test_the_warm_process_survives_what_a_fork_does(attack):
+    before = warm.warm_process()
+    with Sandbox(QUICK) as sandbox:
+        sandbox.execute(f"import ctypes, os, signal\ntry:\n    {attack}\nexcept OSError:\n    pass")
+    with Sandbox(QUICK) as sandbox:
+        sandbox.execute("x = 1")
+        assert sandbox.lookup("x") == 1
+    assert warm.warm_process() is before
+    assert before.popen.poll() is None
+
+
+def test_a_warm_process_that_was_killed_is_replaced():
+    with Sandbox(QUICK) as lost:
+        lost.execute("x = 1")
+        os.kill(warm.warm_process().pid, signal.SIGKILL)
+        time.sleep(0.2)
+        assert lost.lookup("x") == 1  # its cells were run again in a fork of a new one
+        assert lost.starts == 2
+
+
+def test_where_forks_cannot_be_isolated_a_python_is_started_for_each_submission(monkeypatch):
+    monkeypatch.setattr("autograder.sandbox.process.why_not_warm", lambda: "no namespaces within namespaces")
+    assert "a fresh Python (no namespaces within namespaces) for each submission" in isolation_in_force()
+    with Sandbox(QUICK) as sandbox:
+        facts = facts_of(sandbox)
+        assert facts["user"] != 0
+        assert sandbox.execute("import os\nos._exit(1)").died
+        assert sandbox.execute("1 + 1").outputs[0]["data"]["text/plain"] == "2"
+
+
+def test_the_isolation_in_force_is_told():
+    assert "bubblewrap" in isolation_in_force()
+    assert "a fork of a warm process in namespaces of its own" in isolation_in_force()
+
+
+def test_a_fork_that_cannot_be_isolated_does_not_run(monkeypatch):
+    """A mount that fails must not leave a process that is open to the outside."""
+    monkeypatch.setattr("autograder.sandbox.isolation.WRITABLE", ("/tmp", "/home/student", "/no/such/folder"))
+    with Sandbox(Limits(restarts=0)) as sandbox, pytest.raises(SandboxDied, match="No such file"):
+        sandbox.lookup("x")
+
+
+def test_memory_of_all_processes_together_is_limited():
+    group = warm.warm_process().memory
+    if not group:
+        pytest.skip("no control group can be made here")
+    limits = Limits(cell_seconds=20, memory=1000 << 20)
+    with Sandbox(limits) as sandbox:
+        sandbox.execute("""
+import os, time
+started = []
+for _ in range(8):
+    started.append(os.fork())
+    if started[-1] == 0:
+        kept = b'x' * (200 << 20)
+        time.sleep(2)
+        os._exit(0)
+killed = sum(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == -9 for number in started)
+""")
+        assert 1 <= sandbox.lookup("killed") < 8
+
+
+def test_the_warm_process_ends_with_its_owner():
+    program = "from autograder.sandbox import warm, Sandbox; s = Sandbox(); s.prepare(); print(warm.warm_process().pid)"
+    for ending in ("", "; import os, signal; __import__('sys').stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)"):
+        done = subprocess.run([sys.executable, "-c", program + ending], capture_output=True, text=True, check=False)
+        number = int(done.stdout)
+        deadline = time.monotonic() + 10
+        while Path(f"/proc/{number}").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not Path(f"/proc/{number}").exists()
