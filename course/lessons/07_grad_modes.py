@@ -288,7 +288,7 @@ except KeyError:
 #
 # ### Exercise 2: no_grad and enable_grad
 #
-# Blocks can stand inside each other, in any mix. Leaving one does not mean "on again"; it means **as it was when this block was entered**. Write the two methods. The attribute `recording` of the class says what holds inside.
+# Blocks can stand inside each other, in any mix. Leaving one does not mean "on again"; it means **as it was when this block was entered**. Write the two methods. The attribute `recording` of the class says what holds inside. (`__call__` belongs to exercise 3.)
 
 # %% [markdown] tags=["hint"] exercise="no_grad"
 # `__enter__` has two things to do: remember `switches.recording` in an attribute of `self`, then set it to `self.recording`.
@@ -320,6 +320,9 @@ class GradMode:
         ### BEGIN SOLUTION
         switches.recording = self.before
         ### END SOLUTION
+
+    def __call__(self, function):
+        return decorated(self, function)  # exercise 3
 
 
 class no_grad(GradMode):
@@ -364,6 +367,9 @@ class Stacked:
 
     def __exit__(self, *error):
         switches.recording = self.earlier.stack.pop()
+
+    def __call__(self, function):
+        return decorated(self, function)
 
 
 class no_grad(Stacked):
@@ -451,19 +457,13 @@ print("this thread:", answers[0], "  the other thread:", answers[1])
 # %% [markdown] items="F12 85"
 # It is sometimes said that `no_grad` switches the backward pass off. **Predict:** the graph is recorded first, then `backward` is called *inside* `no_grad`. Does it raise, give None, or give 12?
 
-# %%
-x = MiniTensor(2.0, requires_grad=True)
-y = x**3
-with no_grad():
+# %% tags=["demo"] items="F12"
+x, x_torch = MiniTensor(2.0, requires_grad=True), leaf(2.0)
+y, y_torch = x**3, x_torch**3
+with no_grad(), torch.no_grad():
     y.backward()
-print("yours:  ", x.grad)
-
-# %% tags=["demo"]
-x_torch = leaf(2.0)
-y_torch = x_torch**3
-with torch.no_grad():
     y_torch.backward()
-print("PyTorch:", x_torch.grad, "  difference", abs(x_torch.grad.item() - x.grad.item()))
+print("yours:", x.grad.item(), "  PyTorch:", x_torch.grad.item(), "  difference:", abs(x.grad.item() - x_torch.grad.item()))
 
 # %% [markdown] items="F12"
 # It works: the switch is asked by `apply`, when something is recorded. `backward` walks a graph that exists, and asks nobody.
@@ -521,11 +521,11 @@ for inside in ("nothing", "the whole step", "the first layer"):
 # ## 3. A whole function
 #
 # Often all of a function is to run without recording: an evaluation, a sampler, the update of an average. `@no_grad()` above the function says that in one line. A decorator is called with the function and returns another one, which takes its place. So an object of
-# your class needs a third method, `__call__`.
+# your class has a third method, `__call__`, and it calls the function that you write now.
 #
 # ### Exercise 3: the decorator
 #
-# Write a function `decorated(self, function)`, which becomes `GradMode.__call__`. The function that it returns takes any arguments, positional and named, runs `function` inside the mode, and returns its result. Three things to mind:
+# Write `decorated(self, function)`. The function that it returns takes any arguments, positional and named, runs `function` inside the mode, and returns its result. Three things to mind:
 #
 # * the mode holds while the function **runs**, not while it is being decorated;
 # * the function may fail, or call itself: afterwards the switch is as it was before;
@@ -566,8 +566,6 @@ def decorated(self, function):
     ### END SOLUTION
 
 
-no_grad.__call__ = enable_grad.__call__ = decorated
-
 # %% tags=["style:compact"] exercise="decorated"
 def decorated(make, function):
     return functools.wraps(function)(lambda *arguments, **named: run_in(make(), function, arguments, named))
@@ -596,7 +594,7 @@ class Decorated:
             self.mode.__exit__(None, None, None)
 
 
-Stacked.__call__ = lambda self, function: Decorated(self, function)
+decorated = Decorated
 
 # %% nbgrader={"grade": true, "grade_id": "test_decorated", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 switches.recording = True
