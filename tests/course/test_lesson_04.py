@@ -1,0 +1,302 @@
+"""Plants classic mistakes in the solutions of lesson 04, and compares its engine, in every style, with PyTorch.
+
+The lesson's own test cells do the checking, in a plain namespace, without a notebook or a sandbox. The small set of
+digits must be what its script makes.
+"""
+
+from __future__ import annotations
+
+import runpy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import LESSONS, Planted, marks, solved, styles, untrue_examples
+
+LESSON = "04_arrays"
+DATA = LESSONS.parent / "data"
+
+SUM_TO = """    grad = grad.sum(axis=tuple(range(extra)))
+    stretched = tuple(axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1)
+    return grad.sum(axis=stretched, keepdims=True)"""
+LARGEST = """        np.put_along_axis(chosen, np.expand_dims(a.data.argmax(dim), dim), 1.0, dim)"""
+
+
+def planted(name: str, right: str, wrong: str, *costs: str, bug: str = "") -> Planted:
+    return Planted(name, bug, right, wrong, tuple(f"test_{cost}" for cost in costs))
+
+
+PLANTED = [
+    planted(
+        "stretch not summed",
+        SUM_TO,
+        "    return grad",
+        *("sum_to", "backward", "elementwise", "matmul", "reductions", "softmax"),
+    ),
+    planted(
+        "mean for sum",
+        SUM_TO,
+        SUM_TO.replace(".sum(", ".mean("),
+        *("sum_to", "backward", "elementwise", "matmul", "reductions", "softmax"),
+    ),
+    planted(
+        "axes in front only",
+        "return grad.sum(axis=stretched, keepdims=True)",
+        "return grad",
+        *("sum_to", "backward", "elementwise", "matmul", "reductions"),
+    ),
+    planted(
+        "summed axis does not stay",
+        "return grad.sum(axis=stretched, keepdims=True)",
+        "return grad.sum(axis=stretched)",
+        *("sum_to", "backward", "elementwise", "matmul", "reductions"),
+    ),
+    planted(
+        "axes added behind",
+        "grad = grad.sum(axis=tuple(range(extra)))",
+        "grad = grad.sum(axis=tuple(range(-extra, 0)))",
+        *("sum_to", "backward", "elementwise", "matmul"),
+    ),
+    planted(
+        "pending is replaced",
+        "pending[source] + share if source in pending else share",
+        "share",
+        *("backward", "cotangent", "elementwise", "reductions", "rearranging", "matmul", "softmax"),
+    ),
+    planted(
+        "gradient is replaced",
+        "node.grad = grad if node.grad is None else node.grad + grad",
+        "node.grad = grad",
+        *("backward", "cotangent", "elementwise", "reductions", "rearranging", "matmul", "softmax"),
+    ),
+    planted(
+        "gradient is changed in place",
+        "node.grad = grad if node.grad is None else node.grad + grad",
+        """if node.grad is None:
+            node.grad = grad
+        else:
+            node.grad += grad""",
+        "cotangent",
+    ),
+    planted(
+        "cotangent ignored",
+        "pending = {self: np.asarray(gradient, dtype=np.float64)}",
+        "pending = {self: np.ones(self.shape)}",
+        *("backward", "cotangent", "elementwise", "reductions", "ties", "rearranging", "matmul", "softmax"),
+    ),
+    planted(
+        "ones for any output",
+        """        if self.data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+""",
+        "",
+        "cotangent",
+    ),
+    planted("only shape () starts alone", "if self.data.size != 1:", "if self.ndim != 0:", "cotangent"),
+    planted("quotient loses its sign", "-grad * a.data / b.data**2", "grad * a.data / b.data**2", "elementwise"),
+    planted("relu lets everything through", "(grad * (a.data > 0),)", "(grad,)", "elementwise"),
+    planted("logarithm ignores the cotangent", "(grad / a.data,)", "(1 / a.data,)", "elementwise"),
+    planted("exponent stays", "a.data ** (exponent - 1)", "a.data**exponent", "elementwise"),
+    planted(
+        "kept axis dropped",
+        "return grad if dim is None or keepdim else np.expand_dims(grad, dim)",
+        "return grad",
+        "reductions",
+        "ties",
+    ),
+    planted(
+        "axis added although it stayed",
+        "return grad if dim is None or keepdim else np.expand_dims(grad, dim)",
+        "return grad if dim is None else np.expand_dims(grad, dim)",
+        "reductions",
+    ),
+    planted(
+        "sum shares as a mean does",
+        "(np.broadcast_to(with_axis(grad, dim, keepdim), a.shape),)",
+        "(np.broadcast_to(with_axis(grad, dim, keepdim), a.shape) / a.data.size,)",
+        "reductions",
+        "softmax",
+    ),
+    planted(
+        "mean divides by all entries",
+        "total / (a.data.size / total.data.size)",
+        "total / a.data.size",
+        "reductions",
+    ),
+    planted("each tie gets everything", " / (a.data == output).sum()", " * 1.0", "ties"),
+    planted(
+        "ties in a row share",
+        LARGEST,
+        """        chosen = 1.0 * (a.data == a.data.max(dim, keepdims=True))
+        chosen = chosen / chosen.sum(dim, keepdims=True)""",
+        "ties",
+    ),
+    planted(
+        "last of equals",
+        LARGEST,
+        """        last = a.shape[dim] - 1 - np.flip(a.data, dim).argmax(dim)
+        np.put_along_axis(chosen, np.expand_dims(last, dim), 1.0, dim)""",
+        "ties",
+    ),
+    planted(
+        "transpose not transposed back",
+        "(grad.swapaxes(dim0, dim1),)",
+        "(grad.reshape(a.shape),)",
+        "rearranging",
+    ),
+    planted("reshape not undone", "(grad.reshape(a.shape),)", "(grad,)", "rearranging", "matmul"),
+    planted(
+        "repeated index overwritten",
+        "np.add.at(total, index, grad)",
+        "total[index] += grad",
+        "rearranging",
+    ),
+    planted(
+        "picked entries are not carried back",
+        "np.add.at(total, index, grad)",
+        "total.flat[: grad.size] = grad.ravel()",
+        *("rearranging", "softmax"),
+    ),
+    planted(
+        "matrix product not transposed",
+        "return grad @ b.data.swapaxes(-1, -2), a.data.swapaxes(-1, -2) @ grad",
+        "return grad @ b.data, a.data @ grad",
+        "matmul",
+    ),
+    planted(
+        "all axes of a stack reversed",
+        "return grad @ b.data.swapaxes(-1, -2), a.data.swapaxes(-1, -2) @ grad",
+        "return grad @ b.data.T, a.data.T @ grad",
+        "matmul",
+    ),
+    planted(
+        "factors of the matrix product exchanged",
+        "return grad @ b.data.swapaxes(-1, -2), a.data.swapaxes(-1, -2) @ grad",
+        "return a.data.swapaxes(-1, -2) @ grad, grad @ b.data.swapaxes(-1, -2)",
+        "matmul",
+    ),
+    planted(
+        "softmax without coupling",
+        "output * (grad - (grad * output).sum(axis=dim, keepdims=True))",
+        "grad * output * (1 - output)",
+        "softmax",
+    ),
+    planted(
+        "softmax returns zeros",
+        "output * (grad - (grad * output).sum(axis=dim, keepdims=True))",
+        "0 * grad",
+        "softmax",
+    ),
+    planted(
+        "softmax always along the last axis",
+        "output * (grad - (grad * output).sum(axis=dim, keepdims=True))",
+        "output * (grad - (grad * output).sum(axis=-1, keepdims=True))",
+        "softmax",
+    ),
+    planted("softmax overflows", "np.exp(a.data - a.data.max(axis=dim, keepdims=True))", "np.exp(a.data)", "softmax"),
+    planted(
+        "log_softmax overflows",
+        "shifted = a.data - a.data.max(axis=dim, keepdims=True)",
+        "shifted = a.data",
+        "softmax",
+    ),
+    planted(
+        "log_softmax takes the cotangent for 1",
+        "grad - np.exp(output) * grad.sum(axis=dim, keepdims=True)",
+        "grad - np.exp(output)",
+        "softmax",
+    ),
+    planted("1/N lost", "return -chosen.mean()", "return -chosen.sum()", "softmax"),
+    planted(
+        "1/N lost in the rule only",
+        "return -chosen.mean()",
+        """probabilities = np.exp(logits.log_softmax(1).data)
+    slope = probabilities - np.eye(logits.shape[1])[labels]
+    return MiniTensor(-chosen.mean().data, (logits,), "cross_entropy", lambda grad: (grad * slope,))""",
+        "softmax",
+    ),
+    planted("loss loses its sign", "return -chosen.mean()", "return chosen.mean()", "softmax"),
+]
+
+
+def test_the_solutions_have_full_marks() -> None:
+    found = marks(LESSON)
+    assert len(found.points) == 9
+    assert not found.lost
+
+
+@pytest.mark.parametrize("mistake", PLANTED, ids=lambda mistake: mistake.name)
+def test_a_mistake_costs_points_where_it_was_made(mistake: Planted) -> None:
+    found = marks(LESSON, mistake)
+    assert found.lost == set(mistake.costs)
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    assert not wrong
+    assert tried >= 15
+
+
+# name, expression, shapes
+EXPRESSIONS = [
+    ("stretched", lambda a, b: (a * b - a / b) ** 2, [(3, 1), (4,)]),
+    ("reversed", lambda a: 1 - (2 / a - 3 * a), [(2, 3)]),
+    ("elementwise", lambda a: (a.log().tanh() + a.exp()).relu(), [(2, 3)]),
+    ("reductions", lambda a: a.sum(0) * a.mean(1, keepdim=True) + a.max(), [(3, 3)]),
+    ("rearranged", lambda a: a.reshape(2, 6).T[[0, 5, 5]].transpose(0, 1), [(3, 4)]),
+    ("stacks", lambda a, b: (a @ b).tanh() @ b.T, [(2, 3, 4), (4, 5)]),
+    ("vectors", lambda a, b: (a @ b) * a, [(3,), (3, 3)]),
+    ("probabilities", lambda a: a.softmax(1) * a.log_softmax(0), [(3, 4)]),
+]
+
+
+@pytest.mark.parametrize("style", ["", *styles(LESSON)], ids=lambda style: style or "solution")
+@pytest.mark.parametrize(("expression", "shapes"), [e[1:] for e in EXPRESSIONS], ids=[e[0] for e in EXPRESSIONS])
+def test_engine_beside_pytorch(style: str, expression: Any, shapes: list[tuple[int, ...]]) -> None:
+    engine = solved(LESSON, style)["MiniTensor"]
+    generator = np.random.default_rng(1)
+    arrays = [generator.uniform(0.5, 2.0, shape) for shape in shapes]
+    ours: list[Any] = [engine(array) for array in arrays]
+    theirs: list[Any] = [torch.tensor(array, requires_grad=True) for array in arrays]
+    output, right = expression(*ours), expression(*theirs)
+    np.testing.assert_allclose(output.data, right.detach().numpy(), rtol=1e-12, atol=1e-14)
+    for cotangent in generator.normal(size=(2, *right.shape)):
+        expression(*ours).backward(cotangent)
+        expression(*theirs).backward(torch.tensor(cotangent))
+    for tensor, other in zip(ours, theirs, strict=True):
+        assert tensor.grad.shape == tensor.shape
+        np.testing.assert_allclose(tensor.grad, other.grad.numpy(), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("style", ["", *styles(LESSON)], ids=lambda style: style or "solution")
+def test_classifier_has_the_curve_of_pytorch(style: str) -> None:
+    names = solved(LESSON, style)
+    with np.load(DATA / "digits.npz") as file:
+        pixels, labels = file["images"][:100].reshape(100, 64) / 16, file["labels"][:100].astype(int)
+    weights, bias = names["MiniTensor"](np.zeros((64, 10))), names["MiniTensor"](np.zeros(10))
+    their_weights, their_bias = (torch.zeros(s, dtype=torch.float64, requires_grad=True) for s in ((64, 10), (10,)))
+    optimizer = torch.optim.SGD([their_weights, their_bias], lr=0.5)
+    for _ in range(20):
+        loss = names["cross_entropy"](pixels @ weights + bias, labels)
+        weights.grad = bias.grad = None
+        loss.backward()
+        weights.data, bias.data = weights.data - 0.5 * weights.grad, bias.data - 0.5 * bias.grad
+        their_loss = torch.nn.functional.cross_entropy(
+            torch.tensor(pixels) @ their_weights + their_bias, torch.tensor(labels)
+        )
+        optimizer.zero_grad()
+        their_loss.backward()
+        optimizer.step()
+        assert loss.item() == pytest.approx(their_loss.item(), abs=1e-12)
+    assert loss.item() < 1.5
+
+
+def test_digits_are_what_their_script_makes() -> None:
+    images, labels = runpy.run_path(str(DATA / "make_digits.py"))["digits"]()
+    with np.load(DATA / "digits.npz") as file:
+        assert np.array_equal(file["images"], images)
+        assert np.array_equal(file["labels"], labels)
+    assert images.shape == (800, 8, 8)
+    assert np.array_equal(np.bincount(labels), [80] * 10)
