@@ -64,14 +64,19 @@ class Worst:
 def tolerance_of(program: Program, draw: Draw, reference: Run) -> Tolerance:
     """The tolerance for one draw; the formula stands at the top of this file."""
     moved = sensitivity(program, draw, reference)
-    largest = max([1e-300, *(float(np.max(np.abs(array), initial=0.0)) for array in reference.dense())])
+    largest = max([1e-300, *(largest_finite(array) for array in reference.dense())])
     seeds = [draw.seed(reference.value.shape), *([] if draw.again is None else [draw.again])]
     largest = max([largest, *(float(np.max(np.abs(seed), initial=0.0)) for seed in seeds)])
-    value = float(np.max(np.abs(reference.value), initial=1e-300))
+    value = max(1e-300, largest_finite(reference.value))
     return Tolerance(
         ROUNDINGS * EPSILON * np.maximum(value, moved.value),
         tuple(ROUNDINGS * EPSILON * np.maximum(largest, array) for array in moved.dense()),
     )
+
+
+def largest_finite(array: Array) -> float:
+    """The largest absolute value that is a number: an infinity among the right answers must not excuse the others."""
+    return float(np.max(np.abs(array), initial=0.0, where=np.isfinite(array)))
 
 
 def within(got: Array, expected: Array, allowed: Array) -> bool:
@@ -95,9 +100,10 @@ def worst_element(place: str, got: Array, low: Array, high: Array, allowed: Arra
     got, low, high, allowed = np.broadcast_arrays(got, low, high, allowed)
     if got.size == 0:
         return None
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         excess = np.maximum(low - got, got - high) / allowed
-    excess = np.where(np.isfinite(got), excess, np.inf)
+        same = (got == low) | (got == high) | (np.isnan(got) & np.isnan(low))  # equal infinities, NaN where it is right
+    excess = np.where(same, 0.0, np.where(np.isfinite(got) & ~np.isnan(excess), excess, np.inf))
     index = tuple(int(n) for n in np.unravel_index(int(np.argmax(excess)), got.shape))
     if not excess[index] > 1:
         return None
@@ -109,6 +115,15 @@ def most_wrong(candidates: Sequence[Worst | None]) -> Worst | None:
     """The worst of several, or None when nothing is wrong."""
     wrong = [candidate for candidate in candidates if candidate is not None]
     return max(wrong, key=lambda worst: worst.excess, default=None)
+
+
+def explained(worst: Worst) -> str:
+    """Both numbers, and what makes a number that is none."""
+    expected, got = two_numbers(worst.expected, worst.got)
+    text = f"expected {expected}, got {got}"
+    if np.isnan(worst.got):
+        return f"{text} (what 0 / 0, inf - inf, or the logarithm or root of a negative number gives)"
+    return f"{text} (an overflow or a division by zero)" if np.isinf(worst.got) else text
 
 
 def two_numbers(expected: float, got: float) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from autograder.checks import student_side
 from autograder.checks.answers import Unusable, failure_in, number_or_array, shown_shape
-from autograder.checks.comparison import EPSILON, ROUNDINGS, two_numbers, worst_element
+from autograder.checks.comparison import EPSILON, ROUNDINGS, explained, largest_finite, worst_element
 from autograder.checks.context import CheckContext
 from autograder.checks.engines import run_where_it_lives
 from autograder.checks.errors import LessonError
@@ -125,7 +125,7 @@ def _allowed(right: Any, moved: Any) -> Any:
     if not _is_number(right):
         return None
     first, second = np.asarray(right, dtype=np.float64), np.asarray(moved, dtype=np.float64)
-    largest = float(np.max(np.abs(first), initial=1e-300))
+    largest = max(1e-300, largest_finite(first))
     if first.shape != second.shape:
         return np.full(first.shape, ROUNDINGS * EPSILON * largest)
     with np.errstate(invalid="ignore"):
@@ -222,8 +222,7 @@ def _compare_numbers(got: Any, right: Any, tolerance: Any, place: str) -> None:
         raise Mismatch(text, "the result has the wrong shape")
     worst = worst_element(what, array, right, right, np.asarray(tolerance))
     if worst is not None:
-        expected, found = two_numbers(worst.expected, worst.got)
-        raise Mismatch(f"{worst.where()}: expected {expected}, got {found}")
+        raise Mismatch(f"{worst.where()}: {explained(worst)}")
 
 
 def _unchanged(inputs: Any, call: Call, names: Sequence[str]) -> None:

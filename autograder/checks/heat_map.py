@@ -19,7 +19,7 @@ from autograder.checks.style import FAINT, MONO, TEXT, cut
 MOST_ROWS, MOST_COLUMNS = 12, 24
 CELL = 18
 TOO_SMALL, TOO_LARGE, NOT_FINITE = "#2f80c2", "#d9690f", "#8c6bb1"
-STRENGTHS = (0.3, 0.6, 0.95)
+STRENGTHS = (0.25, 0.45, 0.7)
 LEGEND = "- too small, + too large, ? not a finite number, . right"
 
 
@@ -86,9 +86,12 @@ def _strength(error: float) -> float:
 
 
 def _legend() -> str:
-    keys = (("\N{MINUS SIGN}", TOO_SMALL, "too small"), ("+", TOO_LARGE, "too large"))
-    parts = [f'<span style="color:{colour};font-weight:600">{sign}</span> {word}' for sign, colour, word in keys]
-    return f'<div style="color:{FAINT}">{" &nbsp; ".join(parts)} &nbsp; empty: right</div>'
+    keys = ((-1.0, "too small"), (1.0, "too large"), (0.0, "right"))
+    size = f'width="{CELL + 2}" height="{CELL + 2}" viewBox="-1 -1 {CELL + 2} {CELL + 2}"'
+    style = f"color:{TEXT};vertical-align:middle"
+    parts = [f'<svg aria-hidden="true" {size} style="{style}">{_cell(0, 0, sign)}</svg> {word}' for sign, word in keys]
+    spans = "".join(f'<span style="white-space:nowrap">{part}</span>' for part in parts)
+    return f'<div style="display:flex;flex-wrap:wrap;gap:2px 12px;color:{FAINT}">{spans}</div>'
 
 
 def heat_map(name: str, got: Array, expected: Array, allowed: Array) -> HeatMap | None:

@@ -18,9 +18,10 @@ from autograder.checks.answers import Problem
 from autograder.checks.comparison import two_numbers
 from autograder.checks.engines import Draw
 from autograder.checks.expected import Expected
+from autograder.checks.heat_map import HeatMap
 from autograder.checks.parts import Part, Trial, between, expanded, needed, single, try_parts
 from autograder.checks.programs import Program
-from autograder.checks.showing import shown
+from autograder.checks.showing import heat_maps, shown
 from autograder.checks.tracing import Step, Trace, Value, trace
 
 MOST_DRAWS = 3
@@ -51,6 +52,7 @@ class Place:
     sentence: str
     public: str
     facts: tuple[tuple[str, str], ...] = ()
+    maps: tuple[HeatMap, ...] = ()
     hints: tuple[str, ...] = ()
     bugs: tuple[str, ...] = ()
 
@@ -63,7 +65,7 @@ def localise(engine: Any, program: Program, expected: Sequence[Expected], proble
     if not traces:
         return None
     numbers = range(len(traces[0].steps))
-    parts = [part for number in reversed(numbers) if (part := single(traces, number)) is not None]
+    parts = [part for number in reversed(numbers) if (part := single(traces, number, program.arguments)) is not None]
     trials = [trial for trial in try_parts(engine, parts) if trial is not None]
     wrong = [trial for trial in trials if trial.wrong]
     if problem.forward:
@@ -147,7 +149,7 @@ def _everywhere(first: Trial) -> Place:
         "up is the work of `backward`.",
         "Look in `backward`: the first gradient, the loop over the nodes, and the line that writes `.grad`.",
     )
-    return Place(("backward",), sentence, sentence, _facts(first), hints)
+    return Place(("backward",), sentence, sentence, _facts(first), _maps(first), hints)
 
 
 def _described(
@@ -182,6 +184,7 @@ def _described(
         f"{sentence}.{said}{more}",
         f"{public}.{more}",
         _facts(trial),
+        _maps(trial),
         _hints(start, "" if inner else place, broadcast, forward),
         certain,
     )
@@ -228,7 +231,7 @@ def _facts(trial: Trial) -> tuple[tuple[str, str], ...]:
     if problem is None:
         return ()
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
-    facts = [("tried alone", trial.part.text())]
+    facts = [("tried alone", trial.part.origin or trial.part.text())]
     facts += [(name, shown(array)) for name, array in zip(trial.part.names, draw.inputs, strict=True)]
     if draw.cotangent is not None:
         facts.append(("incoming gradient", shown(draw.cotangent)))
@@ -236,6 +239,14 @@ def _facts(trial: Trial) -> tuple[tuple[str, str], ...]:
         return (*facts, ("what happened", problem.text.splitlines()[0]))
     expected, got = two_numbers(problem.worst.expected, problem.worst.got)
     return (*facts, (f"{problem.worst.where()}, expected", expected), (f"{problem.worst.where()}, yours", got))
+
+
+def _maps(trial: Trial) -> tuple[HeatMap, ...]:
+    """Pictures of the wrong gradients of a part."""
+    problem = trial.comparison.problem
+    if problem is None or problem.forward:
+        return ()
+    return heat_maps(problem, trial.expected, trial.comparison.runs, trial.part.names)
 
 
 def _smallest(engine: Any, traces: Sequence[Trace], names: Sequence[str], again: bool) -> Trial | None:
@@ -280,7 +291,7 @@ def _between_operations(trial: Trial, accumulated: bool) -> Place:
         hints = CHAIN
         names = tuple(reversed(names))  # the rule that gets something else than the first gradient comes first
     sentence = f"{public}{kind}. The smallest part that goes wrong is `{part.text()}`: {look}."
-    return Place(names, sentence, f"{public}{kind}: {look}.", _facts(trial), hints)
+    return Place(names, sentence, f"{public}{kind}: {look}.", _facts(trial), _maps(trial), hints)
 
 
 def _arrow(part: Part) -> str:

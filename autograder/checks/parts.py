@@ -14,7 +14,8 @@ import numpy as np
 
 from autograder.checks import student_side
 from autograder.checks.answers import Comparison, compare
-from autograder.checks.engines import Draw, run_where_it_lives
+from autograder.checks.comparison import EPSILON, ROUNDINGS, Tolerance
+from autograder.checks.engines import REFERENCE, Draw, run_trusted, run_where_it_lives
 from autograder.checks.errors import LessonError
 from autograder.checks.expected import Expected, expected_of_draws
 from autograder.checks.programs import Program
@@ -27,11 +28,13 @@ LONGEST_TEXT = 100
 
 @dataclass(frozen=True)
 class Part:
-    """Steps, their draws, and names for their inputs. Values are numbered as in a trace of its own."""
+    """Steps, their draws, and names for their inputs. Values are numbered as in a trace of its own. `origin`: what the
+    part calculates, in terms of the expression's inputs."""
 
     steps: tuple[Step, ...]
     draws: tuple[Draw, ...]
     names: tuple[str, ...]
+    origin: str = ""
 
     def program(self) -> Program:
         steps = self.sent_steps()
@@ -55,13 +58,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Trial:
-    """A part that was tried on a student's engine."""
+    """A part that was tried on a student's engine. `nodes`: how many operations that engine made of it (0: unknown)."""
 
     part: Part
     expected: tuple[Expected, ...]
     comparison: Comparison
     nodes: int
-    plain: bool
 
     @property
     def wrong(self) -> bool:
@@ -84,18 +86,33 @@ def try_parts(engine: Any, parts: Sequence[Part]) -> list[Trial | None]:
 def _trial(part: Part, answer: Any) -> Trial | None:
     if not isinstance(answer, dict):
         return None
-    plain = answer.get("plain") is True
-    if plain:
+    if answer.get("plain") is True:
         part = replace(part, draws=tuple(Draw(draw.inputs, None) for draw in part.draws))
     try:
-        expected = expected_of_draws(part.program(), part.draws)
+        expected = _by_reference(part)
+        comparison = compare(answer, expected, part.names)
+        if comparison.problem is not None:
+            expected = expected_of_draws(part.program(), part.draws)
+            comparison = compare(answer, expected, part.names)
     except LessonError:
         return None
     nodes = answer.get("nodes")
-    return Trial(part, expected, compare(answer, expected, part.names), nodes if isinstance(nodes, int) else 0, plain)
+    return Trial(part, expected, comparison, nodes if isinstance(nodes, int) else 0)
 
 
-def single(traces: Sequence[Trace], number: int) -> Part | None:
+def _by_reference(part: Part) -> tuple[Expected, ...]:
+    """The right answers by the reference alone, with tolerances that know nothing of conditioning: what agrees with
+    them is right, and only what does not needs the other routes."""
+    program = part.program()
+    found = []
+    for draw, run in zip(part.draws, run_trusted(REFERENCE, program, part.draws), strict=True):
+        allowed = [np.asarray(ROUNDINGS * EPSILON * np.max(np.abs(array), initial=1e-300)) for array in run.dense()]
+        value = np.asarray(ROUNDINGS * EPSILON * np.max(np.abs(run.value), initial=1e-300))
+        found.append(Expected(draw, run, run, Tolerance(value, tuple(allowed)), None, None, 0.0, 0.0))
+    return tuple(found)
+
+
+def single(traces: Sequence[Trace], number: int, inputs: Sequence[str]) -> Part | None:
     """Step `number` alone. A tensor that the step takes twice becomes two inputs."""
     step = traces[0].steps[number]
     operands = step.operands()
@@ -107,7 +124,9 @@ def single(traces: Sequence[Trace], number: int) -> Part | None:
         draws.append(Draw(tuple(trace.arrays[operand] for operand in operands), cotangent))
     counter = iter(range(len(operands)))
     names = ORDINALS if len(operands) > 1 else ("input",)
-    return Part((step.renumbered(lambda _: next(counter)),), tuple(draws), names[: len(operands)])
+    way = between(traces[:1], needed(traces[0], number), inputs, False)
+    steps = (step.renumbered(lambda _: next(counter)),)
+    return Part(steps, tuple(draws), names[: len(operands)], "" if way is None else way.text())
 
 
 def between(traces: Sequence[Trace], numbers: Sequence[int], names: Sequence[str], again: bool) -> Part | None:

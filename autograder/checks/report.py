@@ -37,7 +37,8 @@ HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
 
 @dataclass(frozen=True)
 class Line:
-    """One expression, function or question: `status` is "right", "wrong" or "unanswered"."""
+    """One expression, function or question: `status` is "right", "wrong" or "unanswered". `details` are facts that a
+    card shows on demand."""
 
     name: str
     status: str
@@ -45,6 +46,7 @@ class Line:
     facts: tuple[tuple[str, str], ...] = ()
     diagnosis: str = ""
     maps: tuple[HeatMap, ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -70,6 +72,7 @@ class Report:
     bugs: tuple[str, ...] = field(default=(), compare=False)
     place: str = ""
     place_facts: tuple[tuple[str, str], ...] = ()
+    place_maps: tuple[HeatMap, ...] = ()
     operations: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -101,7 +104,7 @@ class Report:
         parts = [f"{cut(self.title)}: {self.verdict}{points}"]
         parts += [f"  likely bug: {cut(self.diagnosis)}"] if self.diagnosis else []
         parts += [f"  where: {cut(self.place)}"] if self.place else []
-        parts += [f"    {cut(label)}: {cut(value)}" for label, value in self.place_facts]
+        parts += _indented(self.place_facts, self.place_maps, 4)
         labels = ("hint", "idea", "look")
         parts += [f"  {label}: {cut(hint)}" for label, hint in zip(labels, self.hints, strict=False)]
         for line in self.lines[:MOST_LINES]:
@@ -117,9 +120,10 @@ class Report:
             colour = UNDECIDED
         inside = [_heading(self, colour)]
         if self.diagnosis:
-            inside.append(_box("Likely bug", self.diagnosis, self.place_facts, self.hints))
+            inside.append(_box("Likely bug", self.diagnosis, "", self.hints))
         elif self.place:
-            inside.append(_box("Where it goes wrong", self.place, self.place_facts, self.hints))
+            seen = _facts(self.place_facts) + "".join(picture.html() for picture in self.place_maps)
+            inside.append(_box("Where it goes wrong", self.place, seen, self.hints))
         inside.append(_table(self.lines))
         if self.compared:
             inside.append(folded("What was compared with what", _facts(self.compared)))
@@ -139,9 +143,18 @@ def _text_of(line: Line) -> list[str]:
     margin = " " * 13
     rows = [f"  {line.status:10} {cut(line.name)}"]
     rows += [margin + row for row in cut(line.explanation).splitlines() if row]
-    rows += [f"{margin}{cut(label)}: {cut(value)}" for label, value in line.facts]
-    rows += [margin + row for picture in line.maps for row in picture.text()]
+    rows += _indented((*line.facts, *line.details), line.maps, len(margin))
     return rows + ([margin + cut(line.diagnosis)] if line.diagnosis else [])
+
+
+def _indented(facts: Sequence[tuple[str, str]], maps: Sequence[HeatMap], margin: int) -> list[str]:
+    """Facts and pictures for a terminal; the further rows of an array stand below its first one."""
+    rows = []
+    for label, value in facts:
+        first, *more = cut(value).splitlines() or [""]
+        rows += [f"{cut(label)}: {first}", *(" " * (len(cut(label)) + 2) + row for row in more)]
+    rows += [row for picture in maps for row in picture.text()]
+    return [" " * margin + row for row in rows]
 
 
 def _heading(report: Report, colour: str) -> str:
@@ -168,9 +181,11 @@ def _row(line: Line) -> str:
     body = [f'<div style="{name_style}">{html.escape(cut(line.name))}</div>']
     if line.explanation:
         body.append(f'<div style="margin-top:2px;word-break:break-word">{escaped(line.explanation)}</div>')
+    body += [picture.html() for picture in line.maps]
     if line.facts:
         body.append(_facts(line.facts))
-    body += [picture.html() for picture in line.maps]
+    if line.details:
+        body.append(folded("Inputs and numbers", _facts(line.details)))
     if line.diagnosis:
         body.append(f'<div style="margin-top:2px">{escaped(line.diagnosis)}</div>')
     row = f"display:flex;gap:8px;padding:6px 0;border-top:1px solid {RULE}"
@@ -188,8 +203,8 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
     return f'<div style="{grid}">{"".join(cells)}</div>'
 
 
-def _box(label: str, sentence: str, facts: Sequence[tuple[str, str]], hints: Sequence[str]) -> str:
+def _box(label: str, sentence: str, seen: str, hints: Sequence[str]) -> str:
+    """The most helpful part of a card. `seen` is HTML."""
     style = f"margin-top:8px;padding:8px 10px;background:{TINT};border-radius:4px;color:{TEXT}"
-    seen = _facts(facts) if facts else ""
     more = steps(HINT_LABELS, hints)
     return f'<div style="{style}"><span style="font-weight:600">{label}:</span> {escaped(sentence)}{seen}{more}</div>'

@@ -12,13 +12,21 @@ from collections.abc import Sequence
 
 LONGEST = 600
 
-RIGHT = "var(--jp-success-color1, #2e7d32)"
-WRONG = "var(--jp-error-color1, #c62828)"
-UNDECIDED = "var(--jp-warn-color1, #b26a00)"
+
+def _readable(colour: str) -> str:
+    """JupyterLab's signal colours are meant for marks; text needs more contrast, so they get some of the text colour,
+    which is black in light themes and white in dark ones."""
+    return f"color-mix(in srgb, {colour} 70%, var(--jp-ui-font-color0, #000))"
+
+
+RIGHT = _readable("var(--jp-success-color1, #388e3c)")
+WRONG = _readable("var(--jp-error-color1, #d32f2f)")
+UNDECIDED = _readable("var(--jp-warn-color1, #f57c00)")
 TEXT = "var(--jp-ui-font-color1, #1f2328)"
-FAINT = "var(--jp-ui-font-color2, #59636e)"
+FAINT = f"color-mix(in srgb, {TEXT} 78%, transparent)"
 RULE = "var(--jp-border-color2, #d0d7de)"
 TINT = "var(--jp-layout-color2, #f2f4f6)"
+CHIP = f"color-mix(in srgb, {TEXT} 9%, transparent)"  # on any background
 SANS = "var(--jp-ui-font-family, system-ui, sans-serif)"
 MONO = "var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace)"
 
@@ -34,7 +42,7 @@ def escaped(text: str, longest: int = LONGEST) -> str:
     parts = html.escape(cut(text, longest)).split("`")
     if len(parts) % 2 == 0:
         return "`".join(parts).replace("\n", "<br>")
-    code = f"font-family:{MONO};font-size:12px;background:{TINT};padding:1px 4px;border-radius:3px;color:{TEXT}"
+    code = f"font-family:{MONO};font-size:12px;background:{CHIP};padding:1px 4px;border-radius:3px;color:{TEXT}"
     shown = [f'<code style="{code}">{part}</code>' if n % 2 else _emphasised(part) for n, part in enumerate(parts)]
     return "".join(shown).replace("\n", "<br>")
 
