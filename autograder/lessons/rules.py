@@ -141,8 +141,9 @@ def names_of_the_builder_are_imported(cells: Sequence[TextCell]) -> None:
         for node in ast.walk(syntax_tree(cell)):
             if isinstance(node, ast.ImportFrom) and node.module == "autograder.student":
                 imported |= {alias.asname or alias.name for alias in node.names}
-    for tag, name in (("quiz", "quiz"), ("hint", "hints")):
-        users = [cell for cell in cells if tag in cell.tags]
+    starts = [cell for cell in cells if re.search(r"^start_lesson\(", cell.source, re.MULTILINE)]
+    tagged = {tag: [cell for cell in cells if tag in cell.tags] for tag in ("quiz", "hint")}
+    for name, users in (("quiz", tagged["quiz"]), ("hints", tagged["hint"]), ("start_lesson", starts)):
         if users and name not in imported:
             raise users[0].error(f"the lesson must import {name} from autograder.student")
 

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from autograder.lessons.coverage import checklist, coverage
+from autograder.lessons.coverage import Coverage, checklist, coverage
 
 COURSE = Path(__file__).parents[2] / "course"
 TOPICS = checklist(COURSE / "checklist.toml")
 LESSONS = sorted({lesson for topic in TOPICS.values() for lesson in topic.lessons})
 LAST_TOPIC, LAST_CORRECTION = 142, 53
 GAPS = "broadcasting accumulation where_sqrt ties repeated_indices views saved_tensor_hooks jvp_vmap random_cotangent"
+
+
+@pytest.fixture(scope="module")
+def found() -> Coverage:
+    return coverage(COURSE)
 
 
 def test_the_checklist_is_whole() -> None:
@@ -22,12 +27,11 @@ def test_the_checklist_is_whole() -> None:
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_a_lesson_leaves_no_topic_out(lesson: str) -> None:
-    found = coverage(COURSE)
+def test_a_lesson_leaves_no_topic_out(lesson: str, found: Coverage) -> None:
     if lesson not in found.lessons:
         pytest.skip(f"lesson {lesson} is not written yet")
     assert [f"{topic.name}: {topic.title}" for topic in found.gaps() if lesson in topic.lessons] == []
 
 
-def test_no_cell_claims_what_the_checklist_does_not_have() -> None:
-    assert [f"{claim.place}: {claim.topic}" for claim in coverage(COURSE).unknown()] == []
+def test_no_cell_claims_what_the_checklist_does_not_have(found: Coverage) -> None:
+    assert [f"{claim.place}: {claim.topic}" for claim in found.unknown()] == []

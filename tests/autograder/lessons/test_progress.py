@@ -1,0 +1,121 @@
+"""`progress()`: the state of each exercise as the outputs of the saved notebooks tell it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.lessons.progress import Exercise, progress_of, read_progress
+from autograder.student import progress
+
+STUB = 'def power(a, n):\n    """a ** n"""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
+SOLVED = "def power(a, n):\n    return a ** n"
+CARD = '<div><span style="color:#111">1 of 2 points</span></div><div><span style="c">0 of 1 points</span></div>'
+PASSED = [{"output_type": "display_data", "data": {"text/html": ["<div>"], "text/plain": ["2 of 2 points"]}}]
+PARTLY = [{"output_type": "execute_result", "data": {"text/html": [CARD], "text/plain": ["1.0"]}}]
+NUMBER = [{"output_type": "execute_result", "data": {"text/plain": ["1.5"]}}]
+FAILED = [{"output_type": "error", "ename": "AssertionError", "evalue": "", "traceback": []}]
+
+
+def markdown(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": text.splitlines(True)}
+
+
+def code(name: str, source: str, outputs: list[Any] | None = None, points: float = 0) -> dict[str, Any]:
+    """A solution cell, or a test cell where there are points. `outputs` None: it was not run."""
+    marks = {"grade_id": name, "grade": bool(points), "solution": not points, "points": points or None}
+    count = None if outputs is None else 3
+    cell = {"cell_type": "code", "metadata": {"nbgrader": marks}, "source": source, "outputs": outputs or []}
+    return {**cell, "execution_count": count}
+
+
+def write(folder: Path, name: str, *cells: dict[str, Any]) -> Path:
+    path = folder / name / f"{name}.ipynb"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"cells": [markdown("# An engine\n\ntext"), *cells], "nbformat": 4}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("solution", "outputs", "expected"),
+    [
+        (STUB, None, ("not started", None)),
+        (STUB, FAILED, ("not started", None)),
+        (SOLVED, None, ("not yet", None)),
+        (SOLVED, FAILED, ("not yet", (0.0, 4.0))),
+        (SOLVED, PARTLY, ("not yet", (1.0, 3.0))),
+        (SOLVED, NUMBER, ("not yet", (1.5, 4.0))),
+        (SOLVED, PASSED, ("done", (2.0, 2.0))),
+        (SOLVED, [], ("done", None)),  # assertions that hold show nothing
+    ],
+)
+def test_an_exercise_is_read_from_its_outputs(
+    solution: str, outputs: list[Any] | None, expected: tuple[str, Any], tmp_path: Path
+) -> None:
+    cells = [markdown("### Exercise 3: power\ntext"), markdown("more"), code("power", solution, [])]
+    read = read_progress(write(tmp_path, "02_engine", *cells, code("test_power", "check", outputs, 4)))
+    assert read is not None
+    assert (read.number, read.title) == ("02", "An engine")
+    assert read.exercises == (Exercise("Exercise 3: power", *expected),)
+
+
+def test_several_tests_of_one_exercise_count_together(tmp_path: Path) -> None:
+    cells = [code("power", SOLVED, []), code("one", "", PASSED, 2), code("two", "", FAILED, 3)]
+    read = read_progress(write(tmp_path, "02_engine", markdown("## Power"), *cells))
+    assert read is not None
+    assert read.exercises == (Exercise("Power", "not yet", (2.0, 5.0)),)
+
+
+@pytest.mark.parametrize(
+    ("answers", "outputs", "state"),
+    [
+        ('quiz_02_answers = {\n    "a": "",\n    "b": "",\n}', PARTLY, "not started"),
+        ('quiz_02_answers = {\n    "a": "c",\n    "b": "",\n}', PARTLY, "not yet"),
+        ('quiz_02_answers = {\n    "a": "c",\n    "b": "a",\n}', PASSED, "done"),
+    ],
+)
+def test_a_quiz_is_read_too(answers: str, outputs: list[Any], state: str, tmp_path: Path) -> None:
+    cells = [code("quiz_02_answers", answers, []), code("quiz_02", "quiz(...)", outputs, 4)]
+    read = read_progress(write(tmp_path, "02_engine", *cells))
+    assert read is not None
+    assert [(quiz.title, quiz.state, quiz.is_quiz) for quiz in read.exercises] == [("Quiz", state, True)]
+
+
+def test_all_lessons_of_the_folder_are_shown_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, "00_start_here")
+    done = [code("power", SOLVED, []), code("test_power", "", PASSED, 2)]
+    path = write(tmp_path, "01_first", markdown("### Exercise 1: <b>slopes</b>"), *done)
+    path.with_name("01_first (update 2030-01-01).ipynb").write_text(path.read_text())
+    write(tmp_path, "02_second", markdown("### Exercise 1: power"), code("power", STUB), code("t", "", None, 2))
+    (tmp_path / "03_broken").mkdir()
+    (tmp_path / "03_broken" / "03_broken.ipynb").write_text("{")
+    monkeypatch.chdir(tmp_path / "01_first")
+    progress()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:4] == [
+        "00  An engine: nothing to hand in",
+        "01  An engine: 1 of 1 exercises done",
+        "      done         Exercise 1: <b>slopes</b>  2 of 2",
+        "02  An engine: 0 of 1 exercises done",
+    ]
+    assert len(lines) == 5
+    page = progress_of(Path.cwd()).html()
+    assert page.count("<details") == 3
+    assert page.count("<details open") == 1
+    assert "&lt;b&gt;slopes" in page
+
+
+def test_from_the_folder_of_all_lessons_it_works_too(tmp_path: Path) -> None:
+    folder = tmp_path / "lessons"
+    folder.mkdir()
+    write(folder, "01_first")
+    assert [lesson.number for lesson in progress_of(folder).lessons] == ["01"]
+
+
+def test_a_folder_without_lessons_says_so(tmp_path: Path) -> None:
+    assert progress_of(tmp_path / "nowhere").text() == "There are no lessons in the folder above this notebook."

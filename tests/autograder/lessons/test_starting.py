@@ -1,0 +1,286 @@
+"""`start_lesson`: which engine a lesson gets on a laptop and while grading, whatever is wrong with the own one."""
+
+from __future__ import annotations
+
+import linecache
+import shutil
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbformat import NotebookNode
+
+from autograder.judge import judge_notebook
+from autograder.lessons import starting, variants
+from autograder.lessons.build import assemble, notebook_text
+from autograder.sandbox import isolation_available
+from autograder.sandbox.inside import engine_file
+
+HERE = Path(__file__).parent
+OWN = "Using your own engine of lesson 02."
+REFERENCE = "Using the reference engine of lesson 02: "
+INSIST = " Run start_lesson(own=True) to use yours all the same."
+Change = tuple[str, str, str]
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode]:
+    lessons = tmp_path_factory.mktemp("course") / "lessons"
+    lessons.mkdir()
+    shutil.copy(HERE / "engine_lesson.txt", lessons / "02_numbers.py")
+    shutil.copy(HERE / "next_lesson.txt", lessons / "03_more.py")
+    return {path.stem: assemble(path) for path in sorted(lessons.glob("*.py"))}
+
+
+def students(source: NotebookNode, *changes: Change) -> NotebookNode:
+    """A student's notebook: solved, without the marks of solutions, and then changed: (grade_id, old, new)."""
+    notebook = variants.solved_release(source)
+    for cell in notebook.cells:
+        cell.source = "".join(line for line in cell.source.splitlines(True) if "### " not in line or "# ###" in line)
+    for name, old, new in changes:
+        (cell,) = (cell for cell in notebook.cells if variants.grade_id(cell) == name)
+        assert old in cell.source
+        cell.source = cell.source.replace(old, new)
+    return notebook
+
+
+class Desk:
+    """A student's folder, and what happens when lesson 03 is opened in it."""
+
+    def __init__(self, folder: Path, sources: dict[str, NotebookNode]) -> None:
+        self.folder, self.sources = folder, sources
+        self.here = folder / "03_more"
+        self.here.mkdir()
+
+    @property
+    def engine_file(self) -> Path:
+        return self.here / "engine.py"
+
+    def put(self, notebook: NotebookNode) -> None:
+        path = self.folder / "02_numbers" / "02_numbers.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(notebook_text(notebook))
+
+    def start(self, *more: str) -> dict[str, Any]:
+        """Run the first cell of lesson 03, and then some lines."""
+        names: dict[str, Any] = {"__name__": "__main__"}
+        for source in (self.sources["03_more"].cells[0].source, *more):
+            exec(compile(source, "<cell>", "exec"), names)
+        return names
+
+
+@pytest.fixture
+def desk(tmp_path: Path, sources: dict[str, NotebookNode], monkeypatch: pytest.MonkeyPatch) -> Desk:
+    made = Desk(tmp_path, sources)
+    monkeypatch.chdir(made.here)
+    monkeypatch.setattr(engine_file, "LAST", [])
+    return made
+
+
+def test_the_own_engine_is_used_and_handed_in(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    desk.put(students(desk.sources["02_numbers"], ("exponential", "output = ", "mine = output = ")))
+    names = desk.start()
+    assert capsys.readouterr().out == f"{OWN}\n"
+    assert "mine = output" in desk.engine_file.read_text()
+    assert names["MiniTensor"](3.0).exp().data == pytest.approx(20.0855369)
+    assert not {"answer", "credit", "LIMIT"} & set(names)
+
+
+EARLY = "raise NotImplementedError"
+WRONG: dict[str, tuple[tuple[Change, ...], str]] = {
+    "one wrong rule": ((("product", "grad * b.data,", "grad,"),), "1 of its 2 checks does not pass with yours yet"),
+    "all unsolved": (
+        (
+            ("product", "    def rule", f"    {EARLY}\n    def rule"),
+            ("exponential", "output = ", f"{EARLY}\n    output = "),
+        ),
+        "2 of its 2 checks do not pass with yours yet",
+    ),
+    "no Python": ((("product", "def rule(grad):", "def rule(grad)"),), "yours is no valid Python (expected ':')"),
+    "stops at once": ((("product", "def product", "1 / 0\ndef product"),), "yours does not run (ZeroDivisionError: "),
+    "leaves": ((("product", "def product", "raise SystemExit\ndef product"),), "yours does not run (SystemExit: "),
+    "changed test": ((("test_product", "credit", "1 / 0\ncredit"),), "1 of its 2 checks does not pass with yours yet"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_engine_that_is_not_right_yet_is_replaced_by_the_reference(
+    name: str, desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes, reason = WRONG[name]
+    desk.put(students(desk.sources["02_numbers"], *changes))
+    names = desk.start()
+    out = capsys.readouterr().out
+    assert out.startswith(REFERENCE + reason)
+    assert out.endswith(f".{INSIST}\n")
+    assert out.count("\n") == 1
+    assert not desk.engine_file.exists()
+    a, b = names["MiniTensor"](3.0), names["MiniTensor"](2.0)
+    (a * b).backward()
+    assert (a.grad, b.grad) == (2.0, 3.0)
+
+
+def test_an_exercise_that_is_no_part_of_the_engine_does_not_count(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.put(students(desk.sources["02_numbers"], ("answer", "42", "43")))
+    desk.start()
+    assert capsys.readouterr().out == f"{OWN}\n"
+
+
+def endless(notebook: NotebookNode) -> NotebookNode:
+    for cell in notebook.cells:
+        cell.source = cell.source.replace(
+            "output = math.exp(a.data)",
+            "while True:\n        try:\n            pass\n        except:\n            pass",
+        )
+    return notebook
+
+
+def test_an_endless_engine_does_not_hang_the_next_lesson(
+    desk: Desk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "SECONDS", 1.0)
+    desk.put(endless(students(desk.sources["02_numbers"])))
+    desk.start()
+    assert "the checks of yours did not end within 1 seconds" in capsys.readouterr().out
+
+
+ELSEWHERE: dict[str, tuple[Callable[[Desk], object], str]] = {
+    "no notebook": (lambda desk: None, "your notebook 02_numbers.ipynb is not in the folder beside this one"),
+    "the instructor's": (lambda desk: desk.put(desk.sources["02_numbers"]), "is the instructor's"),
+    "no notebook at all": (
+        lambda desk: (
+            (desk.folder / "02_numbers").mkdir(),
+            (desk.folder / "02_numbers/02_numbers.ipynb").write_text("{"),
+        ),
+        "cannot be read",
+    ),
+    "a deleted cell": (
+        lambda desk: desk.put(
+            NotebookNode(
+                desk.sources["02_numbers"]
+                | {
+                    "cells": [
+                        c for c in students(desk.sources["02_numbers"]).cells if variants.grade_id(c) != "product"
+                    ]
+                }
+            )
+        ),
+        "has no cell 'product' any more",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_without_a_student_s_notebook_it_is_the_reference(
+    name: str, desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arrange, reason = ELSEWHERE[name]
+    arrange(desk)
+    assert "square" not in desk.start()
+    out = capsys.readouterr().out
+    assert out.startswith(REFERENCE)
+    assert reason in out
+    assert INSIST not in out
+    assert not desk.engine_file.exists()
+
+
+def test_one_can_insist_on_either(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    desk.put(students(desk.sources["02_numbers"], ("product", "grad * b.data,", "grad,")))
+    names = desk.start("start_lesson(own=True)")
+    assert capsys.readouterr().out.splitlines()[1] == OWN
+    assert names["MiniTensor"](3.0).__mul__(names["MiniTensor"](2.0)).rule(1.0)[0] == 1.0
+    assert desk.engine_file.exists()
+    desk.start("start_lesson(own=False)")
+    assert capsys.readouterr().out.splitlines()[1] == f"{REFERENCE}as you asked."
+    assert not desk.engine_file.exists()
+
+
+def test_names_that_only_the_rest_of_the_notebook_defines_come_along(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notebook = students(desk.sources["02_numbers"], ("exponential", "math.exp(a.data)", "power_of_e(a.data)"))
+    helper = "import math as mathematics\nprint('loud')\ndef power_of_e(x):\n    return mathematics.exp(x)\n"
+    notebook.cells[1].source += f"\n{helper}"
+    desk.put(notebook)
+    names = desk.start()
+    assert capsys.readouterr().out == f"{OWN}\n"
+    assert names["MiniTensor"](0.0).exp().data == 1.0
+    assert "loud" not in desk.engine_file.read_text()
+
+
+def test_a_file_that_somebody_else_wrote_is_not_taken_away(desk: Desk) -> None:
+    desk.engine_file.write_text("mine = 1\n")
+    desk.start()
+    assert desk.engine_file.read_text() == "mine = 1\n"
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_tracebacks_show_the_lines_of_the_engine(own: bool, desk: Desk) -> None:
+    if own:
+        desk.put(students(desk.sources["02_numbers"]))
+    names = desk.start()
+    linecache.checkcache()
+    try:
+        names["product"](1.0, 2.0)
+    except AttributeError:
+        assert "MiniTensor(a.data * b.data, (a, b), rule)" in traceback.format_exc()
+    else:
+        pytest.fail("numbers have no .data")
+
+
+def test_a_name_of_the_engine_can_be_redefined_for_the_engine(desk: Desk) -> None:
+    names = desk.start("def product(a, b):\n    return 'mine'\n", "def square(a):\n    return product(a, a)")
+    assert names["square"](1.0) == "mine"
+    assert names["MiniTensor"].__module__ == "__main__"
+
+
+def test_a_call_without_the_engine_asks_for_the_first_cell(desk: Desk) -> None:
+    with pytest.raises(Exception, match="cell at the top of the notebook"):
+        exec("from autograder.student import start_lesson\nstart_lesson()", {})
+
+
+def graded(desk: Desk) -> tuple[list[tuple[str, float]], str]:
+    notebook = students(desk.sources["03_more"])
+    source = desk.sources["03_more"]
+    unsafe = not isolation_available()
+    verdict = judge_notebook(notebook, source=source, secret=b"secret", files=desk.here, unsafe=unsafe)
+    shown = "".join(output.get("text", "") for output in notebook.cells[0].outputs)
+    return [(cell.grade_id, cell.points) for cell in verdict.cells], shown
+
+
+HANDED_IN: dict[str, tuple[Callable[[str], str] | None, str]] = {
+    "as written": (lambda text: text, "Using your own engine of lesson 02, from engine.py."),
+    "not at all": (None, f"{REFERENCE}engine.py was not handed in."),
+    "edited": (lambda text: text + "\nraise SystemExit", f"{REFERENCE}engine.py was changed or is damaged."),
+    "cut off": (lambda text: text[:200], f"{REFERENCE}engine.py was changed or is damaged."),
+    "of another lesson": (
+        lambda text: engine_file.file_text(text.partition("\n")[2], "05_other"),
+        f"{REFERENCE}engine.py belongs to another lesson.",
+    ),
+    "one that stops": (
+        lambda text: engine_file.file_text("import nowhere", "02_numbers"),
+        f"{REFERENCE}engine.py does not run (ModuleNotFoundError: No module named 'nowhere').",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HANDED_IN)
+def test_grading_uses_the_engine_that_was_handed_in_and_else_the_reference(name: str, desk: Desk) -> None:
+    rewrite, said = HANDED_IN[name]
+    desk.put(students(desk.sources["02_numbers"]))
+    desk.start()
+    if rewrite is None:
+        desk.engine_file.unlink()
+    else:
+        desk.engine_file.write_text(rewrite(desk.engine_file.read_text()))
+    assert graded(desk) == ([("test_square", 2.0)], said + "\n")
+
+
+def test_a_wrong_engine_that_a_student_insisted_on_is_the_one_that_is_graded(desk: Desk) -> None:
+    desk.put(students(desk.sources["02_numbers"], ("product", "grad * b.data,", "grad,")))
+    desk.start("start_lesson(own=True)")
+    assert graded(desk)[0] == [("test_square", 0.0)]
