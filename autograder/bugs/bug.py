@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from autograder.bugs.orders import Order
 from autograder.bugs.planting import WrongRule, any_shape, wrong_rules
 
 MOST_SUBSETS = 30
@@ -23,14 +24,22 @@ class Variant:
     """One way of planting a bug. `operations`: the rules it sits in (empty: in the engine, not in a rule).
 
     `plants` holds alternatives among which a student's engine may choose anew at every call, such as the order in which
-    equal nodes are visited; the variant explains a draw if any of them does.
+    equal nodes are visited; the variant explains a draw if any of them does. Where it is only the order that differs,
+    `ordered` makes a plant of each of `orders`.
     """
 
     operations: tuple[str, ...]
     plants: tuple[Plant, ...]
+    ordered: Callable[[Order], Plant] | None = None
+    orders: tuple[Order, ...] = ()
 
 
-@dataclass(frozen=True)
+def in_orders(operations: Sequence[str], ordered: Callable[[Order], Plant], orders: tuple[Order, ...]) -> Variant:
+    """A variant whose numbers depend on the order of the visits."""
+    return Variant(tuple(operations), tuple(map(ordered, orders)), ordered, orders)
+
+
+@dataclass(frozen=True, eq=False)
 class Bug:
     """A classic mistake. `rules` gives a wrong rule per operation; `engine` makes variants that are no rule's fault.
 

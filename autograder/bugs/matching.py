@@ -1,72 +1,59 @@
 """Which bug explains a student's wrong numbers: run each bug that applies on the same draws, and compare.
 
 A bug is believed only if it gives the student's numbers in every draw of every failing expression, and none that differ
-from the student's in the expressions that pass. One such bug is certain; a few are named together; otherwise silence.
+from the student's in the expressions that pass. One such bug is certain; a few are named together; otherwise two bugs
+at once are tried (see `pairs`), and then there is silence.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from autograder.bugs.bank import BUGS
-from autograder.bugs.bug import Bug, Plant, Variant
-from autograder.bugs.orders import inputs_of
-from autograder.bugs.planting import DIALECTS, arithmetic, symbol
-from autograder.checks.comparison import EPSILON, ROUNDINGS, within
-from autograder.checks.engines import REFERENCE, Draw, Run, run_trusted
-from autograder.checks.errors import LessonError
-from autograder.checks.expected import Expected, expected_of_draws
+from autograder.bugs.bug import Bug
+from autograder.bugs.pairs import Pair, find_pairs
+from autograder.bugs.planting import LOCK, symbol
+from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, spares, suspects_in
+from autograder.checks.engines import Draw, Run
+from autograder.checks.expected import expected_of_draws
 from autograder.checks.inputs import Array
 from autograder.checks.programs import Program, programs_of
-from mini_autograd.function import AccumulateGrad, Function
 
-MOST_RUNS = 1500  # of the reference, for a whole check; small expressions take about 0.1 ms each
+__all__ = ["Diagnosis", "Evidence", "diagnose", "diagnose_all"]
+
 LARGEST = 20_000  # numbers in one draw
 MOST_NAMED = 3
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """One expression of a check: what was right, what the student's engine gave, and whether that passed."""
-
-    program: Program
-    expected: Sequence[Expected]
-    runs: Sequence[Run]
-    passed: bool
-
-    @property
-    def size(self) -> int:
-        return max(sum(array.size for array in entry.draw.inputs) for entry in self.expected)
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """A bug, where it would sit, and the dialect of arithmetic; it explains what was seen so far."""
-
-    bug: Bug
-    variant: Variant
-    dialect: int
+VISIBLE = tuple(bug for bug in BUGS if not bug.behaviour)
+"""The bugs that values and gradients of an expression can show."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`certain` if exactly one bug explains everything; `candidates` all that do; `operations` the rules it sits in."""
+    """What explains the numbers of a student.
+
+    `certain`: the one bug that does. `candidates`: all that do, or the members of the pairs that do, the likeliest
+    first. `operations`: the rules that the certain bug sits in. `pairs`: two bugs at once, where no single bug explains
+    everything; a single pair is certain.
+    """
 
     certain: Bug | None = None
     candidates: tuple[Bug, ...] = ()
     operations: tuple[str, ...] = ()
+    pairs: tuple[Pair, ...] = ()
 
     def sentence(self) -> str:
         """One sentence for the student; empty where nothing is known."""
         if self.certain is not None:
             return f"{self._place()}{self.certain.explanation}."
-        return ("one of these: " + "; or ".join(bug.explanation for bug in self.candidates) + ".") * bool(
-            self.candidates
-        )
+        if len(self.pairs) == 1:
+            return f"two mistakes at once: {self.pairs[0].sentence()}."
+        texts = [pair.sentence() for pair in self.pairs] or [bug.explanation for bug in self.candidates]
+        return f"one of these: {'; or '.join(texts)}." if texts else ""
 
     def hint(self) -> str:
         return "" if self.certain is None else self.certain.hint
@@ -102,28 +89,51 @@ def diagnose(
 
 def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
     """The diagnosis of a whole check. Says nothing when it would take too long."""
-    failing = [entry for entry in evidence if not entry.passed and entry.runs]
+    failing = [entry for entry in evidence if not entry.passed and entry.usable]
     if not failing or max(entry.size for entry in evidence) > LARGEST:
         return Diagnosis()
-    search = Search([entry for entry in evidence if entry.passed and entry.runs])
+    passing = [entry for entry in evidence if entry.passed and entry.runs]
+    search = Search()
+    with LOCK, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        failing.sort(key=lambda entry: len(search.operations(entry, 0)))
+        try:
+            bugs, found = _single(search, failing, passing)
+            if bugs:
+                return _diagnosis(bugs, found, failing)
+            return _of_pairs(find_pairs(search, failing, passing, VISIBLE))
+        except OverBudget:
+            return Diagnosis()
+
+
+def _single(
+    search: Search, failing: Sequence[Evidence], passing: Sequence[Evidence]
+) -> tuple[tuple[Bug, ...], list[list[Suspect]]]:
+    """The bugs each of which explains everything, and where they would sit in each failing expression."""
     found: list[list[Suspect]] = []
-    bugs = BUGS
-    try:
-        for entry in sorted(failing, key=lambda entry: len(operations_in(entry.program, entry.expected[0].draw))):
-            found.append(search.suspects(entry, bugs))
-            bugs = tuple(bug for bug in bugs if any(suspect.bug is bug for suspect in found[-1]))
-    except OverBudget:
-        return Diagnosis()
-    return _diagnosis(bugs, found)
+    bugs = VISIBLE
+    for entry in failing:
+        suspects = suspects_in(search, entry, bugs)
+        found.append([suspect for suspect in suspects if all(spares(search, suspect, other) for other in passing)])
+        bugs = tuple(bug for bug in bugs if any(suspect.bug is bug for suspect in found[-1]))
+    return bugs, found
 
 
-def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]]) -> Diagnosis:
+def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]], failing: Sequence[Evidence]) -> Diagnosis:
     """What to say about the bugs that explain all failing expressions."""
-    if len(bugs) != 1:
-        return Diagnosis(None, bugs if len(bugs) <= MOST_NAMED else ())
+    if len(bugs) > MOST_NAMED:
+        return Diagnosis()
+    if len(bugs) > 1 or not any(entry.runs for entry in failing):  # an exception alone proves nothing
+        return Diagnosis(None, bugs)
     places = [_places([suspect for suspect in suspects if suspect.bug is bugs[0]]) for suspects in found]
     common = sorted(set.intersection(*places))
     return Diagnosis(bugs[0], bugs, tuple(common) if len(common) == 1 else ())
+
+
+def _of_pairs(pairs: Sequence[Pair]) -> Diagnosis:
+    if not pairs or len(pairs) > MOST_NAMED:
+        return Diagnosis()
+    return Diagnosis(candidates=tuple(dict.fromkeys(bug for pair in pairs for bug in pair.bugs)), pairs=tuple(pairs))
 
 
 def _places(suspects: Sequence[Suspect]) -> set[str]:
@@ -131,90 +141,3 @@ def _places(suspects: Sequence[Suspect]) -> set[str]:
     simplest = min(suspect.dialect for suspect in suspects)
     operations = [suspect.variant.operations for suspect in suspects if suspect.dialect == simplest]
     return {names[0] for names in operations if len(names) == 1}
-
-
-class OverBudget(Exception):  # noqa: N818
-    """A diagnosis needs more runs than it may take."""
-
-
-class Search:
-    """Looks for bugs, within a number of runs of the reference that does not depend on the machine."""
-
-    def __init__(self, passing: Sequence[Evidence]) -> None:
-        self.passing = passing
-        self.runs = 0
-
-    def suspects(self, entry: Evidence, bugs: Sequence[Bug]) -> list[Suspect]:
-        """Every way of planting one of the bugs that gives the student's numbers and spares what passed."""
-        found: list[Suspect] = []
-        seen: list[list[str]] = []
-        for dialect in range(len(DIALECTS)):
-            with arithmetic(dialect):
-                present = operations_in(entry.program, entry.expected[0].draw)
-            if present in seen:
-                continue
-            seen.append(present)
-            suspects = [Suspect(bug, variant, dialect) for bug in bugs for variant in bug.variants(present)]
-            found += [suspect for suspect in suspects if self.explains(suspect, entry)]
-        return [suspect for suspect in found if all(self.spares(suspect, entry) for entry in self.passing)]
-
-    def spares(self, suspect: Suspect, entry: Evidence) -> bool:
-        """Whether an expression that passed would have passed with this bug, in some dialect."""
-        if suspect.variant.operations:
-            with arithmetic(len(DIALECTS) - 1):
-                composed = operations_in(entry.program, entry.expected[0].draw)
-            direct = operations_in(entry.program, entry.expected[0].draw)
-            if not set(suspect.variant.operations) & {*direct, *composed}:
-                return True
-        return any(self.explains(replace(suspect, dialect=dialect), entry) for dialect in range(len(DIALECTS)))
-
-    def explains(self, suspect: Suspect, entry: Evidence) -> bool:
-        """Whether the reference with this bug gives the student's numbers in every draw."""
-        draws = zip(entry.expected, entry.runs, strict=True)
-        return all(self._explains_draw(suspect, entry.program, right, run) for right, run in draws)
-
-    def _explains_draw(self, suspect: Suspect, program: Program, right: Expected, run: Run) -> bool:
-        """Whether a plant explains the first gradients, and that or another one the second: an engine whose result
-        depends on the order of its visits may choose another order for its second graph."""
-        unexplained = {False, True} if right.draw.again is not None and run.again is not None else {False}
-        for plant in suspect.variant.plants:
-            unexplained -= self._explained(suspect.dialect, plant, program, right, run)
-            if not unexplained:
-                return True
-        return False
-
-    def _explained(self, dialect: int, plant: Plant, program: Program, right: Expected, run: Run) -> set[bool]:
-        """Which gradients a plant explains: the first (False), those after the second call (True)."""
-        self.runs += 1
-        if self.runs > MOST_RUNS:
-            raise OverBudget
-        try:
-            with arithmetic(dialect), plant():
-                (planted,) = run_trusted(REFERENCE, program, [right.draw])
-        except LessonError:
-            return set()
-        same = [
-            _same(students, wrong, float(np.max(allowed)))
-            for students, wrong, allowed in zip(run.dense(), planted.dense(), right.tolerance.gradients, strict=False)
-        ]
-        count = len(run.gradients)
-        return {second for second in (False, True) if all(same[count:] if second else same[:count])}
-
-
-def _same(students: Array, planted: Array, allowed: float) -> bool:
-    """Whether numbers agree within what is allowed, widened where the wrong gradient is larger than the right one."""
-    largest = float(np.max(np.abs(planted), initial=0.0))
-    return within(students, planted, np.asarray(4 * max(allowed, ROUNDINGS * EPSILON * largest)))
-
-
-def operations_in(program: Program, draw: Draw) -> list[str]:
-    """The class names of the operations in a program's graph."""
-    output = program.function(*(REFERENCE(array, requires_grad=True) for array in draw.inputs))
-    found: dict[Function, None] = {}
-    stack = [output.grad_fn]
-    while stack:
-        node = stack.pop()
-        if node is not None and node not in found and not isinstance(node, AccumulateGrad):
-            found[node] = None
-            stack += inputs_of(node)
-    return sorted({type(node).__name__ for node in found})

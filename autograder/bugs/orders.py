@@ -8,11 +8,12 @@ with a dict of pending gradients does, which matters where the order is wrong.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
+from mini_autograd.backward import reachable
 from mini_autograd.function import AccumulateGrad, Function
 
 Order = Callable[[Function], list[Function]]
@@ -111,13 +112,33 @@ def from_the_leaves(root: Function) -> list[Function]:
     return [root, *(node for node in inner[::-1] if node is not root), *order[len(inner) :]]
 
 
-def wrong_orders(order: Callable[..., list[Function]]) -> list[Order]:
+def wrong_orders(order: Callable[..., list[Function]]) -> tuple[Order, ...]:
     """The forms of a wrong order: inputs from either side, leaves in their place or last."""
     both = [partial(order, last_first=last) for last in (False, True)]
-    return [*((lambda root, walk=walk: leaves_last(walk(root))) for walk in both), *both]
+    return (*((lambda root, walk=walk: leaves_last(walk(root))) for walk in both), *both)
 
 
-def right_orders() -> list[Order]:
+def right_orders() -> tuple[Order, ...]:
     """Several right orders: an engine whose result depends on the order has to be tried with each."""
     both = [partial(topological, last_first=last) for last in (False, True)]
-    return [*both, *(partial(any_topological, seed=seed) for seed in range(8))]
+    return (*both, *(partial(any_topological, seed=seed) for seed in range(8)))
+
+
+RIGHT_ORDERS = right_orders()
+DEPTH_FIRST, BREADTH_FIRST = wrong_orders(depth_first), wrong_orders(breadth_first)
+
+
+def distinct(root: Function, orders: Sequence[Order]) -> tuple[Order, ...]:
+    """Of several orders those that differ for this graph, ready to be used on any graph that is built in the same way.
+
+    Nodes are told apart by the order of their creation.
+    """
+    created = sorted(topological(root), key=lambda node: node.sequence_nr)
+    number = {node: n for n, node in enumerate(created)}
+    kept = dict.fromkeys(tuple(number[node] for node in order(root)) for order in orders)
+    return tuple(partial(_rearranged, numbers=numbers) for numbers in kept)
+
+
+def _rearranged(root: Function, numbers: Sequence[int]) -> list[Function]:
+    created = sorted(reachable(root), key=lambda node: node.sequence_nr)
+    return [created[n] for n in numbers] if len(created) == len(numbers) else topological(root)

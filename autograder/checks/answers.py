@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from autograder.checks.comparison import Worst, most_wrong, two_numbers, worst_element
+from autograder.checks.comparison import Worst, most_wrong, two_numbers, within, worst_element
 from autograder.checks.engines import Run
 from autograder.checks.expected import Expected
 from autograder.checks.inputs import Array
 
 LONGEST_TEXT = 400
+SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError", "RuntimeError")
+"""What NumPy raises where shapes do not fit: an exception that says something about the gradients."""
 UNWRITTEN = "not written yet"
 
 
@@ -42,11 +44,12 @@ class Problem:
 @dataclass(frozen=True)
 class Comparison:
     """A student's runs beside the right ones: the problem (None when all is right), and the runs where they can be
-    used for a diagnosis."""
+    used for a diagnosis. `raised`: the backward pass of the draw after these runs raised something."""
 
     problem: Problem | None
     runs: tuple[Run, ...] = ()
     difference: float | None = None
+    raised: bool = False
 
 
 class Unusable(Exception):  # noqa: N818
@@ -61,20 +64,24 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
     """Compare the answer to one program with what is expected. Never raises on anything an answer may hold."""
     failed = failure_in(answer)
     if failed is not None:
-        return Comparison(failed)
+        runs = usable_runs(answer.get("draws"), expected)
+        error = answer.get("error")
+        about_shapes = isinstance(error, dict) and _string(error.get("type")) in SHAPE_ERRORS
+        raised = about_shapes and answer.get("backward") is True and len(runs) == failed.draw < len(expected)
+        return Comparison(failed, runs if raised else (), raised=raised)
     draws = answer.get("draws") if isinstance(answer, dict) else None
     if not isinstance(draws, list) or len(draws) != len(expected):
         return Comparison(Problem("no usable answer came back", "no usable answer came back"))
     try:
         runs = tuple(_run(draw, right, arguments) for draw, right in zip(draws, expected, strict=True))
     except Unusable as odd:
-        return Comparison(Problem(str(odd), odd.public))
+        return Comparison(Problem(str(odd), odd.public), usable_runs(draws, expected))
     for number, (draw, run, right) in enumerate(zip(draws, runs, expected, strict=True)):
         try:
             _check_shapes(run, right, arguments)
             _check_inputs(draw.get("inputs"), right, arguments)
         except Unusable as odd:
-            return Comparison(Problem(str(odd), odd.public, number), runs)
+            return Comparison(Problem(str(odd), odd.public, number), usable_runs(draws, expected))
     return _compared(runs, expected, arguments)
 
 
@@ -125,6 +132,37 @@ def number_or_array(tree: Any) -> Array:
     if type(tree) is np.ndarray:
         raise Unusable(f"an array of {tree.dtype.name[:30]}", "not an array of numbers")
     raise Unusable(f"a {type(tree).__name__[:30]}")
+
+
+def usable_runs(draws: Any, expected: Sequence[Expected]) -> tuple[Run, ...]:
+    """The runs for a diagnosis, of whatever shapes and digits; none at all if one of them holds no numbers, or a wrong
+    value."""
+    runs: list[Run] = []
+    try:
+        for draw, right in zip(draws if isinstance(draws, list) else [], expected, strict=False):
+            value = number_or_array(draw["value"])
+            gradients = [draw["gradients"], draw["again"] if right.draw.again is not None else None]
+            first, second = ([None if g is None else number_or_array(g) for g in trees or ()] for trees in gradients)
+            if not within(value, right.reference.value, right.tolerance.value):
+                return ()
+            again = None if right.draw.again is None else tuple(second)
+            runs.append(Run(value, tuple(first), again, changed_inputs(draw["inputs"], right), _narrow(gradients)))
+    except (Unusable, KeyError, TypeError):
+        return ()
+    counts = len(expected[0].draw.inputs)
+    return tuple(runs) if all(len(g) == counts for run in runs for g in (run.gradients, run.again or ()) if g) else ()
+
+
+def changed_inputs(trees: Any, right: Expected) -> tuple[int, ...]:
+    """The numbers of the inputs whose data is no longer what it was."""
+    pairs = enumerate(zip(trees, right.draw.inputs, strict=True))
+    return tuple(number for number, (after, before) in pairs if not np.array_equal(after, before))
+
+
+def _narrow(gradients: Any) -> bool:
+    """Whether a gradient has a floating dtype with fewer digits than float64."""
+    arrays = [tree for trees in gradients for tree in trees or () if isinstance(tree, np.ndarray)]
+    return any(array.dtype.kind == "f" and array.dtype.itemsize < 8 for array in arrays)
 
 
 def _run(draw: Any, right: Expected, arguments: Sequence[str]) -> Run:

@@ -41,11 +41,14 @@ class Draw:
 @dataclass(frozen=True)
 class Run:
     """What an engine made of a draw. A gradient is None where the engine left it so; `again` holds the gradients
-    after the second backward call."""
+    after the second backward call, `changed` the numbers of the inputs whose data is no longer what it was, `narrowed`
+    whether a gradient has fewer digits than float64."""
 
     value: Array
     gradients: tuple[Array | None, ...]
     again: tuple[Array | None, ...] | None = None
+    changed: tuple[int, ...] = ()
+    narrowed: bool = False
 
     def dense(self) -> tuple[Array, ...]:
         """The gradients, first and accumulated, with 0 for None."""
@@ -109,7 +112,7 @@ def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: 
     with LOCK, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         result = student_side.run_programs(engine, sent, Exception)[0]
-    if "draws" not in result:
+    if "error" in result or "returned" in result:
         error = result.get("error", {"type": "result", "message": f"not a tensor but a {result.get('returned')}"})
         raise LessonError(f"the expression does not run on {engine.name}: {error['type']}: {error['message']}")
     return [_run(answer) for answer in result["draws"]]

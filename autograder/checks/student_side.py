@@ -27,7 +27,8 @@ def run_programs(
 
     A program is {"function": ..., "draws": [{"inputs": [...], "cotangent": ..., "again": ...}, ...]}. `cotangent` None
     means `backward()` without an argument. `again`, where given, is the cotangent of a second backward call on a fresh
-    graph over the same leaves. Result, per program: {"draws": [...]} or {"error": {...}, "draw": number}. `caught`:
+    graph over the same leaves. Result, per program: {"draws": [...]}, and where an exception ended it {"error": {...},
+    "draw": number, "backward": whether it came after the value was known} with the draws before it. `caught`:
     which exceptions become data (all but KeyboardInterrupt for a student's engine, which may well raise SystemExit).
     """
     try:
@@ -42,33 +43,35 @@ def _run_program(
 ) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     for draw in draws:
+        result: dict[str, Any] = {}
         try:
-            results.append(_run_draw(engine, tracked, function, draw))
+            _run_draw(engine, tracked, function, draw, result)
         except KeyboardInterrupt:
             raise
         except caught as error:
-            return {"error": described(error), "draw": len(results)}
-        if "returned" in results[-1]:
-            return {"returned": results[-1]["returned"], "draw": len(results) - 1}
+            return {"error": described(error), "draw": len(results), "draws": results, "backward": "value" in result}
+        if "returned" in result:
+            return {"returned": result["returned"], "draw": len(results)}
+        results.append(result)
     return {"draws": results}
 
 
-def _run_draw(engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any]) -> dict[str, Any]:
+def _run_draw(
+    engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any], result: dict[str, Any]
+) -> None:
+    """Run one draw, and put what is known into `result` as soon as it is known."""
     leaves = [_leaf(engine, tracked, value) for value in draw["inputs"]]
     output = function(*leaves)
     if not hasattr(output, "backward"):
-        return {"returned": type(output).__name__[:LONGEST_TEXT]}
-    value = plain(output.data, tracked)
+        result["returned"] = type(output).__name__[:LONGEST_TEXT]
+        return
+    result["value"] = plain(output.data, tracked)
     _call_backward(engine, tracked, output, draw["cotangent"])
-    result = {
-        "value": value,
-        "gradients": [plain(leaf.grad, tracked) for leaf in leaves],
-        "inputs": [plain(leaf.data, tracked) for leaf in leaves],
-    }
+    result["gradients"] = [plain(leaf.grad, tracked) for leaf in leaves]
+    result["inputs"] = [plain(leaf.data, tracked) for leaf in leaves]
     if draw["again"] is not None:
         _call_backward(engine, tracked, function(*leaves), draw["again"])
         result["again"] = [plain(leaf.grad, tracked) for leaf in leaves]
-    return result
 
 
 def _leaf(engine: Any, tracked: bool, value: Any) -> Any:

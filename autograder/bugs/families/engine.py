@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from autograder.bugs import orders
-from autograder.bugs.bug import Bug, Plant, Variant
+from autograder.bugs.bug import Bug, Plant, Variant, in_orders
 from autograder.bugs.families.shares import local
 from autograder.bugs.planting import OPERATIONS, Call, Rule, engine_changed, exchanged, wrong_rules
 from mini_autograd import backward as engine
@@ -57,10 +58,9 @@ def _assignments(present: Sequence[str]) -> list[Variant]:
     """In one rule, in all, or in the pass; which gradient survives depends on the order of the visits."""
     names = [name for name in present if name in OPERATIONS]
     chosen = [tuple(names)] + ([(name,) for name in names] if len(names) > 1 else [])
-    ways = orders.right_orders()
     return [
-        *(Variant(operations, tuple(_overwriting(operations, order) for order in ways)) for operations in chosen),
-        Variant((), tuple(map(_overwriting_pending, ways))),
+        *(in_orders(operations, partial(_overwriting, operations), orders.RIGHT_ORDERS) for operations in chosen),
+        in_orders((), _overwriting_pending, orders.RIGHT_ORDERS),
     ]
 
 
@@ -129,8 +129,8 @@ def _visiting_again(last_first: bool) -> Plant:
 
 def _disorder(present: Sequence[str]) -> list[Variant]:
     return [
-        Variant((), tuple(map(_visiting, orders.wrong_orders(orders.depth_first)))),
-        Variant((), tuple(map(_visiting, orders.wrong_orders(orders.breadth_first)))),
+        in_orders((), _visiting, orders.DEPTH_FIRST),
+        in_orders((), _visiting, orders.BREADTH_FIRST),
     ]
 
 
@@ -165,7 +165,7 @@ order_not_reversed = Bug(
 )
 
 
-def _in_order(order: orders.Order, *contexts: Callable[[], AbstractContextManager[Any]]) -> Plant:
+def _in_order(order: orders.Order, contexts: Sequence[Callable[[], AbstractContextManager[Any]]]) -> Plant:
     """A plant in an engine that visits the nodes in that order."""
 
     @contextmanager
@@ -211,10 +211,9 @@ gradient_aliased = Bug(
     misconception="`grad = other` makes a copy.",
     engine=lambda present: [
         Variant((), (_shared_leaf_gradient,)),
-        Variant((), tuple(_in_order(order, _shared_pending_gradient) for order in orders.right_orders())),
-        Variant(
-            (),
-            tuple(_in_order(order, _shared_pending_gradient, _shared_leaf_gradient) for order in orders.right_orders()),
+        in_orders((), partial(_in_order, contexts=(_shared_pending_gradient,)), orders.RIGHT_ORDERS),
+        in_orders(
+            (), partial(_in_order, contexts=(_shared_pending_gradient, _shared_leaf_gradient)), orders.RIGHT_ORDERS
         ),
     ],
     engine_operations=("Add", "Subtract", "Reshape", "Sum"),
@@ -239,12 +238,12 @@ def _each_and_all(
 ) -> list[Variant]:
     """The bug in each operation alone and in all, in every right order of the visits if that matters."""
     chosen = [(name,) for name in names] + ([tuple(names)] if len(names) > 1 else [])
-    found = []
-    for several in chosen:
-        context = rules(several)
-        plants = tuple(_in_order(order, context) for order in orders.right_orders()) if ordered else (context,)
-        found.append(Variant(several, plants))
-    return found
+    if ordered:
+        return [
+            in_orders(several, partial(_in_order, contexts=(rules(several),)), orders.RIGHT_ORDERS)
+            for several in chosen
+        ]
+    return [Variant(several, (rules(several),)) for several in chosen]
 
 
 incoming_changed_in_place = Bug(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autograder.bugs.bug import Bug
-from autograder.bugs.families.shares import each, local, slope
+from autograder.bugs.families.shares import local, slope
 from autograder.bugs.planting import Call, Rule
 
 FAMILY = "local rule"
@@ -364,7 +364,6 @@ constant_mistyped = Bug(
         "Tanh": slope(lambda x, y: 1.0 - y**3),
         "LeakyRelu": steeper_when_negative,
         "Sqrt": slope(lambda x, y: 2.0 / y),
-        "Power": lambda right, call, grad: each(right(grad), lambda share: share / call.inputs[0]),
     },
 )
 

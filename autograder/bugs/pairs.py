@@ -1,0 +1,151 @@
+"""Two bugs at once, for numbers that no single bug explains.
+
+Either every failing expression is explained by one of the two, or both sit in one expression. For the latter all pairs
+would be too many: kept are bugs that, alone, change only inputs whose gradient is wrong, and that explain the inputs
+which the other one of the pair leaves alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from autograder.bugs.bug import Bug, Plant
+from autograder.bugs.planting import symbol
+from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, both, same_numbers, spares, suspects_in
+from autograder.checks.engines import Run
+
+MOST_PAIRS = 600  # runs of two bugs at once
+MOST_PLANTS = 2  # of a bug that depends on the order of visits
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two bugs, each with the rules that it sits in (empty: not in a rule, or not to be told)."""
+
+    bugs: tuple[Bug, Bug]
+    operations: tuple[tuple[str, ...], tuple[str, ...]]
+
+    def sentence(self) -> str:
+        texts = []
+        for bug, names in zip(self.bugs, self.operations, strict=True):
+            place = f"in the rule of `{symbol(names[0])}` " if len(names) == 1 else ""
+            texts.append(place + bug.explanation)
+        return "; and ".join(texts)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What a suspect does alone to the first draw of an expression: which inputs' gradients it changes, and which
+    wrong ones it explains."""
+
+    suspect: Suspect
+    plant: Plant
+    changes: frozenset[int]
+    explains: frozenset[int]
+
+
+def find_pairs(
+    search: Search, failing: Sequence[Evidence], passing: Sequence[Evidence], bugs: Sequence[Bug]
+) -> list[Pair]:
+    """All pairs that explain every failing expression and spare those that pass."""
+    found = [
+        [suspect for suspect in suspects_in(search, entry, bugs) if all(spares(search, suspect, e) for e in passing)]
+        for entry in failing
+    ]
+    if all(found) and len(failing) > 1:
+        return _shared_out(found)
+    unexplained = [entry for entry, suspects in zip(failing, found, strict=True) if not suspects]
+    explained = [suspects for suspects in found if suspects]
+    alive: dict[frozenset[Bug], Pair] | None = None
+    for entry in unexplained:
+        if not entry.runs:
+            continue
+        pairs = _together(search, entry, passing, bugs, explained)
+        alive = pairs if alive is None else {key: pair for key, pair in alive.items() if key in pairs}
+        if not alive:
+            return []
+    return list((alive or {}).values())
+
+
+def _shared_out(found: Sequence[Sequence[Suspect]]) -> list[Pair]:
+    """Pairs of which one or the other explains each failing expression."""
+    places: dict[Bug, set[str]] = {}
+    for suspects in found:
+        for suspect in suspects:
+            places.setdefault(suspect.bug, set()).update(suspect.variant.operations)
+    pairs = []
+    for first, second in combinations(places, 2):
+        if all(any(suspect.bug in (first, second) for suspect in suspects) for suspects in found):
+            pairs.append(Pair((first, second), (tuple(sorted(places[first])), tuple(sorted(places[second])))))
+    return pairs
+
+
+def _together(
+    search: Search,
+    entry: Evidence,
+    passing: Sequence[Evidence],
+    bugs: Sequence[Bug],
+    explained: Sequence[Sequence[Suspect]],
+) -> dict[frozenset[Bug], Pair]:
+    """Pairs of bugs that, planted at once, explain one expression; one of them must explain each of the others."""
+    pairs: dict[frozenset[Bug], Pair] = {}
+    tried = 0
+    for dialect in list(search.dialects(entry))[:1]:
+        alone = _alone(search, entry, dialect, bugs)
+        number = entry.quickest
+        wrong = differing(entry.runs[number], entry.expected[number].reference, search.allowed(entry, number))
+        for first, second in combinations(alone, 2):
+            ones = {first.suspect.bug, second.suspect.bug}
+            if not _compatible(first, second, wrong) or frozenset(ones) in pairs:
+                continue
+            if not all(any(suspect.bug in ones for suspect in suspects) for suspects in explained):
+                continue
+            tried += 1
+            if tried > MOST_PAIRS:
+                raise OverBudget
+            if search.explains(entry, dialect, [both(first.plant, second.plant)]) and all(
+                spares(search, part.suspect, other) for part in (first, second) for other in passing
+            ):
+                bugs_found = (first.suspect.bug, second.suspect.bug)
+                operations = (first.suspect.variant.operations, second.suspect.variant.operations)
+                pairs[frozenset(ones)] = Pair(bugs_found, operations)
+    return pairs
+
+
+def _alone(search: Search, entry: Evidence, dialect: int, bugs: Sequence[Bug]) -> list[Alone]:
+    """What each suspect does alone, of those that change nothing that is right."""
+    number = entry.quickest
+    reference, run = entry.expected[number].reference, entry.runs[number]
+    allowed = search.allowed(entry, number)
+    wrong = differing(run, reference, allowed)
+    found = []
+    for bug in bugs:
+        for variant in search.variants(entry, dialect, bug):
+            for plant in variant.plants[:MOST_PLANTS]:
+                planted = search.planted(entry, number, dialect, plant)
+                if planted is None or planted.changed != run.changed or planted.narrowed != run.narrowed:
+                    continue
+                changes = differing(planted, reference, allowed)
+                if changes and changes <= wrong:
+                    explains = changes - differing(planted, run, allowed)
+                    found.append(Alone(Suspect(bug, variant, dialect), plant, changes, explains))
+    return found
+
+
+def differing(first: Run, second: Run, allowed: Sequence[float]) -> frozenset[int]:
+    """The inputs whose gradients differ between two runs."""
+    pairs = enumerate(zip(first.dense(), second.dense(), allowed, strict=False))
+    return frozenset(n % len(first.gradients) for n, pair in pairs if not same_numbers(*pair))
+
+
+def _compatible(first: Alone, second: Alone, wrong: frozenset[int]) -> bool:
+    """Whether two suspects may explain together what neither does alone."""
+    if first.suspect.bug is second.suspect.bug:
+        return False
+    if set(first.suspect.variant.operations) & set(second.suspect.variant.operations):
+        return False
+    if first.changes | second.changes != wrong:
+        return False
+    return first.changes - second.changes <= first.explains and second.changes - first.changes <= second.explains

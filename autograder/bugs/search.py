@@ -1,0 +1,266 @@
+"""Runs bugs on the draws of an expression and compares what they give with a student's numbers, within a budget.
+
+The budget counts runs of the reference, so what is found does not depend on how fast the machine is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from autograder.bugs.bug import Bug, Plant, Variant
+from autograder.bugs.orders import Order, distinct
+from autograder.bugs.planting import DIALECTS, arithmetic
+from autograder.checks.comparison import EPSILON, ROUNDINGS, within
+from autograder.checks.engines import REFERENCE, Draw, Run
+from autograder.checks.expected import Expected
+from autograder.checks.inputs import Array
+from autograder.checks.programs import Program
+from mini_autograd.backward import reachable
+from mini_autograd.function import AccumulateGrad, Function, GraphRoot
+
+MOST_RUNS = 1500  # of the reference, for a whole check; small expressions take about 0.2 ms each
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One expression of a check: what was right, what the student's engine gave, and whether that passed.
+
+    `raised`: after these runs the backward pass of the next draw raised something.
+    """
+
+    program: Program
+    expected: Sequence[Expected]
+    runs: Sequence[Run]
+    passed: bool
+    raised: bool = False
+
+    @property
+    def usable(self) -> bool:
+        return bool(self.runs) or self.raised
+
+    @property
+    def quickest(self) -> int:
+        """The draw to begin with: one without a second backward call, if there is any."""
+        plain = [n for n, _ in enumerate(self.runs) if self.expected[n].draw.again is None]
+        return plain[0] if plain else 0
+
+    @property
+    def size(self) -> int:
+        return max(sum(array.size for array in entry.draw.inputs) for entry in self.expected)
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A bug, where it would sit, and the dialect of arithmetic; it explains what was seen so far."""
+
+    bug: Bug
+    variant: Variant
+    dialect: int
+
+
+class OverBudget(Exception):  # noqa: N818
+    """A diagnosis needs more runs than it may take."""
+
+
+@dataclass
+class Search:
+    """Tells whether bugs explain the numbers of a student, and counts the runs that this takes."""
+
+    runs: int = 0
+    known: dict[Any, Any] = field(default_factory=dict)
+
+    def operations(self, entry: Evidence, dialect: int) -> list[str]:
+        """The operations in the graph of an expression, in that dialect of arithmetic."""
+
+        def found() -> list[str]:
+            with arithmetic(dialect):
+                return operations_in(entry.program, entry.expected[0].draw)
+
+        return self._once(("operations", id(entry), dialect), found)
+
+    def variants(self, entry: Evidence, dialect: int, bug: Bug, partial: bool = False) -> list[Variant]:
+        """The ways of planting a bug in an expression, the same ones at every call; each order of visits once."""
+
+        def found() -> list[Variant]:
+            present = self.operations(entry, dialect)
+            variants = bug.partial_variants(present) if partial else bug.variants(present)
+            return [self.with_distinct_orders(entry, dialect, variant) for variant in variants]
+
+        return self._once(("variants", id(entry), dialect, bug, partial), found)
+
+    def with_distinct_orders(self, entry: Evidence, dialect: int, variant: Variant) -> Variant:
+        if variant.ordered is None:
+            return variant
+
+        def found() -> tuple[Order, ...]:
+            with arithmetic(dialect):
+                return distinct(root_of(entry.program, entry.expected[0].draw), variant.orders)
+
+        kept = self._once(("orders", id(entry), dialect, variant.orders), found)
+        return replace(variant, plants=tuple(map(variant.ordered, kept)))
+
+    def _once(self, key: Any, found: Callable[[], Any]) -> Any:
+        if key not in self.known:
+            self.known[key] = found()
+        return self.known[key]
+
+    def dialects(self, entry: Evidence) -> Iterator[int]:
+        """The dialects in which an expression consists of different operations."""
+        seen: list[list[str]] = []
+        for dialect in range(len(DIALECTS)):
+            present = self.operations(entry, dialect)
+            if present not in seen:
+                seen.append(present)
+                yield dialect
+
+    def explains(self, entry: Evidence, dialect: int, plants: Sequence[Plant]) -> bool:
+        """Whether the reference with a bug gives the student's numbers in every draw.
+
+        Of the plants one must explain the first gradients of a draw, and that or another one those after the second
+        call: an engine whose result depends on the order of its visits may choose another order for another graph.
+        """
+        first = entry.quickest
+        order = [first, *(n for n in range(len(entry.runs)) if n != first)] if entry.runs else []
+        if not all(self._explains_draw(entry, n, dialect, plants) for n in order):
+            return False
+        if not entry.raised:
+            return True
+        return any(_raises(self.planted(entry, len(entry.runs), dialect, plant)) for plant in plants)
+
+    def _explains_draw(self, entry: Evidence, number: int, dialect: int, plants: Sequence[Plant]) -> bool:
+        run, right = entry.runs[number], entry.expected[number]
+        unexplained = {False, True} if right.draw.again is not None and run.again is not None else {False}
+        for plant in plants:
+            planted = self.planted(entry, number, dialect, plant)
+            if planted is not None:
+                unexplained -= _explained(run, planted, right, self.allowed(entry, number))
+            if not unexplained:
+                return True
+        return False
+
+    def allowed(self, entry: Evidence, number: int) -> list[float]:
+        """What is allowed for each gradient of a draw, at its largest."""
+        gradients = entry.expected[number].tolerance.gradients
+        return self._once(("allowed", id(entry), number), lambda: [float(np.max(array)) for array in gradients])
+
+    def planted(self, entry: Evidence, number: int, dialect: int, plant: Plant) -> Run | None:
+        """A draw on the reference with a bug; None where something raises. Of the first draw this is kept."""
+        if number == entry.quickest:
+            return self._once(("run", id(entry), dialect, plant), lambda: self._planted(entry, number, dialect, plant))
+        return self._planted(entry, number, dialect, plant)
+
+    def _planted(self, entry: Evidence, number: int, dialect: int, plant: Plant) -> Run | None:
+        self.runs += 1
+        if self.runs > MOST_RUNS:
+            raise OverBudget
+        try:
+            with arithmetic(dialect), plant():
+                return _run(entry.program, entry.expected[number].draw)
+        except Exception:
+            return None
+
+
+def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Suspect]:
+    """Every way of planting one of the bugs that gives the student's numbers: first in one rule or in all; where
+    nothing is found, in several."""
+    for partial in (False, True):
+        found = [
+            Suspect(bug, variant, dialect)
+            for dialect in search.dialects(entry)
+            for bug in bugs
+            for variant in search.variants(entry, dialect, bug, partial)
+            if search.explains(entry, dialect, variant.plants)
+        ]
+        if found:
+            return found
+    return []
+
+
+def spares(search: Search, suspect: Suspect, entry: Evidence) -> bool:
+    """Whether an expression that passed would have passed with this bug, in some dialect."""
+    if suspect.variant.operations:
+        present = {*search.operations(entry, 0), *search.operations(entry, len(DIALECTS) - 1)}
+        if not set(suspect.variant.operations) & present:
+            return True
+    return any(
+        search.explains(entry, dialect, search.with_distinct_orders(entry, dialect, suspect.variant).plants)
+        for dialect in search.dialects(entry)
+    )
+
+
+def _run(program: Program, draw: Draw) -> Run:
+    """What `run_trusted` does for one draw, without the checks that only an unknown engine needs."""
+    leaves = [REFERENCE(array, requires_grad=True) for array in draw.inputs]
+    output = program.function(*leaves)
+    value = np.asarray(output.array)
+    REFERENCE.start_backward(output, draw.seed(value.shape))
+    gradients = [_gradient(leaf) for leaf in leaves]
+    changed = tuple(n for n, leaf in enumerate(leaves) if not np.array_equal(leaf.array, draw.inputs[n]))
+    again = None
+    if draw.again is not None:
+        REFERENCE.start_backward(program.function(*leaves), draw.again)
+        again = tuple(_gradient(leaf) for leaf in leaves)
+    narrowed = any(g is not None and g.dtype.itemsize < 8 for g in gradients)
+    return Run(value, tuple(gradients), again, changed, narrowed)
+
+
+def _raises(planted: Run | None) -> bool:
+    """Whether an engine with that bug would raise: where NumPy gives nan, Python's `math` raises."""
+    return planted is None or not all(np.all(np.isfinite(gradient)) for gradient in planted.dense())
+
+
+def _gradient(leaf: Any) -> Any:
+    return None if leaf.grad is None else np.array(leaf.grad.array)
+
+
+def _explained(run: Run, planted: Run, right: Expected, allowed: Sequence[float]) -> set[bool]:
+    """Which gradients a planted run explains: the first (False), those after the second call (True)."""
+    if planted.changed != run.changed or planted.narrowed != run.narrowed:
+        return set()
+    if not within(planted.value, right.reference.value, right.tolerance.value):
+        return set()
+    wrong, students, count = planted.dense(), run.dense(), len(run.gradients)
+    found = set()
+    for second in (False, True)[: 1 if run.again is None or planted.again is None else 2]:
+        part = slice(count, None) if second else slice(count)
+        if all(map(same_numbers, students[part], wrong[part], allowed[part])):
+            found.add(second)
+    return found
+
+
+def same_numbers(students: Array, planted: Array, allowed: float) -> bool:
+    """Whether numbers agree within what is allowed, widened where the wrong gradient is larger than the right one."""
+    if students.shape != planted.shape and students.shape != () and planted.shape != ():
+        return False
+    largest = float(np.max(np.abs(planted), initial=0.0))
+    return within(students, planted, np.asarray(4 * max(allowed, ROUNDINGS * EPSILON * largest)))
+
+
+def both(first: Plant, second: Plant) -> Plant:
+    """Two bugs at once."""
+
+    @contextmanager
+    def plant() -> Iterator[None]:
+        with ExitStack() as stack:
+            stack.enter_context(first())
+            stack.enter_context(second())
+            yield
+
+    return plant
+
+
+def root_of(program: Program, draw: Draw) -> Function:
+    """The root of a program's graph."""
+    output = program.function(*(REFERENCE(array, requires_grad=True) for array in draw.inputs))
+    return GraphRoot((output.gradient_edge,))
+
+
+def operations_in(program: Program, draw: Draw) -> list[str]:
+    """The class names of the operations in a program's graph."""
+    nodes = reachable(root_of(program, draw))
+    return sorted({type(node).__name__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)})
