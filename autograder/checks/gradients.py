@@ -44,6 +44,11 @@ class Outcome:
     def problem(self) -> Problem | None:
         return self.comparison.problem
 
+    def evidence(self) -> Evidence:
+        """What a diagnosis starts from."""
+        compared = self.comparison
+        return Evidence(self.program, self.expected, compared.runs, self.problem is None, compared.raised)
+
 
 def gradients_report(
     engine: Any,
@@ -76,7 +81,7 @@ def gradients_report(
 def _report(
     engine: Any, outcomes: Sequence[Outcome], context: CheckContext, points: float | None, title: str
 ) -> Report:
-    diagnosis = diagnose_all([Evidence(o.program, o.expected, o.comparison.runs, o.problem is None) for o in outcomes])
+    diagnosis = diagnose_all([outcome.evidence() for outcome in outcomes])
     place = None if diagnosis.candidates else _place(engine, outcomes)
     lines = tuple(_line(outcome, number, context.hidden) for number, outcome in enumerate(outcomes))
     share = sum(line.passed for line in lines) / len(lines)
