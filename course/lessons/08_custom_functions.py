@@ -1,0 +1,1645 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Rules of your own
+#
+# Two people have written an operation for PyTorch, each with a gradient rule of their own, and each has run PyTorch's test for such rules, `gradcheck`. One is the absolute value. The other rounds to whole numbers.
+
+# %%
+from autograder.student import between, check_function, check_gradients, hints, quiz, start_lesson
+
+# %% tags=["engine"]
+import numpy as np
+
+# %% tags=["demo"]
+import gc
+import time
+import warnings
+import weakref
+
+import matplotlib.pyplot as plt
+import torch
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+
+
+class TheirAbs(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.abs()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class TheirRound(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+def passes(function, *inputs, **options):
+    """Whether PyTorch's gradcheck passes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.autograd.gradcheck(function, inputs, raise_exception=False, **options)
+
+
+def leaf(value):
+    """An array in double precision whose gradient PyTorch is to find."""
+    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+
+
+points = leaf([0.3, 0.8, 1.4, 2.2])
+print("gradcheck of TheirAbs:  ", passes(TheirAbs.apply, points))
+print("gradcheck of TheirRound:", passes(TheirRound.apply, points))
+
+# %% [markdown]
+# One passes, the other fails. Now both are used. A weight starts at 0, and its distance from 3 is to become small: once as `|w - 3|`, once as `(round(w) - 3)**2`. **Predict** where the two weights end up.
+
+# %% tags=["demo"]
+def trained(loss, steps=200):
+    w = leaf(0.0)
+    for _ in range(steps):
+        w.grad = None
+        loss(w).backward()
+        with torch.no_grad():
+            w -= 0.02 * w.grad
+    return w.item()
+
+
+print(f"with TheirAbs:   w = {trained(lambda w: TheirAbs.apply(w - 3)):.2f}")
+w = trained(lambda w: (TheirRound.apply(w) - 3) ** 2)
+print(f"with TheirRound: w = {w:.2f}, which rounds to {round(w)}")
+
+# %% [markdown]
+# The rule that passed drives the weight away from its goal. The rule that failed brings it there. **What does a gradient check prove, and what makes a rule right?** In this lesson you will
+#
+# 1. write operations with a forward and a backward, and choose what they keep;
+# 2. decide what the gradient is where mathematics gives none;
+# 3. write a rule that stays finite where the formula overflows;
+# 4. build `gradcheck`, and say what a pass proves and what it cannot see;
+# 5. train two networks with your own engine, step for step like PyTorch.
+
+# %%
+start_lesson()
+
+# %% [markdown] items="90 91 92"
+# ## 1. Forward, backward, and what lies between
+#
+# Your operations have the shape of PyTorch's already. A `Function` is a class with two static methods, which is called through `apply`:
+#
+# * `forward(ctx, ...)` computes the output. What the rule will need goes to `ctx.save_for_backward`; plain numbers such as a `dim` or a shape may be attributes of `ctx`.
+# * `backward(ctx, grad)` gets the gradient of the output and returns one gradient **per input of forward**, in the same order; `None` where there is none.
+#
+# Here is a relu again, with a mask, and a square. Read them line by line. In the square, what is saved? In the relu, why is the *mask* saved and not the input?
+
+# %% items="93 94"
+class MaskedRelu(Function):
+    @staticmethod
+    def forward(ctx, a):
+        mask = a > 0  # where the input counts
+        ctx.save_for_backward(mask)  # one byte per entry, where a would need eight
+        return a * mask
+
+    @staticmethod
+    def backward(ctx, grad):
+        (mask,) = ctx.saved_tensors
+        return grad * mask  # the same entries pass, whatever arrives
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return a * a
+
+    @staticmethod
+    def backward(ctx, grad):
+        (a,) = ctx.saved_tensors
+        return grad * 2 * a
+
+
+x = MiniTensor([3.0, -2.0, 0.5], requires_grad=True)
+y = MaskedRelu.apply(Square.apply(x) - 1)
+y.backward(np.array([1.0, 10.0, 100.0]))
+print(y.data, x.grad.data, y.grad_fn.name())
+
+# %% [markdown]
+# The same class in PyTorch differs in three letters: `torch.autograd.Function`, and `forward` gets tensors.
+
+# %% tags=["demo"] items="90 94"
+class SquareTorch(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return a * a
+
+    @staticmethod
+    def backward(ctx, grad):
+        (a,) = ctx.saved_tensors
+        return grad * 2 * a
+
+
+x_torch = leaf(3.0)
+y_torch = SquareTorch.apply(x_torch)
+y_torch.backward()
+x = MiniTensor(3.0, requires_grad=True)
+Square.apply(x).backward()
+print("value", y_torch.item(), "  gradient", x_torch.grad.item(), "  difference", abs(x_torch.grad.item() - x.grad.item()))
+
+# %% [markdown] items="103 F32"
+# It is often said that *every* operation in PyTorch is such a class. **Predict** the four answers.
+
+# %% tags=["demo"] items="103 F32"
+built_in, custom = (x_torch**2).grad_fn, SquareTorch.apply(x_torch).grad_fn
+for name, node in (("built in", built_in), ("custom", custom)):
+    python = isinstance(node, torch.autograd.function.BackwardCFunction)
+    print(f"{name:9s} {type(node).__name__:22s} made in Python: {python!s:5s}  has save_for_backward: {hasattr(node, 'save_for_backward')}")
+
+# %% [markdown] items="103 F32"
+# PyTorch's own operations are nodes written in C++, generated from a table of formulas. `Function` is the door for users. In your engine both are the same, which is easier to read and slower.
+#
+# Nobody checks what a rule computes. What PyTorch does check is the *form*: the number of gradients, and their shapes. **Predict** which of these three wrong rules for `x @ w + b` is noticed.
+
+# %% tags=["demo"] items="102 92"
+def wrong_linear(backward):
+    class WrongLinear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w, b):
+            ctx.save_for_backward(x, w)
+            return x @ w + b
+
+    WrongLinear.backward = staticmethod(backward)
+    return WrongLinear.apply
+
+
+def one_missing(ctx, grad):
+    x, w = ctx.saved_tensors
+    return grad @ w.T, x.T @ grad
+
+
+def transposed(ctx, grad):
+    x, w = ctx.saved_tensors
+    return grad @ w.T, grad.T @ x, grad.sum(0)
+
+
+def twice_too_large(ctx, grad):
+    x, w = ctx.saved_tensors
+    return grad @ w.T, 2 * x.T @ grad, grad.sum(0)
+
+
+for backward in (one_missing, transposed, twice_too_large):
+    inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((3, 2), (2, 4), (4,))]
+    try:
+        wrong_linear(backward)(*inputs).sum().backward()
+        print(f"{backward.__name__:16s} no complaint")
+    except RuntimeError as error:
+        print(f"{backward.__name__:16s} {error}")
+
+# %% [markdown] items="102"
+# A wrong **number** raises nothing. That is the reason for the rest of this lesson.
+#
+# Why write a rule at all, when the engine differentiates whatever you write in operations? There are four reasons: **stability** (section 3), a gradient **on purpose different** from the true one (section 6), **speed**, and **memory**. Begin with the last two.
+#
+# ### Exercise 1: only what is needed
+#
+# A layer computes `x @ w + b`. In the first layer `x` is data. Nobody wants its gradient, and still the rule of `MatMul` computes it: a whole product of matrices for nothing. In PyTorch a rule can look at `ctx.needs_input_grad`, a tuple with one True or False per input.
+#
+# Complete `apply`, so that `ctx.needs_input_grad` is there before `forward` runs, and write `Linear`: three inputs, one node, and only the gradients that are asked for.
+
+# %% [markdown] tags=["hint"] exercise="linear"
+# In `apply`: `ctx.needs_input_grad = tuple(x.requires_grad for x in inputs)`. It does not depend on whether recording is on.
+
+# %% [markdown] tags=["hint"] exercise="linear"
+# The gradient of `x` is `grad @ w.T`, that of `w` is `x.T @ grad`, that of `b` is `grad` summed over the rows. `b` was broadcast over the rows, so the engine would sum `grad` itself; returning `grad` is right too.
+
+# %% [markdown] tags=["hint"] exercise="linear"
+# `for_x = grad @ w.T if ctx.needs_input_grad[0] else None`, and so on. The conditional keeps the product from being computed.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "linear", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def apply(cls, *inputs, **options):
+    """As in lesson 07, and ctx.needs_input_grad tells forward and backward which inputs require grad.
+
+    >>> w = MiniTensor([3.0], requires_grad=True)
+    >>> (w * 2).grad_fn.needs_input_grad
+    (True, False)
+    """
+    inputs = [as_tensor(x) for x in inputs]
+    ctx = cls()
+    ### BEGIN SOLUTION
+    ctx.needs_input_grad = tuple(x.requires_grad for x in inputs)
+    ### END SOLUTION
+    output = MiniTensor(cls.forward(ctx, *(x.data for x in inputs), **options))
+    if is_grad_enabled() and any(x.requires_grad for x in inputs):
+        record(ctx, inputs, output)
+    return output
+
+
+class Linear(Function):
+    """x @ w + b for x of shape (rows, inputs), w of shape (inputs, outputs), b of shape (outputs,).
+
+    backward returns None for each of the three that ctx.needs_input_grad says is not needed.
+
+    >>> x = MiniTensor([[1.0, 2.0]])
+    >>> w, b = MiniTensor([[1.0], [10.0]], requires_grad=True), MiniTensor([5.0], requires_grad=True)
+    >>> Linear.apply(x, w, b).data
+    array([[26.]])
+    """
+
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(x, w)
+        return x @ w + b
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad):
+        ### BEGIN SOLUTION
+        x, w = ctx.saved_tensors
+        needs_x, needs_w, needs_b = ctx.needs_input_grad
+        for_x = grad @ w.T if needs_x else None
+        for_w = x.T @ grad if needs_w else None
+        for_b = grad.sum(axis=0) if needs_b else None
+        return for_x, for_w, for_b
+        ### END SOLUTION
+
+
+Function.apply = classmethod(apply)
+MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
+
+# %% tags=["style:compact"] exercise="linear"
+def apply(cls, *inputs, **options):
+    tensors, node = [*map(as_tensor, inputs)], cls()
+    node.needs_input_grad = (*(tensor.requires_grad for tensor in tensors),)
+    result = MiniTensor(cls.forward(node, *[tensor.data for tensor in tensors], **options))
+    if is_grad_enabled() and True in node.needs_input_grad:
+        record(node, tensors, result)
+    return result
+
+
+class Linear(Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w)
+        return np.einsum("ri,io->ro", x, w) + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        rules = (lambda: np.einsum("ro,io->ri", grad, w), lambda: np.einsum("ri,ro->io", x, grad), lambda: grad)
+        return tuple(rule() if needed else None for rule, needed in zip(rules, ctx.needs_input_grad))
+
+
+Function.apply = classmethod(apply)
+MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
+
+# %% tags=["style:composed"] exercise="linear"
+apply_before = Function.__dict__["apply"].__func__
+
+
+def apply(cls, *inputs, **options):
+    class Asked(cls):  # the same operation, told in advance what is needed
+        needs_input_grad = tuple(getattr(x, "requires_grad", False) for x in inputs)
+
+    Asked.__name__ = cls.__name__
+    return apply_before(Asked, *inputs, **options)
+
+
+class Linear(Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        needs = ctx.needs_input_grad
+        ctx.save_for_backward(x if needs[1] else None, w if needs[0] else None)  # keep no more than the rule will need
+        return np.add(np.matmul(x, w), b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        shares = [None, None, None]
+        if ctx.needs_input_grad[0]:
+            shares[0] = (w @ grad.T).T
+        if ctx.needs_input_grad[1]:
+            shares[1] = (grad.T @ x).T
+        if ctx.needs_input_grad[2]:
+            shares[2] = np.ones(len(grad)) @ grad
+        return tuple(shares)
+
+
+Function.apply = classmethod(apply)
+MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
+
+# %% nbgrader={"grade": true, "grade_id": "test_linear", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+x, w, b = MiniTensor(np.ones((4, 3))), MiniTensor(np.ones((3, 2)), requires_grad=True), MiniTensor([1.0, 2.0], requires_grad=True)
+node = x.linear(w, b).grad_fn
+assert tuple(node.needs_input_grad) == (False, True, True), "one True or False per input, in their order"
+shares = node.backward(node, np.ones((4, 2)))
+assert len(shares) == 3 and shares[0] is None, "x is not needed, so its gradient must not be computed: None"
+
+
+def layer(x, w, b):
+    """Other engines have no `linear`; they compute the same from two operations."""
+    return x.linear(w, b) if hasattr(x, "linear") else x @ w + b
+
+
+credit = check_gradients({"x.linear(w, b)": layer}, [[(4, 3), (3, 2), (2,)], [(1, 2), (2, 5), (5,)]], points=3)
+### BEGIN HIDDEN TESTS
+frozen = MiniTensor(np.ones((3, 2)))
+node = MiniTensor(np.ones((4, 3)), requires_grad=True).linear(frozen, [0.0, 1.0]).grad_fn
+shares = node.backward(node, np.array([[1.0, 10.0]] * 4))
+assert shares[1] is None and shares[2] is None and np.allclose(shares[0], 11.0)
+with no_grad():
+    assert x.linear(w, b).grad_fn is None
+assert x.linear(frozen, [0.0, 1.0]).grad_fn is None, "nothing requires grad, so nothing is recorded"
+assert tuple((2 * w).grad_fn.needs_input_grad) == (False, True)
+
+
+def two_layers(x, w, b):
+    return layer(layer(x, w, b).tanh(), w, b)
+
+
+credit = credit + check_gradients({"linear, tanh, linear": two_layers}, [[(3, 2), (2, 2), (2,)]], points=2)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# What does it save? One layer, data in, a gradient for the weights wanted. **Predict** the ratio of the two backward passes.
+
+# %% tags=["demo"] items="98"
+def backward_seconds(compute, rounds=9):
+    """Median time of one backward pass; the forward passes are not counted."""
+    found = []
+    for _ in range(rounds):
+        output = compute()
+        cotangent = np.ones(output.shape)
+        start = time.perf_counter()
+        output.backward(cotangent)
+        found.append(time.perf_counter() - start)
+    return np.median(found)
+
+
+data = MiniTensor(np.random.default_rng(0).normal(size=(400, 600)))
+weight = MiniTensor(np.random.default_rng(1).normal(size=(600, 300)), requires_grad=True)
+bias = MiniTensor(np.zeros(300), requires_grad=True)
+separate = backward_seconds(lambda: data @ weight + bias)
+fused = backward_seconds(lambda: data.linear(weight, bias))
+print(f"data @ weight + bias  {1000 * separate:5.1f} ms")
+print(f"Linear                {1000 * fused:5.1f} ms   ratio {fused / separate:.2f}")
+
+# %% [markdown] items="91 100"
+# The backward pass had two products of the same size, and one of them was for nobody.
+#
+# ### Where to keep it
+#
+# `save_for_backward` is a list with three services: what is in it is freed after the backward pass, a second backward pass then gets a clear error, and PyTorch also notices if somebody has changed it in between. An attribute of `ctx` has none of them. Is it therefore unsafe? Four ways to keep a tensor of 1 MB on `ctx`, ten
+# calls each, in PyTorch. **Predict** which of them still hold memory afterwards.
+
+# %% tags=["demo"] items="91 F43"
+def keeping(way):
+    class Exponential(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            born.append(weakref.ref(y.untyped_storage()))
+            if way == "save_for_backward(y)":
+                ctx.save_for_backward(y)
+            else:
+                ctx.kept = {"ctx.kept = y": y, "ctx.kept = y.detach()": y.detach(), "ctx.kept = x": x}[way]
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            kept = ctx.saved_tensors[0] if way.startswith("save") else ctx.kept
+            return grad * (kept.exp() if way.endswith("x") else kept)
+
+    return Exponential.apply
+
+
+large = torch.zeros(250_000, requires_grad=True)
+for way in ("save_for_backward(y)", "ctx.kept = y", "ctx.kept = y.detach()", "ctx.kept = x"):
+    born, function = [], keeping(way)
+    gc.collect()
+    gc.disable()
+    for _ in range(10):
+        large.grad = None
+        function(large).sum().backward()
+    alive = sum(reference() is not None for reference in born)
+    gc.enable()
+    gc.collect()
+    late = sum(reference() is not None for reference in born)
+    print(f"{way:22s} of 10 outputs {alive:2d} are alive, {late} after a collection of cycles")
+
+# %% [markdown] items="91 F43"
+# Only the **output** as an attribute leaks: the output knows its node, the node knows its output, and such a circle waits for Python's collector. Plain numbers, shapes and flags belong on `ctx`; your `Sum` keeps its `dim` there. Tensors that are inputs or outputs belong in `save_for_backward`, which in PyTorch takes nothing else:
+
+# %% tags=["demo"] items="91 F43"
+class SavesANumber(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(3)
+        return 3 * x
+
+
+try:
+    SavesANumber.apply(leaf(1.0))
+except TypeError as error:
+    print("TypeError:", error)
+
+# %% [markdown] items="101"
+# ## 2. Where there is no derivative
+#
+# `|a|` has slope -1 on the left of 0, slope 1 on the right, and no slope at 0. Training will meet 0 all the same, and the rule has to return *something*. Any number between the two slopes is a *subgradient* and does no harm; PyTorch chose 0. Whoever writes the rule decides, and should say so.
+#
+# ### Exercise 2: abs
+#
+# Write `Abs`. At 0 the gradient is **0**, whatever arrives.
+
+# %% [markdown] tags=["hint"] exercise="abs"
+# `np.sign` is -1, 0 or 1, and it is exactly the factor that is wanted. It can be saved instead of the input.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "abs", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class Abs(Function):
+    """The absolute value of a, entry by entry, for any shape. At 0 the gradient is 0, as in PyTorch.
+
+    >>> a = MiniTensor([-2.0, 0.0, 3.0], requires_grad=True)
+    >>> y = a.abs()
+    >>> y.backward(np.array([1.0, 10.0, 100.0]))
+    >>> a.grad.data + 0.0
+    array([ -1.,   0., 100.])
+    """
+
+    @staticmethod
+    def forward(ctx, a):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(np.sign(a))
+        return np.abs(a)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad):
+        ### BEGIN SOLUTION
+        (sign,) = ctx.saved_tensors
+        return grad * sign
+        ### END SOLUTION
+
+
+MiniTensor.abs = lambda self: Abs.apply(self)
+
+# %% tags=["style:compact"] exercise="abs"
+class Abs(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a > 0, a < 0)
+        return np.where(a < 0, -a, a)
+
+    @staticmethod
+    def backward(ctx, grad):
+        positive, negative = ctx.saved_tensors
+        return np.where(positive, grad, np.where(negative, -grad, 0.0))
+
+
+MiniTensor.abs = lambda self: Abs.apply(self)
+
+# %% tags=["style:composed"] exercise="abs"
+MiniTensor.abs = lambda self: self.relu() + (-self).relu()  # no rule of its own: relu has slope 0 at 0
+
+# %% nbgrader={"grade": true, "grade_id": "test_abs", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients({"a.abs()": lambda a: a.abs()}, [[(3,)], [(2, 3)]], points=2)
+a = MiniTensor([-2.0, 0.0, 3.0], requires_grad=True)
+a.abs().backward(np.array([1.0, 10.0, 100.0]))
+assert a.grad.data[1] == 0.0, f"at 0 the gradient should be 0, not {a.grad.data[1]}"
+### BEGIN HIDDEN TESTS
+zeros = MiniTensor(np.zeros((2, 2)), requires_grad=True)
+zeros.abs().backward(np.array([[-3.0, 2.0], [1.0, 5.0]]))
+assert np.all(zeros.grad.data == 0.0)
+credit = credit + check_gradients({"(a * b).abs() * b": lambda a, b: (a * b).abs() * b}, [[(), ()], [(2, 1), (3,)]], points=1)
+### END HIDDEN TESTS
+credit
+
+# %% tags=["demo"] items="101"
+a, a_torch = MiniTensor([-2.0, 0.0, 3.0], requires_grad=True), leaf([-2.0, 0.0, 3.0])
+a.abs().sum().backward()
+a_torch.abs().sum().backward()
+print("yours", a.grad.data + 0.0, "  PyTorch", a_torch.grad.tolist(), "  difference", np.abs(a.grad.data - a_torch.grad.numpy()).max())
+for name, function in (("relu", torch.relu), ("clamp(min=0)", lambda x: x.clamp(min=0))):
+    zero = leaf(0.0)
+    function(zero).backward()
+    print(f"{name:13s} is the same function. Slope at 0: {zero.grad.item()}")
+
+# %% [markdown] items="101"
+# The last two lines show how much of this is choice: `relu` and `clamp(min=0)` compute the same values, and PyTorch gives them different slopes at 0.
+#
+# ## 3. A rule that stays finite
+#
+# `log(sum(exp(a)))` is the soft maximum that stands in every classifier. For a row like `[1000, 999]` the answer is about 1000.3. **Predict** what the formula gives, and what its gradient is.
+
+# %% items="97"
+a = MiniTensor([[1000.0, 999.0]], requires_grad=True)
+with np.errstate(over="ignore", invalid="ignore"):
+    naive = a.exp().sum(dim=1).log()
+    naive.backward(np.ones(1))
+print("value", naive.data, "  gradient", a.grad.data)
+
+# %% tags=["demo"] items="97"
+for dtype in (torch.float16, torch.float32, torch.float64):
+    largest = torch.finfo(dtype).max
+    print(f"{dtype!s:14s} exp overflows above {np.log(float(largest)):8.3f}")
+
+# %% [markdown] items="97 95"
+# The result is an ordinary number, only the way there leaves the range. The way out: with `m` the largest entry of the row,
+#
+# > `log(sum(exp(a))) = m + log(sum(exp(a - m)))`,
+#
+# and now the largest exponent is 0. The gradient is `exp(a - result)`, a row of positive numbers that sum to 1: the softmax. It is finite too.
+#
+# ### Exercise 3: log-sum-exp
+#
+# Write `LogSumExp` along one dimension. Think about what to save: the input, the output, or the softmax?
+
+# %% [markdown] tags=["hint"] exercise="logsumexp"
+# With `keepdims=True`: `m = a.max(axis=dim, keepdims=True)`, then `output = m + np.log(np.exp(a - m).sum(axis=dim, keepdims=True))`. It has a 1 where `dim` was, so it fits beside `a`.
+
+# %% [markdown] tags=["hint"] exercise="logsumexp"
+# Save `np.exp(a - output)`, the softmax. The function returns `output.squeeze(axis=dim)`, so the incoming gradient lacks the dimension: `np.expand_dims(grad, ctx.dim)` brings it back.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "logsumexp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class LogSumExp(Function):
+    """log(sum(exp(a))) along dim, which disappears from the shape; finite for finite a of any size.
+
+    forward: a of shape such as (3, 4), dim a whole number such as 1 or -1; returns shape (3,)
+    backward: grad of shape (3,); returns shape (3, 4)
+
+    >>> a = MiniTensor([[1000.0, 1000.0], [0.0, -2000.0]], requires_grad=True)
+    >>> y = a.logsumexp(dim=1)
+    >>> y.data.round(4)
+    array([1000.6931,    0.    ])
+    >>> y.backward(np.array([10.0, 1.0]))
+    >>> a.grad.data
+    array([[5., 5.],
+           [1., 0.]])
+    """
+
+    @staticmethod
+    def forward(ctx, a, dim):
+        ### BEGIN SOLUTION
+        largest = a.max(axis=dim, keepdims=True)
+        output = largest + np.log(np.exp(a - largest).sum(axis=dim, keepdims=True))
+        ctx.save_for_backward(np.exp(a - output))
+        ctx.dim = dim
+        return output.squeeze(axis=dim)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad):
+        ### BEGIN SOLUTION
+        (softmax,) = ctx.saved_tensors
+        return np.expand_dims(grad, ctx.dim) * softmax
+        ### END SOLUTION
+
+
+MiniTensor.logsumexp = lambda self, dim: LogSumExp.apply(self, dim=dim)
+
+# %% tags=["style:compact"] exercise="logsumexp"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, a, dim):
+        ctx.dim, output = dim, np.logaddexp.reduce(a, axis=dim)
+        ctx.save_for_backward(a, output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, output = (ctx.saved_tensors[0], np.expand_dims(ctx.saved_tensors[1], ctx.dim))
+        return np.exp(a - output) * np.expand_dims(grad, ctx.dim)
+
+
+MiniTensor.logsumexp = lambda self, dim: LogSumExp.apply(self, dim=dim)
+
+# %% tags=["style:composed"] exercise="logsumexp"
+def logsumexp(self, dim):
+    largest = self.detach().max(dim=dim, keepdim=True)
+    total = (self - largest).exp().sum(dim=dim)
+    return total.log() + largest.reshape(*total.shape)
+
+
+MiniTensor.logsumexp = logsumexp
+
+# %% nbgrader={"grade": true, "grade_id": "test_logsumexp", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients({"a.logsumexp(dim=1)": lambda a: a.logsumexp(dim=1)}, [[(2, 3)], [(4, 1)]], points=2)
+a = MiniTensor([[1000.0, 1000.0], [0.0, -2000.0]], requires_grad=True)
+y = a.logsumexp(dim=1)
+assert np.allclose(y.data, [1000 + np.log(2), 0.0]), f"large entries must not overflow, got {y.data}"
+y.backward(np.array([10.0, 1.0]))
+assert np.allclose(a.grad.data, [[5.0, 5.0], [1.0, 0.0]]), f"the gradient is wrong for large entries: {a.grad.data}"
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "dim 0": lambda a: a.logsumexp(dim=0),
+        "dim -1 of three": lambda a: a.logsumexp(dim=-1),
+        "the middle of three": lambda a: a.logsumexp(dim=1) * 2,
+    },
+    [(2, 3, 2)],
+    points=3,
+)
+a = MiniTensor([[-5000.0], [-5001.0]], requires_grad=True)
+y = a.logsumexp(dim=0)
+y.backward(np.array([2.0]))
+assert np.allclose(y.data, -5000 + np.log1p(np.exp(-1.0))) and np.allclose(a.grad.data.sum(), 2.0)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown] items="95 F42 F52"
+# Beside PyTorch, on 4 rows of 8. PyTorch has this function, and it is stable. So is the trick written in plain operations. **Predict** which of the three ways are right for `[1000, 999]`.
+
+# %% tags=["demo"] items="95 F42 F52"
+rows = np.random.default_rng(4).normal(size=(4, 8))
+mine, theirs = MiniTensor(rows, requires_grad=True), leaf(rows)
+mine.logsumexp(dim=1).sum().backward()
+theirs.logsumexp(dim=1).sum().backward()
+print("difference of the gradients:", np.abs(mine.grad.data - theirs.grad.numpy()).max())
+print("sum of each row:", mine.grad.data.sum(axis=1).round(12), "  PyTorch:", theirs.grad.sum(dim=1).numpy().round(12))
+print("grad_fn of that sum in PyTorch:", theirs.grad.sum(dim=1).grad_fn)
+
+ways = {
+    "log(sum(exp))": lambda a: a.exp().sum(1).log(),
+    "shifted by the maximum": lambda a: (a - a.max(1, keepdim=True).values).exp().sum(1).log() + a.max(1).values,
+    "torch.logsumexp": lambda a: a.logsumexp(1),
+}
+for name, way in ways.items():
+    a_torch = leaf([[1000.0, 999.0]])
+    way(a_torch).backward()
+    print(f"{name:23s} gradient {a_torch.grad.numpy().round(4)}")
+
+# %% [markdown] items="F42 F52"
+# It is the *formula* that overflows, not autograd: the second way has no rule of its own, and its gradient is right. So this rule is an exercise, and a saving: one node and one saved array instead of six. And a gradient is plain data: its sum has no `grad_fn`, unless somebody records the backward pass itself (lesson 10).
+#
+# ## 4. The check
+#
+# In lesson 01 you moved inputs and looked at one number. Here the output may have any shape, so there is a whole table of slopes, the **Jacobian**: one row per entry of the input, one column per entry of the output. Both routes can fill it:
+#
+# * **numerically**, a row at a time: move one entry of the input to both sides, and see how *all* outputs move;
+# * **analytically**, a column at a time: send a cotangent backward that is 1 at one output and 0 elsewhere, and read the gradient of *all* inputs.
+#
+# ### Exercise 4: two Jacobians
+#
+# Write both functions. They must leave `data` and `.grad` of the inputs as they found them.
+
+# %% [markdown] tags=["hint"] exercise="jacobians"
+# Numerically: keep a copy of `x.data`; for each position put a moved copy in its place, `x.data = moved`, and call `function(*inputs).data`. At the end put the kept array back.
+
+# %% [markdown] tags=["hint"] exercise="jacobians"
+# Analytically: call the function anew for each column, set `x.grad = None`, run `backward` with the cotangent, read `x.grad`. If it is None, no gradient arrived: that column is zero. All inputs get gradients, so remember `[x.grad for x in inputs]` first and put them back.
+
+# %% [markdown] tags=["hint"] exercise="jacobians"
+# `array.reshape(-1)` turns an array of any shape into a row. A cotangent with a single 1: `one = np.zeros(output.shape); one.reshape(-1)[column] = 1.0`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "jacobians", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def numerical_jacobian(function, inputs, number, eps=1e-6):
+    """How each entry of the output moves with each entry of inputs[number], by central differences.
+
+    function: takes the MiniTensors in inputs, returns a MiniTensor of any shape
+    inputs: tuple of MiniTensors; their data is the same afterwards
+    Returns: array of shape (entries of the input, entries of the output)
+
+    >>> x = MiniTensor([1.0, 3.0], requires_grad=True)
+    >>> numerical_jacobian(lambda x: x * x, (x,), 0).round(6)
+    array([[2., 0.],
+           [0., 6.]])
+    """
+    ### BEGIN SOLUTION
+    x = inputs[number]
+    kept = x.data
+    rows = []
+    for position in range(kept.size):
+        values = []
+        for step in (eps, -eps):
+            moved = kept.copy()
+            moved.reshape(-1)[position] += step
+            x.data = moved
+            values.append(function(*inputs).data.reshape(-1).copy())
+        rows.append((values[0] - values[1]) / (2 * eps))
+    x.data = kept
+    return np.array(rows)
+    ### END SOLUTION
+
+
+def analytical_jacobian(function, inputs, number):
+    """The same table, found by backward: one backward pass per entry of the output.
+
+    function, inputs, number: as above; .grad of all inputs is the same afterwards
+    Returns: array of shape (entries of the input, entries of the output)
+
+    >>> x = MiniTensor([1.0, 3.0], requires_grad=True)
+    >>> analytical_jacobian(lambda x: x * x, (x,), 0)
+    array([[2., 0.],
+           [0., 6.]])
+    """
+    ### BEGIN SOLUTION
+    x = inputs[number]
+    kept = [tensor.grad for tensor in inputs]
+    columns = []
+    for position in range(function(*inputs).data.size):
+        output = function(*inputs)
+        cotangent = np.zeros(output.shape)
+        cotangent.reshape(-1)[position] = 1.0
+        x.grad = None
+        output.backward(cotangent)
+        columns.append(np.zeros(x.data.size) if x.grad is None else x.grad.data.reshape(-1).copy())
+    for tensor, grad in zip(inputs, kept):
+        tensor.grad = grad
+    return np.array(columns).T
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="jacobians"
+def numerical_jacobian(function, inputs, number, eps=1e-6):
+    data = inputs[number].data
+    moves = eps * np.eye(data.size).reshape(data.size, *data.shape)
+
+    def at(moved):
+        return function(*[MiniTensor(moved) if i == number else x for i, x in enumerate(inputs)]).data.ravel()
+
+    return np.stack([(at(data + move) - at(data - move)) / (2 * eps) for move in moves])
+
+
+def analytical_jacobian(function, inputs, number):
+    def row(k):
+        twins = [MiniTensor(x.data, requires_grad=x.requires_grad) for x in inputs]
+        output = function(*twins)
+        output.backward(np.eye(output.data.size)[k].reshape(output.shape))
+        grad = twins[number].grad
+        return np.zeros(twins[number].data.size) if grad is None else grad.data.ravel()
+
+    return np.stack([row(k) for k in range(function(*inputs).data.size)], axis=1)
+
+# %% tags=["style:composed"] exercise="jacobians"
+def numerical_jacobian(function, inputs, number, eps=1e-6):
+    x = inputs[number]
+    kept, before = x.data, x.data.copy()
+    table = None
+    for row, index in enumerate(np.ndindex(before.shape)):
+        ends = []
+        for sign in (1, -1):
+            x.data = before.copy()
+            x.data[index] += sign * eps
+            with no_grad():
+                ends.append(function(*inputs).data.copy())
+        slope = (ends[0] - ends[1]).ravel() / (2 * eps)
+        table = np.zeros((before.size, slope.size)) if table is None else table
+        table[row] = slope
+    x.data = kept
+    return table
+
+
+def analytical_jacobian(function, inputs, number):
+    x, kept = inputs[number], [tensor.grad for tensor in inputs]
+    output = function(*inputs)
+    table = np.zeros((x.data.size, output.data.size))
+    for column, index in enumerate(np.ndindex(output.shape)):
+        cotangent = np.zeros(output.shape)
+        cotangent[index] = 1.0
+        x.grad = None
+        output.backward(cotangent, retain_graph=True)
+        if x.grad is not None:
+            table[:, column] = x.grad.data.ravel()
+    for tensor, grad in zip(inputs, kept):
+        tensor.grad = grad
+    return table
+
+# %% nbgrader={"grade": true, "grade_id": "test_jacobians", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def try_jacobians(function, arrays, number, right):
+    """Both tables beside the right one; nothing may be left behind in the inputs."""
+    inputs = tuple(MiniTensor(array, requires_grad=True) for array in arrays)
+    for x in inputs:
+        (x * 7).sum().backward()
+    before = [(np.array(x.data), np.array(x.grad.data)) for x in inputs]
+    for name, found in (
+        ("numerical_jacobian", numerical_jacobian(function, inputs, number)),
+        ("analytical_jacobian", analytical_jacobian(function, inputs, number)),
+    ):
+        assert np.shape(found) == np.shape(right), f"{name}: the shape should be {np.shape(right)}, not {np.shape(found)}"
+        assert np.allclose(found, right, atol=1e-6), f"{name} should give\n{right}\nnot\n{found}"
+    for x, (data, grad) in zip(inputs, before):
+        assert np.array_equal(x.data, data), "the data of an input was changed"
+        assert x.grad is not None and np.array_equal(x.grad.data, grad), "the .grad of an input was changed"
+
+
+try_jacobians(lambda x: x * x, [np.array([1.0, 3.0])], 0, np.diag([2.0, 6.0]))
+A, B = np.array([[1.0, 2.0]]), np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
+try_jacobians(lambda a, b: a @ b, [A, B], 0, B)
+### BEGIN HIDDEN TESTS
+try_jacobians(lambda a, b: a @ b, [A, B], 1, np.kron(A.T, np.eye(3)))
+try_jacobians(lambda x: x.sum(dim=1), [np.array([[1.0, 2.0], [3.0, 4.0]])], 0, np.array([[1, 0], [1, 0], [0, 1], [0, 1.0]]))
+try_jacobians(lambda x: x**3, [np.array(2.0)], 0, np.array([[12.0]]))
+try_jacobians(lambda a, b: b * 2, [np.array([1.0, 5.0]), np.array([3.0])], 0, np.zeros((2, 1)))
+wide = numerical_jacobian(lambda x: x**3, (MiniTensor([1.0], requires_grad=True),), 0, eps=0.5)
+assert np.allclose(wide, [[3.25]]), "eps must be used as the step"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Look at the two tables of a function with two rows and two columns. Where are the zeros, and why?
+
+# %% tags=["demo"] items="104"
+x = MiniTensor(np.array([[0.2, 1.0, -0.5], [2.0, 0.3, 0.1]]), requires_grad=True)
+function = lambda x: x.log_softmax(1)  # noqa: E731
+tables = [numerical_jacobian(function, (x,), 0), analytical_jacobian(function, (x,), 0)]
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+for axis, table, title in zip(axes, tables, ("numerical: row by row", "analytical: column by column")):
+    shown = axis.imshow(table, cmap="RdBu", vmin=-1, vmax=1)
+    axis.set(title=title, xlabel="entry of the output", ylabel="entry of the input")
+    axis.grid(False)
+fig.colorbar(shown, ax=axes, label="slope")
+plt.show()
+print("largest difference:", np.abs(tables[0] - tables[1]).max())
+
+# %% [markdown] items="104"
+# ### Exercise 5: gradcheck
+#
+# Now the test itself, with PyTorch's name, defaults and demands. Two numbers agree if `|analytical - numerical| <= atol + rtol * |numerical|`. A NaN agrees with nothing. This time the docstring is all you get.
+
+# %% [markdown] tags=["hint"] exercise="gradcheck"
+# `np.allclose(analytical, numerical, rtol=rtol, atol=atol)` uses this very formula, with the second argument on the right side, and NaN fails.
+
+# %% [markdown] tags=["hint"] exercise="gradcheck"
+# Inputs that do not require grad take part in the function, but have no row of their own to check: skip them in the loop over `enumerate(inputs)`.
+
+# %% tags=["engine"]
+class GradcheckError(RuntimeError):
+    """A gradient disagrees with the differences."""
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "gradcheck", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def gradcheck(function, inputs, eps=1e-6, atol=1e-5, rtol=1e-3):
+    """Whether backward agrees with central differences, for every input that requires grad.
+
+    function: takes the MiniTensors in inputs, returns a MiniTensor of any shape
+    inputs: tuple of MiniTensors, some of which require grad
+    Returns: True
+    Raises: ValueError, with a text that begins "gradcheck expects at least one input tensor to require gradient",
+            if none does;
+        GradcheckError, with a text that begins "Jacobian mismatch for output 0 with respect to input 1" (the number of
+            the input) and contains both tables, for the first input whose tables disagree
+
+    >>> x, w = MiniTensor([1.0, 2.0]), MiniTensor([3.0, -1.0], requires_grad=True)
+    >>> gradcheck(lambda x, w: (x * w).tanh(), (x, w))
+    True
+    """
+    ### BEGIN SOLUTION
+    if not any(x.requires_grad for x in inputs):
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    for number, x in enumerate(inputs):
+        if not x.requires_grad:
+            continue
+        numerical = numerical_jacobian(function, inputs, number, eps)
+        analytical = analytical_jacobian(function, inputs, number)
+        if not np.allclose(analytical, numerical, rtol=rtol, atol=atol):
+            raise GradcheckError(
+                f"Jacobian mismatch for output 0 with respect to input {number},\n"
+                f"numerical:{numerical}\nanalytical:{analytical}"
+            )
+    return True
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="gradcheck"
+def gradcheck(function, inputs, eps=1e-6, atol=1e-5, rtol=1e-3):
+    checked = [i for i, x in enumerate(inputs) if x.requires_grad]
+    if not checked:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient")
+    for i in checked:
+        a, n = analytical_jacobian(function, inputs, i), numerical_jacobian(function, inputs, i, eps)
+        if not (np.abs(a - n) <= atol + rtol * np.abs(n)).all():
+            raise GradcheckError(f"Jacobian mismatch for output 0 with respect to input {i}:\n{n}\nagainst\n{a}")
+    return True
+
+# %% tags=["style:composed"] exercise="gradcheck"
+def disagreement(function, inputs, number, eps):
+    numerical = numerical_jacobian(function, inputs, number, eps)
+    analytical = analytical_jacobian(function, inputs, number)
+    return analytical, numerical, np.abs(analytical - numerical)
+
+
+def gradcheck(function, inputs, eps=1e-6, atol=1e-5, rtol=1e-3):
+    asked = 0
+    for number, x in enumerate(inputs):
+        if x.requires_grad:
+            asked += 1
+            analytical, numerical, distance = disagreement(function, inputs, number, eps)
+            excess = distance - atol - rtol * np.abs(numerical)
+            if np.isnan(excess).any() or (excess > 0).any():
+                message = f"Jacobian mismatch for output 0 with respect to input {number}"
+                raise GradcheckError(f"{message}\nnumerical {numerical}\nanalytical {analytical}")
+    if asked == 0:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, none does")
+    return True
+
+# %% nbgrader={"grade": true, "grade_id": "test_gradcheck", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def complaint(function, inputs, **options):
+    """What gradcheck says: "passed", or the kind of the error and the first words of its text."""
+    try:
+        return "passed" if gradcheck(function, inputs, **options) is True else "neither True nor an error"
+    except ValueError as error:
+        return "ValueError: " + str(error)[: len(NOTHING_TO_CHECK)]
+    except RuntimeError as error:
+        return "RuntimeError: " + str(error)[: len(MISMATCH) + 1]
+
+
+def with_rule(rule):
+    """tanh, with a rule of its own."""
+
+    def function(x):
+        class Wrong(Function):
+            @staticmethod
+            def forward(ctx, a):
+                ctx.save_for_backward(np.tanh(a))
+                return np.tanh(a)
+
+            @staticmethod
+            def backward(ctx, grad):
+                (output,) = ctx.saved_tensors
+                return rule(grad, output)
+
+        return Wrong.apply(x)
+
+    return function
+
+
+MISMATCH = "Jacobian mismatch for output 0 with respect to input "
+NOTHING_TO_CHECK = "gradcheck expects at least one input tensor to require gradient"
+x, w = MiniTensor([[0.5, -1.0, 2.0]], requires_grad=True), MiniTensor([[1.5], [0.2], [-0.7]], requires_grad=True)
+fixed = MiniTensor([[2.0, 3.0, 4.0]])
+assert complaint(lambda x, w: (x @ w).tanh(), (x, w)) == "passed"
+assert complaint(lambda x: x * 2, (fixed,)) == "ValueError: " + NOTHING_TO_CHECK
+assert complaint(with_rule(lambda grad, output: grad * (1 - output**2)), (x,)) == "passed"
+assert complaint(with_rule(lambda grad, output: grad * (1 - output)), (x,)) == "RuntimeError: " + MISMATCH + "0"
+assert complaint(lambda f, x: with_rule(lambda grad, output: -grad)(x) * f, (fixed, x)) == "RuntimeError: " + MISMATCH + "1"
+### BEGIN HIDDEN TESTS
+assert complaint(with_rule(lambda grad, output: grad * (1 - output**2) * 1.005), (x,)) == "RuntimeError: " + MISMATCH + "0"
+assert complaint(with_rule(lambda grad, output: grad * (1 - output**2) * 1.005), (x,), rtol=0.01) == "passed"
+assert complaint(with_rule(lambda grad, output: grad * (1 - output**2) + 1e-3), (x,), atol=0.01) == "passed"
+assert complaint(with_rule(lambda grad, output: grad * np.nan), (x,)) == "RuntimeError: " + MISMATCH + "0"
+assert complaint(lambda x: x**3, (MiniTensor([1.0], requires_grad=True),), eps=0.5) == "RuntimeError: " + MISMATCH + "0"
+assert complaint(lambda x, y: x * with_rule(lambda grad, output: grad)(y), (fixed, x)) == "RuntimeError: " + MISMATCH + "1"
+assert complaint(lambda a: a.logsumexp(dim=0), (MiniTensor([[0.5, 1.0], [2.0, -1.0]], requires_grad=True),)) == "passed"
+x.grad = MiniTensor([[1.0, 2.0, 3.0]])
+gradcheck(lambda x: x * 2, (x,))
+assert np.allclose(x.grad.data, [[1.0, 2.0, 3.0]]) and np.allclose(x.data, [[0.5, -1.0, 2.0]]), "inputs must be left as they were"
+### END HIDDEN TESTS
+
+# %% [markdown] items="104"
+# Use it on the three rules of this lesson, and on those of earlier ones.
+
+# %% items="104"
+generator = np.random.default_rng(5)
+
+
+def random_leaf(*shape):
+    return MiniTensor(generator.normal(size=shape), requires_grad=True)
+
+
+print("Linear:   ", gradcheck(lambda x, w, b: x.linear(w, b), (random_leaf(3, 2), random_leaf(2, 4), random_leaf(4))))
+print("Abs:      ", gradcheck(lambda a: a.abs(), (random_leaf(2, 3),)))
+print("LogSumExp:", gradcheck(lambda a: a.logsumexp(dim=1), (random_leaf(4, 8),)))
+print("together: ", gradcheck(lambda x, w: (x @ w).relu().log_softmax(1) * w.max(), (random_leaf(3, 2), random_leaf(2, 2))))
+
+# %% [markdown] items="104 F20"
+# ## 5. What a pass proves
+#
+# The check compares two tables, at the points that you gave it, to the tolerance that you allowed, for the inputs that you marked. Each of these four is a door. Go through them one by one.
+#
+# **The inputs.** A manual suggests `gradcheck(model, inputs)` to verify a model. **Predict** the four results.
+
+# %% tags=["demo"] items="104 F20"
+def result_of(function, inputs, **options):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return str(torch.autograd.gradcheck(function, inputs, **options))
+    except (ValueError, RuntimeError) as error:
+        return f"{type(error).__name__}: {str(error)[:58]} ..."
+
+
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 2)
+print("as written:                    ", result_of(model, (torch.randn(4, 3),)))
+print("inputs require grad:           ", result_of(model, (torch.randn(4, 3, requires_grad=True),)))
+model = model.double()
+inputs = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+print("and everything in float64:     ", result_of(model, (inputs,)))
+
+
+class BlindLinear(torch.autograd.Function):
+    """x @ w.T + b, with no gradient at all for w and b."""
+
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(w)
+        return x @ w.T + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        (w,) = ctx.saved_tensors
+        return grad @ w, None, None
+
+
+print("no gradient for the parameters:", result_of(lambda x: BlindLinear.apply(x, model.weight, model.bias), (inputs,)))
+
+# %% [markdown] items="104 F20"
+# As written it cannot run. In float32 the differences are too noisy. And when it runs, it says nothing of the parameters, which are not among the inputs: a model that cannot learn passes. The recipe hands them over as inputs:
+
+# %% tags=["demo"] items="104 F20"
+names = [name for name, _ in model.named_parameters()]
+
+
+def as_function(x, *parameters):
+    return torch.func.functional_call(model, dict(zip(names, parameters)), (x,))
+
+
+print("model with its parameters: ", result_of(as_function, (inputs, *model.parameters())))
+print("BlindLinear with them:     ", result_of(BlindLinear.apply, (inputs, *model.parameters()))[:50])
+
+# %% [markdown] items="104 F20"
+# **The precision.** A right rule for `sin` and a rule that is half a per cent too large, 30 random inputs each. **Predict** the four counts that are neither 0 nor 30, if any.
+
+# %% tags=["demo"] items="F20 104"
+class SineAlmost(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.cos() * 1.005
+
+
+def count(function, dtype, **options):
+    torch.manual_seed(0)
+    return sum(passes(function, torch.randn(6, dtype=dtype, requires_grad=True), **options) for _ in range(30))
+
+
+loose = {"eps": 1e-3, "atol": 1e-2}
+print("                          right rule   0.5 per cent off")
+for label, dtype, options in (
+    ("float64, defaults", torch.float64, {}),
+    ("float32, defaults", torch.float32, {}),
+    ("float32, loose", torch.float32, loose),
+):
+    right, wrong = count(torch.sin, dtype, **options), count(SineAlmost.apply, dtype, **options)
+    print(f"{label:25s} {right:3d} of 30    {wrong:3d} of 30")
+
+# %% [markdown] items="F20 F21"
+# In float32 the check either refuses everything or waves the wrong rule through. Do it in float64.
+#
+# **The points, the tolerance, the cotangents.** Here is the gallery of rules that pass. Three are plainly wrong. They are written for your engine, and checked by your `gradcheck`.
+
+# %% items="F21 102"
+def rule_for(value, rule):
+    """An operation with the given value and rule; the rule sees the incoming gradient and the input."""
+
+    class Custom(Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return value(a)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return rule(grad, *ctx.saved_tensors)
+
+    return Custom.apply
+
+
+def verdict(function, array, **options):
+    try:
+        return str(gradcheck(function, (MiniTensor(array, requires_grad=True),), **options))
+    except GradcheckError:
+        return "GradcheckError"
+
+
+one_branch = rule_for(np.abs, lambda grad, a: grad)
+print("abs with slope 1 everywhere, at positive points:  ", verdict(one_branch, [0.3, 0.8, 1.4]))
+print("                             at points of all signs:", verdict(one_branch, [0.3, -0.8, 1.4]))
+
+forgotten = rule_for(lambda a: 1e-5 * a**2, lambda grad, a: 0 * grad)
+print("gradient thrown away, true size 3e-5, atol=1e-4:  ", verdict(forgotten, [1.2, 1.5], atol=1e-4))
+print("                                      atol=1e-5:  ", verdict(forgotten, [1.2, 1.5]))
+
+unsigned = rule_for(np.sin, lambda grad, a: np.abs(grad) * np.cos(a))
+print("sin whose rule takes |grad| instead of grad:      ", verdict(unsigned, [0.3, -0.8, 1.4]))
+
+# %% [markdown] items="F21"
+# The last one deserves a second look. A rule has to be **linear** in the incoming gradient: twice as much in, twice as much out; minus in, minus out. This one is not, and any loss that *falls* with the output gets a gradient of the wrong sign. The check cannot see it, because its cotangents contain only 0 and 1. And PyTorch's?
+
+# %% tags=["demo"] items="F21"
+class Unsigned(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad.abs() * x.cos()
+
+
+points = leaf([0.3, -0.8, 1.4])
+print("PyTorch, slow mode:", passes(Unsigned.apply, points), "  fast mode:", passes(Unsigned.apply, points, fast_mode=True))
+(-Unsigned.apply(points)).sum().backward()
+print("gradient of -sin:", points.grad.numpy().round(4), "  right:", (-points.detach().cos()).numpy().round(4))
+
+# %% [markdown] items="F21"
+# It passes too. The checks in this course send random cotangents of both signs for this reason. You can do the same with any rule: put a random factor behind the operation.
+
+# %%
+factor = MiniTensor([1.3, -0.7, -2.1])
+print("times a factor of both signs:", verdict(lambda a: unsigned(a) * factor, [0.3, -0.8, 1.4]))
+
+# %% [markdown] items="F21"
+# **A fail is no proof either.** `relu` at 0 has a rule that is fine, and differences that see half of each side. **Predict** both numbers.
+
+# %% tags=["demo"] items="F21"
+zero = MiniTensor([0.0], requires_grad=True)
+print("numerical", numerical_jacobian(lambda a: a.relu(), (zero,), 0), "  analytical", analytical_jacobian(lambda a: a.relu(), (zero,), 0))
+print("yours:  ", verdict(lambda a: a.relu(), [0.0]), "  PyTorch:", passes(torch.relu, leaf([0.0])))
+
+# %% [markdown] items="105"
+# **The order.** `gradcheck` looks at first derivatives. If a rule is to be differentiated again (lesson 10), it has to be made of operations that are recorded themselves. `gradgradcheck` tests that. Here is `x**3` in PyTorch with three rules for the same number. **Predict** which pass which test.
+
+# %% tags=["demo"] items="105 134"
+def cube(rule):
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        backward = staticmethod(rule)
+
+    return Cube.apply
+
+
+rules = {
+    "grad * 3 * x**2": lambda ctx, grad: grad * 3 * ctx.saved_tensors[0] ** 2,
+    "the same with x.detach()": lambda ctx, grad: grad * 3 * ctx.saved_tensors[0].detach() ** 2,
+    "once_differentiable": torch.autograd.function.once_differentiable(lambda ctx, grad: grad * 3 * ctx.saved_tensors[0] ** 2),
+}
+for name, rule in rules.items():
+    x_torch = leaf([2.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        first = torch.autograd.gradcheck(cube(rule), x_torch, raise_exception=False)
+        second = torch.autograd.gradgradcheck(cube(rule), x_torch, raise_exception=False)
+        (grad,) = torch.autograd.grad(cube(rule)(x_torch), x_torch, create_graph=True)
+        (in_a_sum,) = torch.autograd.grad(grad + x_torch**2, x_torch, retain_graph=True)
+        try:
+            alone = torch.autograd.grad(grad, x_torch)[0].item()
+        except RuntimeError:
+            alone = "error"
+    print(f"{name:25s} gradcheck {first}  gradgradcheck {second!s:5s}  second derivative {alone!s:5s}  with + x**2: {in_a_sum.item():.0f}")
+
+# %% [markdown] items="105"
+# The right second derivatives are 12, and 14 with `x**2` added. Asked alone, the second and third rule raise an error. Inside a larger expression, where something else can be differentiated, their part is **silently missing**: 2 instead of 14. The decorator `once_differentiable` is meant to say that a rule must not be
+# differentiated again; here it stays quiet, because it looks only at the incoming gradient, and that is a constant.
+#
+# ## 6. A rule that is wrong on purpose
+#
+# Rounding has slope 0 nearly everywhere. That is the true derivative, and with it nothing can be trained: no gradient passes. So one pretends. Forward rounds, backward passes the gradient on **as if nothing had happened**. The rule is called the *straight-through estimator*. It is a *surrogate*: chosen because it trains, not
+# because it is the derivative.
+#
+# ### Exercise 6: straight-through rounding
+#
+# Weights in 8 bits are whole multiples of a step. Write `Quantize`: forward rounds to the nearest multiple of `step`, backward is straight-through.
+
+# %% [markdown] tags=["hint"] exercise="quantize"
+# `np.round(a / step) * step`. `step` is an option, as `dim` was; nothing has to be saved.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "quantize", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class Quantize(Function):
+    """a, rounded to the nearest multiple of step; the gradient passes unchanged.
+
+    >>> a = MiniTensor([0.3, -0.9, 1.2], requires_grad=True)
+    >>> y = a.quantize(0.5)
+    >>> y.data
+    array([ 0.5, -1. ,  1. ])
+    >>> y.backward(np.array([1.0, 10.0, 100.0]))
+    >>> a.grad.data
+    array([  1.,  10., 100.])
+    """
+
+    ### BEGIN SOLUTION
+    @staticmethod
+    def forward(ctx, a, step):
+        return np.round(a / step) * step
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+    ### END SOLUTION
+
+
+MiniTensor.quantize = lambda self, step: Quantize.apply(self, step=step)
+
+# %% tags=["style:compact"] exercise="quantize"
+Quantize = type(
+    "Quantize",
+    (Function,),
+    {
+        "forward": staticmethod(lambda ctx, a, step: step * np.rint(a / step)),
+        "backward": staticmethod(lambda ctx, grad: 1.0 * grad),
+    },
+)
+MiniTensor.quantize = lambda self, step: Quantize.apply(self, step=step)
+
+# %% tags=["style:composed"] exercise="quantize"
+def quantize(self, step):
+    return self + (np.round(self.data / step) * step - self.detach())
+
+
+MiniTensor.quantize = quantize
+
+# %% nbgrader={"grade": true, "grade_id": "test_quantize", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+a = MiniTensor([0.3, -0.9, 1.2], requires_grad=True)
+y = a.quantize(0.5)
+assert np.allclose(y.data, [0.5, -1.0, 1.0]), f"multiples of 0.5 are wanted, not {y.data}"
+y.backward(np.array([1.0, 10.0, 100.0]))
+assert a.grad is not None and np.allclose(a.grad.data, [1.0, 10.0, 100.0]), "the gradient passes as it came"
+### BEGIN HIDDEN TESTS
+a = MiniTensor([[0.26, -7.4], [3.12, 0.0]], requires_grad=True)
+y = a.quantize(0.125)
+assert np.allclose(y.data, [[0.25, -7.375], [3.125, 0.0]])
+(y * y).backward(np.array([[1.0, -2.0], [0.5, 3.0]]))
+assert a.grad is not None and np.allclose(a.grad.data, [[0.5, 29.5], [3.125, 0.0]])
+a.grad = None
+(a.quantize(0.5) * a).sum().backward()
+assert np.allclose(a.grad.data, np.round(a.data / 0.5) * 0.5 + a.data)
+### END HIDDEN TESTS
+
+# %% [markdown] items="96 F21"
+# It must fail the check, and it does. The check compares with the true derivative, and the rule is meant to differ from it. **Predict** the four lines: straight-through as a class, and as a formula of lesson 07 that needs no class; then PyTorch's own `round`.
+
+# %% tags=["demo"] items="96 F21"
+print("gradcheck of quantize:", verdict(lambda a: a.quantize(0.5), [0.3, -0.9, 1.2]))
+a = MiniTensor([0.3, -0.9, 1.2], requires_grad=True)
+a.quantize(2 / 255).sum().backward()
+print("8 bits between -1 and 1, gradient:", a.grad.data)
+a_torch = leaf([0.3, -0.9, 1.2])
+(a_torch + (a_torch.round() - a_torch).detach()).sum().backward()
+print("x + (round(x) - x).detach():      ", a_torch.grad.numpy())
+a_torch.grad = None
+a_torch.round().sum().backward()
+print("torch.round, the true derivative: ", a_torch.grad.numpy())
+
+# %% [markdown] items="96"
+# Does it train? A line is fitted with a slope and an offset that may only be multiples of 0.25. The weights behind are kept exactly and are rounded in each forward pass.
+
+# %% tags=["demo"] items="96"
+x_data = np.linspace(-1, 1, 40)
+y_data = 1.4 * x_data - 0.6 + 0.1 * np.random.default_rng(6).normal(size=40)
+exact = np.polyfit(x_data, y_data, 1)
+
+
+def fitted(round_weights, steps=120):
+    weights = MiniTensor([0.0, 0.0], requires_grad=True)
+    losses = []
+    for _ in range(steps):
+        used = round_weights(weights)
+        loss = ((used[0] * x_data + used[1] - y_data) ** 2).mean()
+        weights.grad = None
+        loss.backward()
+        losses.append(loss.item())
+        if weights.grad is not None:
+            weights.data = weights.data - 0.05 * weights.grad.data
+    return losses, used.data
+
+
+true_slope = rule_for(lambda a: np.round(a / 0.25) * 0.25, lambda grad, a: 0 * grad)
+fig, axis = plt.subplots(layout="constrained")
+for label, way in (("straight-through", lambda w: w.quantize(0.25)), ("true derivative (0)", true_slope), ("no rounding", lambda w: w * 1)):
+    losses, used = fitted(way)
+    axis.plot(losses, label=f"{label}: ends at {used.round(2).tolist()}")
+axis.set(xlabel="step", ylabel="mean squared error", yscale="log")
+axis.legend()
+plt.show()
+print("least squares without rounding:", exact.round(3).tolist())
+
+# %% [markdown] items="98 99"
+# Back to the beginning. `TheirAbs` is wrong, and passed because nobody tried a negative number. `TheirRound` is a straight-through rule; that it fails says what it is. **A pass is evidence for the points, the tolerance, the cotangents and the inputs that you tried. A rule is right if it returns, for every incoming gradient, that gradient times the
+# Jacobian; and if it does something else on purpose, its docstring says so.**
+#
+# The four reasons for a rule of your own, each met by now: stability (log-sum-exp), a surrogate (rounding), speed (`Linear` skips a product), memory (a mask instead of an array). The last one can be driven far. A Function may save nothing but its **input** and compute the rest again in `backward`. That is
+# *checkpointing*; you build it in lesson 13. In PyTorch it exists twice, once as a custom Function and once without:
+
+# %% tags=["demo"] items="99"
+from torch.utils.checkpoint import checkpoint
+
+x_torch = leaf([1.0, 2.0])
+for reentrant in (True, False):
+    node = checkpoint(torch.sin, x_torch, use_reentrant=reentrant).grad_fn
+    print(f"use_reentrant={reentrant!s:5s}: {type(node).__name__}")
+
+# %% [markdown]
+# ## 7. Your engine trains
+#
+# From the first `MiniTensor` in lesson 02 to this point, every part has been yours: the rules, the order, the broadcasting, the leaves, the freeing, the switch, the check. Now two problems that are not made of three numbers.
+#
+# **Two moons**: two interleaved half circles, made by a seed, which no straight line separates.
+
+# %%
+def two_moons(count, seed):
+    """count points of each of two half circles, with noise: an array (2 * count, 2), and labels 0 and 1."""
+    generator = np.random.default_rng(seed)
+    angle = generator.uniform(0, np.pi, size=(2, count))
+    upper = np.stack([np.cos(angle[0]), np.sin(angle[0])], axis=1)
+    lower = np.stack([1 - np.cos(angle[1]), 0.5 - np.sin(angle[1])], axis=1)
+    points = np.concatenate([upper, lower]) + generator.normal(scale=0.1, size=(2 * count, 2))
+    return points, np.repeat([0, 1], count)
+
+
+def starting_weights(sizes, seed):
+    """Weights and offsets for each layer, as arrays."""
+    generator = np.random.default_rng(seed)
+    arrays = []
+    for inputs, outputs in zip(sizes, sizes[1:]):
+        arrays += [generator.normal(size=(inputs, outputs)) / inputs**0.5, np.zeros(outputs)]
+    return arrays
+
+
+def logits(x, parameters):
+    """Layers of x @ w + b with tanh between them."""
+    *hidden, w, b = parameters
+    for weight, offset in zip(hidden[::2], hidden[1::2]):
+        x = x.linear(weight, offset).tanh()
+    return x.linear(w, b)
+
+
+def train(points, labels, arrays, lr, momentum, steps):
+    """Full-batch gradient descent with the student's engine: the parameters, and the loss of each step."""
+    parameters = [MiniTensor(array.copy(), requires_grad=True) for array in arrays]
+    optimizer = SGD(parameters, lr=lr, momentum=momentum)
+    x, losses = MiniTensor(points), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = cross_entropy(logits(x, parameters), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return parameters, losses
+
+# %% tags=["demo"]
+def train_torch(points, labels, arrays, lr, momentum, steps):
+    """The same in PyTorch."""
+    parameters = [leaf(array) for array in arrays]
+    optimizer = torch.optim.SGD(parameters, lr=lr, momentum=momentum)
+    x, targets, losses = torch.tensor(points), torch.tensor(labels, dtype=torch.long), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        h = x
+        for w, b in zip(parameters[:-2:2], parameters[1:-2:2]):
+            h = torch.tanh(h @ w + b)
+        loss = torch.nn.functional.cross_entropy(h @ parameters[-2] + parameters[-1], targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return parameters, losses
+
+
+def compare(losses, losses_torch, accuracy):
+    print(f"loss {losses[0]:.4f} -> {losses[-1]:.6f}   PyTorch {losses_torch[-1]:.6f}   accuracy {accuracy:.1%}")
+    print("largest difference of the two curves:", np.abs(np.subtract(losses, losses_torch)).max())
+
+
+moons, sides = two_moons(100, seed=0)
+arrays = starting_weights((2, 16, 2), seed=1)
+start = time.perf_counter()
+parameters, losses = train(moons, sides, arrays, lr=0.2, momentum=0.9, steps=300)
+mine_seconds = time.perf_counter() - start
+_, losses_torch = train_torch(moons, sides, arrays, lr=0.2, momentum=0.9, steps=300)
+with no_grad():
+    accuracy = (logits(MiniTensor(moons), parameters).data.argmax(axis=1) == sides).mean()
+compare(losses, losses_torch, accuracy)
+print(f"{1000 * mine_seconds / len(losses):.2f} ms per step")
+
+# %% tags=["demo"]
+across, up = np.meshgrid(np.linspace(-1.6, 2.6, 120), np.linspace(-1.2, 1.6, 100))
+grid = np.stack([across.ravel(), up.ravel()], axis=1)
+with no_grad():
+    share = logits(MiniTensor(grid), parameters).softmax(1).data[:, 1].reshape(across.shape)
+
+fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+axes[0].plot(losses, linewidth=4, alpha=0.5, label="your engine")
+axes[0].plot(losses_torch, "--", linewidth=1.5, label="PyTorch")
+axes[0].set(xlabel="step", ylabel="cross entropy", yscale="log")
+axes[0].legend()
+axes[1].contourf(across, up, share, levels=np.linspace(0, 1, 11), cmap="RdBu_r", alpha=0.5)
+axes[1].contour(across, up, share, levels=[0.5], colors="black")
+axes[1].scatter(*moons.T, c=sides, cmap="coolwarm", s=14, edgecolors="black", linewidths=0.3)
+axes[1].set(xlabel="first coordinate", ylabel="second coordinate", title="where the network changes its mind")
+axes[1].grid(False)
+plt.show()
+
+# %% [markdown]
+# **Digits**: small pictures, 8 by 8, drawn by a program with moving, slanting and noise. One layer and a softmax. The first 600 train, the rest are kept for the test.
+
+# %% tags=["demo"]
+with np.load("data/digits.npz") as file:
+    images, labels = file["images"] / 16.0, file["labels"].astype(int)
+pixels = images.reshape(len(images), 64)
+arrays = [0.01 * np.random.default_rng(2).normal(size=(64, 10)), np.zeros(10)]
+parameters, losses = train(pixels[:600], labels[:600], arrays, lr=0.5, momentum=0.9, steps=150)
+_, losses_torch = train_torch(pixels[:600], labels[:600], arrays, lr=0.5, momentum=0.9, steps=150)
+with no_grad():
+    answers = logits(MiniTensor(pixels[600:]), parameters).data.argmax(axis=1)
+compare(losses, losses_torch, (answers == labels[600:]).mean())
+
+# %% tags=["demo"]
+wrong = np.flatnonzero(answers != labels[600:])[:4]
+shown = np.concatenate([np.arange(8 - len(wrong)), wrong])
+fig, axes = plt.subplots(1, 8, figsize=(10, 1.8), layout="constrained")
+for axis, number in zip(axes, shown):
+    axis.imshow(images[600 + number], cmap="gray_r")
+    axis.set_title(f"{labels[600 + number]}, said {answers[number]}", fontsize=9)
+    axis.axis("off")
+plt.show()
+
+fig, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
+axis.plot(losses, linewidth=4, alpha=0.5, label="your engine")
+axis.plot(losses_torch, "--", linewidth=1.5, label="PyTorch")
+axis.set(xlabel="step", ylabel="cross entropy", yscale="log")
+axis.legend()
+plt.show()
+
+# %% [markdown]
+# The curves lie on each other up to rounding. Nothing in the two runs is shared but the starting weights: all rules, the order of the backward pass and the optimizer are yours.
+
+# %% [markdown] items="133 134 135"
+# ## 8. Say it aloud
+#
+# Eleven questions that interviews and forums ask. You have built the answer to each of them. Say it in two sentences, then open it.
+#
+# <details><summary>What is automatic differentiation, and what is its graph?</summary>
+#
+# It applies the chain rule to the program that ran, operation by operation. The graph is the record of these operations; PyTorch makes it anew in every forward pass, so an `if` simply decides what is recorded. A static graph is described once and run often.
+# </details>
+# <details><summary>What does <code>backward</code> do, in terms of the chain rule?</summary>
+#
+# It visits the nodes in reverse topological order, gives each rule the sum of what has arrived, and sends the results on. Each rule multiplies a vector by its Jacobian, and no Jacobian is ever built.
+# </details>
+# <details><summary>Forward mode or reverse mode?</summary>
+#
+# Reverse mode costs one sweep per output, forward mode one per input. A loss has one output and millions of inputs.
+# </details>
+# <details><summary>What is a leaf?</summary>
+#
+# A tensor that no recorded operation made. Gradients are kept on leaves that require grad; a leaf need not require any.
+# </details>
+# <details><summary>What does <code>requires_grad=True</code> mean, and when is False better?</summary>
+#
+# Operations on this tensor are to be recorded, and their results as well. Data, labels and frozen weights do without, which saves memory and work.
+# </details>
+# <details><summary>Why does <code>.grad</code> add up, and when do you want that?</summary>
+#
+# So that several backward passes can make one step: micro-batches of a batch that does not fit, or several losses. Everybody else clears it between two steps.
+# </details>
+# <details><summary><code>backward</code> or <code>autograd.grad</code>?</summary>
+#
+# The first adds into `.grad` of the leaves, where an optimizer looks. The second returns the gradients you ask for and leaves `.grad` alone.
+# </details>
+# <details><summary>What happens when <code>backward</code> is called twice?</summary>
+#
+# If some node had saved a value, an error: it was freed. Where nothing was saved, as in `x + 1`, it works and adds once more. With `retain_graph=True` it always works.
+# </details>
+# <details><summary><code>no_grad</code> or <code>inference_mode</code>?</summary>
+#
+# Both record nothing. What is made under `no_grad` may be used anywhere later; what is made in `inference_mode` can never be saved for a backward pass, and in exchange tiny operations are a little faster.
+# </details>
+# <details><summary>How do you verify a rule?</summary>
+#
+# `gradcheck` in float64, at points of all signs and away from kinks, with all tensors that matter as inputs, and with a random factor behind the operation. Then say for which points it was tested.
+# </details>
+# <details><summary><code>gradcheck</code> or <code>gradgradcheck</code>?</summary>
+#
+# The first compares first derivatives with differences of values. The second compares second derivatives with differences of first ones; it is needed when a rule will itself be differentiated.
+# </details>
+
+# %% [markdown] items="100 132"
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_08", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="100 132 134"
+question(
+    "requires_grad",
+    "`x = torch.tensor(2.0, requires_grad=True)`. What has happened so far?",
+    right("A flag is set. From now on, operations on `x` are recorded.", "Nothing is computed until an operation runs, and no gradient until `backward`."),
+    wrong("`x.grad` has been set to 0.", "It is None until something arrives.", misconception="none_means_zero"),
+    wrong("A graph with one node has been made.", "A leaf has no `grad_fn`. Its `AccumulateGrad` appears with the first recorded operation.", misconception="leaf_and_grad_fn"),
+    wrong("`x` has become a parameter that an optimizer will find.", "An optimizer knows only what it is given.", misconception="optimizer_finds_leaves"),
+)
+question(
+    "save",
+    "What does `ctx.save_for_backward(y)` do that `ctx.y = y` does not?",
+    right("The value is freed after backward, changes to it are noticed, and no circle of references arises.", "These are the three services. The value itself would be the same."),
+    wrong("It makes a copy, so that `y` may be changed.", "Nothing is copied. In PyTorch a change is *noticed*, because the version is remembered.", misconception="saved_values_are_copies"),
+    wrong("It makes the gradient flow through `y`.", "What is saved is data for the rule. Edges come from the inputs.", misconception="saving_makes_edges"),
+    wrong("Nothing. It is only tidier.", "An output kept as an attribute leaked in your measurement.", misconception="ctx_attributes_are_equal"),
+)
+question(
+    "which_none",
+    "`forward(ctx, scores, labels)` takes integer labels. What does `backward` return?",
+    right("A gradient for the scores, and None.", "One entry per input of forward, None where there is no gradient."),
+    wrong("Only the gradient for the scores", "PyTorch complains: incorrect number of gradients. Your engine would drop the rest silently.", misconception="gradients_for_tensors_only"),
+    wrong("A gradient for the scores, and zeros in the shape of the labels", "Zeros would claim that there is a slope. Labels have none.", misconception="none_means_zero"),
+    wrong("Whatever it likes; extra values are ignored", "Only extra values of None are.", misconception="form_is_not_checked"),
+)
+question(
+    "wrong_rule",
+    "A rule returns twice the right gradient for one input. What does PyTorch say at the first training step?",
+    right("Nothing", "Number and shape are right, and nobody knows the values."),
+    wrong("An error in `backward`", "It checks the form, not the numbers.", misconception="autograd_checks_values"),
+    wrong("A warning that the gradient is inconsistent", "There is nothing it could compare with.", misconception="autograd_checks_values"),
+    wrong("NaN in the loss", "Twice a gradient is a larger step. It may even seem to train well.", misconception="wrong_means_nan"),
+)
+question(
+    "what_a_pass_proves",
+    "`gradcheck(f, (x,))` passes in float64. What is certain?",
+    right("At this `x`, the rule agrees with differences within the tolerance, for cotangents with a single 1.", "All four restrictions are in the sentence, and each has let a wrong rule through in this lesson."),
+    wrong("The rule is right.", "`abs` with slope 1 passed at positive points.", misconception="gradcheck_proves"),
+    wrong("The rule is right for all inputs of this size.", "Other points may lie on another branch.", misconception="gradcheck_proves"),
+    wrong("The parameters inside `f` get right gradients too.", "Only what is in the tuple and requires grad is looked at.", misconception="gradcheck_sees_parameters"),
+)
+question(
+    "check_fails",
+    "A straight-through rounding fails `gradcheck`. What follows?",
+    right("Nothing new: it differs from the true derivative on purpose.", "Test it another way: the values of forward, and that the gradient passes unchanged."),
+    wrong("It must be repaired.", "The true derivative, zero, does not train.", misconception="surrogates_must_pass"),
+    wrong("The tolerance must be larger.", "1 and 0 are not a matter of tolerance.", misconception="tolerance_cures"),
+    wrong("The step eps was too small.", "With a larger step the differences would give another wrong number.", misconception="tolerance_cures"),
+)
+question(
+    "at_zero",
+    "Two libraries give `abs` the gradients 0 and 1 at 0. Which of them is wrong?",
+    right("Neither", "Every number from -1 to 1 is a subgradient there. It is a decision, and it belongs in the docstring."),
+    wrong("The one with 1: the curve is symmetric, so it must be 0.", "Symmetry makes 0 a nice choice, no more.", misconception="kinks_have_a_slope"),
+    wrong("The one with 0: zero stops training.", "At 0 the smallest value is reached. And training rarely hits it exactly.", misconception="kinks_have_a_slope"),
+    wrong("Both: there is no derivative, so it must be NaN.", "NaN would destroy all weights for the sake of one point.", misconception="kinks_must_be_nan"),
+)
+question(
+    "why_nan",
+    "`a.exp().sum().log()` at `a = [1000, 999]` gives a gradient of NaN. Where does it come from?",
+    right("`exp` overflows to infinity, and the rules then divide infinity by infinity.", "Autograd differentiates the program that ran, and that program left the range."),
+    wrong("Autograd cannot differentiate log-sum-exp.", "With the largest entry subtracted, the same operations give the right gradient.", misconception="autograd_is_unstable"),
+    wrong("The true gradient does not exist there.", "It is the softmax, about [0.73, 0.27].", misconception="nan_means_undefined"),
+    wrong("float64 has too few digits.", "It is the range, not the precision.", misconception="range_and_precision"),
+)
+question(
+    "why_needed",
+    "What is `ctx.needs_input_grad` for?",
+    right("To skip work for gradients that nobody will use.", "In your measurement it saved one product of matrices out of two."),
+    wrong("To switch recording off.", "That is the grad mode.", misconception="flags_mixed_up"),
+    wrong("To tell the engine which gradients were computed.", "It goes the other way: the engine tells the rule.", misconception="flags_mixed_up"),
+    wrong("To check that the number of returned gradients is right.", "It has one entry per input, but nothing is checked with it.", misconception="form_is_not_checked"),
+)
+question(
+    "float32_check",
+    "A right rule fails `gradcheck` in float32 with the defaults. Why?",
+    right("The differences are wrong: with eps = 1e-6 rounding destroys them.", "A float32 has about seven digits. The rule is innocent."),
+    wrong("The rule is less exact in float32.", "It is, by about 1e-7. That would pass.", misconception="range_and_precision"),
+    wrong("Because float32 has no gradients.", "It is the usual type in training.", misconception="float32_has_no_gradients"),
+    wrong("One has to raise atol to 1e-2, then the check is as good.", "Then a rule that is half a per cent off passes as well.", misconception="tolerance_cures"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | Function | forward computes and saves; backward returns one gradient per input, or None |
+# | `save_for_backward` | freed after use, changes noticed, no circle; plain numbers may be attributes |
+# | `needs_input_grad` | which gradients anybody wants |
+# | kinks | choose a value between the slopes, and say which |
+# | stability | a rule, or a better formula: overflow is a matter of the program, not of autograd |
+# | gradcheck | two tables, at your points, to your tolerance, for your inputs, with cotangents of 0 and 1 |
+# | surrogate | wrong on purpose; fails the check, and says so in its docstring |
+# | a right rule | for every incoming gradient: that gradient times the Jacobian |
+#
+# Your engine trains networks, and it agrees with PyTorch. One weakness you have seen in lesson 07: when memory is written to behind its back, it computes nonsense in silence. The next lesson ends that.
