@@ -1,0 +1,326 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Start here
+#
+# In this course you build a machine that differentiates programs. Sooner or later one of your gradients will be wrong: right size, wrong sign; or right for 2 and 3, wrong for 3 and 2. Nothing will crash. **How will you notice?**
+#
+# This short notebook shows how, and where everything is. You can hardly do anything wrong in it, and it counts next to nothing: two points, so that you see what points look like.
+
+# %% [markdown] items="141"
+# After this lesson you can
+#
+# 1. run cells, in an order that makes sense, and start afresh when things are muddled;
+# 2. read the card of a check that fails, and act on it;
+# 3. open a hint, answer a quiz, see how far you have come;
+# 4. stop a cell that never ends, and save and validate your work;
+# 5. tell in everyday words what the parts of the machine do.
+
+# %% [markdown]
+# ## 1. Cells
+#
+# A notebook consists of cells. Grey ones hold Python. Click into the next one and press **Shift+Enter**: it runs, and the cursor moves on.
+
+# %%
+weight = 3
+print("the weight is", weight)
+
+# %% [markdown]
+# The number in square brackets on the left counts what has run: `[1]` was first. A star, `[*]`, means that the cell is running or waits for its turn.
+#
+# What a cell defines stays in memory, and every later cell can use it. **Predict** what the next cell prints. Then run it three times, and predict again before each run.
+
+# %%
+weight = weight * 2
+print("the weight is", weight)
+
+# %% [markdown]
+# Each run doubled it once more: what counts is what has *run*, not what stands on the page. So a notebook can end in a state that its text does not explain. Two rules keep you out of that:
+#
+# * Run cells from top to bottom. After a change further up, run what depends on it again.
+# * When in doubt, choose *Kernel*, then *Restart Kernel and Run All Cells*. A restart empties the memory. It deletes no text and none of your code.
+#
+# A cell that uses a name before it was defined fails like this. The error is meant; read its last line:
+
+# %% tags=["raises-exception"]
+print(weigth)
+
+# %% [markdown]
+# `NameError` has two usual causes: a typing mistake, as here, or a cell further up that has not run yet. After a restart it is always the second one.
+#
+# This is the cell from which every lesson starts: it imports what the lesson needs.
+
+# %%
+import math
+import time
+
+from autograder.student import between, check_gradients, hints, progress, quiz
+
+# %% [markdown]
+# ## 2. A demonstration
+#
+# Some cells only show something. They may use PyTorch, plots and live pictures. Below is the computation `dish = soup + sauce`, where both are made from the same `broth`. Click into the picture and step with the arrow keys (or with its buttons): values travel forward, then gradients travel back.
+
+# %% tags=["demo"]
+import torch
+
+from mini_autograd.widgets import explore
+
+broth = torch.tensor(0.9, requires_grad=True)
+soup = broth * 3
+sauce = broth * 2
+dish = soup + sauce
+explore(dish, names={"broth": broth, "soup": soup, "sauce": sauce, "dish": dish})
+
+# %% [markdown]
+# **Predict:** if the broth gets saltier by a tiny amount, by how many times that amount does the dish get saltier?
+
+# %% tags=["demo"]
+dish.backward()
+print("PyTorch says: ", broth.grad.item())
+
+# %%
+def dish_of(broth):
+    return broth * 3 + broth * 2
+
+
+change = 1e-6
+print("tried it out: ", (dish_of(0.9 + change) - dish_of(0.9)) / change)
+
+# %% [markdown] items="140"
+# Two ways to the same number, and they share nothing: one moved the input and looked, the other one sent a message back through the computation. That number is the **gradient** of `dish` with respect to `broth`.
+#
+# ### The machine, as a kitchen
+#
+# A guest says: too salty. Who hears of it? In a kitchen that works like our machine:
+#
+# | in the kitchen | in the machine | in PyTorch |
+# | --- | --- | --- |
+# | while cooking, every dish gets a slip of paper, pinned to the slips of what went into it | recording: the *graph* | happens by itself |
+# | the slip of one dish: how it was made, and from what | a *node* with its *rule* and its *inputs* | `grad_fn`, `next_functions` |
+# | things that were delivered, not cooked | *leaves* | `broth` |
+# | the complaint walks back along the slips; each cook multiplies it by how much an ingredient matters in the dish, and sends each share on | the *backward pass* with its *incoming gradients* | `dish.backward()` |
+# | a cook who is named on two slips waits for both complaints and adds them up before going on | *fan-out*, *topological order* | inside `backward` |
+# | a letter box at each supplier's door: letters of several evenings pile up until somebody empties it | `.grad` and its accumulation | `broth.grad` |
+# | the manager, who reads the boxes, changes the orders for tomorrow a little, and empties the boxes | the *optimizer* | `step`, `zero_grad` |
+# | an evening of tasting on which nobody writes slips | no recording | `no_grad` |
+#
+# Pictures limp. A complaint is one number here, and cooks do not argue. But whenever a word of the course seems far away, come back and ask what it would be in the kitchen. You build the slips and the rules in lesson 02, the waiting in 03, and the letter box in 05.
+
+# %% [markdown]
+# ## 3. A check that fails
+#
+# Here is a small part of the machine. It knows one operation, the product. Do not worry about the class: lesson 02 builds it from the ground. The line to look at is the rule, in the next cell.
+
+# %%
+class MiniTensor:
+    """A number that remembers which two numbers it was multiplied from."""
+
+    def __init__(self, data, inputs=()):
+        self.data = float(data)
+        self.grad = 0.0
+        self.inputs = inputs
+
+    def __mul__(self, other):
+        return MiniTensor(self.data * other.data, (self, other))
+
+    def backward(self, gradient=1.0):
+        self.grad += gradient
+        if self.inputs:
+            a, b = self.inputs
+            for source, share in zip(self.inputs, product_rule(a.data, b.data, gradient)):
+                source.backward(share)
+
+# %% [markdown]
+# A colleague wrote the rule: it gets the two factors and the gradient that arrives from the output, and returns one share for each factor.
+
+# %%
+def product_rule(a, b, gradient):
+    return gradient * a, gradient * b
+
+# %% [markdown]
+# The colleague tried it at one point, where all is well:
+
+# %%
+a, b = MiniTensor(4.0), MiniTensor(4.0)
+(a * b).backward()
+print("a.grad =", a.grad, "  b.grad =", b.grad)
+
+# %% [markdown]
+# **Predict:** is the rule right? Then run the check. It tries random numbers, compares the gradients with three others (from the course's own engine, from PyTorch, and from moving the inputs), and says what it thinks.
+
+# %% tags=["raises-exception"]
+check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0, 3.0)])
+
+# %% [markdown]
+# Read such a card from top to bottom:
+#
+# * how many expressions were right;
+# * the **likely bug**, if your wrong numbers are those that a well-known mistake produces, and a hint behind the small triangle;
+# * one example: the inputs, the gradient that arrived, your number, and what the others found;
+# * at the end, what was compared with what.
+#
+# Below it stands an error, `CheckFailed`, so that nobody overlooks the card. You may run a check as often as you like; nobody counts.
+
+# %% [markdown]
+# ### Exercise: mend it
+#
+# Write the rule yourself. An exercise cell holds a function with a description, and a line `raise NotImplementedError()` that waits to be replaced. Delete that line, write yours, run the cell, then run the check below.
+#
+# Stuck? Run the cell with `hints`: it opens one hint at a time. Nobody counts those either.
+
+# %% [markdown] tags=["hint"] exercise="product_rule"
+# Think of a rectangle with the sides `a` and `b`. If `a` grows by a millimetre, its area grows by a strip. How long is the strip?
+
+# %% [markdown] tags=["hint"] exercise="product_rule"
+# The strip along the side that grows is as long as the *other* side. So the share of `a` is the gradient times `b`.
+
+# %% nbgrader={"grade": false, "grade_id": "product_rule", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def product_rule(a, b, gradient):
+    """The shares of the two factors in the gradient of a * b.
+
+    a, b: floats, the factors
+    gradient: float, the gradient that arrives from the product
+    Returns: the tuple (share of a, share of b) of floats
+
+    >>> product_rule(2.0, 3.0, 10.0)
+    (30.0, 20.0)
+    """
+    ### BEGIN SOLUTION
+    return gradient * b, gradient * a
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="product_rule"
+product_rule = lambda a, b, gradient: (b * gradient, a * gradient)
+
+# %% tags=["style:steps"] exercise="product_rule"
+def product_rule(a, b, gradient):
+    slope_of_a = b
+    slope_of_b = a
+    shares = [gradient * slope for slope in (slope_of_a, slope_of_b)]
+    return tuple(shares)
+
+# %% [markdown]
+# The grey cell below is a **test cell**. You cannot change it, and your points come from it. When you hand in, it runs once more on other numbers, and a part of it that you do not see here, the hidden checks, tries your code in other ways. There is nothing to guess: hidden checks ask only for what the text says.
+
+# %% nbgrader={"grade": true, "grade_id": "test_product_rule", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"a * b": lambda a, b: a * b},
+    [between(-3.0, 3.0), between(-3.0, 3.0)],
+    points=0.5,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {"a * (b * a)": lambda a, b: a * (b * a)},
+    [between(-3.0, 3.0), between(-3.0, 3.0)],
+    points=0.5,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ## 4. When something hangs
+#
+# A cell that never ends shows `[*]` for ever, and every cell after it waits. To stop it, press the **square button** in the toolbar above (*Interrupt the kernel*; or press Esc, then the letter I twice). You get a `KeyboardInterrupt`, and everything in memory is still there.
+#
+# Practise it: change `False` to `True`, run the cell, and stop it. Then change it back.
+
+# %%
+never_ends = False
+while never_ends:
+    time.sleep(0.1)
+print("done")
+
+# %% [markdown]
+# If even that does not help, restart the kernel (*Kernel*, *Restart Kernel*) and run the cells from the top. A message such as *the kernel appears to have died* means that the Python process has ended, mostly for want of memory. Restart here too; your text is safe.
+#
+# | you see | it means | do |
+# | --- | --- | --- |
+# | `[*]` for a long time | running, or waiting for a cell before it | wait, or the square button |
+# | `NameError` | a name is not defined (yet) | look for typing mistakes; run the cells above |
+# | `NotImplementedError` | an exercise before has not been solved | solve it, or read on; the next lesson does not depend on it |
+# | `CheckFailed` | a check found something wrong | read the card above the error |
+# | `[ ]` | the cell has not run since the restart | run it |
+# | text with stars and backquotes | you clicked twice on it, and it can be edited | Shift+Enter |
+# | a cell has vanished | a key was pressed outside a cell; D twice deletes one | *Edit*, *Undo Cell Operation* |
+# | no pictures, only text | a saved notebook without a running kernel | run the cell again |
+
+# %% [markdown]
+# ## 5. Saving, validating, going on
+#
+# * **Save** with Ctrl+S (Cmd+S on a Mac). JupyterLab also saves by itself every two minutes.
+# * **Validate** (a button in the toolbar) runs a copy of your saved notebook from top to bottom in a fresh Python and says whether all visible checks pass. Do that before you hand in: it finds cells that only worked because of what had run before. It also waits for every cell, so set `never_ends` back to `False` first.
+# * Your instructor says how to hand in. If you learn alone, the checks are all you need.
+# * Do not copy or delete exercise and test cells; the grader finds them by their names. New cells of your own are welcome anywhere.
+# * Lessons never overwrite your notebook. If a lesson has been improved since, the new version is put beside yours.
+#
+# How far you have come, in all lessons, as your saved notebooks say:
+
+# %% tags=["demo"]
+progress()
+
+# %% [markdown]
+# ## 6. Quiz
+#
+# Each lesson ends with a quiz. Wrong answers are explained too, and you may change yours and run the check again.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_00", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+question(
+    "state",
+    "A cell says `n = n + 1`. You run it twice, then choose *Restart Kernel and Run All Cells*. Further up stands `n = 0`. What is `n`?",
+    right("1", "The restart emptied the memory. Then every cell ran once, from the top."),
+    wrong("2", "That was `n` before the restart.", misconception="memory_survives_restart"),
+    wrong("3", "The two runs before the restart are forgotten.", misconception="memory_survives_restart"),
+    wrong("0", "The cell with `n + 1` has run once since.", misconception="text_is_state"),
+)
+question(
+    "one_point",
+    "The wrong rule gave the right gradients at `a = 4` and `b = 4`. Why does the check use random numbers?",
+    right("Where `a` and `b` are equal, swapping them changes nothing, so the mistake cannot show.", "At a point without such a coincidence, a wrong rule gives wrong numbers."),
+    wrong("Random numbers are more exact.", "They are ordinary numbers. What matters is that they are different from each other.", misconception="random_is_exact"),
+    wrong("At 4 the rule is right, elsewhere it is wrong, so the rule should have a case for 4.", "One rule holds for all numbers. At 4 two mistakes happen to look like none.", misconception="special_cases"),
+    wrong("To make guessing harder.", "Nobody guesses gradients. The danger is a coincidence.", misconception="tests_are_against_cheating"),
+)
+question(
+    "likely_bug",
+    "A card shows wrong numbers, but no likely bug. What do you know?",
+    right("The gradient is wrong, and the numbers fit none of the well-known mistakes.", "The verdict comes from comparing numbers. The name of the mistake is an extra that is shown when it fits."),
+    wrong("The check is mistaken.", "Three other routes agree with each other and not with you.", misconception="no_diagnosis_no_error"),
+    wrong("The gradient is right up to rounding.", "Rounding is allowed for. What is marked wrong is off by more than that.", misconception="no_diagnosis_no_error"),
+    wrong("There are several mistakes.", "Possible, but one unusual mistake looks just the same.", misconception="no_diagnosis_two_bugs"),
+)
+question(
+    "letter_box",
+    "In the kitchen, the manager forgets to empty the letter boxes. What does `.grad` hold the next evening?",
+    right("The letters of both evenings, added up.", "That is what *accumulation* means. Lesson 05 finds out what training makes of it."),
+    wrong("Those of the second evening.", "Nobody took the old ones out.", misconception="assigned_not_accumulated"),
+    wrong("Nothing: a full box takes no more.", "A sum has room for every number.", misconception="grad_is_write_once"),
+    wrong("An error.", "Adding is the ordinary behaviour, and sometimes just what one wants.", misconception="accumulation_is_an_error"),
+)
+
+# %% [markdown] items="141"
+# ## Summary
+#
+# | you want to | do |
+# | --- | --- |
+# | run a cell | Shift+Enter |
+# | stop a cell | the square button |
+# | start afresh | Kernel, Restart Kernel and Run All Cells |
+# | know whether your gradient is right | run the check; read the card from the top |
+# | get help | the cell with `hints`, one click per hint |
+# | see how far you are | `progress()` |
+# | make sure that all is well | save, then Validate |
+#
+# So this is how you will notice a wrong gradient: by comparing it with one that was found in a different way. Lesson 01 starts right there, with two ways that do not agree, and asks which of them to believe.
