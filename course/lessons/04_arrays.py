@@ -28,7 +28,6 @@ from autograder.student import between, check_function, check_gradients, hints, 
 # %% tags=["demo"]
 import functools
 import operator
-import warnings
 
 import matplotlib.pyplot as plt
 import torch
@@ -1421,7 +1420,25 @@ difference = np.abs(W.grad - weights_torch.grad.numpy()).max()
 print(f"{W.grad.size:,} gradients in {milliseconds:.0f} ms, largest difference from PyTorch {difference:.0e}")
 
 # %% [markdown]
-# The table of 800 GB would have been multiplied by a row of 100,000 numbers. The rule does the same with one matrix product, `examples.T @ grad`: of 1000 entries in the table 999 are zeros, and the others are the entries of `examples`, over and over. **A rule is the product with the Jacobian, worked out in advance, for a table that is never built.**
+# The table of 800 GB would have been multiplied by a row of 100,000 numbers. How can one matrix product, `examples.T @ grad`, do the same? Look at the table for a layer that is small enough to build it. **Predict** where the zeros are, for a `tanh`, for a sum over rows and for this product.
+
+# %% tags=["demo"]
+small, W_small = generator.normal(size=(3, 4)), generator.normal(size=(4, 2))
+tables = {
+    "tanh of a (3, 4)": jacobian(np.tanh, small),
+    "sum over axis 1 of a (3, 4)": jacobian(lambda x: x.sum(axis=1), small),
+    "(3, 4) @ (4, 2), for the second": jacobian(lambda W: small @ W, W_small),
+}
+fig, axes = plt.subplots(1, 3, figsize=(10, 3.8), layout="constrained")
+for axis, (title, table) in zip(axes, tables.items()):
+    axis.imshow(np.where(np.abs(table) < 1e-9, np.nan, table), cmap="RdBu", vmin=-2, vmax=2)
+    axis.set(title=title, xlabel="input", ylabel="output", xticks=[], yticks=[])
+    axis.grid(False)
+    print(f"{title:32s} {table.shape[0]:2d} x {table.shape[1]:2d}, {100 * (np.abs(table) < 1e-9).mean():.0f} % zeros")
+plt.show()
+
+# %% [markdown]
+# White is zero. What is not zero has a pattern: a diagonal, rows of ones, and in the matrix product the three rows of `small` again and again, once per column of weights. In the large layer 999 of 1000 entries are zeros, and the rest are the entries of `examples`, a thousand times each. **A rule is the product with such a table, worked out on paper, so that the table is never built.**
 
 # %% [markdown]
 # ## 8. What a check can and cannot see
@@ -1829,8 +1846,8 @@ question(
     "bias",
     "A bias of shape (10,) is added to logits of shape (64, 10), and the cotangent `v` of the sum has shape (64, 10). What is the gradient of the bias?",
     right("`v.sum(axis=0)`", "Each entry of the bias is used in 64 rows, and contributions of all uses add up."),
-    wrong("`v.mean(axis=0)`", "Uses add up. If the loss is a mean, the factor 1/64 is in `v` already, and dividing again would count it twice.", misconception="mean_for_sum"),
-    wrong("`v[0]`", "Then 63 of the 64 uses would be forgotten.", misconception="assigned_not_accumulated"),
+    wrong("`v.mean(axis=0)`", "Uses add up. If the loss is a mean, the factor 1/64 is in `v` already, and dividing again would count it twice.", misconception="broadcast_averaged"),
+    wrong("`v[0]`", "Then 63 of the 64 uses would be forgotten.", misconception="broadcast_first_kept"),
     wrong("`v`", "A gradient has the shape of the thing it belongs to, here (10,).", misconception="broadcast_not_summed"),
 )
 question(
@@ -1838,7 +1855,7 @@ question(
     "`y` has shape (3,). What does `y.backward(np.ones(3))` find?",
     right("The gradient of `y.sum()`.", "The cotangent says how much each output counts. Ones count each of them once."),
     wrong("The Jacobian of `y`.", "It finds one row times the Jacobian. For the whole table you would need three calls, one per output.", misconception="jacobian_is_built"),
-    wrong("The gradient of `y.mean()`.", "For the mean each cotangent is 1/3.", misconception="mean_for_sum"),
+    wrong("The gradient of `y.mean()`.", "For the mean each cotangent is 1/3.", misconception="sum_divided"),
     wrong("The same as `y.backward()`, where ones are the default.", "The default exists only for an output with a single entry. Here `y.backward()` raises an error.", misconception="ones_by_default"),
 )
 question(
@@ -1857,8 +1874,8 @@ question(
     "`y = a[[1, 1, 0]]`, and `y.backward([1.0, 2.0, 4.0])`. What is `a.grad` for an `a` of three entries?",
     right("[4, 3, 0]", "Entry 1 was picked twice, so it gets 1 + 2. Entry 0 was picked once, entry 2 never."),
     wrong("[4, 2, 0]", "That is what `grad[index] += v` gives: the second write to entry 1 loses the first.", misconception="index_overwritten"),
-    wrong("[1, 2, 4]", "The cotangent belongs to the entries of `y`. They have to be carried back to the places that they came from.", misconception="index_ignored"),
-    wrong("[4, 1.5, 0]", "Contributions are added, not averaged.", misconception="mean_for_sum"),
+    wrong("[1, 2, 4]", "The cotangent belongs to the entries of `y`. They have to be carried back to the places that they came from.", misconception="index_not_put_back"),
+    wrong("[4, 1.5, 0]", "Contributions are added, not averaged.", misconception="embedding_rows_averaged"),
 )
 question(
     "square_matrices",
@@ -1887,7 +1904,7 @@ question(
         "The value of the loss before the first step does not depend on any rule. A loss that looks right says nothing about its gradient.",
     ),
     wrong("The loss is 64 times too large from the start.", "The value was computed correctly. Only the gradient is wrong.", misconception="value_shows_gradient"),
-    wrong("Nothing: the factor cancels in training.", "It acts like a learning rate that is 64 times larger, and that is not nothing.", misconception="scale_is_harmless"),
+    wrong("Nothing: the factor cancels in training.", "It acts like a learning rate that is 64 times larger, and that is not nothing.", misconception="cross_entropy_not_averaged"),
     wrong("`backward` raises an error about shapes.", "A factor does not change a shape.", misconception="shapes_prove_rules"),
 )
 
