@@ -22,6 +22,7 @@ from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, spares
 from autograder.checks.engines import Draw, Run
 from autograder.checks.expected import expected_of_draws
 from autograder.checks.inputs import Array
+from autograder.checks.methods import reference_methods
 from autograder.checks.programs import Program, programs_of
 
 __all__ = ["Diagnosis", "Evidence", "diagnose", "diagnose_all"]
@@ -94,7 +95,7 @@ def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
         return Diagnosis()
     passing = [entry for entry in evidence if entry.passed and entry.runs]
     search = Search()
-    with LOCK, warnings.catch_warnings(), np.errstate(all="ignore"):
+    with LOCK, reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         failing.sort(key=lambda entry: len(search.operations(entry, 0)))
         try:

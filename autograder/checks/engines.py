@@ -18,6 +18,7 @@ from autograder.bugs.planting import LOCK
 from autograder.checks import student_side
 from autograder.checks.errors import LessonError
 from autograder.checks.inputs import Array
+from autograder.checks.methods import reference_methods, torch_tensor, uses_methods
 from autograder.checks.programs import Program
 
 
@@ -80,10 +81,14 @@ class TorchEngine:
 
     name = "PyTorch"
 
+    def __init__(self, kind: Any = None) -> None:
+        self.kind = kind  # a subclass of its tensor that is to be used
+
     def __call__(self, data: Array, requires_grad: bool = False) -> Any:
         import torch
 
-        return torch.tensor(data, dtype=torch.float64, requires_grad=requires_grad)
+        tensor = torch.tensor(data, dtype=torch.float64, requires_grad=requires_grad)
+        return tensor if self.kind is None else tensor.detach().as_subclass(self.kind).requires_grad_(requires_grad)
 
     def start_backward(self, output: Any, gradient: Array) -> None:
         """The same as `output.backward(gradient)`, which would import sympy first (0.4 s)."""
@@ -109,8 +114,10 @@ def prepare_torch_in_background() -> None:
 def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: Sequence[Draw]) -> list[Run]:
     """Run a program on a trusted engine. Raises LessonError when it fails there."""
     sent = [{"function": program.function, "draws": [draw.sent() for draw in draws]}]
-    with LOCK, warnings.catch_warnings(), np.errstate(all="ignore"):
+    with LOCK, reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        if engine is TORCH and uses_methods(program.function):
+            engine = TorchEngine(torch_tensor())
         result = student_side.run_programs(engine, sent, Exception)[0]
     if "error" in result or "returned" in result:
         error = result.get("error", {"type": "result", "message": f"not a tensor but a {result.get('returned')}"})
@@ -121,7 +128,7 @@ def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: 
 def forward(program: Program, inputs: Sequence[Array]) -> Array:
     """The value of a program, computed by the reference without recording."""
     try:
-        with LOCK, ma.no_grad(), np.errstate(all="ignore"):
+        with LOCK, reference_methods(), ma.no_grad(), np.errstate(all="ignore"):
             output = program.function(*(REFERENCE(array) for array in inputs))
             return np.asarray(output.data, dtype=np.float64)
     except Exception as error:
