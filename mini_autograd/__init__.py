@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import allocator, autograd, in_place, linalg, memory
+from mini_autograd import allocator, arrays, autograd, in_place, linalg, memory
 from mini_autograd.arrays import bool_ as bool
 from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, promote_types, uint8
 from mini_autograd.autograd import Function
@@ -65,7 +65,7 @@ from mini_autograd.random import (
 )
 from mini_autograd.saving import load, save
 
-dtype, finfo, iinfo, Size = np.dtype, np.finfo, np.iinfo, tuple
+device, dtype, finfo, iinfo, Size = arrays.Device, np.dtype, np.finfo, np.iinfo, tuple
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 allocator.keep_freed_memory()  # a setting of the process; the module says why, and how to leave it out
@@ -77,6 +77,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("mini_autograd.fusion").compile
     if name == "vmap":
         return importlib.import_module("mini_autograd.func").vmap
-    if name in ("func", "nn", "optim", "utils"):
+    if name in ("cuda", "func", "nn", "optim", "utils"):
         return importlib.import_module(f"mini_autograd.{name}")
     raise AttributeError(f"module 'mini_autograd' has no attribute '{name}'")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import function as graph
+from mini_autograd.arrays import holds
 from mini_autograd.grad_mode import state
 from mini_autograd.hooks import Watcher
 
@@ -87,4 +88,4 @@ def show_origin(node: Any) -> None:
 
 def has_nan(grad: Any) -> bool:
     """Whether a gradient, array or Tensor, has a nan."""
-    return bool(np.isnan(graph.as_array(grad) if isinstance(grad, graph.Tensor) else grad).any())
+    return holds(np.isnan(graph.as_array(grad) if isinstance(grad, graph.Tensor) else grad).any())

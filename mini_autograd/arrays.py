@@ -1,12 +1,13 @@
 """What the engine asks of arrays: dtypes as PyTorch promotes them, and `sum_to`, which undoes a broadcast.
 
-Imports NumPy only, and knows nothing of tensors. The one idea to know: inside the engine a 0-d array is mostly a NumPy
-*scalar* (that is what `a * b` of two 0-d arrays returns, and it is several times faster); only `Tensor.numpy` makes it
-an array.
+Imports NumPy only (CuPy when a tensor is to go to a GPU), and knows nothing of tensors. The one idea to know: inside
+the engine a 0-d array is mostly a NumPy *scalar* (that is what `a * b` of two 0-d arrays returns, and it is several
+times faster); only `Tensor.numpy` makes it an array.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -32,6 +33,80 @@ def array_module(array: Any) -> Any:
     """
     module = sys.modules[type(array).__module__.partition(".")[0]]
     return module if hasattr(module, "ndarray") else np
+
+
+def holds(flag: Any) -> bool:
+    """A 0-d array as a Python bool. For an array on a GPU this waits for it, and copies the one number."""
+    return bool(flag.item() if hasattr(flag, "item") else flag)
+
+
+def beside(array: Any, other: Any) -> Any:
+    """An array from the host (of indices, of a mask) where `other` is."""
+    module = array_module(other)
+    return array if module is array_module(array) else module.asarray(array)
+
+
+class Device:
+    """Where arrays are: `device("cpu")`, `device("cuda")`, `device("cuda", 1)`, `device("cuda:1")`, as in PyTorch."""
+
+    def __init__(self, type: Any, index: int | None = None) -> None:
+        name, _, number = f"cuda:{type}" if isinstance(type, int) else str(type), "", ""
+        name, _, number = name.partition(":")
+        if name not in ("cpu", "cuda") or (number and not number.isdigit()):
+            raise RuntimeError(f"Expected one of cpu, cuda device type at start of device string: {type}")
+        self.type, self.index = name, int(number) if number else index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+def cuda_device_count() -> int:
+    """How many GPUs CuPy can use; 0 where CuPy is not installed or finds no driver."""
+    try:
+        return importlib.import_module("cupy").cuda.runtime.getDeviceCount()
+    except Exception:  # ImportError, or one of the errors of CUDA's runtime
+        return 0
+
+
+def device_of(array: Any) -> Device:
+    """The device that an array is on."""
+    if array_module(array) is np:
+        return Device("cpu")
+    return Device("cuda", getattr(getattr(array, "device", None), "id", 0))
+
+
+def on_device(array: Any, device: Any) -> Any:
+    """The array on that device: itself if it is there, else a copy. Raises AssertionError where there is no GPU."""
+    wanted, here = Device(device), device_of(array)
+    if wanted.type == "cpu":
+        return array if here.type == "cpu" else array.get()
+    if cuda_device_count() == 0:
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if here.type == "cuda" and wanted.index in (None, here.index):
+        return array
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Device(wanted.index or 0):
+        return cupy.asarray(array)
+
+
+def check_same_device(*operands: Any) -> None:
+    """Raise PyTorch's error if arrays of an operation are on different devices. 0-d arrays of the host may be mixed."""
+    found = {str(device_of(x)): x for x in operands if hasattr(x, "ndim") and (x.ndim or array_module(x) is not np)}
+    if len(found) > 1:
+        first, second = sorted(found, reverse=True)[:2]
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}!"
+        )
 
 
 def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:

@@ -16,13 +16,14 @@ from mini_autograd.function import NO_EDGE
 from mini_autograd.tensor import Tensor
 
 
-def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A new leaf with a copy of `data`: a number, nested lists, an array or a tensor.
 
     Raises ValueError for ragged lists and RuntimeError if an integer tensor is to require grad.
     """
     if isinstance(data, Tensor):
-        data = data.array
+        device = data.device if device is None else device
+        data = arrays.on_device(data.array, "cpu")
     array = np.array(as_nested_numbers(data))
     if dtype is None and not keeps_dtype(data):
         dtype = arrays.default_dtype if array.dtype.kind == "f" or array.size == 0 else array.dtype
@@ -31,7 +32,9 @@ def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False
     array = array.astype(dtype or array.dtype, copy=False)
     if requires_grad and not arrays.is_floating(array.dtype):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return Tensor(array[()], None if requires_grad else NO_EDGE)
+    return Tensor(
+        array[()] if device is None else arrays.on_device(array, device)[()], None if requires_grad else NO_EDGE
+    )
 
 
 def as_nested_numbers(data: Any, dim: int = 0) -> Any:
@@ -68,84 +71,100 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return Tensor(array[...])
 
 
-def full(size: Sequence[int], fill_value: float, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full(
+    size: Sequence[int], fill_value: float, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
     """A tensor of that size filled with a number."""
     value = tensor(fill_value, dtype)
-    return tensor(np.full(tuple(size), value.array), requires_grad=requires_grad)
+    return tensor(np.full(tuple(size), value.array), requires_grad=requires_grad, device=device)
 
 
-def zeros(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(*size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
-    return tensor(np.zeros(_size(size), dtype or arrays.default_dtype), requires_grad=requires_grad)
+    return tensor(np.zeros(_size(size), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
 
 
-def ones(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(*size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
-    return tensor(np.ones(_size(size), dtype or arrays.default_dtype), requires_grad=requires_grad)
+    return tensor(np.ones(_size(size), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
 
 
-def zeros_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Zeros in the shape and dtype of `input`."""
-    return zeros(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return zeros(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, device=device or input.device)
 
 
-def ones_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Ones in the shape and dtype of `input`."""
-    return ones(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return ones(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, device=device or input.device)
 
 
-def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Any = None) -> Tensor:
+def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The numbers from `start` to before `end`; `arange(n)` starts at 0."""
     first, last = (0, start) if end is None else (start, end)
     integers = all(isinstance(number, int) for number in (first, last, step))
-    return Tensor(np.arange(first, last, step).astype(dtype or (arrays.int64 if integers else arrays.default_dtype)))
+    numbers = np.arange(first, last, step).astype(dtype or (arrays.int64 if integers else arrays.default_dtype))
+    return Tensor(numbers if device is None else arrays.on_device(numbers, device))
 
 
-def empty(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A tensor whose numbers nobody has chosen yet: here zeros."""
-    return zeros(*size, dtype=dtype, requires_grad=requires_grad)
+    return zeros(*size, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
-def empty_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """As `empty`, in the shape and dtype of `input`."""
-    return zeros_like(input, dtype=dtype, requires_grad=requires_grad)
+    return zeros_like(input, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
-def full_like(input: Tensor, fill_value: float, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    input: Tensor, fill_value: float, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
     """A number everywhere, in the shape and dtype of `input`."""
-    return full(input.shape, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return full(
+        input.shape, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad, device=device or input.device
+    )
 
 
-def as_tensor(data: Any, dtype: np.dtype | None = None) -> Tensor:
+def as_tensor(data: Any, dtype: np.dtype | None = None, device: Any = None) -> Tensor:
     """`data` as a tensor: a tensor as it is, an array without a copy, where the dtype allows."""
     if isinstance(data, Tensor):
-        return data if dtype is None or data.dtype == dtype else data.to(dtype)
+        return data.to(device, dtype)
     if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype):
-        return from_numpy(data)
-    return tensor(data, dtype)
+        return from_numpy(data).to(device)
+    return tensor(data, dtype, device=device)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A matrix with ones on the diagonal."""
-    return tensor(np.eye(n, m, dtype=dtype or arrays.default_dtype), requires_grad=requires_grad)
+    return tensor(np.eye(n, m, dtype=dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
 
 
-def linspace(start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
     """So many numbers at equal distances, from `start` to `end`, both included."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     numbers = np.linspace(float(start), float(end), steps)
-    return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad)
+    return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
 
 
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
+    start: float,
+    end: float,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """Powers of `base`, with exponents as `linspace` gives them."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     numbers = np.logspace(float(start), float(end), steps, base=base)
-    return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad)
+    return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
 
 
 def set_default_dtype(d: np.dtype) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.arrays import check_same_device
 from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, state
 
 Value = Any
@@ -147,7 +148,8 @@ class Function(metaclass=Slotted):
         ctx.saved_tensors = ()
         try:
             output = cls.forward(ctx, *arrays, **options)
-        except (ValueError, IndexError):
+        except (ValueError, IndexError, TypeError):
+            check_same_device(*arrays)
             if cls.complain is not None:
                 cls.complain(*arrays, **options)
             raise
@@ -323,6 +325,7 @@ class Binary(Function):
         try:
             output = cls.forward(ctx, x, y)
         except (ValueError, TypeError):
+            check_same_device(x, y)
             if cls.complain is not None:
                 cls.complain(x, y)
             raise
@@ -381,7 +384,7 @@ class Connected:
         return tuple(map(self._connect, self._node.saved_tensors, self._node.origins))
 
     def _connect(self, value: Any, origin: int) -> Any:
-        if not isinstance(value, np.ndarray | np.generic):
+        if not hasattr(value, "ndim"):
             return value
         if origin == CONSTANT:
             return Tensor(value)
@@ -391,7 +394,7 @@ class Connected:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._node, name)
-        return Tensor(value) if isinstance(value, np.ndarray) else value
+        return Tensor(value) if hasattr(value, "ndim") and not isinstance(value, Tensor) else value
 
 
 class AccumulateGrad(Function):

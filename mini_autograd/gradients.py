@@ -10,10 +10,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from mini_autograd import backward as engine
 from mini_autograd import function as graph
+from mini_autograd.arrays import array_module
 from mini_autograd.grad_mode import state
 
 Tensors = Any
@@ -87,7 +86,7 @@ def grad(
     for index, tensor in enumerate(inputs):
         result = arrived[tensor.gradient_edge]
         if result is None and materialize_grads:
-            result = np.zeros(tensor.shape, tensor.dtype)
+            result = array_module(tensor.array).zeros(tensor.shape, tensor.dtype)
         if result is None and not allow_unused:
             raise RuntimeError(
                 f"The differentiated Tensor at index {index} appears to not have been used in the graph. "
@@ -139,6 +138,6 @@ def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> t
             )
         if not output.requires_grad:
             raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
-        grad = graph.Tensor(np.ones(output.shape, output.dtype)) if grad is None else grad
+        grad = graph.Tensor(array_module(output.array).ones(output.shape, output.dtype)) if grad is None else grad
         started.append(grad if create_graph else grad.array)
     return tuple([output.gradient_edge for output in outputs]), started

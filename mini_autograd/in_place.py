@@ -18,7 +18,7 @@ from mini_autograd.function import COPY, NO_EDGE, OUTPUT, SEVERAL, Function, Val
 from mini_autograd.grad_mode import INFERENCE, RECORDING, state
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import shape as shapes
-from mini_autograd.operations.elementwise import cast, where
+from mini_autograd.operations.elementwise import cast, module_of, where
 from mini_autograd.operations.indexing import Index, as_plain, getitem, is_basic
 from mini_autograd.versions import note_change
 from mini_autograd.views import follow
@@ -54,9 +54,10 @@ class CopySlices(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        numbers = np.arange(math.prod(grad.shape))
+        module = module_of(grad)
+        numbers = module.arange(math.prod(grad.shape))
         part = follow(ctx.steps, numbers.reshape(grad.shape))
-        kept = np.ones(numbers.shape, bool)
+        kept = module.ones(numbers.shape, bool)
         kept[part.reshape(-1)] = False
         return where(kept.reshape(grad.shape), grad, 0.0), grad.reshape((-1,))[part]
 
@@ -105,7 +106,7 @@ class IndexPut(Function):
     def forward(ctx, x, value, index):
         output = x.copy()
         output[index] = value
-        ctx.index, ctx.replaced = index, np.zeros(np.shape(x), bool)
+        ctx.index, ctx.replaced = index, np.zeros_like(x, bool)
         ctx.replaced[index] = True
         return output
 
@@ -181,10 +182,15 @@ def write(tensor: Tensor, values: Any) -> None:
     """Change the memory of `tensor`."""
     if isinstance(tensor.array, np.generic):  # nobody shares it
         tensor.array = values[()]
-    elif not tensor.array.flags.writeable:
+    elif overlaps(tensor.array):
         raise RuntimeError(OVERLAPPING)
     else:
         tensor.array[...] = values
+
+
+def overlaps(array: Any) -> bool:
+    """Whether several elements stand at one place in memory, as after `expand`."""
+    return array.size > 0 and any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True))
 
 
 def keep_old_values(last: Any, before: Tensor, started: int) -> None:
@@ -235,8 +241,9 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """`self[index] = value`."""
-    value = value if isinstance(value, Tensor) else Tensor(np.asarray(value, self.dtype)[()])
-    plain = as_plain(index)
+    if not isinstance(value, Tensor):
+        value = Tensor(arrays.beside(np.asarray(value, self.dtype), self.array)[()])
+    plain = as_plain(index, self.array)
     if not is_basic(plain):
         put_item(self, plain, value)
         return
@@ -248,7 +255,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
 
 def put_item(self: Tensor, index: Any, value: Tensor) -> None:
     """`self[index] = value` for an index that picks elements one by one."""
-    picked = np.empty(self.shape, bool)[index].shape
+    picked = np.empty_like(self.array, bool)[index].shape
     if not arrays.broadcasts_to(value.shape, picked):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "

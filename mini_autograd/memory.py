@@ -1,4 +1,4 @@
-"""What a tensor says of its memory; copies of it; new tensors like it; filling it with random numbers in place.
+"""What a tensor says of its memory, and where it is; copies of it; new ones like it; random numbers written into it.
 
 Imports creation, random, in_place and methods. The one idea to know: strides count elements, as in PyTorch, and bytes
 are counted for the elements that a tensor shows, whoever owns the memory.
@@ -15,7 +15,7 @@ from mini_autograd import arrays, creation
 from mini_autograd.generator import Generator, default_generator
 from mini_autograd.in_place import copy_, in_place
 from mini_autograd.methods import Tensor
-from mini_autograd.operations import gathering
+from mini_autograd.operations import elementwise, gathering
 from mini_autograd.operations.elementwise import clone
 from mini_autograd.views import memory_of
 
@@ -52,31 +52,61 @@ def data_ptr(self: Tensor) -> int:
     return int(memory_of(self).ctypes.data)
 
 
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """In another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
+
+    The tensor itself where nothing changes, unless `copy=True`. `non_blocking` is ignored.
+    """
+    result = self
+    for target in [*args, kwargs.pop("device", None), kwargs.pop("dtype", None)]:
+        if isinstance(target, Tensor):
+            result = elementwise.cast(elementwise.move(result, target.device), target.dtype)
+        elif isinstance(target, np.dtype):
+            result = elementwise.cast(result, target)
+        elif target is not None and not isinstance(target, bool):
+            result = elementwise.move(result, target)
+    copy = kwargs.pop("copy", False)
+    kwargs.pop("non_blocking", None)
+    if kwargs:
+        raise TypeError(f"to() received an invalid argument: {', '.join(kwargs)}")
+    return clone(result) if copy and result is self else result
+
+
+def cpu(self: Tensor) -> Tensor:
+    """In the host's memory: the tensor itself if it is there."""
+    return elementwise.move(self, "cpu")
+
+
+def cuda(self: Tensor, device: Any = None) -> Tensor:
+    """On a GPU. Raises AssertionError where there is none."""
+    return elementwise.move(self, "cuda" if device is None else device)
+
+
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """In the dtype of `other`."""
-    return self.to(other.dtype)
+    return to(self, other)
 
 
 def new_tensor(self: Tensor, data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A new leaf with a copy of `data`, in the dtype of this tensor."""
-    return creation.tensor(data, dtype or self.dtype, requires_grad)
+    return creation.tensor(data, dtype or self.dtype, requires_grad, self.device)
 
 
 def new_zeros(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of that size in the dtype of this tensor."""
-    return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad, device=self.device)
 
 
 def new_ones(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of that size in the dtype of this tensor."""
-    return creation.ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return creation.ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad, device=self.device)
 
 
 def new_full(
     self: Tensor, size: Sequence[int], fill_value: float, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A number everywhere, in the dtype of this tensor."""
-    return creation.full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return creation.full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=self.device)
 
 
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
@@ -117,7 +147,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError(NO_DEEPCOPY)
-    result = creation.tensor(np.array(self.array), requires_grad=self.requires_grad)
+    result = creation.tensor(self.detach(), requires_grad=self.requires_grad)
     if self.grad is not None:
         result.grad = deepcopy(self.grad, memo)
     memo[id(self)] = result
@@ -128,10 +158,15 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
     """How to make this tensor again, for `pickle`. Raises RuntimeError for what is no leaf."""
     if not self.is_leaf:
         raise RuntimeError("cannot pickle a tensor that is no leaf of the graph; use tensor.detach() instead.")
-    return creation.tensor, (np.asarray(self.array), None, self.requires_grad)
+    return creation.tensor, (arrays.on_device(self.array, "cpu"), None, self.requires_grad, str(self.device))
 
 
 METHODS: dict[str, Any] = {
+    "to": to,
+    "cpu": cpu,
+    "cuda": cuda,
+    "device": property(lambda self: arrays.device_of(self.array), doc="Where the numbers are."),
+    "is_cuda": property(lambda self: self.device.type == "cuda", doc="Whether the numbers are on a GPU."),
     "stride": stride,
     "is_contiguous": is_contiguous,
     "contiguous": contiguous,

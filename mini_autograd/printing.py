@@ -21,11 +21,11 @@ LINE_WIDTH = 80
 PREFIX = "tensor("
 
 
-def tensor_text(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None) -> str:
+def tensor_text(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None, device: arrays.Device) -> str:
     """The text of a tensor: `tensor([1., 2.], requires_grad=True)`."""
     text = PREFIX + (nested(array, len(PREFIX), style_of(array)) if array.size else "[]")
     used = len(text) - text.rfind("\n") + 1
-    for suffix in suffixes(array, requires_grad, grad_fn_name):
+    for suffix in suffixes(array, requires_grad, grad_fn_name, device):
         if used + len(suffix) + 2 > LINE_WIDTH:
             text += ",\n" + " " * len(PREFIX) + suffix
             used = len(PREFIX) + len(suffix)
@@ -35,9 +35,9 @@ def tensor_text(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None
     return text + ")"
 
 
-def suffixes(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None) -> list[str]:
+def suffixes(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None, device: arrays.Device) -> list[str]:
     """What stands behind the elements: what the elements do not show."""
-    found = []
+    found = [] if device.type == "cpu" else [f"device='{device}'"]
     if array.size == 0 and array.shape != (0,):
         found.append(f"size={array.shape}")
     if array.dtype != arrays.default_dtype and (array.size == 0 or array.dtype not in (int64, bool_)):

@@ -344,6 +344,11 @@ class Tensor:
         """The array itself: a change of one is a change of the other."""
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if (device := arrays.device_of(self.array)).type != "cpu":
+            raise TypeError(
+                f"can't convert {device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+                "memory first."
+            )
         self.array = np.asarray(self.array)
         return self.array
 
@@ -393,11 +398,11 @@ class Tensor:
         return iter(self.unbind())
 
     def __contains__(self, element: Any) -> bool:
-        return bool((self == element).array.any())
+        return arrays.holds((self == element).array.any())
 
     def __repr__(self) -> str:
         name = self.grad_fn.name() if self.grad_fn else None
-        return printing.tensor_text(np.asarray(self.array), self.requires_grad, name)
+        return printing.tensor_text(arrays.on_device(self.array, "cpu"), self.requires_grad, name, self.device)
 
     def __format__(self, spec: str) -> str:
         return format(self.item() if self.ndim == 0 else repr(self), spec)
@@ -464,10 +469,6 @@ class Tensor:
                 f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
             )
         return shapes.transpose(self, -2, -1)
-
-    def to(self, dtype: np.dtype) -> Tensor:
-        """In another dtype."""
-        return elementwise.cast(self, dtype)
 
     def half(self) -> Tensor:
         return self.to(arrays.float16)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import bool_, int64, is_floating, normalize_dims, promoted
+from mini_autograd.arrays import bool_, holds, int64, is_floating, normalize_dims, promoted
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.elementwise import check_broadcast
 
@@ -80,12 +80,12 @@ def _type(dtype: np.dtype) -> str:
 
 def allclose(input: Value, other: Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close, as a Python bool."""
-    return bool(as_array(isclose(input, other, rtol, atol, equal_nan)).all())
+    return holds(as_array(isclose(input, other, rtol, atol, equal_nan)).all())
 
 
 def equal(input: Value, other: Value) -> bool:
     """Whether two tensors have the same shape and elements, as a Python bool."""
-    return bool(np.array_equal(as_array(input), as_array(other)))
+    return holds(np.array_equal(as_array(input), as_array(other)))
 
 
 def isin(elements: Value, test_elements: Value, *, assume_unique: bool = False, invert: bool = False) -> Value:

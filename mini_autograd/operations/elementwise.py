@@ -352,6 +352,34 @@ class Cast(Function):
         return grad
 
 
+class Move(Function):
+    """The same numbers on another device; the gradient comes back to where the input is."""
+
+    torch_name = "ToCopyBackward0"
+    __slots__ = ("source", "target")
+
+    @staticmethod
+    def forward(ctx, x, device):
+        ctx.source, ctx.target = arrays.device_of(x), device
+        return arrays.on_device(x, device)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return move(grad, ctx.source)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return move(tangent, ctx.target)
+
+
+def move(input: Value, device: Any) -> Value:
+    """`input` on that device: itself if it is there."""
+    here, wanted = arrays.device_of(as_array(input)), arrays.Device(device)
+    if here == wanted or (here.type == wanted.type and wanted.index is None):
+        return input
+    return Move.apply(input, device=wanted)
+
+
 def is_bool(x: Any) -> bool:
     return getattr(x, "dtype", None) == arrays.bool_ or isinstance(x, bool)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import c_dtype, dtype_name, is_floating, normalize_dim
+from mini_autograd.arrays import c_dtype, dtype_name, holds, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array
 from mini_autograd.operations.elementwise import add, cast, check_broadcast, module_of, multiply, where
 from mini_autograd.operations.indexing import Index, Put, assign, getitem, put
@@ -50,7 +50,11 @@ class Embedding(Index):
 
 def along(index: Any, dim: int) -> tuple[Any, ...]:
     """An index for every axis: `index` for `dim`, and for the others the element's own place."""
-    places: list[Any] = list(module_of(index).ogrid[tuple([slice(size) for size in index.shape])])
+    arange = module_of(index).arange
+    places = [
+        arange(size).reshape([-1 if i == axis else 1 for i in range(index.ndim)])
+        for axis, size in enumerate(index.shape)
+    ]
     places[dim] = index
     return tuple(places)
 
@@ -128,7 +132,7 @@ def index_select(input: Value, dim: int, index: Indices) -> Value:
     if places.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     axis = normalize_dim(dim, input.ndim)
-    if ((places < 0) | (places >= (input.shape[axis] if input.ndim else 1))).any():
+    if holds(((places < 0) | (places >= (input.shape[axis] if input.ndim else 1))).any()):
         raise IndexError("index out of range in self")
     if input.ndim == 0:
         return reshape(gather(reshape(input, 1), 0, places.reshape(-1)), ())
@@ -187,7 +191,7 @@ def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
     """`input` with the elements of `source`, in order, where `mask` holds."""
     shape = np.broadcast_shapes(input.shape, mask.shape)
     places = np.broadcast_to(as_array(mask), shape)
-    return assign(expand(input, shape), reshape(source, -1)[: int(places.sum())], places)
+    return assign(expand(input, shape), reshape(source, -1)[: places.sum().item()], places)
 
 
 def take(input: Value, index: Indices) -> Value:
@@ -205,10 +209,11 @@ def embedding(input: Indices, weight: Value, padding_idx: int | None = None) -> 
         )
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if ((places < 0) | (places >= weight.shape[0])).any():
+    if holds(((places < 0) | (places >= weight.shape[0])).any()):
         raise IndexError("index out of range in self")
     padding = None if padding_idx is None else padding_idx % weight.shape[0]
-    return Embedding.apply(weight, index=np.asarray(places) if not places.ndim else places, padding=padding)
+    places = np.asarray(places) if isinstance(places, np.generic) else places
+    return Embedding.apply(weight, index=places, padding=padding)
 
 
 def integers(index: Indices, name: str) -> Any:
@@ -240,6 +245,6 @@ def check_index(input: Value, axis: int, places: Any, who: str) -> None:
                 f"self {list(input.shape)} apart from dimension {axis}"
             )
     size = input.shape[axis] if input.ndim else 1
-    if ((places < 0) | (places >= size)).any():
+    if holds(((places < 0) | (places >= size)).any()):
         wrong = places[(places < 0) | (places >= size)].reshape(-1)[0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")

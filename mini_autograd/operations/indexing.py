@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import array_module
+from mini_autograd.arrays import array_module, beside
 from mini_autograd.function import Function, Value, as_array
 
 
@@ -111,7 +111,7 @@ def add_rows(output: Any, index: Any, rows: Any) -> None:
 
 def getitem(input: Value, index: Any) -> Value:
     """`input[index]`: integers, slices, None, `...`, lists, integer and bool tensors or arrays, and tuples of these."""
-    plain = as_plain(index)
+    plain = as_plain(index, as_array(input))
     try:
         return Index.apply(input, index=plain)
     except IndexError as error:
@@ -121,21 +121,21 @@ def getitem(input: Value, index: Any) -> Value:
 
 def put(input: Value, index: Any, shape: tuple[int, ...]) -> Value:
     """Zeros of `shape` with `input` added at `index`; where an index is repeated, its values add up."""
-    return Put.apply(input, index=as_plain(index), shape=shape)
+    return Put.apply(input, index=as_plain(index, as_array(input)), shape=shape)
 
 
 def assign(input: Value, value: Value, index: Any) -> Value:
     """A copy of `input` in which `value` stands at `index`: what `input[index] = value` does, without the change."""
-    return Assign.apply(input, value, index=as_plain(index))
+    return Assign.apply(input, value, index=as_plain(index, as_array(input)))
 
 
-def as_plain(index: Any) -> Any:
-    """An index as NumPy wants it."""
-    return tuple(as_index(part) for part in index) if isinstance(index, tuple) else as_index(index)
+def as_plain(index: Any, indexed: Any) -> Any:
+    """An index as NumPy wants it, for the array `indexed`."""
+    return tuple(as_index(part, indexed) for part in index) if isinstance(index, tuple) else as_index(index, indexed)
 
 
-def as_index(part: Any) -> Any:
-    """One part of an index as NumPy wants it: tensors as arrays."""
+def as_index(part: Any, indexed: Any) -> Any:
+    """One part of an index as NumPy wants it: tensors and lists as arrays, on the device of what is indexed."""
     if isinstance(part, slice):
         if part.step is not None and part.step <= 0:
             raise ValueError("step must be greater than zero")
@@ -152,7 +152,7 @@ def as_index(part: Any) -> Any:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iub":
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    return array
+    return beside(array, indexed)
 
 
 def is_basic(index: Any) -> bool:

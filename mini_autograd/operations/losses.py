@@ -362,7 +362,7 @@ def binary_cross_entropy(input: Value, target: Value, weight: Value | None = Non
             "deprecated. Please ensure they have the same size."
         )
     x = as_array(input)
-    if x.size and not ((x >= 0) & (x <= 1)).all():
+    if x.size and not arrays.holds(((x >= 0) & (x <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     return BinaryCrossEntropy.apply(input, target, weight, reduction=reduction)
 
@@ -447,8 +447,8 @@ def one_hot(input: Value, target: Value, axis: int, ignore_index: int) -> Value:
     """1 at the class of each sample and 0 elsewhere, in the shape and dtype of `input`; 0 everywhere if ignored."""
     labels, classes = as_array(target), input.shape[axis]
     wrong = ((labels < 0) | (labels >= classes)) & (labels != ignore_index)
-    if wrong.any():
-        raise IndexError(f"Target {int(labels[wrong].ravel()[0])} is out of bounds.")
+    if arrays.holds(wrong.any()):
+        raise IndexError(f"Target {labels[wrong].ravel()[0].item()} is out of bounds.")
     hot = np.expand_dims(labels, axis) == along(np.arange(classes, like=as_array(input)), input.ndim, axis)
     if 0 <= ignore_index < classes:
         hot &= np.expand_dims(labels != ignore_index, axis)

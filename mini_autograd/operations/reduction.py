@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import dtype_name, floating, int64, is_floating, normalize_dim, normalize_dims
+from mini_autograd.arrays import dtype_name, floating, holds, int64, is_floating, normalize_dim, normalize_dims
 from mini_autograd.function import Function, Value, as_array
 from mini_autograd.operations.comparison import isnan
 from mini_autograd.operations.elementwise import cast, exp, module_of, where
@@ -98,7 +98,7 @@ class Product(Function):
 
 def products_of_others(x: Value, product: Value, dim: int) -> Value:
     """For every element the product of all others along `dim`. Only where a 0 is among them it takes n^2 factors."""
-    if not (as_array(x) == 0).any():
+    if not holds((as_array(x) == 0).any()):
         return product / x
     others = ~module_of(x).eye(x.shape[dim], dtype=bool)
     columns = transpose(x, dim, -1)[..., None, :]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, normalize_dim, normalize_dims
-from mini_autograd.function import Function, Value
+from mini_autograd.function import Function, Value, as_array
+from mini_autograd.views import owner
 
 
 class Reshape(Function):
@@ -160,14 +161,12 @@ def reshape(input: Value, *shape: Sizes) -> Value:
 def view(input: Value, *shape: Sizes) -> Value:
     """As `reshape`, but never a copy: raises where the memory layout does not allow a view."""
     complete = complete_shape(unpack(shape), input.shape)
-    array = np.asarray(input.detach().array)
-    try:
-        np.reshape(array, complete, copy=False)
-    except ValueError:
+    array = as_array(input)
+    if not isinstance(array, np.generic) and owner(array.reshape(complete)) is not owner(array):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
-        ) from None
+        )
     return Reshape.apply(input, shape=complete)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from mini_autograd.arrays import is_floating, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
+from mini_autograd.operations.cumulative import running
 from mini_autograd.operations.elementwise import module_of, where
 from mini_autograd.operations.extremes import amax, amin, checked_dims, maximum, minimum
 from mini_autograd.operations.gathering import along, at_least_1d
@@ -135,7 +136,8 @@ def _place(name: str, input: Value, dim: int | None, keepdim: bool) -> Value:
         place = getattr(array.reshape(-1), name)()
         return wrap(place.reshape((1,) * array.ndim) if keepdim else place, input)
     axis = checked_axis(name, input, dim)
-    return wrap(getattr(array, name)(axis=axis, keepdims=keepdim) if array.ndim else np.int64(0), input)
+    place = getattr(at_least_1d(array), name)(axis=axis, keepdims=keepdim)
+    return wrap(place if array.ndim else place.reshape(()), input)
 
 
 def order(array: Any, axis: int, descending: bool) -> Any:
@@ -188,7 +190,7 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
     array = at_least_1d(as_array(input))
     if dim is None:
         middle = np.sort(array.reshape(-1))[(array.size - 1) // 2]
-        chosen = at_least_1d(input) == middle
+        chosen = at_least_1d(input) == wrap(middle, input)
         return sum(where(chosen, input, 0.0)) / as_array(chosen).sum().item()
     axis = normalize_dim(dim, input.ndim)
     middle = (array.shape[axis] - 1) // 2
@@ -211,7 +213,7 @@ def _running(operation: type[Pick], better: np.ufunc, input: Value, dim: int) ->
     array = at_least_1d(as_array(input))
     if array.size == 0:
         return pick(operation, input, array.astype(np.int64), axis)
-    best = better.accumulate(array, axis=axis)
+    best = running(better, array, axis)
     own = module_of(array).arange(array.shape[axis]).reshape([-1 if i == axis else 1 for i in range(array.ndim)])
     won = np.where((array == best) | (np.isnan(array) if is_floating(array.dtype) else False), own, 0)
-    return pick(operation, input, np.maximum.accumulate(won, axis=axis), axis)
+    return pick(operation, input, running(np.maximum, won, axis), axis)

@@ -163,7 +163,7 @@ def as_tensor(value: Any) -> Any:
     """A part of the state as users see it: arrays as tensors that share their memory, the step as a float32 tensor."""
     if isinstance(value, int) and not isinstance(value, bool):
         return Tensor(np.float32(value))
-    return Tensor(value) if isinstance(value, np.ndarray) else value
+    return Tensor(value) if hasattr(value, "ndim") and not isinstance(value, np.generic) else value
 
 
 def from_tensor(value: Any, name: str) -> Any:

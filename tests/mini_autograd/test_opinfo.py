@@ -360,8 +360,8 @@ def test_float32_is_that_of_pytorch(name: str) -> None:
 INSIDE_OTHERS = {"Cast", "Put", "Assign", "ConvolutionWeight", "PickWinners", "GiveToWinners", "GiveEqually"}
 """Operations that mostly work inside others, as a rule of theirs."""
 
-TESTED_ELSEWHERE = {"Attention", "Dropout"}
-"""Operations that PyTorch's samples do not fit: see tests/mini_autograd/nn."""
+TESTED_ELSEWHERE = {"Attention", "Dropout", "Move"}
+"""Operations that PyTorch's samples do not fit: see tests/mini_autograd/nn and test_devices.py."""
 
 
 def test_every_operation_is_sampled() -> None:

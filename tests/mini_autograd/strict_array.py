@@ -1,0 +1,214 @@
+"""`StrictArray` stands in for an array on a GPU: it does what a CuPy array does, and raises where data would be copied
+to the host unasked, where it is mixed with a NumPy array, or where CuPy lacks a function.
+
+Its numbers are a NumPy array that only this module looks at. `StrictArray.__module__` names a module of its own, in
+which `mini_autograd.arrays.array_module` finds the functions that make arrays out of nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from mini_autograd.views import owner
+
+REDUCES = {"add", "multiply", "maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or"}
+UFUNC_METHODS = {
+    "__call__": None,
+    "reduce": REDUCES,
+    "accumulate": {"add", "multiply"},
+    "reduceat": {"add", "multiply"},
+    "at": {"add", "subtract", "maximum", "minimum"},
+}
+"""What CuPy's ufuncs have besides being called, and for which of them."""
+
+NOT_IN_CUPY = {"insert", "ix_", "apply_along_axis", "apply_over_axes", "nanquantile", "piecewise", "array_split"}
+"""Functions of NumPy that CuPy lacks, or that give a host array there."""
+
+UNASKED = "Implicit conversion to a NumPy array is not allowed. Use `.get()` to ask for a copy on the host."
+
+
+class Flags:
+    """What CuPy's `array.flags` knows."""
+
+    def __init__(self, flags: Any) -> None:
+        self.c_contiguous, self.f_contiguous, self.owndata = flags.c_contiguous, flags.f_contiguous, flags.owndata
+
+
+class StrictArray(NDArrayOperatorsMixin):
+    """An array that never becomes a NumPy array by itself."""
+
+    __array_priority__ = 100
+
+    def __init__(self, host: Any, base: StrictArray | None = None) -> None:
+        self._host = np.asarray(host)
+        self.base = base
+
+    def get(self) -> np.ndarray:
+        """A copy on the host, which somebody asked for."""
+        return self._host.copy()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError(UNASKED)
+
+    def _unasked(self, *args: Any) -> Any:
+        raise TypeError(UNASKED)
+
+    __float__ = __int__ = __bool__ = __index__ = __complex__ = _unasked
+
+    shape = property(lambda self: self._host.shape)
+    ndim = property(lambda self: self._host.ndim)
+    size = property(lambda self: self._host.size)
+    dtype = property(lambda self: self._host.dtype)
+    itemsize = property(lambda self: self._host.itemsize)
+    nbytes = property(lambda self: self._host.nbytes)
+    strides = property(lambda self: self._host.strides)
+    flags = property(lambda self: Flags(self._host.flags))
+
+    @property
+    def T(self) -> StrictArray:  # noqa: N802
+        return self._made(self._host.T)
+
+    mT = property(lambda self: self._made(self._host.mT))  # noqa: N815
+
+    def item(self, *args: Any) -> Any:
+        """One number, which somebody asked for."""
+        return self._host.item(*args)
+
+    def tolist(self) -> Any:
+        return self._host.tolist()
+
+    def _made(self, host: Any) -> StrictArray:
+        shares = isinstance(host, np.ndarray) and owner(host) is owner(self._host)
+        return StrictArray(host, self if shares else None)
+
+    def __len__(self) -> int:
+        return len(self._host)
+
+    def __iter__(self) -> Any:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, index: Any) -> StrictArray:
+        picked = self._host[on_host(index)]
+        if isinstance(picked, np.generic):  # on a device an element is a view of 0 axes
+            parts = index if isinstance(index, tuple) else (index,)
+            picked = self._host[on_host((*parts, ...))] if not any(part is ... for part in parts) else picked
+        return self._made(picked)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._host[on_host(index)] = on_host(value)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        known = UFUNC_METHODS.get(method, set())
+        if known is not None and ufunc.__name__ not in known:
+            raise NotImplementedError(f"CuPy has no {ufunc.__name__}.{method}")
+        out = options.pop("out", None)
+        inputs, options = on_host(inputs), on_host(options)
+        if out is not None:
+            options["out"] = tuple(None if array is None else on_host(array) for array in out)
+        result = getattr(ufunc, method)(*inputs, **options)
+        if out is not None and out[0] is not None:
+            return out[0] if len(out) == 1 else out
+        return None if method == "at" else on_device(result)
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        if function.__name__ in NOT_IN_CUPY:
+            raise NotImplementedError(f"CuPy has no {function.__name__}")
+        if function is np.asarray:  # with `like`: somebody asked for this array on the device
+            return module.asarray(*args, **kwargs)  # type: ignore[attr-defined]
+        result = function(*on_host(args), **on_host(kwargs))
+        if function in (np.shape, np.ndim, np.size, np.result_type, np.can_cast):
+            return result
+        out = kwargs.get("out")
+        return out if isinstance(out, StrictArray) else on_device(result, args[0] if args else None)
+
+
+METHODS = """
+astype reshape sum mean max min prod argmax argmin argsort sort copy transpose swapaxes take cumsum cumprod any all clip
+fill flatten ravel squeeze round repeat nonzero var std dot diagonal trace conj view partition
+"""
+
+
+def _method(name: str) -> Any:
+    def method(self: StrictArray, *args: Any, **kwargs: Any) -> Any:
+        result = getattr(self._host, name)(*on_host(args), **on_host(kwargs))
+        return None if result is None else on_device(result, self)
+
+    return method
+
+
+for _name in METHODS.split():
+    setattr(StrictArray, _name, _method(_name))
+
+
+def on_host(value: Any) -> Any:
+    """The arguments of a function with host arrays in the place of strict ones. A NumPy array among them raises."""
+    if isinstance(value, StrictArray):
+        return value._host
+    if isinstance(value, np.ndarray):
+        raise TypeError(f"Unsupported type {np.ndarray}: an array on the host beside one on the device")
+    if type(value) in (tuple, list):
+        return type(value)(map(on_host, value))
+    return {key: on_host(part) for key, part in value.items()} if type(value) is dict else value
+
+
+def on_device(value: Any, like: Any = None) -> Any:
+    """What a function gave, with strict arrays in the place of host arrays and of NumPy's scalars."""
+    if isinstance(value, np.ndarray | np.generic):
+        return like._made(value) if isinstance(like, StrictArray) else StrictArray(value)
+    if type(value) in (tuple, list):
+        return type(value)(on_device(part, like) for part in value)
+    if isinstance(value, tuple):  # a named tuple
+        return type(value)(*(on_device(part, like) for part in value))
+    return value
+
+
+def _maker(name: str) -> Any:
+    """A function that makes arrays, as the device's module has it."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        return on_device(getattr(np, name)(*on_host(args), **on_host(kwargs)))
+
+    return make
+
+
+module = types.ModuleType("strict_arrays")
+module.ndarray = StrictArray  # type: ignore[attr-defined]
+MAKERS = ("arange", "zeros", "ones", "full", "empty", "eye", "tri", "linspace", "zeros_like", "ones_like", "full_like")
+for _name in MAKERS:
+    setattr(module, _name, _maker(_name))
+
+
+def asarray(array: Any, dtype: Any = None) -> StrictArray:
+    """An array of the host on the device, because somebody asked for it."""
+    if isinstance(array, StrictArray):
+        return array if dtype is None else array.astype(dtype)
+    return StrictArray(np.array(array, dtype))
+
+
+module.asarray = asarray  # type: ignore[attr-defined]
+StrictArray.__module__ = module.__name__
+sys.modules[module.__name__] = module
+
+
+class OnlyDevice:
+    """`cupy.cuda.Device`: the one device there is."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __enter__(self) -> None:
+        if self.index:
+            raise RuntimeError("there is one device only")
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+module.cuda = types.SimpleNamespace(  # type: ignore[attr-defined]
+    Device=OnlyDevice, runtime=types.SimpleNamespace(getDeviceCount=lambda: 1)
+)
