@@ -289,6 +289,8 @@ except KeyError:
 # ### Exercise 2: no_grad and enable_grad
 #
 # Blocks can stand inside each other, in any mix. Leaving one does not mean "on again"; it means **as it was when this block was entered**. Write the two methods. The attribute `recording` of the class says what holds inside. (`__call__` belongs to exercise 3.)
+#
+# If an attempt leaves the switch off, the cells below behave oddly; `switches.recording = True` puts it on again.
 
 # %% [markdown] tags=["hint"] exercise="no_grad"
 # `__enter__` has two things to do: remember `switches.recording` in an attribute of `self`, then set it to `self.recording`.
@@ -382,7 +384,7 @@ class enable_grad(Stacked):
         super().__init__(True)
 
 # %% nbgrader={"grade": true, "grade_id": "test_no_grad", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-switches.recording = True
+switches.recording, switches.inference = True, False
 x = MiniTensor(2.0, requires_grad=True)
 with no_grad():
     outer = x * 3
@@ -597,7 +599,7 @@ class Decorated:
 decorated = Decorated
 
 # %% nbgrader={"grade": true, "grade_id": "test_decorated", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-switches.recording = True
+switches.recording, switches.inference = True, False
 
 
 @no_grad()
@@ -715,6 +717,7 @@ def detach(self):
 MiniTensor.detach = detach
 
 # %% nbgrader={"grade": true, "grade_id": "test_detach", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+switches.recording, switches.inference = True, False
 MiniTensor.shares_memory_with = lambda self, other: bool(np.shares_memory(self.data, other.data))
 
 x = MiniTensor([[1.0, -2.0, 3.0]], requires_grad=True)
@@ -1088,12 +1091,13 @@ with inference_mode():
         assert is_grad_enabled() and not is_inference_mode_enabled()
         assert (w * 2).requires_grad and not MiniTensor(1.0).is_inference()
     assert not is_grad_enabled() and is_inference_mode_enabled()
+escaped = False
 try:
-    with no_grad():
-        with inference_mode():
-            raise KeyError("inside")
+    with inference_mode():
+        raise KeyError("inside")
 except KeyError:
-    assert is_grad_enabled() and not is_inference_mode_enabled()
+    escaped = True
+assert escaped and is_grad_enabled() and not is_inference_mode_enabled()
 with no_grad():
     with inference_mode():
         pass
@@ -1464,6 +1468,7 @@ def try_gan(seed, rows, features):
     assert np.allclose(g.grad.data, right), "the generator has a wrong gradient"
 
 
+switches.recording, switches.inference = True, False
 try_gan(seed=0, rows=3, features=2)
 ### BEGIN HIDDEN TESTS
 try_gan(seed=1, rows=4, features=3)

@@ -178,39 +178,39 @@ for name, node in (("built in", built_in), ("custom", custom)):
 # %% [markdown] items="103 F32"
 # PyTorch's own operations are nodes written in C++, generated from a table of formulas. `Function` is the door for users. In your engine both are the same, which is easier to read and slower.
 #
-# Nobody checks what a rule computes. What PyTorch does check is the *form*: the number of gradients, and their shapes. **Predict** which of these three wrong rules for `x @ w + b` is noticed.
+# Nobody checks what a rule computes. What PyTorch does check is the *form*: the number of gradients, and their shapes. **Predict** which of these three wrong rules for a matrix product is noticed.
 
 # %% tags=["demo"] items="102 92"
-def wrong_linear(backward):
-    class WrongLinear(torch.autograd.Function):
+def product_with(backward):
+    class WrongProduct(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, x, w, b):
-            ctx.save_for_backward(x, w)
-            return x @ w + b
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a @ b
 
-    WrongLinear.backward = staticmethod(backward)
-    return WrongLinear.apply
+    WrongProduct.backward = staticmethod(backward)
+    return WrongProduct.apply
 
 
 def one_missing(ctx, grad):
-    x, w = ctx.saved_tensors
-    return grad @ w.T, x.T @ grad
+    a, b = ctx.saved_tensors
+    return grad @ b.T
 
 
 def transposed(ctx, grad):
-    x, w = ctx.saved_tensors
-    return grad @ w.T, grad.T @ x, grad.sum(0)
+    a, b = ctx.saved_tensors
+    return grad @ b.T, grad.T @ a
 
 
 def twice_too_large(ctx, grad):
-    x, w = ctx.saved_tensors
-    return grad @ w.T, 2 * x.T @ grad, grad.sum(0)
+    a, b = ctx.saved_tensors
+    return grad @ b.T, 2 * a.T @ grad
 
 
 for backward in (one_missing, transposed, twice_too_large):
-    inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((3, 2), (2, 4), (4,))]
+    inputs = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((3, 2), (2, 4))]
     try:
-        wrong_linear(backward)(*inputs).sum().backward()
+        product_with(backward)(*inputs).sum().backward()
         print(f"{backward.__name__:16s} no complaint")
     except RuntimeError as error:
         print(f"{backward.__name__:16s} {error}")

@@ -1,0 +1,268 @@
+"""Plants classic mistakes in the solutions of lesson 07: each costs points where it was made, and on no other cell.
+
+Also tries what the notebook's own checks cannot: threads, and the engine that the next lesson starts from.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+
+LESSON = "07_grad_modes"
+
+PLANTED = [
+    Planted(
+        "apply records whatever the switch says",
+        "",
+        "    if is_grad_enabled() and any(x.requires_grad for x in inputs):\n        record(ctx, inputs, output)",
+        "    if any(x.requires_grad for x in inputs):\n        record(ctx, inputs, output)",
+        ("test_apply", "test_no_grad", "test_decorated", "test_inference_mode"),
+    ),
+    Planted(
+        "apply records what nobody needs",
+        "",
+        "    if is_grad_enabled() and any(x.requires_grad for x in inputs):\n        record(ctx, inputs, output)",
+        "    if is_grad_enabled():\n        record(ctx, inputs, output)",
+        ("test_apply", "test_inference_mode"),
+    ),
+    Planted(
+        "apply wants all inputs to require grad",
+        "",
+        "and any(x.requires_grad",
+        "and all(x.requires_grad",
+        ("test_apply", "test_no_grad", "test_decorated", "test_detach", "test_inference_mode", "test_gan_losses"),
+    ),
+    Planted(
+        "leaving a block switches recording on",
+        "",
+        "        switches.recording = self.before\n",
+        "        switches.recording = True\n",
+        ("test_no_grad", "test_decorated"),
+    ),
+    Planted(
+        "leaving a block leaves the switch alone",
+        "",
+        "        switches.recording = self.before\n",
+        "        pass\n",
+        ("test_no_grad", "test_decorated", "test_inference_mode"),
+    ),
+    Planted(
+        "an error leaves the switch alone",
+        "",
+        "        switches.recording = self.before\n",
+        "        if kind is None:\n            switches.recording = self.before\n",
+        ("test_no_grad", "test_decorated", "test_inference_mode"),
+    ),
+    Planted(
+        "the error is swallowed",
+        "",
+        "        switches.recording = self.before\n",
+        "        switches.recording = self.before\n        return True\n",
+        ("test_no_grad", "test_decorated"),
+    ),
+    Planted(
+        "enable_grad is forgotten",
+        "",
+        "        switches.recording = self.recording\n",
+        "        switches.recording = False\n",
+        ("test_no_grad", "test_decorated"),
+    ),
+    Planted(
+        "one object for all calls of a function that calls itself",
+        "",
+        "        with type(self)():\n            return function(*arguments, **named)",
+        "        with self:\n            return function(*arguments, **named)",
+        ("test_decorated",),
+    ),
+    Planted(
+        "the mode holds while decorating",
+        "",
+        "        with type(self)():\n            return function(*arguments, **named)",
+        "        return function(*arguments, **named)",
+        ("test_decorated",),
+    ),
+    Planted(
+        "the result is not returned",
+        "",
+        "        with type(self)():\n            return function(*arguments, **named)",
+        "        with type(self)():\n            function(*arguments, **named)",
+        ("test_decorated",),
+    ),
+    Planted(
+        "the name is lost",
+        "",
+        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with type(self)():",
+        "    def call(*arguments, **named):\n        with type(self)():",
+        ("test_decorated",),
+    ),
+    Planted(
+        "detach copies",
+        "",
+        "    return MiniTensor(self.data)\n",
+        "    return MiniTensor(self.data.copy())\n",
+        ("test_detach",),
+    ),
+    Planted(
+        "detach changes the original",
+        "",
+        "    return MiniTensor(self.data)\n",
+        "    self.requires_grad, self.grad_fn = False, None\n    return self\n",
+        ("test_detach",),
+    ),
+    Planted(
+        "detach returns a leaf that requires grad",
+        "",
+        "    return MiniTensor(self.data)\n",
+        "    return MiniTensor(self.data, requires_grad=self.requires_grad)\n",
+        ("test_detach",),
+    ),
+    Planted(
+        "inference_mode records",
+        "",
+        "= not self.mode, self.mode",
+        "= True, self.mode",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "inference_mode forgets to take the mark away",
+        "",
+        "        switches.recording, switches.inference = self.before",
+        "        switches.recording = self.before[0]",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "inference_mode swallows the error",
+        "",
+        "        switches.recording, switches.inference = self.before\n",
+        "        switches.recording, switches.inference = self.before\n        return True\n",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "inference_mode(False) is inference_mode",
+        "",
+        "= not self.mode, self.mode",
+        "= False, True",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "a marked tensor may be saved",
+        "",
+        "            raise RuntimeError(SAVED_INFERENCE)",
+        "            pass",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "a marked tensor may not even be added",
+        "",
+        "if x.is_inference() and any(saved is x.data for saved in ctx.saved_tensors):",
+        "if x.is_inference():",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "the sample reaches the generator",
+        "",
+        "made = generator(noise).detach()",
+        "made = generator(noise)",
+        ("test_gan_losses",),
+    ),
+    Planted(
+        "the verdict is detached",
+        "",
+        "    return ((discriminator(generator(noise)) - 1) ** 2).mean()",
+        "    return ((discriminator(generator(noise)).detach() - 1) ** 2).mean()",
+        ("test_gan_losses",),
+    ),
+    Planted(
+        "the generator's sample is detached",
+        "",
+        "    return ((discriminator(generator(noise)) - 1) ** 2).mean()",
+        "    return ((discriminator(generator(noise).detach()) - 1) ** 2).mean()",
+        ("test_gan_losses",),
+    ),
+    Planted(
+        "the generator wants to be found out",
+        "",
+        "    return ((discriminator(generator(noise)) - 1) ** 2).mean()",
+        "    return (discriminator(generator(noise)) ** 2).mean()",
+        ("test_gan_losses",),
+    ),
+]
+
+
+def test_the_solution_has_full_marks() -> None:
+    points = marks(LESSON).points
+    assert len(points) == 6
+    assert all(earned == most for earned, most in points.values())
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    assert marks(LESSON, planted).lost == set(planted.costs)
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    assert wrong == []
+    assert tried >= 15
+
+
+@pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
+def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+def test_each_thread_has_its_own_switch(engine: dict[str, Any]) -> None:
+    inside, done = threading.Event(), threading.Event()
+    answers = []
+
+    def other() -> None:
+        with engine["no_grad"]():
+            inside.set()
+            done.wait(10)
+            answers.append(engine["is_grad_enabled"]())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert inside.wait(10)
+    answers.append(engine["is_grad_enabled"]())
+    with engine["enable_grad"]():
+        done.set()
+        thread.join()
+    assert answers == [True, False]
+
+
+def test_modes_nest_in_any_mix(engine: dict[str, Any]) -> None:
+    on, off, inference = engine["enable_grad"], engine["no_grad"], engine["inference_mode"]
+
+    def state() -> tuple[bool, bool]:
+        return engine["is_grad_enabled"](), engine["is_inference_mode_enabled"]()
+
+    seen = [state()]
+    with off():
+        with inference():
+            with on():
+                seen.append(state())
+            with inference(False):
+                seen.append(state())
+            seen.append(state())
+        seen.append(state())
+    seen.append(state())
+    assert seen == [(True, False), (True, True), (True, False), (False, True), (False, False), (True, False)]
+
+
+def test_nothing_stays_alive_without_recording(engine: dict[str, Any]) -> None:
+    tensor = engine["MiniTensor"]
+    w = tensor(np.ones((3, 3)), requires_grad=True)
+    with engine["no_grad"]():
+        y = (w @ w).tanh().sum()
+    assert y.grad_fn is None
+    assert w._accumulate is None
+    y = (w @ w).tanh().sum()
+    with engine["no_grad"]():
+        y.backward()
+    np.testing.assert_allclose(w.grad.data, np.full((3, 3), 6 * (1 - np.tanh(3.0) ** 2)))
