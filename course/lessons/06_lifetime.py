@@ -14,16 +14,199 @@
 
 # %% [markdown]
 # # Lifetime
+#
+# Three functions of one number, in PyTorch. For each of them, `backward` is called twice. **Predict** which second calls succeed.
 
 # %%
-import gc
 import weakref
 
 import numpy as np
 
-from autograder.student import check_function, check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, quiz
+
+# %% tags=["demo"]
+import gc
+import tracemalloc
+
+import matplotlib.pyplot as plt
+import torch
+
+torch.set_num_threads(1)
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+
+# %% tags=["demo"] items="65 F7"
+for name, function in {"x**3": lambda x: x**3, "x + 1": lambda x: x + 1, "x * 2": lambda x: x * 2}.items():
+    x = torch.tensor(2.0, requires_grad=True)
+    y = function(x)
+    y.backward()
+    print(f"{name:6s} first call: gradient {x.grad.item():4.1f}", end="   second call: ")
+    try:
+        y.backward()
+        print(f"gradient {x.grad.item():4.1f}")
+    except RuntimeError as error:
+        message = str(error)
+        print("RuntimeError")
+
+print("\n" + message)
+
+# %% [markdown]
+# One works, and two do not, although all of them have the slope that they always had. The message speaks of *saved intermediate values* that have been freed. **What does PyTorch throw away, why only sometimes, and what stays alive, and for how long?**
+#
+# In training this is a question of gigabytes. At the end of the lesson you can
+#
+# 1. measure which arrays a graph keeps alive;
+# 2. let your engine free them at the right moment, and say for which operations a second `backward` then fails;
+# 3. say when `retain_graph` is needed, when it is not, and what it costs;
+# 4. look at a training loop and tell whether it leaks, and what it leaks: values, or only nodes;
+# 5. mend one that does.
+
+# %% [markdown]
+# ## 1. What a graph holds
+
+# %%
+from autograder.student import start_lesson
 
 start_lesson()
+
+# %% [markdown] items="26"
+# A node keeps two kinds of things: its edges, which are small, and what `save_for_backward` got, which may be large. How much each operation saves is its own decision. **Predict** the order of these, for a matrix of 8,000 bytes.
+
+# %% items="26"
+a = MiniTensor(np.full((10, 100), 0.5), requires_grad=True)
+for name, result in {
+    "a + a": a + a,
+    "a.sum()": a.sum(),
+    "a.reshape(1000)": a.reshape(1000),
+    "a.tanh()": a.tanh(),
+    "a ** 3": a**3,
+    "a * 2": a * 2.0,
+    "a * (a + 1)": a * (a + 1.0),
+}.items():
+    node = result.grad_fn
+    print(f"{name:16s} {node.name():18s} saved arrays {len(node.saved)}   bytes {sum(array.nbytes for array in node.saved):6d}")
+
+# %% [markdown]
+# A sum needs only the shape; `tanh` needs its output; a product needs both factors. (PyTorch saves of `a * 2` only the 2, since nobody wants a gradient for it. Yours keeps `a` as well; in lesson 08 it learns to ask.)
+
+# %% [markdown]
+# ### Exercise 1: what is held
+#
+# Write a function that measures a whole graph: how many nodes, and how many bytes of saved arrays. One array may be saved by several nodes (the output of `tanh` is also the input of the next layer), but it occupies memory only once. Two arrays are the same if they are the same object: compare `id(array)`.
+#
+# `node.saved` is the tuple that `save_for_backward` got. Later in this lesson it becomes None when the node has been freed; such a node holds 0 bytes.
+
+# %% [markdown] tags=["hint"] exercise="held"
+# A dict from `id(array)` to `array.nbytes` counts each array once. Its values are summed at the end.
+
+# %% [markdown] tags=["hint"] exercise="held"
+# `for array in node.saved or ():` goes over nothing if `node.saved` is None.
+
+# %% nbgrader={"grade": false, "grade_id": "held", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def held(node):
+    """How much the graph behind a node holds.
+
+    node: a node of your graph, such as loss.grad_fn
+    Returns: (number of nodes, bytes of the saved arrays, each array counted once)
+
+    >>> x = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> held((x * x).sum().grad_fn)  # Sum, Mul and AccumulateGrad; x * x saves one array of 24 bytes, twice
+    (3, 24)
+    """
+    nodes = topological_order(node)
+    ### BEGIN SOLUTION
+    sizes = {id(array): array.nbytes for node in nodes for array in node.saved or ()}
+    return len(nodes), sum(sizes.values())
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="held"
+def held(node):
+    arrays = [array for node in topological_order(node) if node.saved for array in node.saved]
+    first = [array for i, array in enumerate(arrays) if not any(array is other for other in arrays[:i])]
+    return len(topological_order(node)), sum(8 * array.size for array in first)
+
+# %% tags=["style:torch"] exercise="held"
+def held(node):
+    total, counted, seen, waiting = 0, set(), {node}, [node]
+    while waiting:
+        node = waiting.pop()
+        for array in node.saved if node.saved is not None else []:
+            if id(array) not in counted:
+                counted.add(id(array))
+                total += array.nbytes
+        for source, _ in node.next_functions:
+            if source is not None and source not in seen:
+                seen.add(source)
+                waiting.append(source)
+    return len(seen), total
+
+# %% nbgrader={"grade": true, "grade_id": "test_held", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+x = MiniTensor(np.ones((2, 5)), requires_grad=True)
+assert held((x + 1.0).grad_fn) == (2, 0), "x + 1: an Add and an AccumulateGrad, and nothing saved"
+assert held((x**2).grad_fn) == (2, 80), "x ** 2 saves x, which has ten entries of 8 bytes"
+assert held((x * x).sum().grad_fn) == (3, 80), "x * x saves the same array twice, which counts once"
+h = x.tanh()
+assert held((h * h).grad_fn) == (3, 80), "the output of tanh is saved by two nodes, and counts once"
+### BEGIN HIDDEN TESTS
+y = MiniTensor(np.ones((2, 5)), requires_grad=True)
+assert held((x * y).grad_fn) == (3, 160), "two arrays with equal entries are still two arrays"
+h = (x * y).tanh()
+assert held((h + h).sum().grad_fn) == (6, 240), "a node that is used twice counts once"
+z = x
+for _ in range(50):
+    z = z.tanh()
+assert held(z.grad_fn) == (51, 4000), "fifty layers save fifty outputs"
+### END HIDDEN TESTS
+
+# %% [markdown] items="26"
+# Where does the memory of training go? A network of eight layers, its weights, and what one forward pass holds for two sizes of the batch. **Predict:** which is larger, the weights or the saved arrays?
+
+# %% items="26"
+def layers(count=8, size=64):
+    rng = np.random.default_rng(0)
+    return [MiniTensor(rng.normal(size=(size, size)) / 8, requires_grad=True) for _ in range(count)]
+
+
+def forward(weights, x):
+    for w in weights:
+        x = (x @ w).tanh()
+    return (x * x).mean()
+
+
+weights = layers()
+own = sum(w.data.nbytes for w in weights)
+for rows in (16, 1024):
+    x = MiniTensor(np.random.default_rng(1).normal(size=(rows, 64)))
+    nodes, total = held(forward(weights, x).grad_fn)
+    print(f"batch of {rows:4d}: weights {own / 1e3:6.0f} kB   saved besides the weights {(total - own) / 1e3:6.0f} kB   in {nodes} nodes")
+
+# %% [markdown]
+# The weights are there once, whatever the batch. What is saved on the way forward grows with it, and soon outweighs everything. (Saved weights cost nothing extra; they are alive anyway.)
+#
+# A widespread sentence says that the graph keeps *every* intermediate result. Check it with weak references to two results, after all tensors but the last are gone. **Predict** which of them is still alive.
+
+# %%
+def result_alive(second_step):
+    x = MiniTensor(np.ones(1000), requires_grad=True)
+    middle = x * 2.0
+    seen = weakref.ref(middle.data)
+    last = second_step(middle)
+    del middle
+    return seen() is not None
+
+
+print("x * 2, then sum:   ", result_alive(lambda middle: middle.sum()))
+print("x * 2, then square:", result_alive(lambda middle: middle**2))
+
+# %% [markdown]
+# A graph keeps what its rules need, and nothing else. The sum needs no entry of `middle`, so `middle` disappears before `backward` has begun.
+
+# %% [markdown] items="64"
+# ## 2. Let go
+#
+# When `backward` has called the rule of a node, what the node saved has done its work. Usually nobody calls `backward` on this graph again, so a good engine lets go **at once**, node by node, and not at the end. While the gradients travel backward, memory is given back.
+#
+# And if somebody does call again? Then the values are gone, and it must be said clearly. This is PyTorch's message:
 
 # %% tags=["engine"]
 SECOND_BACKWARD = (
@@ -32,9 +215,16 @@ SECOND_BACKWARD = (
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
     "after calling backward."
 )
-
 # %% [markdown]
-# ### Exercise 1: release
+# ### Exercise 2: release
+#
+# Two small functions of a node. `release` frees what is saved; a node that saved nothing must not change, since it can run again. `saved_tensors` gives what was saved, or raises the error.
+
+# %% [markdown] tags=["hint"] exercise="release"
+# `self.saved` is a tuple; an empty one counts as false. Freed is not the same as empty: use None for it.
+
+# %% [markdown] tags=["hint"] exercise="release"
+# `release`: `if self.saved: self.saved = None`. `saved_tensors`: if `self.saved is None`, `raise RuntimeError(SECOND_BACKWARD)`; otherwise return it.
 
 # %% nbgrader={"grade": false, "grade_id": "release", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def release(self):
@@ -73,9 +263,76 @@ def saved_tensors(self):
 
 Function.release = release
 Function.saved_tensors = property(saved_tensors)
+# %% tags=["style:compact"] exercise="release"
+def release(self):
+    self.saved = self.saved and None
 
-# %% [markdown]
-# ### Exercise 2: backward with retain_graph
+
+def saved_tensors(self):
+    if self.saved is not None:
+        return self.saved
+    raise RuntimeError(SECOND_BACKWARD)
+
+
+Function.release, Function.saved_tensors = release, property(saved_tensors)
+
+# %% tags=["style:torch"] exercise="release"
+class Saved:
+    def __get__(self, node, kind=None):
+        if node.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        return node.saved
+
+
+def release(self):
+    if len(self.saved or ()) > 0:
+        self.saved = None
+
+
+def saved_tensors(self):
+    return Saved().__get__(self)
+
+
+Function.release = release
+Function.saved_tensors = Saved()
+
+# %% nbgrader={"grade": true, "grade_id": "test_release", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def message_of(action):
+    """The text of the RuntimeError that an action raises; empty if it raises none."""
+    try:
+        action()
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+x = MiniTensor([1.0, 2.0], requires_grad=True)
+cube, moved = x**3, x + 1.0
+assert len(cube.grad_fn.saved_tensors) == 1, "before release, saved_tensors is what was saved"
+cube.grad_fn.release()
+text = message_of(lambda: cube.grad_fn.saved_tensors)
+assert text.startswith("Trying to backward through the graph a second time"), "after release, saved_tensors must raise RuntimeError(SECOND_BACKWARD)"
+moved.grad_fn.release()
+assert len(moved.grad_fn.saved_tensors) == 0, "a node that saved nothing is not changed by release"
+assert cube.grad_fn.next_functions[0][0].variable is x, "release frees what was saved; edges stay"
+### BEGIN HIDDEN TESTS
+assert text == message_of(lambda: cube.grad_fn.saved_tensors) and text.endswith("after calling backward."), "the whole text, each time"
+cube.grad_fn.release()
+assert message_of(lambda: cube.grad_fn.saved_tensors) == text, "releasing twice is no error, and frees no less"
+other = x**3
+assert len(other.grad_fn.saved_tensors) == 1, "releasing one node must not free others"
+assert held(cube.grad_fn)[1] == 0 and held(other.grad_fn)[1] == 16, "a freed node holds 0 bytes"
+### END HIDDEN TESTS
+
+# %% [markdown] items="64"
+# ### Exercise 3: backward with retain_graph
+#
+# Here is `backward` of lesson 05 with one more argument. Where must a node be released, and when not? Fill in the missing lines. The order matters: the rule still needs what is saved, and after it nobody does.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# It is one `if` and one call, directly behind the rule.
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None, retain_graph=False):
@@ -119,3 +376,798 @@ def backward(self, gradient=None, retain_graph=False):
 
 
 MiniTensor.backward = backward
+# %% tags=["style:compact"] exercise="backward"
+backward_of_lesson_05 = MiniTensor.backward
+
+
+def backward(self, gradient=None, retain_graph=False):
+    """The loop of lesson 05 as it is; each rule is called through a node that lets go afterwards."""
+    order = topological_order(edge_to(self)[0])
+    kinds = {type(node) for node in order if not isinstance(node, AccumulateGrad)}
+    rules = {kind: kind.__dict__["backward"] for kind in kinds}
+
+    def letting_go(rule):
+        def run(node, grad):
+            shares = rule.__func__(node, grad)
+            node.release()
+            return shares
+
+        return staticmethod(run)
+
+    try:
+        for kind in kinds if not retain_graph else ():
+            kind.backward = letting_go(rules[kind])
+        backward_of_lesson_05(self, gradient)
+    finally:
+        for kind in kinds:
+            kind.backward = rules[kind]
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:torch"] exercise="backward"
+def backward(self, gradient=None, retain_graph=False):
+    if not self.requires_grad:
+        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+    if gradient is None:
+        if self.data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        gradient = np.ones(self.shape)
+    waiting = topological_order(edge_to(self)[0])[::-1]
+    pending = {waiting[-1]: as_tensor(gradient).data}
+    while waiting:
+        node = waiting.pop()
+        if node not in pending:
+            continue
+        grad = pending.pop(node)
+        if isinstance(node, AccumulateGrad):
+            node.accumulate(grad)
+            continue
+        if node.retaining is not None and node.retaining() is not None:
+            tensor = node.retaining()
+            tensor.grad = MiniTensor(grad.copy() if tensor.grad is None else tensor.grad.data + grad)
+        shares = node.backward(node, grad)
+        for (source, _), share, shape in zip(node.next_functions, shares if isinstance(shares, tuple) else (shares,), node.input_shapes):
+            if source is not None and share is not None:
+                pending[source] = pending.get(source, 0.0) + sum_to(share, shape)
+        if retain_graph:
+            continue
+        node.release()
+
+
+MiniTensor.backward = backward
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"(a @ b).tanh().sum(0)": lambda a, b: (a @ b).tanh().sum(0)},
+    [(2, 3), (3, 4)],
+    points=1,
+)
+### BEGIN HIDDEN TESTS
+
+
+def twice(a, b):
+    h = a @ b
+    return (h * h + h).log_softmax(1)
+
+
+credit = credit + check_gradients({"a product that is used three times": twice}, [(2, 3), (3, 4)], points=1)
+### END HIDDEN TESTS
+credit
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward_frees", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+x = MiniTensor(2.0, requires_grad=True)
+y = x**3
+y.backward()
+assert held(y.grad_fn) == (2, 0), "after backward, nothing saved is left, and both nodes are"
+assert message_of(lambda: y.backward()).startswith("Trying to backward"), "a second call must raise the error"
+assert x.grad.item() == 12.0, "the call that failed must not have changed .grad here"
+y = x**3
+y.backward(retain_graph=True)
+y.backward()
+assert x.grad.item() == 36.0, "with retain_graph=True a second call works, and adds"
+assert held(y.grad_fn)[1] == 0, "the second call did not retain, so it must have freed"
+moved = x + 1.0
+moved.backward()
+moved.backward()
+assert x.grad.item() == 38.0, "x + 1 has saved nothing, so it runs as often as one likes"
+### BEGIN HIDDEN TESTS
+trunk = x.tanh()
+one, two = trunk * 2.0, trunk.exp()
+one.backward()
+assert message_of(lambda: two.backward()) != "", "the trunk has been freed by the first head"
+assert held(two.grad_fn)[1] == 0, "the head that failed had called its own rule, and let go of what it saved at once"
+trunk = x.tanh()
+one, two = trunk * 2.0, trunk.exp()
+one.backward(retain_graph=True)
+assert held(one.grad_fn)[1] > 0, "with retain_graph=True nothing is freed"
+two.backward()
+assert message_of(lambda: one.backward()) != "", "the last call did not retain, so the trunk is freed now"
+unused = MiniTensor(3.0, requires_grad=True)
+kept = unused**2
+(x * 1.0).backward()
+assert held(kept.grad_fn)[1] > 0, "a graph that backward did not pass through is not touched"
+### END HIDDEN TESTS
+
+# %% [markdown] items="65"
+# The first experiment again, and whether your engine says the same, to the letter:
+
+# %% tags=["demo"] items="65 68"
+def second_call(x, function):
+    """What a second backward does: the text of its error, or nothing."""
+    y = function(x)
+    y.sum().backward()
+    try:
+        y.sum().backward()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+ours = second_call(MiniTensor(2.0, requires_grad=True), lambda x: x**3)
+theirs = second_call(torch.tensor(2.0, requires_grad=True), lambda x: x**3)
+print(ours)
+print("\nequal to PyTorch's:", ours == theirs)
+
+# %% [markdown] items="68"
+# So which operations survive a second call? Those that saved nothing. **Predict** the column before you run it.
+
+# %% tags=["demo"] items="68 F7"
+operations = {
+    "x + 1": lambda x: x + 1,
+    "-x": lambda x: -x,
+    "x.mean()": lambda x: x.mean(),
+    "x.reshape(2, 2)": lambda x: x.reshape(2, 2),
+    "x[1:]": lambda x: x[1:],
+    "x * 2": lambda x: x * 2,
+    "x * x": lambda x: x * x,
+    "x / 2": lambda x: x / 2,
+    "x ** 2": lambda x: x**2,
+    "x.exp()": lambda x: x.exp(),
+    "x.relu()": lambda x: x.relu(),
+    "x.max()": lambda x: x.max(),
+    "x @ x": lambda x: x @ x,
+}
+start = np.array([0.3, 0.9, 0.5, 0.7])
+print("                  yours   PyTorch")
+for name, function in operations.items():
+    found = [second_call(tensor, function) for tensor in (MiniTensor(start, requires_grad=True), torch.tensor(start, requires_grad=True))]
+    print(f"{name:16s}  " + "   ".join("error" if text else "works" for text in found))
+
+# %% [markdown] items="25 64"
+# Many texts say that `backward` *destroys the graph*. Your printer knows better. **Predict** what it prints after `backward`.
+
+# %% tags=["demo"] items="25 F6"
+x = MiniTensor(np.full(1000, 0.5), requires_grad=True)
+loss = (x.exp() * 3.0).sum()
+before, held_before = graph_lines(loss.grad_fn), held(loss.grad_fn)
+loss.backward()
+print("\n".join(graph_lines(loss.grad_fn)))
+print("the same lines as before:", graph_lines(loss.grad_fn) == before, "  held before", held_before, "and after", held(loss.grad_fn))
+
+x_torch = torch.full((1000,), 0.5, requires_grad=True)
+loss_torch = (x_torch.exp() * 3.0).sum()
+before = graph_lines(loss_torch.grad_fn)
+loss_torch.backward()
+print("PyTorch: same lines", graph_lines(loss_torch.grad_fn) == before, end="   saved value of exp: ")
+try:
+    print(loss_torch.grad_fn.next_functions[0][0].next_functions[0][0]._saved_result.shape)
+except RuntimeError as error:
+    print("RuntimeError,", str(error)[:50], "...")
+
+# %% [markdown]
+# **Values are freed, nodes stay.** Nodes live as long as something points at them: the loss, or a later node. When the last one goes, the whole chain goes with it:
+
+# %% items="25"
+x = MiniTensor(2.0, requires_grad=True)
+loss = (x * 3.0).tanh()
+node = weakref.ref(loss.grad_fn.next_functions[0][0])
+loss.backward()
+print("after backward the product's node is", "alive" if node() else "gone")
+del loss
+print("after `del loss` it is", "alive" if node() else "gone")
+
+# %% [markdown] items="65"
+# One warning about the error. It may come **late**. In `loss = a + c.exp()` the second call passes through the sum, which works, and then meets `exp`, which has been freed. **Predict** `a.grad` after the failed call; after the first one it was 1.
+
+# %% tags=["demo"] items="68"
+for leaf in (lambda: MiniTensor(1.0, requires_grad=True), lambda: torch.tensor(1.0, requires_grad=True)):
+    a, c = leaf(), leaf()
+    loss = a + c.exp()
+    loss.backward()
+    try:
+        loss.backward()
+    except RuntimeError:
+        print(f"{type(a).__name__:10s} error; a.grad {a.grad.item()}, c.grad {c.grad.item():.3f}")
+
+# %% [markdown]
+# The failed call has changed `a.grad`, in both engines. After this error, clear all gradients before you go on.
+
+# %% [markdown] items="25"
+# ## 3. A training step, watched
+#
+# Weak references can watch without keeping alive. The next cell counts every node and every saved array that is made, for as long as it exists, and takes a sample after each operation, forward and backward. It changes no line of your engine.
+
+# %% tags=["demo"]
+class Census:
+    """Counts the nodes that are alive, and the bytes of their saved arrays, without keeping any of them alive."""
+
+    def __init__(self, *known):
+        self.known = {id(tensor.data) for tensor in known}  # weights and data, which live anyway
+        self.nodes, self.arrays, self.samples = weakref.WeakSet(), {}, []
+
+    def __enter__(self):
+        self.apply = Function.__dict__["apply"]
+        Function.apply = classmethod(self.watched_apply)
+        return self
+
+    def __exit__(self, *error):
+        Function.apply = self.apply
+
+    def watched_apply(self, cls, *inputs, **options):
+        output = self.apply.__func__(cls, *inputs, **options)
+        if output.grad_fn is not None:
+            self.nodes.add(output.grad_fn)
+            output.grad_fn.backward = self.watched_rule
+            for array in output.grad_fn.saved or ():
+                if isinstance(array, np.ndarray) and id(array) not in self.known | self.arrays.keys():
+                    self.arrays[id(array)] = array.nbytes
+                    weakref.finalize(array, self.arrays.pop, id(array), None)
+        self.sample("forward")
+        return output
+
+    def watched_rule(self, node, grad):
+        shares = type(node).backward(node, grad)
+        self.sample("backward")
+        return shares
+
+    def sample(self, phase):
+        self.samples.append((phase, len(self.nodes), sum(self.arrays.values()) / 1e6))
+
+
+def one_step(retain_graph):
+    weights, x = layers(), MiniTensor(np.random.default_rng(1).normal(size=(1024, 64)))
+    with Census(x, *weights) as census:
+        loss = forward(weights, x)
+        loss.backward(retain_graph=retain_graph)
+        census.sample("after")
+        del loss
+        census.sample("del loss")
+    return census.samples
+
+
+fig, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5.2), layout="constrained")
+for retain_graph, mark in ((False, "o-"), (True, "s--")):
+    samples = one_step(retain_graph)
+    axes[0].plot([megabytes for _, _, megabytes in samples], mark, markersize=3, label=f"retain_graph={retain_graph}")
+    axes[1].plot([nodes for _, nodes, _ in samples], mark, markersize=3)
+turn = [phase for phase, _, _ in samples].index("backward") - 0.5
+for axis in axes:
+    axis.axvline(turn, color="gray", linewidth=1)
+axes[0].set(ylabel="MB saved and alive", title="one training step of eight layers")
+axes[1].set(ylabel="nodes alive", xlabel="operations: first forward, then backward; the last point is after `del loss`")
+axes[0].legend()
+plt.show()
+print("peak", max(megabytes for _, _, megabytes in samples), "MB; the last sample:", samples[-1])
+
+# %% [markdown]
+# Read it from left to right. Forward, each layer adds its saved output. Behind the gray line the values go, one node after the other, while the number of nodes stays. With `retain_graph=True` the values stay too. The last point is `del loss`: then everything goes, retained or not.
+#
+# So retaining is no leak. It postpones the freeing from `backward` to the moment when the graph itself goes.
+
+# %% [markdown] items="66 67 70"
+# ## 4. When to retain
+#
+# Sometimes one graph is to be used twice. **Predict** the gradients: `x**2` at 2 with `.grad` cleared in between; then `(3 * x).sum()` without clearing.
+
+# %% items="66 67"
+x = MiniTensor(2.0, requires_grad=True)
+y = x**2
+y.backward(retain_graph=True)
+first = x.grad.item()
+x.grad = None
+y.backward()
+print("x**2, cleared in between:", first, x.grad.item())
+
+x = MiniTensor(np.ones(3), requires_grad=True)
+total = (3.0 * x).sum()
+total.backward(retain_graph=True)
+print("(3 * x).sum():           ", x.grad.data)
+total.backward()
+print("without clearing:        ", x.grad.data)
+
+# %% [markdown]
+# Retaining and accumulating are two matters. The first decides whether a second call is possible, the second what it does to `.grad`.
+#
+# The usual case is **two losses on a shared trunk**: an encoder, and two heads with a loss each. Somebody who calls `backward` on one loss and then on the other meets the error.
+
+# %% items="69"
+def two_heads(seed=2):
+    rng = np.random.default_rng(seed)
+    encoder, head_a, head_b = (MiniTensor(rng.normal(size=shape) / 2, requires_grad=True) for shape in ((10, 5), (5, 2), (5, 3)))
+    x = MiniTensor(rng.normal(size=(16, 10)))
+    code = (x @ encoder).tanh()
+    return encoder, [((code @ head_a) ** 2).mean(), ((code @ head_b) ** 2).mean()]
+
+
+encoder, (loss_a, loss_b) = two_heads()
+loss_a.backward()
+try:
+    loss_b.backward()
+except RuntimeError as error:
+    print("RuntimeError:", str(error)[:58], "...")
+
+# %% [markdown] items="70"
+# ### Exercise 4: several losses
+#
+# If several calls are needed, all but the last must retain; the last one should not, so that the values are freed. Write that for any number of losses.
+
+# %% [markdown] tags=["hint"] exercise="backward_each"
+# The call for loss number `i` must retain if another one follows: `i < len(losses) - 1`. `enumerate` gives number and loss.
+
+# %% nbgrader={"grade": false, "grade_id": "backward_each", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def backward_each(losses):
+    """Call backward once on each loss, in their order. The losses may share parts of their graphs.
+
+    losses: list of MiniTensors with one entry each; may be empty
+    Returns: None. The saved values are freed when the last call is done, not before.
+
+    >>> x = MiniTensor(2.0, requires_grad=True)
+    >>> shared = x * x
+    >>> backward_each([shared * 3.0, shared.exp() * 0.0, shared * 1.0])
+    >>> x.grad
+    MiniTensor(16.0)
+    """
+    ### BEGIN SOLUTION
+    for i, loss in enumerate(losses):
+        loss.backward(retain_graph=i < len(losses) - 1)
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="backward_each"
+def backward_each(losses):
+    for loss in losses:
+        loss.backward(retain_graph=loss is not losses[-1])
+
+# %% tags=["style:torch"] exercise="backward_each"
+def backward_each(losses):
+    if not losses:
+        return
+    *first, last = losses
+    for loss in first:
+        loss.backward(retain_graph=True)
+    last.backward()
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward_each", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+x = MiniTensor([1.0, 2.0], requires_grad=True)
+trunk = x * x
+losses = [(trunk * 3.0).sum(), (trunk * trunk).sum()]
+backward_each(losses)
+assert np.allclose(x.grad.data, [10.0, 44.0]), "the gradients of 3 x**2 and x**4 must both have arrived"
+assert held(trunk.grad_fn)[1] == 0, "after the last call, the shared part must have been freed"
+alone = (x * x).sum()
+backward_each([alone])
+assert held(alone.grad_fn)[1] == 0, "a single loss is the last one too"
+### BEGIN HIDDEN TESTS
+backward_each([])
+x = MiniTensor(1.0, requires_grad=True)
+trunk = x.exp()
+backward_each([trunk * float(i) for i in range(5)])
+assert np.allclose(x.grad.data, 10.0 * np.exp(1.0)), "five losses on one trunk"
+assert message_of(lambda: trunk.backward()) != "", "the trunk must have been freed by the last call"
+### END HIDDEN TESTS
+
+# %% [markdown] items="69 70"
+# But was it needed at all? The gradient of a sum is the sum of the gradients. **Predict:** how often does each way call the rules of the encoder, and do the gradients differ?
+
+# %% items="69 F9"
+def rules_called(losses, way):
+    """Run a way of going backward, and count the calls of rules."""
+    calls = []
+    shared = {node for node in topological_order(losses[0].grad_fn)} & {node for node in topological_order(losses[1].grad_fn)}
+    for loss in losses:
+        for node in topological_order(loss.grad_fn):
+            if not isinstance(node, AccumulateGrad):
+                node.backward = lambda node, grad: (calls.append(node in shared), type(node).backward(node, grad))[1]
+    way(losses)
+    return f"rules called {len(calls)}, of the shared part {sum(calls)}"
+
+
+encoder_each, losses = two_heads()
+print("each loss, retaining: ", rules_called(losses, backward_each))
+encoder_sum, losses = two_heads()
+print("one call for the sum: ", rules_called(losses, lambda losses: (losses[0] + losses[1]).backward()))
+print("largest difference of the encoder's gradient:", np.abs(encoder_each.grad.data - encoder_sum.grad.data).max())
+
+# %% tags=["demo"] items="69 F9"
+torch.manual_seed(0)
+encoder, head_a, head_b = torch.nn.Linear(10, 5), torch.nn.Linear(5, 2), torch.nn.Linear(5, 3)
+x = torch.randn(16, 10)
+
+
+def torch_losses():
+    encoder.zero_grad()
+    code = torch.tanh(encoder(x))
+    return (head_a(code) ** 2).mean(), (head_b(code) ** 2).mean()
+
+
+loss_a, loss_b = torch_losses()
+loss_a.backward(retain_graph=True)
+loss_b.backward()
+each = encoder.weight.grad.clone()
+sum(torch_losses()).backward()
+print(f"PyTorch: largest difference {(each - encoder.weight.grad).abs().max().item():.1e}")
+
+# %% [markdown]
+# The same gradients. One call for the sum goes through the trunk once and needs no `retain_graph`. Separate calls are needed only if something has to happen in between, for example if you want to look at the gradient of one loss alone.
+
+# %% [markdown] items="71 72"
+# ## 5. Leak detective
+#
+# Memory that grows with each iteration is a leak. Below are five ways to write the body of a training loop. They run for twenty iterations; `keep` is what survives from one iteration to the next. **Write down for each: does it grow, and what: saved values, nodes, or nothing?**
+
+# %% tags=["demo"] items="71 72"
+def plain(world, keep):
+    """A: the ordinary loop."""
+    keep["loss"] = world.loss()
+    keep["loss"].backward()
+
+
+def retaining(world, keep):
+    """B: retain_graph=True, left in by mistake."""
+    keep["loss"] = world.loss()
+    keep["loss"].backward(retain_graph=True)
+
+
+def remembering(world, keep):
+    """C: losses.append(loss) for a plot, after backward."""
+    loss = world.loss()
+    loss.backward()
+    keep.setdefault("losses", []).append(loss)
+
+
+def validating(world, keep):
+    """D: losses.append(loss) in validation, so without backward."""
+    keep.setdefault("losses", []).append(world.loss())
+
+
+def carrying(world, keep):
+    """E: a state goes from step to step, with retain_graph=True to silence the error."""
+    keep["state"] = world.next_state(keep.get("state", world.x))
+    (keep["state"] ** 2).mean().backward(retain_graph=True)
+
+
+LOOPS = (plain, retaining, remembering, validating, carrying)
+
+
+class World:
+    """A small network and a recurrent cell. `tensor` makes a tensor of an array, in your engine or in PyTorch."""
+
+    def __init__(self, tensor):
+        rng = np.random.default_rng(3)
+        self.weights = [tensor(rng.normal(size=(64, 64)) / 8, requires_grad=True) for _ in range(3)]
+        self.x = tensor(rng.normal(size=(128, 64)))
+
+    def loss(self):
+        h = self.x
+        for w in self.weights[:2]:
+            h = (h @ w).tanh()
+        return (h * h).mean()
+
+    def next_state(self, state):
+        return (state @ self.weights[2]).tanh()
+
+# %% [markdown]
+# The witness for your engine is the census. For PyTorch it is a pair of *hooks* that are told of every saved tensor; they note its memory, again by weak reference only.
+
+# %% tags=["demo"] items="F3 F5 71 72"
+def growth_of_mine(loop, iterations=20):
+    world, keep, nodes, kilobytes = World(MiniTensor), {}, [], []
+    with Census(world.x, *world.weights) as census:
+        for _ in range(iterations):
+            loop(world, keep)
+            nodes.append(len(census.nodes))
+            kilobytes.append(sum(census.arrays.values()) / 1e3)
+    return nodes, kilobytes
+
+
+def growth_of_torch(loop, iterations=20):
+    world, keep, alive, kilobytes = World(torch.tensor), {}, {}, []
+    known = {tensor.data_ptr() for tensor in (world.x, *world.weights)}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage._cdata not in alive and storage.data_ptr() not in known:
+            alive[storage._cdata] = storage.nbytes()
+            weakref.finalize(storage, alive.pop, storage._cdata, None)
+        return tensor.detach()
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        for _ in range(iterations):
+            loop(world, keep)
+            kilobytes.append(sum(alive.values()) / 1e3)
+    return kilobytes
+
+
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+print("after 1, 10 and 20 iterations     nodes alive      kB saved and alive       the same in PyTorch")
+for loop, mark in zip(LOOPS, ("o-", "s-", "^-", "v-", "D-")):
+    nodes, kilobytes = growth_of_mine(loop)
+    theirs = growth_of_torch(loop)
+    name = loop.__doc__[:1]
+    axes[0].plot(range(1, 21), kilobytes, mark, markersize=3, label=name)
+    axes[1].plot(range(1, 21), nodes, mark, markersize=3, label=name)
+    columns = ["".join(f"{values[i]:8.0f}" for i in (0, 9, 19)) for values in (nodes, kilobytes, theirs)]
+    print(f"{name} {loop.__name__:16s} {columns[0]} {columns[1]} {columns[2]}")
+axes[0].set(xlabel="iteration", ylabel="kB saved and alive")
+axes[1].set(xlabel="iteration", ylabel="nodes alive")
+axes[0].legend()
+plt.show()
+
+# %% [markdown] items="71 72 73"
+# | loop | what grows | why |
+# | --- | --- | --- |
+# | A | nothing | the values are freed by `backward`, and the nodes when `keep["loss"]` gets its next value |
+# | B | **nothing**: one graph instead of none, always the same amount | the old graph goes when the name is bound to the new loss. `retain_graph` by itself does not leak |
+# | C | **nodes only** | the values are freed, but each remembered loss holds its chain of nodes |
+# | D | **everything** | nobody called `backward`, so nothing was ever freed |
+# | E | **everything, and time** | each state holds the one before it. Every `backward` runs through all steps since the start |
+#
+# So the rule is not "never write `retain_graph`". It is: **a loop leaks if something that is alive refers to the graph of an earlier iteration.** `retain_graph=True` decides only whether that graph still has its values.
+#
+# In C and D the mend is one word: remember a number, not a tensor. `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, it is `.detach().cpu()`: cut the history off, and move it out of the GPU's memory.
+
+# %% tags=["demo"] items="73"
+def skeleton(remember, iterations=20):
+    world, remembered = World(MiniTensor), []
+    with Census(world.x, *world.weights) as census:
+        for _ in range(iterations):
+            loss = world.loss()
+            loss.backward()
+            remembered.append(remember(loss))
+        del loss
+    return len(census.nodes)
+
+
+print("nodes alive after 20 iterations, remembering loss:       ", skeleton(lambda loss: loss))
+print("nodes alive after 20 iterations, remembering loss.item():", skeleton(lambda loss: loss.item()))
+
+# %% [markdown]
+# And how long does one step of E take? Count the rules that `backward` calls.
+
+# %%
+w, state, nodes = MiniTensor(np.eye(4) * 0.5, requires_grad=True), MiniTensor(np.ones((2, 4))), []
+for step in range(30):
+    state = (state @ w).tanh()
+    loss = (state**2).mean()
+    nodes.append(held(loss.grad_fn)[0])
+print("nodes that backward visits at step 1, 10, 20, 30:", nodes[0], nodes[9], nodes[19], nodes[29])
+
+# %% [markdown] items="71"
+# ### Exercise 5: mend a loop
+#
+# This function runs a recurrent cell over a sequence, and after each step adds the gradient of that step's loss to `w.grad`. It is loop E, and it remembers its losses like loop C.
+
+# %%
+def leaking_sequence(w, inputs, targets):
+    state, history = MiniTensor(np.zeros(targets[0].shape)), []
+    for x, target in zip(inputs, targets):
+        state = (state @ w + x).tanh()
+        loss = ((state - target) ** 2).mean()
+        loss.backward(retain_graph=True)
+        history.append(loss)
+    return history, state
+
+
+rng = np.random.default_rng(4)
+inputs, targets = rng.normal(size=(25, 2, 4)), rng.normal(size=(25, 2, 4))
+w = MiniTensor(np.eye(4) * 0.5, requires_grad=True)
+history, state = leaking_sequence(w, inputs, targets)
+print("behind the state of 25 steps there are", held(state.grad_fn)[0], "nodes and", held(state.grad_fn)[1], "bytes")
+
+# %% [markdown]
+# Write a version that does not leak. The state enters each step as a **constant**: a new leaf that shares nothing with the graph of the step before. (In PyTorch one writes `state.detach()`; your engine learns the word in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed any more.
+
+# %% [markdown] tags=["hint"] exercise="run_sequence"
+# A MiniTensor made of `state.data` has the same numbers and no `grad_fn`. Do it once per step, before the state is used again.
+
+# %% [markdown] tags=["hint"] exercise="run_sequence"
+# Behind `loss.backward()`: `history.append(loss.item())` and `state = MiniTensor(state.data)`.
+
+# %% nbgrader={"grade": false, "grade_id": "run_sequence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def run_sequence(w, inputs, targets):
+    """Run state = tanh(state @ w + x) over a sequence. After each step the gradient of its loss is added to w.grad.
+
+    w: MiniTensor of shape (size, size) that requires a gradient
+    inputs, targets: lists of arrays of shape (rows, size), equally long, at least one each
+    The state starts with zeros of shape (rows, size). The loss of a step is the mean of (state - target)**2. Its
+    gradient goes through this step only: the state of the step before counts as a constant.
+    Returns: (history, state): history is the list of losses as Python floats, state a MiniTensor without a history,
+        that is with requires_grad False and no grad_fn.
+
+    >>> w = MiniTensor([[0.0]], requires_grad=True)
+    >>> history, state = run_sequence(w, [np.zeros((1, 1))], [np.ones((1, 1))])
+    >>> history, state.requires_grad
+    ([1.0], False)
+    """
+    ### BEGIN SOLUTION
+    state, history = MiniTensor(np.zeros(targets[0].shape)), []
+    for x, target in zip(inputs, targets):
+        state = (state @ w + x).tanh()
+        loss = ((state - target) ** 2).mean()
+        loss.backward()
+        history.append(loss.item())
+        state = MiniTensor(state.data)
+    return history, state
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="run_sequence"
+def run_sequence(w, inputs, targets):
+    numbers, history = np.zeros_like(targets[0]), []
+    for x, target in zip(inputs, targets):
+        state = (x + numbers @ w).tanh()
+        numbers, loss = state.data.copy(), ((target - state) ** 2).mean()
+        loss.backward()
+        history += [float(loss.data)]
+    return history, MiniTensor(numbers)
+
+# %% tags=["style:torch"] exercise="run_sequence"
+def run_sequence(w, inputs, targets):
+    def step(numbers, x, target):
+        state = (MiniTensor(numbers) @ w + MiniTensor(x)).tanh()
+        difference = state - MiniTensor(target)
+        loss = (difference * difference).sum() / float(target.size)
+        loss.backward()
+        return state.data, loss.item()
+
+    numbers, history = np.zeros(np.shape(inputs[0])), []
+    for i in range(len(inputs)):
+        numbers, value = step(numbers, inputs[i], targets[i])
+        history.append(value)
+    return history, MiniTensor(numbers)
+
+# %% nbgrader={"grade": true, "grade_id": "test_run_sequence", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def by_hand(weights, inputs, targets):
+    """The same with NumPy: losses, the gradient, and the last state."""
+    state, gradient, history = np.zeros(targets[0].shape), np.zeros(weights.shape), []
+    for x, target in zip(inputs, targets):
+        before, state = state, np.tanh(state @ weights + x)
+        history.append(((state - target) ** 2).mean())
+        gradient += before.T @ ((1 - state**2) * 2 * (state - target) / state.size)
+    return history, gradient, state
+
+
+rng = np.random.default_rng(5)
+start, inputs, targets = rng.normal(size=(3, 3)), list(rng.normal(size=(6, 2, 3))), list(rng.normal(size=(6, 2, 3)))
+w = MiniTensor(start, requires_grad=True)
+history, state = run_sequence(w, inputs, targets)
+right, gradient, last = by_hand(start, inputs, targets)
+assert all(type(value) is float for value in history), "history must hold Python floats, not tensors"
+assert np.allclose(history, right), "the losses of the steps"
+assert np.allclose(state.data, last), "the last state"
+assert state.grad_fn is None and not state.requires_grad, "the state must have no history"
+assert np.allclose(w.grad.data, gradient), "each step's gradient goes through this step only, and all are added in w.grad"
+### BEGIN HIDDEN TESTS
+run_sequence(w, inputs[:1], targets[:1])
+assert np.allclose(w.grad.data, gradient), "the first step starts from zeros, so it adds nothing to the gradient of w; and nothing is cleared"
+history, state = run_sequence(MiniTensor(start, requires_grad=True), inputs * 40, targets * 40)
+assert len(history) == 240 and all(type(value) is float for value in history), "a long sequence"
+assert np.allclose(history, by_hand(start, inputs * 40, targets * 40)[0]), "the losses of a long sequence"
+assert np.allclose(w.data, start), "the weights themselves must not change"
+### END HIDDEN TESTS
+
+# %% [markdown] items="74"
+# ## 6. When memory grows
+#
+# A procedure, from cheap to thorough:
+#
+# 1. **Look at what survives an iteration.** Lists, running sums, states, attributes, closures. `total += loss` is a list in disguise: the sum holds all losses.
+# 2. **Look at every `retain_graph=True`.** Which second call needs it? If there is none, it goes.
+# 3. **Count tensors with a history.** Python can list all objects that it knows. Twenty scalars with a `grad_fn` are twenty losses that somebody keeps, and the garbage collector also knows who:
+
+# %% tags=["demo"] items="74"
+def tensors_with_history():
+    return [thing for thing in gc.get_objects() if type(thing) is torch.Tensor and thing.grad_fn is not None]
+
+
+gc.collect()
+at_start = len(tensors_with_history())
+world, curve = World(torch.tensor), []
+for _ in range(20):
+    loss = world.loss()
+    loss.backward()
+    curve.append(loss)
+found = tensors_with_history()
+print(len(found) - at_start, "more tensors with a history than before, of these with shape ():", sum(tensor.dim() == 0 for tensor in found))
+suspect = next(tensor for tensor in found if tensor.dim() == 0)
+holders = [thing for thing in gc.get_referrers(suspect) if isinstance(thing, list) and thing is not found]
+print("one of them is held by a list of", len(holders[0]), "entries, which is `curve`:", holders[0] is curve)
+
+# %% [markdown] items="74"
+# 4. **Read the memory itself**, and choose an instrument that can see it. On a GPU that is `torch.cuda.memory_summary()`. On the CPU, Python's own `tracemalloc` seems to be made for it. **Predict** what it says of 80 MB of tensors, and of 80 MB of NumPy arrays.
+
+# %% tags=["demo"] items="74"
+for name, make in {"PyTorch": lambda: torch.zeros(1_000_000, dtype=torch.float64), "NumPy": lambda: np.zeros(1_000_000)}.items():
+    tracemalloc.start()
+    arrays = [make() for _ in range(10)]
+    traced, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    print(f"{name:8s} tracemalloc sees {traced / 1e6:9.4f} MB of 80")
+
+# %% [markdown]
+# PyTorch takes its memory past Python, and `tracemalloc` is blind for it. A measurement that shows nothing may be measuring nothing.
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] items="68" nbgrader={"grade": true, "grade_id": "quiz_06", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+question(
+    "second_call",
+    "What does a second `backward()` on the same graph do, if nothing was retained?",
+    right("It raises an error if a node on the way had saved something, and otherwise works and adds to `.grad`.", "The error comes from a node whose values are gone. `x + 1` saved none."),
+    wrong("It always raises an error: the graph is gone.", "The nodes are still there. Only saved values are freed.", misconception="backward_destroys_graph"),
+    wrong("It gives the same `.grad` again.", "If it works at all, it adds.", misconception="backward_overwrites"),
+    wrong("It does nothing, since all gradients have been found.", "`backward` keeps no account of earlier calls.", misconception="backward_once_only"),
+)
+question(
+    "what_is_freed",
+    "After `loss.backward()`, and while `loss` exists, what is left of the graph?",
+    right("all nodes and edges, without the saved values", "Your printer showed the same lines before and after."),
+    wrong("nothing", "Then `loss.grad_fn` could not be walked along.", misconception="backward_destroys_graph"),
+    wrong("everything, until `loss` is deleted", "The nodes, yes. The values go at once, node by node.", misconception="freed_with_loss"),
+    wrong("only the leaves", "Leaves are not even part of it; the nodes refer to them.", misconception="only_leaves_stay"),
+)
+question(
+    "sum_saves",
+    "`h = x.exp(); z = h.sum()`. Which arrays does the graph behind `z` keep before `backward`?",
+    right("the output of `exp`", "The rule of exp needs its output. The sum needs only the shape, and x is not needed at all by these rules."),
+    wrong("x, the output of `exp`, and the sum", "A node keeps what its rule needs, not all that passed through.", misconception="graph_keeps_everything"),
+    wrong("x and the output of `exp`", "exp is its own slope, so x is not needed.", misconception="input_used_for_output"),
+    wrong("none: values live in tensors, not in nodes", "After `del h` the output would be gone, and the rule of exp could not run.", misconception="values_live_in_tensors"),
+)
+question(
+    "retained_loop",
+    "A loop with `loss = net(x)`, `loss.backward(retain_graph=True)` and a step runs for a thousand iterations. How much memory does it hold?",
+    right("about one graph with its values, at any time", "Binding `loss` anew lets the old graph go. Nothing else refers to it."),
+    wrong("a thousand graphs", "Who would hold the other 999?", misconception="retain_leaks"),
+    wrong("none: retained graphs are freed at the next backward", "The next `backward` runs on another graph. The old one goes when `loss` is bound anew.", misconception="retain_until_next"),
+    wrong("a graph that doubles with each iteration", "k calls on one graph add k copies of the gradient. That has nothing to do with memory, and nothing doubles.", misconception="retain_is_exponential"),
+)
+question(
+    "list_of_losses",
+    "`curve.append(loss)` after `loss.backward()`, for a network with 500 MB of activations. What does the list cost per iteration?",
+    right("the nodes: some kilobytes", "The activations were freed by `backward`. It is still a leak, but a slow one."),
+    wrong("500 MB", "That is what it would cost without `backward`, as in a validation loop.", misconception="list_keeps_activations"),
+    wrong("8 bytes", "That would be `loss.item()`. The tensor holds its `grad_fn`, which holds the rest of the chain.", misconception="loss_is_a_number"),
+    wrong("nothing, if it was called with `retain_graph=False`", "Values are freed then, nodes are not.", misconception="backward_destroys_graph"),
+)
+question(
+    "running_sum",
+    "For the mean loss of an epoch somebody writes `total = total + loss` in the loop, after `loss.backward()`. Does it leak?",
+    right("Yes: `total` is a result whose graph contains the graph of every loss.", "Nodes only, since the values are freed. `total += loss.item()` mends it."),
+    wrong("No: a sum saves nothing.", "It saves no values, but it has edges to its inputs' nodes.", misconception="sum_saves_nothing"),
+    wrong("No: `total` is one number.", "A number with a `grad_fn`.", misconception="loss_is_a_number"),
+    wrong("Only with `retain_graph=True`.", "Then it would leak the values as well. The nodes leak in any case.", misconception="retain_leaks"),
+)
+question(
+    "shared_trunk",
+    "Two losses share an encoder, and you want the gradient of both together. Which way is best?",
+    right("`(loss_a + loss_b).backward()`", "Each node once, no retaining."),
+    wrong("`loss_a.backward(retain_graph=True)`, then `loss_b.backward()`", "The same gradients, but the encoder is walked twice, and its values live longer.", misconception="two_losses_need_retain"),
+    wrong("`loss_a.backward()`, then `loss_b.backward()`", "The second call meets an encoder that has been freed.", misconception="heads_are_independent"),
+    wrong("both with `retain_graph=True`, to be safe", "The last call has no reason to retain.", misconception="two_losses_need_retain"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | saved values | what rules need; they grow with the batch, and are most of a training step's memory |
+# | freeing | as soon as a node's rule has run; the nodes stay |
+# | second backward | fails at the first node that had saved something; what came before it has already changed `.grad` |
+# | `retain_graph` | postpones the freeing until the graph itself goes; no leak by itself |
+# | several losses | add them and call once; if you need separate calls, retain on all but the last |
+# | leak | something alive refers to the graph of an earlier iteration: a list, a sum, a state |
+# | remembering | `.item()` for a number; for tensors, cut the history |
+#
+# The cure for a state was to make a fresh leaf of its numbers. That is one of several ways to say "do not record this". The next lesson builds them all, and measures what each of them really saves.
