@@ -16,16 +16,14 @@ from autograder.checks.comparison import Worst, two_numbers
 from autograder.checks.context import CheckContext
 from autograder.checks.engines import run_where_it_lives
 from autograder.checks.expected import Expected, expected_of, numerical_gradient
-from autograder.checks.heat_map import HeatMap, heat_map
 from autograder.checks.inputs import cases_of
 from autograder.checks.localising import Place, localise
 from autograder.checks.programs import Program, programs_of
 from autograder.checks.report import Line, Report
-from autograder.checks.showing import shown
+from autograder.checks.showing import heat_maps, shown
 
 Expression = Callable[..., Any] | Mapping[str, Callable[..., Any]]
 MOST_LOCALISED = 2  # expressions that are taken apart
-MOST_PICTURES = 3  # per expression
 PLACES = {
     "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
     "broadcast": "the place where the gradient of a broadcast input gets back the shape of that input",
@@ -82,7 +80,7 @@ def _report(
     engine: Any, outcomes: Sequence[Outcome], context: CheckContext, points: float | None, title: str
 ) -> Report:
     diagnosis = diagnose_all([outcome.evidence() for outcome in outcomes])
-    place = None if diagnosis.candidates else _place(engine, outcomes)
+    place = None if diagnosis.certain is not None else _place(engine, outcomes)
     lines = tuple(_line(outcome, number, context.hidden) for number, outcome in enumerate(outcomes))
     share = sum(line.passed for line in lines) / len(lines)
     hidden = context.hidden
@@ -95,17 +93,20 @@ def _report(
         hints=_hints(diagnosis) if place is None else place.hints,
         compared=() if hidden else _compared(outcomes),
         hidden=hidden,
-        bugs=tuple(bug.name for bug in diagnosis.candidates),
+        bugs=tuple(bug.name for bug in diagnosis.candidates) or (() if place is None else place.bugs),
         place="" if place is None else place.public if hidden else place.sentence,
         place_facts=() if place is None or hidden else place.facts,
+        place_maps=() if place is None or hidden else place.maps,
         operations=() if place is None else place.operations,
     )
 
 
 def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:
-    """Where the first failing expressions go wrong: those that have a place, the shortest of them."""
-    for outcome in [outcome for outcome in outcomes if outcome.problem is not None][:MOST_LOCALISED]:
-        if outcome.problem is None or outcome.problem.unwritten:
+    """Where the first, short expression goes wrong for which that can be said."""
+    failing = [outcome for outcome in outcomes if outcome.problem is not None and not outcome.problem.unwritten]
+    failing.sort(key=lambda outcome: len(outcome.program.function.__code__.co_code))
+    for outcome in failing[:MOST_LOCALISED]:
+        if outcome.problem is None:
             continue
         place = localise(engine, outcome.program, outcome.expected, outcome.problem)
         if place is not None:
@@ -130,22 +131,9 @@ def _line(outcome: Outcome, number: int, hidden: bool) -> Line:
         return Line(f"hidden expression {number + 1}", status, "" if problem is None else problem.public)
     if problem is None:
         return Line(outcome.program.name, status)
-    return Line(outcome.program.name, status, problem.text, _facts(outcome, problem), maps=_maps(outcome, problem))
-
-
-def _maps(outcome: Outcome, problem: Problem) -> tuple[HeatMap, ...]:
-    """Pictures of the wrong gradients of the draw that failed."""
-    if problem.forward or problem.draw >= len(outcome.comparison.runs):
-        return ()
-    right, run = outcome.expected[problem.draw], outcome.comparison.runs[problem.draw]
-    accumulated = problem.worst is not None and problem.worst.accumulated
-    got = run.again if accumulated else run.gradients
-    expected = right.reference.again if accumulated else right.reference.gradients
-    if right.low is not None or got is None or expected is None:
-        return ()
-    cells = zip(outcome.program.arguments, got, expected, right.tolerance.gradients, strict=False)
-    pictures = [heat_map(f"{name}.grad", g, e, a) for name, g, e, a in cells if g is not None and e is not None]
-    return tuple(picture for picture in pictures if picture is not None)[:MOST_PICTURES]
+    seen = outcome.comparison.runs
+    maps = () if problem.forward else heat_maps(problem, outcome.expected, seen, outcome.program.arguments)
+    return Line(outcome.program.name, status, problem.text, maps=maps, details=_facts(outcome, problem))
 
 
 def _facts(outcome: Outcome, problem: Problem) -> tuple[tuple[str, str], ...]:
@@ -180,7 +168,8 @@ def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
     differences = [outcome.comparison.difference for outcome in outcomes if outcome.comparison.difference is not None]
     expressions = "1 expression" if len(outcomes) == 1 else f"{len(outcomes)} expressions"
     return (
-        ("runs", f"{expressions}, {len(everything)} random draws, float64; largest distance from the reference:"),
+        ("runs", f"{expressions} on {len(everything)} random draws, in float64"),
+        ("compared with", "the reference engine; the largest differences from it:"),
         ("yours", f"{max(differences):.1e}" if differences else "nothing to compare"),
         ("PyTorch", f"{max(entry.torch_difference for entry in everything):.1e}"),
         ("finite differences", f"{max(entry.numerical_difference for entry in everything):.1e}"),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autograder.checks.inputs import Array
-from autograder.checks.style import FAINT, MONO, TEXT, cut
+from autograder.checks.style import MONO, QUIET, TEXT, cut
 
 MOST_ROWS, MOST_COLUMNS = 12, 24
 CELL = 18
@@ -48,8 +48,8 @@ class HeatMap:
         )
         caption = f'<div style="font-family:{MONO};font-size:12px">{html.escape(cut(self.name))}</div>'
         notes = "".join(
-            f'<div style="color:{colour}">{html.escape(cut(part))}</div>'
-            for part, colour in ((self.pattern, TEXT), (self.note, FAINT))
+            f'<div style="{style}">{html.escape(cut(part))}</div>'
+            for part, style in ((self.pattern, ""), (self.note, QUIET))
             if part
         )
         row = "display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:6px"
@@ -91,7 +91,7 @@ def _legend() -> str:
     style = f"color:{TEXT};vertical-align:middle"
     parts = [f'<svg aria-hidden="true" {size} style="{style}">{_cell(0, 0, sign)}</svg> {word}' for sign, word in keys]
     spans = "".join(f'<span style="white-space:nowrap">{part}</span>' for part in parts)
-    return f'<div style="display:flex;flex-wrap:wrap;gap:2px 12px;color:{FAINT}">{spans}</div>'
+    return f'<div style="display:flex;flex-wrap:wrap;gap:2px 12px">{spans}</div>'
 
 
 def heat_map(name: str, got: Array, expected: Array, allowed: Array) -> HeatMap | None:

@@ -8,7 +8,7 @@ right, the fault lies between the rules, and the smallest part of the expression
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,8 @@ def localise(engine: Any, program: Program, expected: Sequence[Expected], proble
     if problem.forward:
         wrong = [trial for trial in reversed(wrong) if trial.comparison.problem and trial.comparison.problem.forward]
     if wrong:
-        return _in_an_operation(engine, wrong, problem.forward)
+        place = _in_an_operation(engine, wrong, problem.forward)
+        return place if len(numbers) > 1 else replace(place, maps=())  # they are those of the whole expression
     if problem.forward or len(trials) < len(parts):
         return None
     accumulated = problem.worst is not None and problem.worst.accumulated

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from autograder.checks.heat_map import HeatMap
 from autograder.checks.style import (
-    FAINT,
     LONGEST,
     MONO,
+    QUIET,
     RIGHT,
     RULE,
     SANS,
@@ -25,6 +25,7 @@ from autograder.checks.style import (
     cut,
     escaped,
     folded,
+    marked,
     steps,
 )
 
@@ -57,7 +58,8 @@ class Line:
 class Report:
     """The outcome of one check. `points` None: it is not worth any. `hidden`: no numbers, no sources on the card.
 
-    `diagnosis` names the likely bug, `place` where it goes wrong if no bug is known, `place_facts` what was seen there.
+    `diagnosis` names the likely bug, `place` where it goes wrong if no bug is certain; `place_facts` and `place_maps`
+    are what was seen there. `bugs` and `operations` are the names in these two.
     `hints` are up to three, each a step further: a question, the idea behind it, where to look.
     """
 
@@ -120,8 +122,8 @@ class Report:
             colour = UNDECIDED
         inside = [_heading(self, colour)]
         if self.diagnosis:
-            inside.append(_box("Likely bug", self.diagnosis, "", self.hints))
-        elif self.place:
+            inside.append(_box("Likely bug", self.diagnosis, "", () if self.place else self.hints))
+        if self.place:
             seen = _facts(self.place_facts) + "".join(picture.html() for picture in self.place_maps)
             inside.append(_box("Where it goes wrong", self.place, seen, self.hints))
         inside.append(_table(self.lines))
@@ -160,23 +162,22 @@ def _indented(facts: Sequence[tuple[str, str]], maps: Sequence[HeatMap], margin:
 def _heading(report: Report, colour: str) -> str:
     points = ""
     if report.points is not None:
-        points = f'<span style="color:{FAINT}">{number(report.earned)} of {number(report.points)} points</span>'
-    verdict = f'<span style="color:{colour};font-weight:600">{escaped(report.verdict)}</span>'
+        points = f'<span style="{QUIET}">{number(report.earned)} of {number(report.points)} points</span>'
     title = f'<span style="font-weight:600">{escaped(report.title)}</span>'
     row = "display:flex;flex-wrap:wrap;gap:4px 14px;align-items:baseline"
-    return f'<div style="{row}">{title}{verdict}{points}</div>'
+    return f'<div style="{row}">{title}{marked(report.verdict, colour)}{points}</div>'
 
 
 def _table(lines: Sequence[Line]) -> str:
     rows = "".join(_row(line) for line in lines[:MOST_LINES])
     if len(lines) > MOST_LINES:
-        rows += f'<div style="padding:4px 0;color:{FAINT}">and {len(lines) - MOST_LINES} more</div>'
+        rows += f'<div style="padding:4px 0;{QUIET}">and {len(lines) - MOST_LINES} more</div>'
     return f'<div style="margin-top:6px">{rows}</div>'
 
 
 def _row(line: Line) -> str:
     colour = COLOURS.get(line.status, UNDECIDED)
-    status = f'<div style="color:{colour};font-weight:600;width:92px;min-width:92px">{escaped(line.status)}</div>'
+    status = f'<div style="width:104px;min-width:104px">{marked(line.status, colour)}</div>'
     name_style = f"font-family:{MONO};font-size:12px;white-space:pre-wrap;word-break:break-word"
     body = [f'<div style="{name_style}">{html.escape(cut(line.name))}</div>']
     if line.explanation:
@@ -196,7 +197,7 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
     """Label and value in two columns. No table: notebooks give tables stripes and right-aligned cells."""
     value_style = f"font-family:{MONO};font-size:12px;word-break:break-word;white-space:pre-wrap;min-width:0"
     cells = (
-        f'<div style="color:{FAINT}">{escaped(label)}</div><div style="{value_style}">{html.escape(cut(value))}</div>'
+        f'<div style="{QUIET}">{escaped(label)}</div><div style="{value_style}">{html.escape(cut(value))}</div>'
         for label, value in facts
     )
     grid = "display:grid;grid-template-columns:max-content 1fr;gap:0 16px;align-items:baseline;margin-top:4px"

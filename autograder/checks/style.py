@@ -11,22 +11,15 @@ import re
 from collections.abc import Sequence
 
 LONGEST = 600
-
-
-def _readable(colour: str) -> str:
-    """JupyterLab's signal colours are meant for marks; text needs more contrast, so they get some of the text colour,
-    which is black in light themes and white in dark ones."""
-    return f"color-mix(in srgb, {colour} 70%, var(--jp-ui-font-color0, #000))"
-
-
-RIGHT = _readable("var(--jp-success-color1, #388e3c)")
-WRONG = _readable("var(--jp-error-color1, #d32f2f)")
-UNDECIDED = _readable("var(--jp-warn-color1, #f57c00)")
+RIGHT = "var(--jp-success-color1, #388e3c)"  # signal colours are for marks: as text they are too pale
+WRONG = "var(--jp-error-color1, #d32f2f)"
+UNDECIDED = "var(--jp-warn-color1, #f57c00)"
 TEXT = "var(--jp-ui-font-color1, #1f2328)"
-FAINT = f"color-mix(in srgb, {TEXT} 78%, transparent)"
+FAINT = "var(--jp-ui-font-color2, #59636e)"  # enough contrast on the page itself only, not on a tint
+QUIET = "opacity:0.78"
 RULE = "var(--jp-border-color2, #d0d7de)"
-TINT = "var(--jp-layout-color2, #f2f4f6)"
-CHIP = f"color-mix(in srgb, {TEXT} 9%, transparent)"  # on any background
+TINT = "rgba(128, 128, 128, 0.12)"
+CHIP = "rgba(128, 128, 128, 0.18)"
 SANS = "var(--jp-ui-font-family, system-ui, sans-serif)"
 MONO = "var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace)"
 
@@ -58,7 +51,7 @@ def _emphasised(part: str) -> str:
 
 def folded(summary: str, inside: str) -> str:
     """HTML behind a line to click on."""
-    head = f'<summary style="cursor:pointer;color:{FAINT}">{html.escape(summary)}</summary>'
+    head = f'<summary style="cursor:pointer;{QUIET}">{html.escape(summary)}</summary>'
     return f'<details style="margin-top:4px">{head}<div style="padding:4px 0 0 14px">{inside}</div></details>'
 
 
@@ -68,3 +61,8 @@ def steps(labels: Sequence[str], texts: Sequence[str], longest: int = LONGEST) -
     for label, text in reversed(list(zip(labels, texts, strict=False))):
         inside = folded(label, escaped(text, longest) + inside)
     return inside
+
+
+def marked(text: str, colour: str) -> str:
+    """A verdict: plain text beside a mark in a signal colour."""
+    return f'<span style="border-left:4px solid {colour};padding-left:6px;font-weight:600">{escaped(text)}</span>'
