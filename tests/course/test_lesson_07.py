@@ -56,7 +56,7 @@ PLANTED = [
         "",
         "        switches.recording = self.before\n",
         "        if kind is None:\n            switches.recording = self.before\n",
-        ("test_no_grad", "test_decorated", "test_inference_mode"),
+        ("test_no_grad", "test_decorated"),
     ),
     Planted(
         "the error is swallowed",

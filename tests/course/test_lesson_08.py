@@ -1,0 +1,293 @@
+"""Plants classic mistakes in the solutions of lesson 08: each costs points where it was made, and on no other cell.
+
+The engine is finished here, so the whole of it is tried as well, in every style: it trains two networks like PyTorch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+
+LESSON = "08_custom_functions"
+DIGITS = Path(__file__).parents[2] / "course" / "data" / "digits.npz"
+
+PLANTED = [
+    Planted(
+        "all gradients are said to be needed",
+        "",
+        "ctx.needs_input_grad = tuple(x.requires_grad for x in inputs)",
+        "ctx.needs_input_grad = tuple(True for x in inputs)",
+        ("test_linear",),
+    ),
+    Planted(
+        "what is needed is one answer for all",
+        "",
+        "ctx.needs_input_grad = tuple(x.requires_grad for x in inputs)",
+        "ctx.needs_input_grad = (any(x.requires_grad for x in inputs),) * len(inputs)",
+        ("test_linear",),
+    ),
+    Planted(
+        "the gradient of data is computed all the same",
+        "",
+        "for_x = grad @ w.T if needs_x else None",
+        "for_x = grad @ w.T",
+        ("test_linear",),
+    ),
+    Planted(
+        "the weights are not transposed",
+        "",
+        "for_x = grad @ w.T if needs_x else None",
+        "for_x = grad @ w if needs_x else None",
+        ("test_linear",),
+    ),
+    Planted(
+        "the offset gets the mean over the rows",
+        "",
+        "grad.sum(axis=0) if needs_b",
+        "grad.mean(axis=0) if needs_b",
+        ("test_linear",),
+    ),
+    Planted("the offset gets nothing", "", "return for_x, for_w, for_b", "return for_x, for_w", ("test_linear",)),
+    Planted(
+        "abs has slope 1 everywhere",
+        "",
+        "        return grad * sign\n",
+        "        return grad\n",
+        ("test_abs",),
+    ),
+    Planted(
+        "abs ignores the incoming gradient",
+        "upstream_ignored",
+        "        return grad * sign\n",
+        "        return sign\n",
+        ("test_abs",),
+    ),
+    Planted(
+        "abs has slope 1 at 0",
+        "",
+        "ctx.save_for_backward(np.sign(a))",
+        "ctx.save_for_backward(np.where(a < 0, -1.0, 1.0))",
+        ("test_abs",),
+    ),
+    Planted(
+        "the largest entry is not subtracted",
+        "",
+        "        largest = a.max(axis=dim, keepdims=True)\n",
+        "        largest = 0.0 * a.max(axis=dim, keepdims=True)\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "the largest entry of all is subtracted",
+        "",
+        "        largest = a.max(axis=dim, keepdims=True)\n",
+        "        largest = a.max() + 0.0 * a.max(axis=dim, keepdims=True)\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "the largest entry is not added again",
+        "",
+        "        output = largest + np.log(",
+        "        output = np.log(",
+        ("test_logsumexp", "test_gradcheck"),
+    ),
+    Planted(
+        "the rule is not the softmax but the exponential",
+        "",
+        "ctx.save_for_backward(np.exp(a - output))",
+        "ctx.save_for_backward(np.exp(a - largest))",
+        ("test_logsumexp", "test_gradcheck"),
+    ),
+    Planted(
+        "the dimension is always the last",
+        "",
+        "return np.expand_dims(grad, ctx.dim) * softmax",
+        "return np.expand_dims(grad, -1) * softmax",
+        ("test_logsumexp", "test_gradcheck"),
+    ),
+    Planted(
+        "one-sided differences",
+        "",
+        "        for step in (eps, -eps):\n",
+        "        for step in (2 * eps, 0.0):\n",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "the step of the argument is not used",
+        "",
+        "        for step in (eps, -eps):\n",
+        "        eps = 1e-6\n        for step in (eps, -eps):\n",
+        ("test_jacobians", "test_gradcheck"),
+    ),
+    Planted(
+        "the input is moved for good",
+        "",
+        "    x.data = kept\n    return np.array(rows)",
+        "    return np.array(rows)",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "the table is turned around",
+        "",
+        "    return np.array(columns).T",
+        "    return np.array(columns)",
+        ("test_jacobians", "test_gradcheck"),
+    ),
+    Planted(
+        "the gradients of the inputs are lost",
+        "",
+        "        tensor.grad = grad\n    return np.array(columns).T",
+        "        tensor.grad = None\n    return np.array(columns).T",
+        ("test_jacobians", "test_gradcheck"),
+    ),
+    Planted(
+        "gradients add up from column to column",
+        "",
+        "        x.grad = None\n        output.backward(cotangent)\n",
+        "        output.backward(cotangent)\n",
+        ("test_jacobians", "test_gradcheck"),
+    ),
+    Planted(
+        "all outputs at once",
+        "",
+        "        cotangent = np.zeros(output.shape)\n",
+        "        cotangent = np.ones(output.shape)\n",
+        ("test_jacobians", "test_gradcheck"),
+    ),
+    Planted(
+        "a disagreement is returned, not raised",
+        "",
+        "            raise GradcheckError(\n                f",
+        "            return str(\n                f",
+        ("test_gradcheck",),
+    ),
+    Planted(
+        "NaN agrees",
+        "",
+        "        if not np.allclose(analytical, numerical, rtol=rtol, atol=atol):",
+        "        if (np.abs(analytical - numerical) > atol + rtol * np.abs(numerical)).any():",
+        ("test_gradcheck",),
+    ),
+    Planted(
+        "the tolerances are ignored",
+        "",
+        "np.allclose(analytical, numerical, rtol=rtol, atol=atol)",
+        "np.allclose(analytical, numerical, rtol=1e-3, atol=1e-5)",
+        ("test_gradcheck",),
+    ),
+    Planted(
+        "only the first input is checked",
+        "",
+        "    for number, x in enumerate(inputs):\n        if not x.requires_grad:\n            continue",
+        "    for number, x in enumerate(inputs[:1]):\n        if not x.requires_grad:\n            continue",
+        ("test_gradcheck",),
+    ),
+    Planted(
+        "nothing to check counts as a pass",
+        "",
+        "    if not any(x.requires_grad for x in inputs):\n        raise",
+        "    if False:\n        raise",
+        ("test_gradcheck",),
+    ),
+    Planted(
+        "rounding down",
+        "",
+        "        return np.round(a / step) * step\n",
+        "        return np.floor(a / step) * step\n",
+        ("test_quantize",),
+    ),
+    Planted(
+        "rounding to whole numbers",
+        "",
+        "        return np.round(a / step) * step\n",
+        "        return np.round(a)\n",
+        ("test_quantize",),
+    ),
+    Planted(
+        "the true derivative of rounding",
+        "",
+        "    def backward(ctx, grad):\n        return grad\n\n    ### END",
+        "    def backward(ctx, grad):\n        return 0 * grad\n\n    ### END",
+        ("test_quantize",),
+    ),
+]
+
+
+def test_the_solution_has_full_marks() -> None:
+    points = marks(LESSON).points
+    assert len(points) == 6
+    assert all(earned == most for earned, most in points.values())
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made_and_is_named(planted: Planted) -> None:
+    found = marks(LESSON, planted)
+    assert found.lost == set(planted.costs)
+    assert not planted.bug or planted.bug in found.bugs
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    assert wrong == []
+    assert tried >= 20
+
+
+@pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
+def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+def trained_by_torch(points: Any, labels: Any, arrays: Any, lr: float, momentum: float, steps: int) -> list[float]:
+    parameters = [torch.tensor(array, requires_grad=True) for array in arrays]
+    optimizer = torch.optim.SGD(parameters, lr=lr, momentum=momentum)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        h = torch.tensor(points)
+        for w, b in zip(parameters[:-2:2], parameters[1:-2:2], strict=True):
+            h = torch.tanh(h @ w + b)
+        loss = torch.nn.functional.cross_entropy(h @ parameters[-2] + parameters[-1], torch.tensor(labels))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_the_engine_learns_two_moons_like_pytorch(engine: dict[str, Any]) -> None:
+    points, labels = engine["two_moons"](100, seed=3)
+    arrays = engine["starting_weights"]((2, 16, 2), seed=4)
+    settings = {"lr": 0.2, "momentum": 0.9, "steps": 200}
+    parameters, losses = engine["train"](points, labels, arrays, **settings)
+    np.testing.assert_allclose(losses, trained_by_torch(points, labels, arrays, **settings), rtol=1e-9)
+    answers = engine["logits"](engine["MiniTensor"](points), parameters).data.argmax(axis=1)
+    assert (answers == labels).mean() > 0.95
+
+
+def test_the_engine_learns_digits_like_pytorch(engine: dict[str, Any]) -> None:
+    with np.load(DIGITS) as file:
+        pixels, labels = file["images"].reshape(-1, 64) / 16.0, file["labels"].astype(int)
+    arrays = [0.01 * np.random.default_rng(5).normal(size=(64, 10)), np.zeros(10)]
+    settings = {"lr": 0.5, "momentum": 0.9, "steps": 100}
+    parameters, losses = engine["train"](pixels[:600], labels[:600], arrays, **settings)
+    np.testing.assert_allclose(losses, trained_by_torch(pixels[:600], labels[:600], arrays, **settings), rtol=1e-9)
+    answers = engine["logits"](engine["MiniTensor"](pixels[600:]), parameters).data.argmax(axis=1)
+    assert (answers == labels[600:]).mean() > 0.9
+
+
+def test_gradcheck_agrees_with_pytorch_about_every_operation(engine: dict[str, Any]) -> None:
+    generator = np.random.default_rng(6)
+    for expression in (
+        lambda a, b: (a @ b).tanh() / 3,
+        lambda a, b: (a * 2 - b.T).abs(),
+        lambda a, b: a.logsumexp(dim=1) * b.exp().sum(dim=0),
+        lambda a, b: (a[1] * b[:, 0]).log_softmax(0).mean(),
+    ):
+        arrays = generator.normal(size=(3, 2)), generator.normal(size=(2, 3))
+        inputs = [engine["MiniTensor"](array, requires_grad=True) for array in arrays]
+        assert engine["gradcheck"](expression, tuple(inputs))
+        assert torch.autograd.gradcheck(expression, [torch.tensor(array, requires_grad=True) for array in arrays])
