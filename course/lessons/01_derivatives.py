@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,-all
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -83,7 +83,7 @@ w, h = 2.0, 1e-6
 print("loss: ", loss(w))
 print("slope:", (loss(w + h) - loss(w)) / h)
 
-# %% [markdown]
+# %% [markdown] items="37 7"
 # Read a slope like this. Its **sign** says which way the loss goes when `w` grows: here down, so `w` should grow. Its **size** says how strongly
 # the loss reacts. Training is a loop of four lines: predict, measure the loss, differentiate, take a small step against the slope.
 
@@ -96,10 +96,11 @@ for step in range(6):
     print(f"{step}:  w {w:.5f}   prediction {prediction:8.5f}   loss {error:9.6f}   slope {slope:9.5f}")
     w = w - 0.05 * slope
 
-# %% [markdown]
+# %% [markdown] items="1 F34"
 # One weight needed one slope. The paper about GPT-3 reports 175 billion weights, so each step of the loop needs 175 billion slopes. Nobody derives
 # them on paper, and if somebody did, the work would start again with the next change of the model.
-#
+
+# %% [markdown] items="6 F33"
 # The way out is older than neural networks. Robert Wengert published in 1964 how a program can carry derivatives along; in 1970 Seppo Linnainmaa described the
 # backward order that you will build. Theano and TensorFlow made it a daily tool, HIPS autograd and Chainer recorded ordinary Python
 # while it ran, and PyTorch took that over.
@@ -291,13 +292,13 @@ error = y - target
 loss_value = error**2
 print("y =", y, "  loss =", loss_value)
 
-# %% [markdown]
+# %% [markdown] items="3"
 # Now go back from the loss to the inputs. At each step ask one question: **if the input of this step moves a little, how much more or less does its output move?** Multiply these
 # answers on the way back. What has been multiplied so far is the *incoming gradient* of the next step (the field also says *cotangent*): the slope of the loss with respect to that step's output.
 #
 # **Predict** the signs of the two gradients before you run. The prediction is too small.
 
-# %%
+# %% items="36"
 d_loss = 1.0  # the loss moves exactly as much as the loss
 d_error = d_loss * 2 * error  # error**2 has slope 2 * error
 d_y = d_error * 1  # y - target moves as much as y
@@ -340,7 +341,7 @@ explore(loss_torch, names=names)
 #
 # One thing is missing: what if a number is used twice? **Predict** the gradient of `(x + y)**2` at 2 and 3, and then of `x * x + x` at 2. Your own function from exercise 1 knows the answers.
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="40"
 print(numerical_gradient(lambda v: (v[0] + v[1]) ** 2, np.array([2.0, 3.0])).round(6))
 print(numerical_gradient(lambda x: x * x + x, np.array(2.0)).round(6))
 
@@ -358,7 +359,7 @@ print(numerical_gradient(lambda x: x * x + x, np.array(2.0)).round(6))
 # %% [markdown] tags=["hint"] exercise="product_and_sum"
 # The sum passes `d_s` on to `p` and to `x`. The product passes `d_p * y` on to `x` and `d_p * x` on to `y`.
 
-# %% nbgrader={"grade": false, "grade_id": "product_and_sum", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% items="136 41" nbgrader={"grade": false, "grade_id": "product_and_sum", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def product_and_sum_gradient(x, y):
     """The gradient of out = (x * y + x)**2.
 
@@ -466,7 +467,7 @@ credit = credit + check_handwritten_gradient(
 ### END HIDDEN TESTS
 credit
 
-# %% [markdown]
+# %% [markdown] items="F44"
 # ## 4. A gradient of zero
 #
 # Replace tanh by **ReLU**: `relu(z)` is `z` where `z` is positive, and 0 elsewhere. Its slope is 1 on the right and 0 on the left. At exactly 0 it has a corner and no slope; like PyTorch we say 0 there.
@@ -481,7 +482,7 @@ credit
 # %% [markdown] tags=["hint"] exercise="relu_chain"
 # Only one line of the neuron before changes: `d_z` is `d_a` where `z > 0`, and `0.0` elsewhere. And `a` is `max(z, 0.0)`.
 
-# %% nbgrader={"grade": false, "grade_id": "relu_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% items="38" nbgrader={"grade": false, "grade_id": "relu_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def relu_neuron_gradient(w, x, b, target):
     """The gradient of loss = (relu(w * x + b) - target)**2.
 
@@ -557,7 +558,7 @@ axis.set_xticks(range(0, 20, 5))
 axis.legend()
 plt.show()
 
-# %% [markdown]
+# %% [markdown] items="39"
 # The second neuron is far from its target and its gradients for `w`, `x` and `b` are exactly zero. No rule is broken: moving `w` a little really does not change the loss. Such a unit is called **dead**: no gradient goes through it.
 #
 # A zero gradient therefore has two readings: a mistake in a rule, or a true slope of zero. Moving the inputs tells them apart, and it needs none of the rules.
@@ -575,7 +576,7 @@ print(numerical_gradient(dead_neuron, np.array([0.5, 4.0, -3.0])))
 # *"A dead unit is dead for ever."* **Predict:** in a network of two hidden layers with 16 units each, kill one unit by lowering its bias until it is off for every training example, then train. How often does it come back if it sits in the
 # first layer? In the second?
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="F29"
 from torch import nn
 
 
@@ -611,7 +612,7 @@ for layer, name in ((0, "first"), (2, "second")):
 #
 # *"Leaky ReLU and GELU never have slope zero."* Both were proposed as remedies. **Predict** the slope of GELU at -0.7518 and at -20.
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="F28"
 for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.functional.gelu)):
     points = torch.tensor([-20.0, -0.7518, 1.0], requires_grad=True)
     function(points).sum().backward()
@@ -647,7 +648,7 @@ print("by numbers:", slope)
 print("by formula:", eval(formula))
 print("difference:", abs(slope - eval(formula)))
 
-# %% [markdown]
+# %% [markdown] items="2 F49 4"
 # Differentiating formulas is not impossible; written out, they swell, because every step repeats the text of the one before. Carrying numbers instead of text is **automatic differentiation**: it needs
 # no formula, the cost grows with the number of steps, and the result is the exact derivative of the program that ran, up to rounding. There is no `h` in it.
 #
@@ -684,7 +685,7 @@ print(f"backward: {backward_count:12,d} multiplications, {1000 * (middle - start
 print(f"forward:  {forward_count:12,d} multiplications, {1000 * (end - middle):8.2f} ms")
 print("largest difference of the results:", np.abs(backward_row - forward_row.T).max())
 
-# %% [markdown]
+# %% [markdown] items="35"
 # Backward, a single **row** moves through the layers: one incoming gradient times one Jacobian, layer after layer, and no two Jacobians are ever multiplied with each other. That product has a name, *vector-Jacobian product*. In real layers the Jacobian is not even
 # written down; the rules in your table give the product directly.
 #
@@ -696,7 +697,7 @@ print(f"central differences {2 * weights:9,d}")
 print(f"forward             {weights:9,d}, one per weight")
 print(f"backward            {1:9,d}")
 
-# %% [markdown]
+# %% [markdown] items="5 F35"
 # That is why training goes backward. With one input and many outputs it is the other way round, and forward mode wins (lesson 15 measures it). PyTorch is mostly known for the backward way, but it has both:
 
 # %% tags=["demo"]
@@ -789,7 +790,7 @@ print("relative error:", relative_error(hasty_gradient(mixed_points), moved))
 #
 # The opposite happens too: a correct gradient that fails. PyTorch has a checker of its own, `torch.autograd.gradcheck`. **Predict:** does it accept the built-in sine of PyTorch?
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="104"
 import warnings
 
 from torch.autograd import gradcheck
@@ -837,7 +838,8 @@ print("your relative_error:", relative_error(np.zeros(2), true_gradient))
 
 # %% [markdown]
 # An absolute tolerance of `1e-4` is blind to slopes below it. A relative error is not.
-#
+
+# %% [markdown] items="8 9"
 # ## 7. Which tool when
 #
 # | you want | use | because |

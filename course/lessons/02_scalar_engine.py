@@ -94,6 +94,10 @@ def as_tensor(value):
 # %% [markdown]
 # A MiniTensor that you make yourself has no inputs and no rule. It is called a **leaf**. All others are made by operations.
 #
+# Two things to know about the cell above. If you run it again, you get a *new* class that knows none of the operations which the cells below teach it; then run those again too (*Kernel*, *Restart Kernel and Run All Cells* does it in one go). And in this engine every node has a `.grad`, so that
+# you can look at all of them. PyTorch keeps it only for leaves; in lesson 05 your engine does so too.
+
+# %% [markdown]
 # The smallest operation is the minus sign. It has one input and its slope is -1, so its rule multiplies the incoming gradient by -1. A rule always returns a tuple, with one entry per input.
 
 # %% tags=["engine"]
@@ -116,10 +120,11 @@ print(b, b.operation, b.inputs)
 print(b.inputs[0] is a)
 print(b.rule(10.0))
 
-# %% [markdown]
+# %% [markdown] items="10 11"
 # `b` holds the object `a` itself, not a copy. Objects that hold on to their inputs form a **graph**: one node per number, one edge from each result to each of its inputs. The edges have a direction, and following them never leads back to the start: a result can only
 # be made from numbers that exist already. Such a graph is called directed and acyclic, a DAG.
-#
+
+# %% [markdown]
 # The values were computed on the way forward. Now something must go backward. The simplest idea takes the sentence from lesson 01 at its word: follow **every way** back, multiply on the way, add up where it ends.
 
 # %%
@@ -144,7 +149,17 @@ print(a)
 # %% [markdown]
 # ### Exercise 1: sum and product
 #
-# Write `add` and `multiply` after the example of `negate`: compute the value, write the rule, return a MiniTensor that knows its inputs. The rules stand in the table of lesson 01. Inside a rule, `grad` is the incoming gradient, and `a.data` and `b.data` are still in reach.
+# Write `add` and `multiply` after the example of `negate`: compute the value, write the rule, return a MiniTensor that knows its inputs. Inside a rule, `grad` is the incoming gradient, and `a.data` and `b.data` are still in reach.
+#
+# The rules are those of lesson 01, with `negate` above them as an example:
+#
+# | operation | share of `a` | share of `b` | the rule returns |
+# | --- | --- | --- | --- |
+# | `-a` | `-grad` | | `(-grad,)` |
+# | `a + b` | `grad` | `grad` | a tuple of two |
+# | `a * b` | `grad` times the value of `b` | `grad` times the value of `a` | a tuple of two |
+#
+# The first lines of both functions and the four lines at the end are there already. `b = as_tensor(b)` makes `a + 1` work, where `b` is a plain number.
 
 # %% [markdown] tags=["hint"] exercise="add_and_multiply"
 # Both have two inputs, so `inputs` is `(a, b)` and the rule returns a tuple of two numbers, in the same order.
@@ -269,10 +284,10 @@ c = a + b
 d = c * a
 explore(d)
 
-# %% [markdown]
+# %% [markdown] items="46"
 # This picture is drawn from your own objects. Values travel along the edges from the leaves to the result; gradients travel along the same edges the other way. Step through both.
 
-# %%
+# %% items="138"
 a, b = MiniTensor(2.0), MiniTensor(3.0)
 d = (a + b) * a
 d.backward()
@@ -480,7 +495,7 @@ credit
 # %% [markdown]
 # ### Exercise 4: relu, tanh and exp
 #
-# These three are methods: `a.relu()`, `a.tanh()`, `a.exp()`. You know the first two rules from lesson 01. The slope of `exp` at `a` is `exp(a)` itself: its rule needs the **output**, which you have already computed.
+# These three are methods: `a.relu()`, `a.tanh()`, `a.exp()`. You know the first two rules from lesson 01: the slope of relu is 1 where `a` is positive and 0 elsewhere, and the slope of tanh is `1 - tanh(a)**2`. The slope of `exp` at `a` is `exp(a)` itself: its rule needs the **output**, which you have already computed.
 
 # %% [markdown] tags=["hint"] exercise="functions"
 # Keep the output in a variable: `output = math.tanh(a.data)`. The rule can use it: `1 - output**2`.
@@ -609,7 +624,7 @@ credit
 # %% [markdown]
 # All operations are there. The hand calculations of lesson 01, now by your engine and by PyTorch side by side:
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="36 38 39 40 41"
 def beside_pytorch(name, expression, *numbers):
     ours = [MiniTensor(number) for number in numbers]
     theirs = [leaf(number) for number in numbers]
@@ -632,7 +647,7 @@ beside_pytorch("(x + y)**2", lambda x, y: (x + y) ** 2, 2.0, 3.0)
 beside_pytorch("(x*y + x)**2", lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 beside_pytorch("x**2 + 3*x", lambda x: x**2 + 3 * x, 2.0)
 
-# %% [markdown]
+# %% [markdown] items="44"
 # One call of `backward` filled in the gradient of every leaf, and each operation needed to know nothing but its own rule.
 
 # %% [markdown]
@@ -767,51 +782,65 @@ def topological_order(root):
     return finished
 
 # %% nbgrader={"grade": true, "grade_id": "test_topological_order", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-def place_of_each(root):
-    """The place of each node in the order. No two nodes here have the same value, so values name them."""
+def in_order(root, edges, name):
+    """Whether topological_order is right for a graph; no two nodes in it have the same value, so values name them."""
     values = [node.data for node in topological_order(root)]
-    assert len(values) == len(set(values)), f"a node appears more than once: {values}"
-    return {value: place for place, value in enumerate(values)}
+    expected = {value for edge in edges for value in edge} | {root.data}
+    if len(values) != len(set(values)):
+        print(f"{name}: a node appears more than once in {values}")
+        return False
+    if set(values) != expected:
+        print(f"{name}: the nodes are {sorted(expected)}, the order has {sorted(values)}")
+        return False
+    place = {value: number for number, value in enumerate(values)}
+    late = [f"{node:g} was made from {source:g}" for node, source in edges if place[node] > place[source]]
+    if late:
+        print(f"{name}: {late[0]} and must come before it in {values}")
+    return not late
 
 
 a, b = MiniTensor(1.0), MiniTensor(2.0)
 c = a + b  # 3
 d = c + a  # 4
-for root in (c + d, d + c):  # 7
-    place = place_of_each(root)
-    assert set(place) == {1.0, 2.0, 3.0, 4.0, 7.0}, f"not exactly the nodes of the graph: {sorted(place)}"
-    for node, source in ((7, 3), (7, 4), (4, 3), (4, 1), (3, 1), (3, 2)):
-        assert place[node] < place[source], f"{node} was made from {source}, so {node} must come first"
+edges = [(7, 3), (7, 4), (4, 3), (4, 1), (3, 1), (3, 2)]
+credit = 0
+credit += in_order(c + d, edges, "c + d, where c = a + b and d = c + a")
+credit += in_order(d + c, edges, "d + c, where c = a + b and d = c + a")
 
 y = MiniTensor(1.0)
 for _ in range(16):
     y = y + y
-assert len(topological_order(y)) == 17, "16 doublings make a graph of 17 nodes"
+count = len(topological_order(y))
+if count != 17:
+    print(f"16 doublings make a graph of 17 nodes; the order has {count}")
+credit += count == 17
 ### BEGIN HIDDEN TESTS
+e = d + b  # 6
+edges = [(14, 1), (14, 13), (13, 3), (13, 10), (10, 4), (10, 6), (6, 4), (6, 2), (4, 3), (4, 1), (3, 1), (3, 2)]
+if credit and not all(in_order(root, edges, "a larger graph") for root in (a + (c + (d + e)), ((e + d) + c) + a)):
+    credit -= 0.5
 for _ in range(184):
     y = y + y
-assert len(topological_order(y)) == 201, "200 doublings make a graph of 201 nodes"
-assert [node.data for node in topological_order(MiniTensor(5.0))] == [5.0], "a leaf alone is a graph too"
-a, b = MiniTensor(1.0), MiniTensor(2.0)
-c = a + b  # 3
-d = a + c  # 4
-e = d + b  # 6
-for root in (a + (c + (d + e)), ((e + d) + c) + a):  # 10, 13, 14
-    place = place_of_each(root)
-    edges = ((14, 1), (14, 13), (13, 3), (13, 10), (10, 4), (10, 6), (6, 4), (6, 2), (4, 3), (4, 1), (3, 1), (3, 2))
-    assert all(place[node] < place[source] for node, source in edges), "an input came before a node made from it"
+if credit and not (count == 17 and len(topological_order(y)) == 201):
+    credit -= 0.5
+if credit and not (in_order(MiniTensor(5.0), [], "a leaf alone") and in_order(-MiniTensor(5.0), [(-5, 5)], "-a")):
+    credit -= 0.5
+credit = max(credit, 0)
 ### END HIDDEN TESTS
+credit
 
-# %% [markdown]
+# %% [markdown] items="12 34"
 # ### Exercise 6: backward
 #
 # Now the heart of the engine. Gradients that have arrived at a node, but have not been pushed on yet, are **pending**. Keep them in a dict from node to number:
 #
 # * at the start, only the output is pending, with the gradient that `backward` was given (1 unless somebody says otherwise);
 # * go through the nodes in topological order. Take the node's pending gradient out of the dict and add it to the node's `.grad`. If the node has a rule, call it once, and add what it returns to the pending gradients of the inputs.
+#
+# Should Python raise a `KeyError` when you take a gradient out, then nothing had arrived for that node when its turn came. In a topological order that cannot happen: some node made from it has had its turn before and has sent something. So look at your order of exercise 5 first.
 
 # %% [markdown] tags=["hint"] exercise="backward"
-# The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived. (If that line raises a KeyError, the order is wrong.)
+# The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # An input may be pending already, from another node or from the same one (`x + x`). So add: `pending[source] = pending.get(source, 0.0) + share`.
@@ -950,7 +979,14 @@ assert x.grad == 0.0, "backward(gradient=-2.0) must take twice the gradient away
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# That is the answer to the question at the start. The sum over 1,152,921,504,606,846,976 ways has been computed in 61 visits, because everything that meets in a node is added up before it goes on.
+# Here is `x**2 + 3 * x` at 2, from your own objects. Step forward to see it grow node by node, then backward to see the gradient of `x` gather: 7. Then put other expressions there; the picture follows.
+
+# %% tags=["demo"] items="24"
+x = MiniTensor(2.0)
+explore(x**2 + 3 * x, names={"x": x})
+
+# %% [markdown]
+# And that is the answer to the question at the start. The sum over 1,152,921,504,606,846,976 ways has been computed in 61 visits, because everything that meets in a node is added up before it goes on.
 
 # %% tags=["demo"]
 x, y = doublings(60)
@@ -994,7 +1030,7 @@ w.grad = 0.0
 (3 * w).backward()
 print("a second call after setting it to zero: ", w.grad)
 
-# %% [markdown]
+# %% [markdown] items="gap:accumulation"
 # Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and no choice. From call to call, results are summed **in `.grad`**: that is a decision of the engine. PyTorch decided the same way.
 
 # %% tags=["demo"]
@@ -1030,7 +1066,7 @@ for method in (MiniTensor.backward, backward_without_pending):
 #
 # **Predict** the two graphs.
 
-# %%
+# %% items="14"
 def bend(x):
     doubled = x * 2
     if doubled.data > 1:
@@ -1045,7 +1081,7 @@ for start_value in (3.0, 0.25):
     operations = [node.operation or "leaf" for node in topological_order(y)]
     print(f"x = {start_value}:  {operations}   gradient {x.grad:.4f}")
 
-# %% [markdown]
+# %% [markdown] items="13"
 # The same function gave two graphs. The engine never saw the `if`; it saw the operations that ran. This is *define-by-run*. PyTorch works like this too, as HIPS autograd and Chainer did before it. The other way is *define-then-run*: first describe the whole
 # graph, then send numbers through it.
 #
@@ -1059,7 +1095,7 @@ for start_value in (3.0, 0.25):
 #
 # What if a program is captured while it runs *once*, and the captured graph is used for other inputs? **Predict** the value at 3; the function is `bend`.
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="F45"
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     captured = torch.jit.trace(bend, torch.tensor(0.25))
@@ -1073,7 +1109,7 @@ print("warnings:", sorted({warning.category.__name__ for warning in caught}))
 #
 # Recording has a price. Compare a neuron on plain floats with the same neuron on MiniTensors, which makes its graph anew each time:
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="15"
 def seconds_per_call(number, activation, repeat=20000):
     w, x, b = number(0.5), number(0.3), number(0.1)
     start = time.perf_counter()
@@ -1093,16 +1129,16 @@ print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded:.2f} us, factor {re
 #
 # You know now what PyTorch keeps. First the small graph `z = x * y; loss = z**2`, yours:
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="16"
 x, y = MiniTensor(2.0), MiniTensor(3.0)
 z = x * y
 loss = z**2
 explore(loss)
 
-# %% [markdown]
+# %% [markdown] items="17 18 23"
 # In PyTorch a node is not the tensor but an object of its own, which the tensor holds as `grad_fn`. It is named after the operation whose rule it is, as in `MulBackward0`. Its inputs are in `next_functions`. Walk over both graphs with the same few lines:
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="19"
 def show(node, depth=0):
     print("    " * depth + (node.operation or f"leaf {node.data:g}"))
     for source in node.inputs:
@@ -1125,12 +1161,12 @@ show((x * y) ** 2)
 x_torch, y_torch = (torch.tensor(v, requires_grad=True) for v in (2.0, 3.0))
 show_torch(((x_torch * y_torch) ** 2).grad_fn)
 
-# %% [markdown]
+# %% [markdown] items="22 F53"
 # Where you have a leaf, PyTorch has a node called `AccumulateGrad`: the place where the total is added to the `.grad` of the leaf. Some sources call the inputs of a node its parents, others its children. In this course they are *inputs*.
 #
 # Now `(x*y + x)**2`, where `x` is used twice. **Predict:** are the two leaves at the bottom one object or two?
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="20"
 x, y = MiniTensor(2.0), MiniTensor(3.0)
 s = (x * y + x) ** 2
 show(s)
@@ -1146,7 +1182,7 @@ print("one object:", mul_node.next_functions[0][0] is add_node.next_functions[1]
 # %% [markdown]
 # One object, printed twice, because the printer follows every way. From a node you can walk to the leaf, and from there to the tensor itself:
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="21"
 v = torch.ones(3, requires_grad=True)
 out = (v * 2).sum()
 node = out.grad_fn
@@ -1158,7 +1194,7 @@ print(short_name(node), "for v:", node.variable is v)
 # %% [markdown]
 # The same names for arrays. Your engine learns them in lesson 04; here is where it is heading.
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="33"
 m = torch.ones(2, 2, requires_grad=True)
 moved = m + 2
 scaled = 3 * moved**2
@@ -1168,12 +1204,12 @@ for tensor in (m, moved, scaled, out):
 out.backward()
 print(out.item(), m.grad.tolist())
 
-# %% [markdown]
+# %% [markdown] items="17"
 # The first line says `NoneType`: `m` is a leaf, nothing made it, and so it has no `grad_fn`, although it requires a gradient.
 #
 # In one respect PyTorch differs from your engine. **Predict** the three gradients.
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="29"
 def three_gradients(retain):
     x = torch.tensor(2.0, requires_grad=True)
     y = x**2
@@ -1194,9 +1230,10 @@ z = y + 1
 z.backward()
 print("your engine:              ", (x.grad, y.grad, z.grad))
 
-# %% [markdown]
-# PyTorch keeps `.grad` only on leaves, to save memory; for a node in between you ask with `retain_grad`. In lesson 05 your engine learns the same manners.
-#
+# %% [markdown] items="30"
+# PyTorch keeps `.grad` only on leaves, to save memory; for a node in between you ask with `retain_grad`. Your engine keeps it on every node. That is going to change: in lesson 05 it learns PyTorch's manners.
+
+# %% [markdown] items="43"
 # There is a second way to get gradients, which leaves `.grad` alone and *returns* them. Use it when you want a gradient as a value; use `backward` when an optimizer is to find it in `.grad`.
 
 # %% tags=["demo"]
@@ -1207,7 +1244,7 @@ print(x_torch.grad, y_torch.grad)
 # %% [markdown]
 # And the argument of `backward`: for a single number the incoming gradient is 1 unless you say otherwise. If the output is a list of numbers, there is no obvious choice, and PyTorch refuses. Either make one number of it, with `.sum()` or `.mean()`, or say what the incoming gradient is, one entry per output:
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="42"
 v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 try:
     (v * v).backward()
@@ -1217,7 +1254,7 @@ except RuntimeError as error:
 (v * v).backward(torch.tensor([1.0, 10.0, 100.0]))
 print(v.grad)
 
-# %% [markdown]
+# %% [markdown] items="45 37"
 # ## 6. Use it
 #
 # The training loop of lesson 01, with your engine instead of a moved input. The optimizer needs nothing but `.grad`.
@@ -1313,17 +1350,17 @@ question(
     wrong("`y` has no `grad_fn`.", "It has one, `PowBackward0`. Leaves have none.", misconception="leaf_and_grad_fn"),
 )
 
-# %% [markdown]
+# %% [markdown] items="140"
 # ## Summary
 #
-# | idea | in one line |
-# | --- | --- |
-# | graph | each result holds its inputs and its rule; the graph is made while the program runs |
-# | leaf | a tensor that no operation made; in PyTorch its `grad_fn` is None |
-# | rule | from the incoming gradient to one gradient per input, and nothing else |
-# | topological order | every node before its inputs: when its turn comes, everything has arrived |
-# | pending gradients | a dict that lives for one call; contributions are added there, then pushed on once |
-# | `.grad` | where results are kept, and added up from call to call |
-# | cost | one visit per node, not one per way |
+# | idea | in one line | in the kitchen of lesson 00 |
+# | --- | --- | --- |
+# | graph | each result holds its inputs and its rule; the graph is made while the program runs | the slips, pinned to each other |
+# | leaf | a tensor that no operation made; in PyTorch its `grad_fn` is None | what was delivered, not cooked |
+# | rule | from the incoming gradient to one gradient per input, and nothing else | what a cook does with a complaint |
+# | topological order | every node before its inputs: when its turn comes, everything has arrived | wait until all complaints are in |
+# | pending gradients | a dict that lives for one call; contributions are added there, then pushed on once | complaints on their way, this evening |
+# | `.grad` | where results are kept, and added up from call to call | the letter box at the supplier's door |
+# | cost | one visit per node, not one per way | one walk per cook, not one per guest and way |
 #
 # One thing is left open. Try `doublings(3000)` and `backward`: a recursive `topological_order` gives up. The next lesson breaks four tempting engines on purpose, that one among them.
