@@ -225,6 +225,22 @@ def numerical_gradient(f, x, h=1e-5):
     slopes = [(f(x + move) - f(x - move)) / (2 * h) for move in moves]
     return np.array(slopes, dtype=float).reshape(x.shape)
 
+# %% tags=["style:steps"] exercise="numerical_gradient"
+def numerical_gradient(f, x, h=1e-5):
+    shape = np.shape(x)
+    entries = [float(entry) for entry in np.ravel(x)]
+
+    def moved(number, change):
+        copy = list(entries)
+        copy[number] += change
+        return f(np.array(copy).reshape(shape))
+
+    slopes = []
+    for number in range(len(entries)):
+        rise = moved(number, h) - moved(number, -h)
+        slopes.append(rise / (2 * h))
+    return np.array(slopes, dtype=np.float64).reshape(shape)
+
 # %% nbgrader={"grade": true, "grade_id": "test_numerical_gradient", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def sum_of_cubes(x):
     return (x**3).sum()
@@ -238,6 +254,10 @@ credit = check_function(
     points=2,
     name="gradient of (x**3).sum()",
 )
+whole = numerical_gradient(sum_of_cubes, np.array([1, 2, -3]))
+if not np.allclose(whole, [3.0, 12.0, 27.0], atol=1e-6):
+    print(f"at the whole numbers [1, 2, -3] the gradient is [3, 12, 27], not {whole}")
+    credit = credit + (-min(1.0, credit))
 ### BEGIN HIDDEN TESTS
 credit = credit + check_function(
     numerical_gradient,
@@ -380,6 +400,16 @@ def product_and_sum_gradient(x, y):
     # x**2 * (y + 1)**2, differentiated as a whole
     return 2 * x * (y + 1) ** 2, 2 * x**2 * (y + 1)
 
+# %% tags=["style:steps"] exercise="product_and_sum"
+def product_and_sum_gradient(x, y):
+    p = x * y
+    s = p + x
+    d_s = 2.0 * s
+    d_p, d_x = d_s, d_s
+    d_x = d_x + d_p * y
+    d_y = d_p * x
+    return [d_x, d_y]
+
 # %% nbgrader={"grade": true, "grade_id": "test_product_and_sum", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 credit = check_handwritten_gradient(
     product_and_sum_gradient,
@@ -448,6 +478,18 @@ def tanh_neuron_gradient(w, x, b, target):
     inner = np.array([x, w, 1.0]) / np.cosh(z) ** 2
     return (*(outer * inner), -outer)
 
+# %% tags=["style:steps"] exercise="tanh_neuron"
+def tanh_neuron_gradient(w, x, b, target):
+    z = w * x + b
+    up, down = math.exp(z), math.exp(-z)
+    a = (up - down) / (up + down)
+    d_a = 2 * (a - target)
+    d_target = -d_a
+    d_z = d_a * 4 / (up + down) ** 2
+    d_w = d_z * x
+    d_x = d_z * w
+    return d_w, d_x, d_z, d_target
+
 # %% nbgrader={"grade": true, "grade_id": "test_tanh_neuron", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 credit = check_handwritten_gradient(
     tanh_neuron_gradient,
@@ -505,6 +547,14 @@ def relu_neuron_gradient(w, x, b, target):
     alive = float(z > 0)
     error = alive * z - target
     return 2 * error * alive * x, 2 * error * alive * w, 2 * error * alive, -2 * error
+
+# %% tags=["style:steps"] exercise="relu_chain"
+def relu_neuron_gradient(w, x, b, target):
+    z = w * x + b
+    if z <= 0:
+        return 0.0, 0.0, 0.0, 2 * target
+    d_z = 2 * (z - target)
+    return d_z * x, d_z * w, d_z, -d_z
 
 # %% nbgrader={"grade": true, "grade_id": "test_relu_chain", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 credit = check_handwritten_gradient(
@@ -747,6 +797,14 @@ def relative_error(a, b):
     if size == 0:
         return 0.0
     return max(abs(p - q) for p, q in pairs) / size
+
+# %% tags=["style:steps"] exercise="relative_error"
+def relative_error(a, b):
+    both = np.stack([a, b])
+    largest = np.max(np.abs(both))
+    if largest == 0:
+        return 0.0
+    return float(np.max(np.ptp(both, axis=0)) / largest)
 
 # %% nbgrader={"grade": true, "grade_id": "test_relative_error", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 a, b, zero = np.array([1.0, -4.0]), np.array([1.0, -3.0]), np.zeros(2)

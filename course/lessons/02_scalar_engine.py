@@ -829,7 +829,7 @@ credit = max(credit, 0)
 ### END HIDDEN TESTS
 credit
 
-# %% [markdown] items="12 34"
+# %% [markdown] items="34"
 # ### Exercise 6: backward
 #
 # Now the heart of the engine. Gradients that have arrived at a node, but have not been pushed on yet, are **pending**. Keep them in a dict from node to number:

@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.course.planting import solved, untrue_examples
-
-STYLES = ("", "compact", "classes")
+from tests.course.planting import solved, styles, untrue_examples
 
 
-@pytest.fixture(params=STYLES, ids=lambda style: style or "solution")
+@pytest.fixture(params=["", *styles("02_scalar_engine")], ids=lambda style: style or "solution")
 def engine(request: pytest.FixtureRequest) -> Any:
     return solved("02_scalar_engine", request.param)["MiniTensor"]
 
 
-@pytest.fixture(params=STYLES[:2], ids=lambda style: style or "solution")
+@pytest.fixture(params=["", *styles("01_derivatives")], ids=lambda style: style or "solution")
 def derivatives(request: pytest.FixtureRequest) -> dict[str, Any]:
     return solved("01_derivatives", request.param)
 

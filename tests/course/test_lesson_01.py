@@ -1,0 +1,58 @@
+"""Plants classic mistakes in the solutions of lesson 01: each costs points on its own test cell, and on no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.course.planting import Planted, marks
+
+LESSON = "01_derivatives"
+NUMERICAL, PRODUCT = ("test_numerical_gradient",), ("test_product_and_sum",)
+TANH, RELU, ERROR = ("test_tanh_neuron",), ("test_relu_chain",), ("test_relative_error",)
+
+PLANTED = [
+    Planted("one-sided difference", "", "x[position] = old - h\n", "x[position] = old\n", NUMERICAL),
+    Planted("divided by h alone", "", "(above - below) / (2 * h)", "(above - below) / h", NUMERICAL),
+    Planted("the step is a constant", "", "(above - below) / (2 * h)", "(above - below) / 2e-5", NUMERICAL),
+    Planted("the entry is not put back", "", "        x[position] = old\n", "", NUMERICAL),
+    Planted("whole numbers stay whole", "", "x = np.array(x, dtype=np.float64)", "x = np.array(x)", NUMERICAL),
+    Planted("vectors only", "", "np.ndindex(x.shape)", "range(len(x))", NUMERICAL),
+    Planted("all entries moved at once", "", "x[position] = old + h", "x[...] = x + h", NUMERICAL),
+    Planted("the second use is forgotten", "", "return d_s * y + d_s, d_s * x", "return d_s * y, d_s * x", PRODUCT),
+    Planted("factors swapped", "", "return d_s * y + d_s, d_s * x", "return d_s * x + d_s, d_s * y", PRODUCT),
+    Planted("the square is not differentiated", "", "d_s = 2 * s\n", "d_s = s\n", PRODUCT),
+    Planted("slope of tanh from its input", "", "(1 - a**2)", "(1 - (w * x + b) ** 2)", TANH),
+    Planted("slope of tanh left out", "", "d_z = d_error * (1 - a**2)", "d_z = d_error", TANH),
+    Planted(
+        "sign of the target",
+        "",
+        "d_z = d_error * (1 - a**2)\n    return d_z * x, d_z * w, d_z, -d_error",
+        "d_z = d_error * (1 - a**2)\n    return d_z * x, d_z * w, d_z, d_error",
+        TANH,
+    ),
+    Planted("relu lets everything through", "", "d_z = d_error if z > 0 else 0.0", "d_z = d_error", RELU),
+    Planted(
+        "the prediction is not cut off", "", "d_error = 2 * (max(z, 0.0) - target)", "d_error = 2 * (z - target)", RELU
+    ),
+    Planted("no absolute value", "", "np.abs(a - b).max()", "(a - b).max()", ERROR),
+    Planted("relative to the first", "", "max(np.abs(a).max(), np.abs(b).max())", "np.abs(a).max()", ERROR),
+    Planted(
+        "zero by zero",
+        "",
+        "return float(difference / size) if size > 0 else 0.0",
+        "return float(difference / size)",
+        ERROR,
+    ),
+]
+
+
+def test_the_solution_has_full_marks() -> None:
+    found = marks(LESSON)
+    assert len(found.points) == 5
+    assert not found.lost
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    assert marks(LESSON, planted).lost == set(planted.costs)
