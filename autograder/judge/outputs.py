@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 import nh3
-from nbformat.v4 import new_output
+from nbformat import NotebookNode, from_dict
 
 from autograder.judge.messages import cut
 
@@ -30,6 +30,15 @@ STYLE = words("""
     color background-color font-weight font-style text-align border border-collapse padding margin width height
     font-family font-size display border-radius border-left overflow-x white-space max-width
 """)
+
+
+def new_output(kind: str, **fields: Any) -> NotebookNode:
+    """An output as nbformat has it. nbformat's own function validates each one against a schema; the notebook is
+    validated as a whole when it is written.
+    """
+    if kind in ("display_data", "execute_result"):
+        fields.setdefault("metadata", {})
+    return from_dict({"output_type": kind, **fields})
 
 
 def clean_student_outputs(outputs: list[dict[str, Any]]) -> list[Any]:
@@ -57,7 +66,7 @@ def _clean_output(output: dict[str, Any], room: int) -> tuple[Any, int]:
         data = clean_data(output["data"], room)
         extra = {"execution_count": None} if kind == "execute_result" else {}
         return (
-            (new_output(kind, data, **extra), sum(len(v) for k, v in data.items() if k not in IMAGE_KINDS))
+            (new_output(kind, data=data, **extra), sum(len(v) for k, v in data.items() if k not in IMAGE_KINDS))
             if data
             else (None, 0)
         )
@@ -115,13 +124,18 @@ def verdict_outputs(
         text = cards_text or message
         html = cards or f"<p>{escape(message)}</p>"
         outputs.append(
-            new_output("display_data", {"text/plain": printable(text), "text/html": html}, metadata=metadata)
+            new_output("display_data", data={"text/plain": printable(text), "text/html": html}, metadata=metadata)
         )
     if full:
         return outputs
     if points > 0:
         outputs.append(
-            new_output("execute_result", {"text/plain": repr(float(points))}, metadata=metadata, execution_count=None)
+            new_output(
+                "execute_result",
+                data={"text/plain": repr(float(points))},
+                metadata=metadata,
+                execution_count=None,
+            )
         )
     else:
         lines = [f"{name}: {line}" if i == 0 else line for i, line in enumerate(message.splitlines())]

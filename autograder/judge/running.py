@@ -22,9 +22,9 @@ from typing import Any
 
 from autograder.checks.context import check_context
 from autograder.judge.cells import Cell, hidden_lines
-from autograder.judge.magics import plain_python
 from autograder.judge.namespace import TestNamespace
-from autograder.judge.trusted import bound_names, is_stateful, split_import
+from autograder.judge.steps import Step, TestCode, test_code
+from autograder.judge.trusted import is_stateful, split_import
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30
@@ -89,17 +89,14 @@ def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: fl
 def _run_statements(
     cell: Cell, namespace: TestNamespace, seed: int | None, outcome: Outcome, visible_only: bool
 ) -> None:
-    hidden = hidden_lines(cell.source)
     filename = f"<test {cell.grade_id}>"
-    source, silent = plain_python(cell.source)
     try:
-        statements = ast.parse(source, filename).body
+        test = test_code(cell.source, filename)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        outcome.error, outcome.failed_hidden = error, bool(hidden)
+        outcome.error, outcome.failed_hidden = error, bool(hidden_lines(cell.source))
         return
-    for number, statement in enumerate(statements):
-        is_hidden = _is_hidden(statement, hidden, namespace.secrets)
-        is_last = number == len(statements) - 1 and not silent
+    for step in test.steps:
+        is_hidden = _is_hidden(step, test.hidden, namespace.secrets)
         if is_hidden and visible_only:
             continue
         try:
@@ -107,44 +104,37 @@ def _run_statements(
                 _captured(outcome, keep=not is_hidden),
                 check_context(seed, graded=True, hidden=is_hidden, reports=outcome.reports),
             ):
-                outcome.value = _run_statement(statement, namespace, filename, is_last, is_hidden)
+                outcome.value = _run_step(step, namespace, is_hidden)
         except BaseException as error:
             outcome.error = error
-            outcome.failed_hidden = is_hidden or _passes_through(error, filename, hidden)
-            outcome.failed_source = "" if outcome.failed_hidden else _segment(source, statement, error, filename)
+            outcome.failed_hidden = is_hidden or _passes_through(error, filename, test.hidden)
+            outcome.failed_source = "" if outcome.failed_hidden else _segment(test, step, error)
             if isinstance(error, KeyboardInterrupt) and type(error) is KeyboardInterrupt:
                 raise
             return
 
 
-def _is_hidden(statement: ast.stmt, hidden: frozenset[int], secrets: set[str]) -> bool:
+def _is_hidden(step: Step, hidden: frozenset[int], secrets: set[str]) -> bool:
     """Whether a statement lies in the hidden part, or uses a name that the hidden part of this cell or an earlier one
     has bound. What it binds itself is then secret too.
     """
-    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-    uses = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    if hidden.isdisjoint(lines) and secrets.isdisjoint(uses):
+    if hidden.isdisjoint(step.lines) and secrets.isdisjoint(step.uses):
         return False
-    if not isinstance(statement, (ast.Import, ast.ImportFrom)):
-        secrets |= bound_names([statement])
+    if not step.is_import:
+        secrets |= step.binds
     return True
 
 
-def _run_statement(statement: ast.stmt, namespace: TestNamespace, filename: str, is_last: bool, is_hidden: bool) -> Any:
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        if is_stateful(statement):
-            namespace.sandbox.execute(ast.unparse(statement))
-            for name, _ in split_import(statement):
+def _run_step(step: Step, namespace: TestNamespace, is_hidden: bool) -> Any:
+    if isinstance(step.statement, (ast.Import, ast.ImportFrom)):
+        if is_stateful(step.statement):
+            namespace.sandbox.execute(ast.unparse(step.statement))
+            for name, _ in split_import(step.statement):
                 namespace[name] = namespace.sandbox.lookup(name)
             return None
         if not is_hidden:
-            _import_there_too(statement, namespace)
-    statement = ast.fix_missing_locations(_Classes().visit(statement))
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    if is_last and isinstance(statement, ast.Expr):
-        code = compile(ast.Expression(statement.value), filename, "eval", flags)
-    else:
-        code = compile(ast.Module([statement], []), filename, "exec", flags)
+            _import_there_too(step.statement, namespace)
+    code = step.code
     if code.co_flags & inspect.CO_COROUTINE:
         return asyncio.run(types.FunctionType(code, namespace)())
     return eval(code, namespace)
@@ -155,22 +145,6 @@ def _import_there_too(statement: ast.stmt, namespace: TestNamespace) -> None:
     if statement not in namespace.imported:
         namespace.imported.append(statement)
         namespace.sandbox.execute(f"try:\n    {ast.unparse(statement)}\nexcept Exception:\n    pass")
-
-
-class _Classes(ast.NodeTransformer):
-    """`type(x)` and `x.__class__` of a handle have to be the submission's class."""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 1 and not node.keywords:
-            node.func = ast.copy_location(ast.Name("__type_of__", ast.Load()), node.func)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        self.generic_visit(node)
-        if node.attr == "__class__" and isinstance(node.ctx, ast.Load):
-            return ast.copy_location(ast.Call(ast.Name("__type_of__", ast.Load()), [node.value], []), node)
-        return node
 
 
 @contextlib.contextmanager
@@ -196,17 +170,18 @@ def _passes_through(error: BaseException, filename: str, hidden: frozenset[int])
     return False
 
 
-def _segment(source: str, statement: ast.stmt, error: BaseException, filename: str) -> str:
+def _segment(test: TestCode, step: Step, error: BaseException) -> str:
     """The text of the statement that failed; within a loop or function, the line."""
-    lines = source.splitlines()
+    lines = test.source.splitlines()
+    statement = step.statement
     last = statement.lineno
     frame = error.__traceback__
     while frame is not None:
-        if frame.tb_frame.f_code.co_filename == filename:
+        if frame.tb_frame.f_code.co_filename == test.filename:
             last = frame.tb_lineno
         frame = frame.tb_next
     if isinstance(statement, ast.Assert) and (statement.end_lineno or 0) - statement.lineno < 4:
-        return ast.get_source_segment(source, statement) or ""
+        return ast.get_source_segment(test.source, statement) or ""
     return lines[last - 1].strip() if 0 < last <= len(lines) else ""
 
 

@@ -9,6 +9,7 @@ student.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -48,11 +49,16 @@ class TrustedNames:
 
 def trusted_names(notebook: Any, source: Any | None) -> TrustedNames:
     """The instructor's names, from the source notebook if there is one, else from the submission's locked cells."""
-    cells = [cell for _, cell in code_cells(source if source is not None else notebook)]
+    cells = tuple(cell for _, cell in code_cells(source if source is not None else notebook))
+    return _names_in(cells, source is not None)
+
+
+@functools.lru_cache(maxsize=16)
+def _names_in(cells: tuple[Cell, ...], from_source: bool) -> TrustedNames:
     theirs = [cell for cell in cells if cell.solution]
-    ours = [cell for cell in cells if not cell.solution and not cell.is_test and (source is not None or cell.locked)]
+    ours = [cell for cell in cells if not cell.solution and not cell.is_test and (from_source or cell.locked)]
     names = TrustedNames()
-    if source is not None:
+    if from_source:
         names.students = frozenset(bound for cell in theirs for bound in _not_imported(cell))
         names.classes = frozenset(
             statement.name
@@ -64,7 +70,7 @@ def trusted_names(notebook: Any, source: Any | None) -> TrustedNames:
         names.statements[name] = ast.parse(f"import {module} as {name}").body[0]
     for cell in ours:
         for statement in parse(cell.source):
-            _collect(names, statement, constants=source is not None)
+            _collect(names, statement, constants=from_source)
     for name in names.students:
         names.statements.pop(name, None)
     return names

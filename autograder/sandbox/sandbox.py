@@ -29,7 +29,14 @@ from autograder.sandbox.handles import (
 from autograder.sandbox.inside.values import Decoder, Malformed
 from autograder.sandbox.limits import Limits, NotAnswered, SandboxDied, SandboxError
 from autograder.sandbox.process import StudentProcess
-from autograder.sandbox.travel import REAL_MODULES, encode_arguments, stale, update_in_place
+from autograder.sandbox.travel import (
+    REAL_MODULES,
+    encode_arguments,
+    is_module_function,
+    pickled_function,
+    stale,
+    update_in_place,
+)
 
 
 @dataclass
@@ -149,8 +156,19 @@ class Sandbox:
         """Run a trusted function over there, with an object of the submission as first argument. The answer is not to
         be trusted.
         """
-        codes, buffers = encode_arguments(self, [function, target, *args])
-        return self._answer({"do": "run", "args": codes}, buffers)
+        if not is_module_function(function):
+            codes, buffers = encode_arguments(self, [function, target, *args])
+            return self._answer({"do": "run", "args": codes}, buffers)
+        codes, buffers = encode_arguments(self, [target, *args])
+        self._ready_process()
+        number = self._functions.get(function)
+        request: dict[str, Any] = {"do": "run", "args": codes, "function": number}
+        if number is None:
+            request.update(function=len(self._functions), code=len(buffers))
+            buffers.append(pickled_function(function))
+        value = self._answer(request, buffers)
+        self._functions.setdefault(function, request["function"])  # it has arrived: there was an answer
+        return value
 
     def base_value(self, ref: Reference) -> Any:
         return self._answer({"do": "base", "number": self.number_of(ref)})
@@ -203,6 +221,7 @@ class Sandbox:
         self._handles: weakref.WeakValueDictionary[int, Handle] = weakref.WeakValueDictionary()
         self._classes: dict[int, tuple[type[Handle], str | None]] = {}
         self._exceptions: dict[int, type[BaseException]] = {}
+        self._functions: dict[Callable[..., Any], int] = {}  # those that the process has, with their numbers there
         self._process = StudentProcess(self.limits, self.unsafe)
         self._fresh = True
 

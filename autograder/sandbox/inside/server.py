@@ -37,6 +37,7 @@ class Server:
         sys.stdout, sys.stderr = self.streams  # type: ignore[assignment]
         self.shell = make_shell(self.collector)
         self.objects = Objects(self.shell.user_ns)
+        self.functions: dict[int, Callable[..., Any]] = {}
         let_functions_see(self.shell.user_ns)
         self.tasks: dict[str, Callable[[dict[str, Any], list[memoryview]], Reply]] = {
             "files": self.write_files,
@@ -187,9 +188,12 @@ class Server:
         return self._value(base_value(self.objects.by_number[request["number"]]))
 
     def run(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
-        """Call a function that the judge sent with an object of ours as its first argument."""
+        """Call a function that the judge sent, now or once before, with an object of ours as its first argument."""
         decoder = self.objects.decoder(buffers)
-        function, *args = [decoder.decode(code) for code in request["args"]]
+        args = [decoder.decode(code) for code in request["args"]]
+        if "code" in request:
+            self.functions[request["function"]] = self.objects.unpickle(buffers[request["code"]])
+        function = self.functions[request["function"]] if "function" in request else args.pop(0)
         return self._value(function(*args))
 
     def _value(self, value: Any, arguments: list[Any] | tuple[Any, ...] = ()) -> Reply:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import builtins
+import re
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from .outputs import Collector, as_json_data
+
+# Magics, shell commands and help anywhere; a line that calls a function by a leading slash, comma or semicolon.
+IPYTHON_SYNTAX = re.compile(r"[%!?]|^[ \t]*[/,;]", re.MULTILINE)
+WARMING_CELLS = ("1", "1 / 0", "print('')", "display(1.5)", "def f(:")
 
 
 class CollectingPublisher(DisplayPublisher):
@@ -102,6 +108,16 @@ class CollectingShell(InteractiveShell):
         self.system_piped(cmd)
 
 
+class QuickTransformer(TransformerManager):
+    """IPython's own, without taking a cell apart into tokens where no character in it could be IPython syntax."""
+
+    usual: ClassVar[list[Any]] = TransformerManager().token_transformers
+
+    def do_token_transforms(self, lines: list[str]) -> list[str]:
+        untouched = self.token_transformers == self.usual
+        return lines if untouched and not IPYTHON_SYNTAX.search("".join(lines)) else super().do_token_transforms(lines)
+
+
 def make_shell(collector: Collector) -> CollectingShell:
     """The one shell of this process, with `get_ipython`, `display` and a refusing `input` in place."""
     config = Config()
@@ -112,6 +128,7 @@ def make_shell(collector: Collector) -> CollectingShell:
     shell = CollectingShell.instance(
         config=config, display_pub_class=CollectingPublisher, displayhook_class=CollectingHook
     )
+    shell.input_transformer_manager = QuickTransformer()
     for part in (shell, shell.display_pub, shell.displayhook):
         part.collector = collector  # type: ignore[union-attr]
     builtins.input = _no_input  # type: ignore[assignment]
@@ -122,3 +139,17 @@ def make_shell(collector: Collector) -> CollectingShell:
 
 def _no_input(prompt: object = "") -> str:
     raise RuntimeError("input() cannot be answered here: nobody is at the keyboard when a notebook is graded")
+
+
+def warm_up(shell: CollectingShell) -> None:
+    """Run a few cells of ours, so that what IPython loads at its first cell, result and error is loaded."""
+    before = dict(shell.user_ns)
+    for source in WARMING_CELLS:
+        shell.run_cell(source, store_history=False)
+    shell.user_ns.clear()
+    shell.user_ns.update(before)
+    shell.user_ns["_oh"].clear()
+    shell.displayhook._ = shell.displayhook.__ = shell.displayhook.___ = ""
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        vars(sys).pop(name, None)
+    shell.collector.start()

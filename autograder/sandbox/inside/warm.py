@@ -19,6 +19,7 @@ from typing import Any
 from . import confine
 from .protocol import words
 from .server import Server
+from .shell import warm_up
 
 PRELOADED = words("""
     asyncio collections csv dataclasses datetime decimal fractions heapq inspect pathlib pexpect statistics string
@@ -35,6 +36,7 @@ def serve_forks(control: socket.socket, rules: bytes) -> None:
     for name in sorted(PRELOADED):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    warm_up(server.shell)
     gc.collect()
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
     while True:

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograder.sandbox.inside.values import Decoder, Encoder, Malformed, NotPlain
@@ -79,6 +79,7 @@ def test_arrays_come_back_as_they_were(dtype, shape):
     assert type(there_and_back(scalar)) is np.float32
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda x: st.lists(x) | st.tuples(x, x)
