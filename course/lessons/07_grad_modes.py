@@ -19,7 +19,7 @@
 # slips of one line. **Predict** what each program does before you run it.
 
 # %%
-from autograder.student import check_function, check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, quiz, start_lesson
 
 # %% tags=["engine"]
 import functools
@@ -490,8 +490,8 @@ def set_recording(answer):
 
 for inside in ("nothing", "the whole step", "the first layer"):
     try:
-        first, second = one_step(inside)
-        print(f"{inside:16s}", *(f"{name} layer: {'None' if w.grad is None else 'set':5s}" for name, w in (("first", first), ("second", second))))
+        found = ["None" if w.grad is None else "set" for w in one_step(inside)]
+        print(f"{inside:16s} .grad of the first layer: {found[0]:5s} of the second: {found[1]}")
     except NotImplementedError:
         raise
     except RuntimeError as error:
@@ -514,8 +514,8 @@ def one_step_torch(inside):
 
 for inside in ("nothing", "the whole step", "the first layer"):
     try:
-        first, second = one_step_torch(inside)
-        print(f"{inside:16s}", *(f"{name} layer: {'None' if w.grad is None else 'set':5s}" for name, w in (("first", first), ("second", second))))
+        found = ["None" if w.grad is None else "set" for w in one_step_torch(inside)]
+        print(f"{inside:16s} .grad of the first layer: {found[0]:5s} of the second: {found[1]}")
     except RuntimeError as error:
         print(f"{inside:16s} RuntimeError: {error}")
 
@@ -847,7 +847,7 @@ for text, way in ways.items():
             verdict = "right" if x_torch.grad.item() == 13 else "quiet" if not caught else "lost, with a warning"
             print(f"{text:22s} dy/dx = {x_torch.grad.item():4.0f}   {verdict}")
         except RuntimeError as error:
-            print(f"{text:22s} loud: {str(error)[:58]}")
+            print(f"{text:22s} loud: {str(error)[:51]} ...")
 
 # %% [markdown] items="F16 73"
 # The pattern: **autograd sees operations on tensors, and nothing else.** Whoever takes the number out, as `item()` does, works on a number from then on, and that is allowed: logging a loss needs it. (`float()` and its relatives may add one warning per session; they still go on.) `.numpy()` is loud because an
@@ -1165,7 +1165,7 @@ with torch.inference_mode():
 # **Predict** the two ratios for forty tiny operations, for a small network and for a large one.
 
 # %% tags=["demo"] items="F10 86"
-def ratios(action, modes, inner, rounds=15):
+def ratios(action, modes, inner, rounds=61):
     """Median microseconds of the first mode, and median ratio of each mode to the one before it."""
     times = [[] for _ in modes]
 
@@ -1209,9 +1209,9 @@ small, small_rows = perceptron(64, 64, 64, 10), torch.randn(32, 64)
 large, large_rows = perceptron(512, 1024, 1024, 512, 10), torch.randn(128, 512)
 torch_modes = (torch.enable_grad, torch.no_grad, torch.inference_mode)
 workloads = {
-    "forty tiny operations": (forty_tiny, 40),
-    "small network, 32 rows": (lambda: small(small_rows), 40),
-    "large network, 128 rows": (lambda: large(large_rows), 2),
+    "forty tiny operations": (forty_tiny, 5),
+    "small network, 32 rows": (lambda: small(small_rows), 8),
+    "large network, 128 rows": (lambda: large(large_rows), 1),
 }
 measured = {}
 for name, (action, inner) in workloads.items():
@@ -1231,7 +1231,7 @@ def forty_tiny_mine():
     return x
 
 
-microseconds, (without, inference) = ratios(forty_tiny_mine, (enable_grad, no_grad, inference_mode), 10)
+microseconds, (without, inference) = ratios(forty_tiny_mine, (enable_grad, no_grad, inference_mode), 3)
 measured["your engine, forty tiny"] = without, inference
 
 fig, axis = plt.subplots(layout="constrained")
@@ -1242,7 +1242,7 @@ axis.axvline(1, color="gray", linewidth=1)
 axis.set_yticks(places + 0.18, list(measured))
 axis.set(xlabel="ratio of times (less than 1: faster)", xlim=(0, 1.4))
 axis.invert_yaxis()
-axis.legend(loc="lower right", fontsize=9)
+fig.legend(loc="outside upper center", ncols=2, fontsize=9)
 plt.show()
 
 # %% [markdown] items="F10 86"
@@ -1340,7 +1340,7 @@ stopped, through = values(stop=True), values(stop=False)
 print(f"after 300 steps: {stopped[-1]:.2f} with the target detached, {through[-1]:.2f} without; right: 10")
 
 # %% [markdown] items="81"
-# Through the target, the gradient moves both sides at once: raising `v` raises the target by 0.9 as much, so only a tenth of the push is left, and it enters twice. With the stop, the target is a goal, and the prediction goes there. Methods that learn from their own predictions stop the gradient at the target for this reason: target networks in
+# Through the target, the gradient moves both sides at once: raising `v` raises the target by 0.9 as much, so only a tenth of the push is left. With the stop, the target is a goal, and the prediction goes there. Methods that learn from their own predictions stop the gradient at the target for this reason: target networks in
 # reinforcement learning, and momentum encoders, which keep a slowly moving average of a network, updated under `no_grad`.
 #
 # ### Two networks with opposite aims

@@ -18,7 +18,7 @@
 # Two people have written an operation for PyTorch, each with a gradient rule of their own, and each has run PyTorch's test for such rules, `gradcheck`. One is the absolute value. The other rounds to whole numbers.
 
 # %%
-from autograder.student import between, check_function, check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, quiz, start_lesson
 
 # %% tags=["engine"]
 import numpy as np
@@ -1235,6 +1235,9 @@ for name, rule in rules.items():
 # `np.round(a / step) * step`. `step` is an option, as `dim` was; nothing has to be saved.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "quantize", "locked": false, "schema_version": 3, "solution": true, "task": false}
+MiniTensor.quantize = lambda self, step: Quantize.apply(self, step=step)
+
+
 class Quantize(Function):
     """a, rounded to the nearest multiple of step; the gradient passes unchanged.
 
@@ -1257,9 +1260,6 @@ class Quantize(Function):
         return grad
 
     ### END SOLUTION
-
-
-MiniTensor.quantize = lambda self, step: Quantize.apply(self, step=step)
 
 # %% tags=["style:compact"] exercise="quantize"
 Quantize = type(
