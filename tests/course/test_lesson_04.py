@@ -34,42 +34,49 @@ PLANTED = [
         SUM_TO,
         "    return grad",
         *("sum_to", "backward", "elementwise", "matmul", "reductions", "softmax"),
+        bug="broadcast_not_summed",
     ),
     planted(
         "mean for sum",
         SUM_TO,
         SUM_TO.replace(".sum(", ".mean("),
         *("sum_to", "backward", "elementwise", "matmul", "reductions", "softmax"),
+        bug="broadcast_averaged",
     ),
     planted(
         "axes in front only",
         "return grad.sum(axis=stretched, keepdims=True)",
         "return grad",
         *("sum_to", "backward", "elementwise", "matmul", "reductions"),
+        bug="broadcast_stretched_axes_forgotten",
     ),
     planted(
         "summed axis does not stay",
         "return grad.sum(axis=stretched, keepdims=True)",
         "return grad.sum(axis=stretched)",
         *("sum_to", "backward", "elementwise", "matmul", "reductions"),
+        bug="broadcast_axis_dropped",
     ),
     planted(
         "axes added behind",
         "grad = grad.sum(axis=tuple(range(extra)))",
         "grad = grad.sum(axis=tuple(range(-extra, 0)))",
         *("sum_to", "backward", "elementwise", "matmul"),
+        bug="broadcast_wrong_axis",
     ),
     planted(
         "pending is replaced",
         "pending[source] + share if source in pending else share",
         "share",
         *("backward", "cotangent", "elementwise", "reductions", "rearranging", "matmul", "softmax"),
+        bug="assigned_not_accumulated",
     ),
     planted(
         "gradient is replaced",
         "node.grad = grad if node.grad is None else node.grad + grad",
         "node.grad = grad",
         *("backward", "cotangent", "elementwise", "reductions", "rearranging", "matmul", "softmax"),
+        bug="leaf_overwritten",
     ),
     planted(
         "gradient is changed in place",
@@ -85,6 +92,7 @@ PLANTED = [
         "pending = {self: np.asarray(gradient, dtype=np.float64)}",
         "pending = {self: np.ones(self.shape)}",
         *("backward", "cotangent", "elementwise", "reductions", "ties", "rearranging", "matmul", "softmax"),
+        bug="seed_ignored",
     ),
     planted(
         "ones for any output",
@@ -95,16 +103,27 @@ PLANTED = [
         "cotangent",
     ),
     planted("only shape () starts alone", "if self.data.size != 1:", "if self.ndim != 0:", "cotangent"),
-    planted("quotient loses its sign", "-grad * a.data / b.data**2", "grad * a.data / b.data**2", "elementwise"),
-    planted("relu lets everything through", "(grad * (a.data > 0),)", "(grad,)", "elementwise"),
-    planted("logarithm ignores the cotangent", "(grad / a.data,)", "(1 / a.data,)", "elementwise"),
-    planted("exponent stays", "a.data ** (exponent - 1)", "a.data**exponent", "elementwise"),
+    planted(
+        "quotient loses its sign",
+        "-grad * a.data / b.data**2",
+        "grad * a.data / b.data**2",
+        "elementwise",
+        bug="sign_lost",
+    ),
+    planted("relu lets everything through", "(grad * (a.data > 0),)", "(grad,)", "elementwise", bug="relu_mask_lost"),
+    planted(
+        "logarithm ignores the cotangent", "(grad / a.data,)", "(1 / a.data,)", "elementwise", bug="upstream_ignored"
+    ),
+    planted(
+        "exponent stays", "a.data ** (exponent - 1)", "a.data**exponent", "elementwise", bug="exponent_not_lowered"
+    ),
     planted(
         "kept axis dropped",
         "return grad if dim is None or keepdim else np.expand_dims(grad, dim)",
         "return grad",
         "reductions",
         "ties",
+        bug="reduction_not_expanded",
     ),
     planted(
         "axis added although it stayed",
@@ -118,6 +137,7 @@ PLANTED = [
         "(np.broadcast_to(with_axis(grad, dim, keepdim), a.shape) / a.data.size,)",
         "reductions",
         "softmax",
+        bug="sum_divided",
     ),
     planted(
         "mean divides by all entries",
@@ -134,6 +154,13 @@ PLANTED = [
         "ties",
     ),
     planted(
+        "largest of all in place of largest of the row",
+        LARGEST,
+        """        chosen = 1.0 * (a.data == a.data.max())""",
+        "reductions",
+        "ties",
+    ),
+    planted(
         "last of equals",
         LARGEST,
         """        last = a.shape[dim] - 1 - np.flip(a.data, dim).argmax(dim)
@@ -145,55 +172,66 @@ PLANTED = [
         "(grad.swapaxes(dim0, dim1),)",
         "(grad.reshape(a.shape),)",
         "rearranging",
+        bug="transpose_not_undone",
     ),
-    planted("reshape not undone", "(grad.reshape(a.shape),)", "(grad,)", "rearranging", "matmul"),
+    planted(
+        "reshape not undone", "(grad.reshape(a.shape),)", "(grad,)", "rearranging", "matmul", bug="reshape_not_undone"
+    ),
     planted(
         "repeated index overwritten",
         "np.add.at(total, index, grad)",
         "total[index] += grad",
         "rearranging",
+        bug="index_overwritten",
     ),
     planted(
         "picked entries are not carried back",
         "np.add.at(total, index, grad)",
         "total.flat[: grad.size] = grad.ravel()",
         *("rearranging", "softmax"),
+        bug="index_at_the_front",
     ),
     planted(
         "matrix product not transposed",
         "return grad @ b.data.swapaxes(-1, -2), a.data.swapaxes(-1, -2) @ grad",
         "return grad @ b.data, a.data @ grad",
         "matmul",
+        bug="matmul_not_transposed",
     ),
     planted(
         "all axes of a stack reversed",
         "return grad @ b.data.swapaxes(-1, -2), a.data.swapaxes(-1, -2) @ grad",
         "return grad @ b.data.T, a.data.T @ grad",
         "matmul",
+        bug="matmul_all_axes_reversed",
     ),
     planted(
         "factors of the matrix product exchanged",
         "return grad @ b.data.swapaxes(-1, -2), a.data.swapaxes(-1, -2) @ grad",
         "return a.data.swapaxes(-1, -2) @ grad, grad @ b.data.swapaxes(-1, -2)",
         "matmul",
+        bug="matmul_gradients_exchanged",
     ),
     planted(
         "softmax without coupling",
         "output * (grad - (grad * output).sum(axis=dim, keepdims=True))",
         "grad * output * (1 - output)",
         "softmax",
+        bug="softmax_without_coupling",
     ),
     planted(
         "softmax returns zeros",
         "output * (grad - (grad * output).sum(axis=dim, keepdims=True))",
         "0 * grad",
         "softmax",
+        bug="softmax_zero",
     ),
     planted(
         "softmax always along the last axis",
         "output * (grad - (grad * output).sum(axis=dim, keepdims=True))",
         "output * (grad - (grad * output).sum(axis=-1, keepdims=True))",
         "softmax",
+        bug="softmax_wrong_axis",
     ),
     planted("softmax overflows", "np.exp(a.data - a.data.max(axis=dim, keepdims=True))", "np.exp(a.data)", "softmax"),
     planted(
@@ -216,6 +254,7 @@ PLANTED = [
     slope = probabilities - np.eye(logits.shape[1])[labels]
     return MiniTensor(-chosen.mean().data, (logits,), "cross_entropy", lambda grad: (grad * slope,))""",
         "softmax",
+        bug="cross_entropy_not_averaged",
     ),
     planted("loss loses its sign", "return -chosen.mean()", "return chosen.mean()", "softmax"),
 ]
@@ -227,10 +266,12 @@ def test_the_solutions_have_full_marks() -> None:
     assert not found.lost
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # some of the mistakes overflow
 @pytest.mark.parametrize("mistake", PLANTED, ids=lambda mistake: mistake.name)
-def test_a_mistake_costs_points_where_it_was_made(mistake: Planted) -> None:
+def test_a_mistake_costs_points_where_it_was_made_and_is_named(mistake: Planted) -> None:
     found = marks(LESSON, mistake)
     assert found.lost == set(mistake.costs)
+    assert not mistake.bug or mistake.bug in found.bugs
 
 
 def test_examples_in_the_docstrings_are_true() -> None:
