@@ -134,7 +134,7 @@ for size in (4, 8, 16, 32):
     A_torch, B_torch = leaf(A), leaf(B)
     fast, _ = seconds_for(lambda: (A_torch @ B_torch).sum())
     nodes = len(topological_order(total))
-    print(f"{size:2d} x {size:2d}: {nodes:6,d} nodes {1000 * slow:7.1f} ms    as arrays: 4 nodes {1000 * fast:.2f} ms")
+    print(f"{size:2d} x {size:2d}: {nodes:6,d} nodes {1000 * slow:6.1f} ms   arrays: 4 nodes {1000 * fast:.2f} ms")
 seconds_per_node = slow / nodes
 
 # %% [markdown]
@@ -1129,7 +1129,7 @@ assert np.allclose(d.grad, [[1, 2], [0, 0]])
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Why does PyTorch have two answers for one situation? Watch it, and ask the moved inputs who is right. **Predict** the central difference at a tie.
+# Why does PyTorch have two answers for one situation? Watch it, and ask the moved inputs who is right. **Predict** the two slopes at a tie, one for moving up and one for moving down.
 
 # %% tags=["demo"] items="gap:ties"
 for name, largest in (("x.max()     ", lambda x: x.max()), ("x.max(dim=0)", lambda x: x.max(dim=0).values)):
@@ -1431,14 +1431,16 @@ tables = {
 }
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.8), layout="constrained")
 for axis, (title, table) in zip(axes, tables.items()):
-    axis.imshow(np.where(np.abs(table) < 1e-9, np.nan, table), cmap="RdBu", vmin=-2, vmax=2)
+    zero = np.abs(table) < 1e-9
+    axis.imshow(np.where(zero, np.nan, table), cmap="RdBu", vmin=-2, vmax=2)
     axis.set(title=title, xlabel="input", ylabel="output", xticks=[], yticks=[])
+    axis.set_facecolor("0.88")
     axis.grid(False)
-    print(f"{title:32s} {table.shape[0]:2d} x {table.shape[1]:2d}, {100 * (np.abs(table) < 1e-9).mean():.0f} % zeros")
+    print(f"{title:32s} {table.shape[0]:2d} x {table.shape[1]:2d}, {100 * zero.mean():.0f} % zeros")
 plt.show()
 
 # %% [markdown]
-# White is zero. What is not zero has a pattern: a diagonal, rows of ones, and in the matrix product the three rows of `small` again and again, once per column of weights. In the large layer 999 of 1000 entries are zeros, and the rest are the entries of `examples`, a thousand times each. **A rule is the product with such a table, worked out on paper, so that the table is never built.**
+# Grey is zero. What is not zero has a pattern: a diagonal, rows of ones, and in the matrix product the three rows of `small` again and again, once per column of weights. In the large layer 999 of 1000 entries are zeros, and the rest are the entries of `examples`, a thousand times each. **A rule is the product with such a table, worked out on paper, so that the table is never built.**
 
 # %% [markdown]
 # ## 8. What a check can and cannot see
