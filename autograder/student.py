@@ -53,6 +53,8 @@ def check_gradients(
     engine: Any = None,
     name: str | None = None,
     accumulates: bool = True,
+    at_kinks: str = "any",
+    dtype: str = "float64",
 ) -> Credit | None:
     """Check values and gradients of an expression of tensors, on random inputs.
 
@@ -61,6 +63,8 @@ def check_gradients(
     `inputs`: per argument a shape, fixed numbers, `between(low, high, shape)` or `positive(shape)`; or a list of such
     lists. `engine`: what makes a tensor of a number or array; `MiniTensor` of the notebook if not given.
     `accumulates`: also require that a second `backward` adds to `.grad`.
+    `at_kinks`: "any" gradient between the one-sided derivatives is right, or only "PyTorch"'s, where the exercise
+    states that convention. `dtype`: "float64", or "float32" to hand the engine such arrays and allow for such rounding.
 
     With `points` returns the points earned (each expression is worth the same). Without, returns nothing, shows the
     card and raises CheckFailed when something is wrong.
@@ -69,7 +73,17 @@ def check_gradients(
         found = _in_caller(sys._getframe(1), ENGINE) if engine is None else engine
     except NameError:
         return _finish(_missing(ENGINE, points), points)
-    report = gradients_report(found, expression, inputs, current(), points=points, name=name, accumulates=accumulates)
+    report = gradients_report(
+        found,
+        expression,
+        inputs,
+        current(),
+        points=points,
+        name=name,
+        accumulates=accumulates,
+        at_kinks=at_kinks,
+        dtype=dtype,
+    )
     return _finish(report, points)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.checks.comparison import Worst, most_wrong, two_numbers, within, worst_element
+from autograder.checks.comparison import Worst, explained, most_wrong, within, worst_element
 from autograder.checks.engines import Run
 from autograder.checks.expected import Expected
 from autograder.checks.inputs import Array
@@ -146,23 +146,32 @@ def usable_runs(draws: Any, expected: Sequence[Expected]) -> tuple[Run, ...]:
             if not within(value, right.reference.value, right.tolerance.value):
                 return ()
             again = None if right.draw.again is None else tuple(second)
-            runs.append(Run(value, tuple(first), again, changed_inputs(draw["inputs"], right), _narrow(gradients)))
-    except (Unusable, KeyError, TypeError):
+            runs.append(
+                Run(
+                    value,
+                    tuple(first),
+                    again,
+                    changed_inputs(draw["inputs"], right),
+                    _narrow(gradients, right.draw.dtype),
+                )
+            )
+    except (Unusable, KeyError, TypeError, ValueError):
         return ()
     counts = len(expected[0].draw.inputs)
     return tuple(runs) if all(len(g) == counts for run in runs for g in (run.gradients, run.again or ()) if g) else ()
 
 
-def changed_inputs(trees: Any, right: Expected) -> tuple[int, ...]:
-    """The numbers of the inputs whose data is no longer what it was."""
-    pairs = enumerate(zip(trees, right.draw.inputs, strict=True))
-    return tuple(number for number, (after, before) in pairs if not np.array_equal(after, before))
+def changed_inputs(trees: Any, right: Expected) -> tuple[tuple[int, Array], ...]:
+    """The inputs whose data is no longer what it was, by number."""
+    after = [number_or_array(tree) for tree in trees]
+    pairs = enumerate(zip(after, right.draw.inputs, strict=True))
+    return tuple((number, array) for number, (array, before) in pairs if not np.array_equal(array, before))
 
 
-def _narrow(gradients: Any) -> bool:
-    """Whether a gradient has a floating dtype with fewer digits than float64."""
+def _narrow(gradients: Any, dtype: str) -> bool:
+    """Whether a gradient has a floating dtype with fewer digits than its input."""
     arrays = [tree for trees in gradients for tree in trees or () if isinstance(tree, np.ndarray)]
-    return any(array.dtype.kind == "f" and array.dtype.itemsize < 8 for array in arrays)
+    return any(array.dtype.kind == "f" and array.dtype.itemsize < np.dtype(dtype).itemsize for array in arrays)
 
 
 def _run(draw: Any, right: Expected, arguments: Sequence[str]) -> Run:
@@ -173,19 +182,22 @@ def _run(draw: Any, right: Expected, arguments: Sequence[str]) -> Run:
         value = number_or_array(draw.get("value"))
     except Unusable as odd:
         raise Unusable(f"the value (`.data`) of the result is {odd}, not a number", "the value is no number") from None
-    gradients = _gradients(draw.get("gradients"), arguments, right.reference.gradients)
+    dtype = right.draw.dtype
+    gradients = _gradients(draw.get("gradients"), arguments, right.reference.gradients, dtype)
     expected_again = right.reference.again
-    again = None if expected_again is None else _gradients(draw.get("again"), arguments, expected_again)
+    again = None if expected_again is None else _gradients(draw.get("again"), arguments, expected_again, dtype)
     return Run(value, gradients, again)
 
 
-def _gradients(trees: Any, arguments: Sequence[str], expected: Sequence[Array | None]) -> tuple[Array | None, ...]:
+def _gradients(
+    trees: Any, arguments: Sequence[str], expected: Sequence[Array | None], dtype: str
+) -> tuple[Array | None, ...]:
     if not isinstance(trees, list) or len(trees) != len(expected):
         raise Unusable("no usable answer came back")
-    return tuple(_gradient(*cell) for cell in zip(trees, arguments, expected, strict=True))
+    return tuple(_gradient(*cell, dtype) for cell in zip(trees, arguments, expected, strict=True))
 
 
-def _gradient(tree: Any, name: str, expected: Array | None) -> Array | None:
+def _gradient(tree: Any, name: str, expected: Array | None, dtype: str) -> Array | None:
     """One gradient of any shape. None is right where the right gradient is zero."""
     if tree is None and (expected is None or not np.any(expected)):
         return None
@@ -198,8 +210,8 @@ def _gradient(tree: Any, name: str, expected: Array | None) -> Array | None:
         kind = "an array" if expected is not None and expected.shape else "a number"
         hint = ": calculate with `.data` inside the rules" if isinstance(tree, dict) else ""
         raise Unusable(f"{what} is {odd}, not {kind}{hint}", "a gradient has the wrong type") from None
-    if type(tree) is np.ndarray and tree.dtype.kind == "f" and tree.dtype.itemsize < 8:
-        text = f"{what} is {tree.dtype.name}, but `{name}` is float64: precision is lost"
+    if type(tree) is np.ndarray and tree.dtype.kind == "f" and tree.dtype.itemsize < np.dtype(dtype).itemsize:
+        text = f"{what} is {tree.dtype.name}, but `{name}` is {dtype}: precision is lost"
         raise Unusable(text, "a gradient has the wrong dtype")
     return gradient
 
@@ -217,9 +229,21 @@ def _check_shapes(run: Run, right: Expected, arguments: Sequence[str]) -> None:
                 continue
             expected, got = shown_shape(array), shown_shape(gradient)
             text = f"the gradient of `{name}` has the wrong shape: expected {expected}, got {got}"
-            if _comes_from_broadcast(gradient.shape, array.shape):
-                text += ": was the broadcast summed back?"
+            text += _guess(gradient.shape, array.shape)
             raise Unusable(text, "a gradient has the wrong shape")
+
+
+def _guess(got: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """What a wrong shape reminds of, as a question; empty where of nothing."""
+    if _comes_from_broadcast(got, shape):
+        return ": was the broadcast summed back?"
+    if got == ():
+        return ": was everything summed, or is the gradient of the sum not spread out again?"
+    if got == shape[::-1]:
+        return ": is it transposed?"
+    if [n for n in got if n != 1] == [n for n in shape if n != 1]:
+        return ": was an axis of size 1 dropped or added?"
+    return ""
 
 
 def _comes_from_broadcast(got: tuple[int, ...], shape: tuple[int, ...]) -> bool:
@@ -254,13 +278,13 @@ def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Se
     largest = _largest_difference(runs, expected)
     worst = most_wrong(values)
     if worst is not None:
-        text = f"the value is wrong, before any gradient: {_numbers(worst)}"
+        text = f"the value is wrong, before any gradient: {explained(worst)}"
         problem = Problem(text, "the value is wrong, before any gradient", values.index(worst), worst, forward=True)
         return Comparison(problem, (), largest)
     gradients = [_worst_gradient(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
     worst = most_wrong(gradients)
     if worst is not None:
-        text = f"`{worst.where()}` is wrong: {_numbers(worst)}"
+        text = f"`{worst.where()}` is wrong: {explained(worst)}"
         return Comparison(Problem(text, "a gradient is wrong", gradients.index(worst), worst), runs, largest)
     again = [_worst_again(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
     worst = most_wrong(again)
@@ -268,13 +292,8 @@ def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Se
         return Comparison(None, runs, largest)
     public = "after a second `backward` the gradients are not the sum of both"
     return Comparison(
-        Problem(f"{public}: `{worst.where()}`, {_numbers(worst)}", public, again.index(worst), worst), runs, largest
+        Problem(f"{public}: `{worst.where()}`, {explained(worst)}", public, again.index(worst), worst), runs, largest
     )
-
-
-def _numbers(worst: Worst) -> str:
-    expected, got = two_numbers(worst.expected, worst.got)
-    return f"expected {expected}, got {got}"
 
 
 def _worst_gradient(run: Run, right: Expected, arguments: Sequence[str]) -> Worst | None:

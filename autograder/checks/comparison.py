@@ -3,15 +3,16 @@
 The tolerance follows from the arithmetic, not from a guess. A gradient computed in another order of operations differs
 by the rounding of its intermediate results, so it is allowed to differ by
 
-    ROUNDINGS * eps * max(largest gradient, largest cotangent, sensitivity)        eps = 2.2e-16
+    ROUNDINGS * eps * max(largest gradient, largest cotangent, sensitivity)
 
-element by element. `sensitivity` is how far that element of the gradient moves, relative to the disturbance, when every
-operation of the reference is disturbed a little, forward and backward (see `rounding.py`): it is large exactly where
-the problem is badly conditioned. ROUNDINGS = 512 leaves room for long expressions and for formulas that are a few
-digits less accurate than ours, and gives about 1e-13 for ordinary expressions. Measured over 40 seeds: right engines of
-other styles use less than 1 % of it, and a central difference of second order (off by 1e-11 to 1e-9) exceeds it at
-least tenfold in some draw of every check, so it is not accepted as a gradient. A difference of fourth order can come
-within 1e-13, where no tolerance can tell it from rounding.
+element by element; eps is that of the dtype, 2.2e-16 for float64 and 1.2e-7 for float32. `sensitivity` is how far that
+element of the gradient moves, relative to the disturbance, when every operation of the reference is disturbed a little,
+forward and backward (see `rounding.py`): it is large exactly where the problem is badly conditioned. ROUNDINGS = 512
+leaves room for long expressions and for formulas that are a few digits less accurate than ours, and gives about 1e-13
+for ordinary expressions. Measured over 40 seeds: right engines of other styles use less than 1 % of it, and a central
+difference of second order (off by 1e-11 to 1e-9) exceeds it at least tenfold in some draw of every check, so it is not
+accepted as a gradient. A difference of fourth order can come within 1e-13, where no tolerance can tell it from
+rounding.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def tolerance_of(program: Program, draw: Draw, reference: Run) -> Tolerance:
     largest = max([largest, *(float(np.max(np.abs(seed), initial=0.0)) for seed in seeds)])
     value = max(1e-300, largest_finite(reference.value))
     return Tolerance(
-        ROUNDINGS * EPSILON * np.maximum(value, moved.value),
-        tuple(ROUNDINGS * EPSILON * np.maximum(largest, array) for array in moved.dense()),
+        ROUNDINGS * draw.epsilon * np.maximum(value, moved.value),
+        tuple(ROUNDINGS * draw.epsilon * np.maximum(largest, array) for array in moved.dense()),
     )
 
 

@@ -17,7 +17,7 @@ import mini_autograd as ma
 from autograder.bugs.planting import LOCK
 from autograder.checks import student_side
 from autograder.checks.errors import LessonError
-from autograder.checks.inputs import Array
+from autograder.checks.inputs import FLOAT64, Array
 from autograder.checks.methods import reference_methods, torch_tensor, uses_methods
 from autograder.checks.programs import Program
 
@@ -25,14 +25,21 @@ from autograder.checks.programs import Program
 @dataclass(frozen=True)
 class Draw:
     """One run of a program: its inputs, its cotangent (None: `backward()` without argument), and the cotangent of a
-    second backward call over the same leaves, if there is to be one."""
+    second backward call over the same leaves, if there is to be one. `dtype`: in which a student's engine gets arrays;
+    the trusted engines always calculate in float64."""
 
     inputs: tuple[Array, ...]
     cotangent: Array | None
     again: Array | None = None
+    dtype: str = FLOAT64
+
+    @property
+    def epsilon(self) -> float:
+        """The relative distance of neighbouring numbers of the dtype."""
+        return float(np.finfo(self.dtype).eps)
 
     def sent(self) -> dict[str, Any]:
-        return {"inputs": list(self.inputs), "cotangent": self.cotangent, "again": self.again}
+        return {"inputs": list(self.inputs), "cotangent": self.cotangent, "again": self.again, "dtype": self.dtype}
 
     def seed(self, shape: tuple[int, ...]) -> Array:
         """The cotangent that is meant, also where it is left out."""
@@ -42,13 +49,13 @@ class Draw:
 @dataclass(frozen=True)
 class Run:
     """What an engine made of a draw. A gradient is None where the engine left it so; `again` holds the gradients
-    after the second backward call, `changed` the numbers of the inputs whose data is no longer what it was, `narrowed`
-    whether a gradient has fewer digits than float64."""
+    after the second backward call, `changed` the inputs whose data is no longer what it was, by number, `narrowed`
+    whether a gradient has fewer digits than its input."""
 
     value: Array
     gradients: tuple[Array | None, ...]
     again: tuple[Array | None, ...] | None = None
-    changed: tuple[int, ...] = ()
+    changed: tuple[tuple[int, Array], ...] = ()
     narrowed: bool = False
 
     def dense(self) -> tuple[Array, ...]:
@@ -113,7 +120,7 @@ def prepare_torch_in_background() -> None:
 
 def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: Sequence[Draw]) -> list[Run]:
     """Run a program on a trusted engine. Raises LessonError when it fails there."""
-    sent = [{"function": program.function, "draws": [draw.sent() for draw in draws]}]
+    sent = [{"function": program.function, "draws": [{**draw.sent(), "dtype": FLOAT64} for draw in draws]}]
     with LOCK, reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if engine is TORCH and uses_methods(program.function):

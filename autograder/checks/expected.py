@@ -8,7 +8,7 @@ sides of a relu are visited.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from autograder.checks import finite_differences as fd
 from autograder.checks.comparison import Tolerance, difference, tolerance_of
 from autograder.checks.engines import REFERENCE, TORCH, Draw, Run, forward, run_trusted
 from autograder.checks.errors import LessonError
-from autograder.checks.inputs import Array, Fixed, Spec, draw_cotangent, key_of
+from autograder.checks.inputs import FLOAT64, Array, Fixed, Spec, draw_cotangent, key_of, rounded
 from autograder.checks.programs import Program
 
 CANDIDATES = 12
@@ -52,17 +52,19 @@ def expected_of(
     *,
     accumulates: bool = True,
     plain: bool = False,
+    dtype: str = FLOAT64,
 ) -> tuple[Expected, ...]:
     """Draws and right answers for all cases of a program. Raises LessonError when the check itself is faulty.
 
     `accumulates`: the first draw of a case has a second backward call. `plain`: no draw has a cotangent of its own.
+    `dtype`: what a student's engine gets, with numbers that this dtype can hold.
     """
     identity = program.identity()
-    key = (identity, tuple(tuple(map(key_of, case)) for case in cases), seed, accumulates, plain)
+    key = (identity, tuple(tuple(map(key_of, case)) for case in cases), seed, accumulates, plain, dtype)
     known = None if identity is None else _KNOWN.get(key)
     if known is not None:
         return known
-    answer = _calculated(program, cases, seed, accumulates, plain)
+    answer = _calculated(program, cases, seed, accumulates, plain, dtype)
     if identity is not None and sum(array.size for entry in answer for array in entry.draw.inputs) <= LARGEST_KEPT:
         if len(_KNOWN) >= MOST_KEPT:
             _KNOWN.clear()
@@ -71,12 +73,12 @@ def expected_of(
 
 
 def _calculated(
-    program: Program, cases: Sequence[Sequence[Spec]], seed: int | None, accumulates: bool, plain: bool
+    program: Program, cases: Sequence[Sequence[Spec]], seed: int | None, accumulates: bool, plain: bool, dtype: str
 ) -> tuple[Expected, ...]:
     generator = np.random.default_rng([seed or 0, program.seed()])
     found: list[Expected] = []
     for case in cases:
-        found += _expected_of_case(program, case[: len(program.arguments)], generator, accumulates, plain)
+        found += _expected_of_case(program, case[: len(program.arguments)], generator, accumulates, plain, dtype)
     if not any(np.any(gradient != 0) for entry in found for gradient in entry.reference.dense()):
         raise LessonError("the gradient is zero wherever it is checked: an engine that does nothing would pass")
     return tuple(found)
@@ -91,7 +93,12 @@ def expected_of_draws(program: Program, draws: Sequence[Draw]) -> tuple[Expected
 
 
 def _expected_of_case(
-    program: Program, specs: Sequence[Spec], generator: np.random.Generator, accumulates: bool, plain: bool
+    program: Program,
+    specs: Sequence[Spec],
+    generator: np.random.Generator,
+    accumulates: bool,
+    plain: bool,
+    dtype: str,
 ) -> list[Expected]:
     fixed = all(isinstance(spec, Fixed) for spec in specs)
     shape = forward(program, [spec.draw(generator) for spec in specs]).shape
@@ -100,7 +107,7 @@ def _expected_of_case(
         missing = DRAWS - len(kept)
         for draw, run in _candidates(program, specs, shape, generator, missing, DRAWS if fixed else CANDIDATES):
             again = accumulates and not kept
-            finished = _finished(draw, shape, generator, again, plain or not kept)
+            finished = _in_dtype(_finished(draw, shape, generator, again, plain or not kept), dtype)
             entry = _with_answer(program, finished, run, fixed, generator)
             kept += [entry] if entry is not None else []
         if len(kept) >= DRAWS:
@@ -146,11 +153,17 @@ def _finished(draw: Draw, shape: tuple[int, ...], generator: np.random.Generator
     return Draw(draw.inputs, None if plain and shape == () else draw.cotangent, second)
 
 
+def _in_dtype(draw: Draw, dtype: str) -> Draw:
+    """The draw with numbers that the dtype can hold."""
+    cotangents = [None if array is None else rounded(array, dtype) for array in (draw.cotangent, draw.again)]
+    return Draw(tuple(rounded(array, dtype) for array in draw.inputs), cotangents[0], cotangents[1], dtype)
+
+
 def _with_answer(
     program: Program, draw: Draw, candidate: Run, fixed: bool, generator: np.random.Generator
 ) -> Expected | None:
     """The draw with its answer, or None when it lies at or near a kink that another draw can avoid."""
-    same = draw.cotangent is not None and draw.again is None
+    same = draw.cotangent is not None and draw.again is None and draw.dtype == FLOAT64
     reference = candidate if same else run_trusted(REFERENCE, program, [draw])[0]
     torch = run_trusted(TORCH, program, [draw])[0]
     tolerance = tolerance_of(program, draw, reference)
@@ -185,6 +198,15 @@ def _compare_with_values(
         largest = max(largest, abs(slope.central - along))
         suspicious = suspicious or slope.kink(scale) or not slope.agrees(along, scale)
     return largest, suspicious
+
+
+def as_pytorch(entry: Expected) -> Expected:
+    """The answer of an exercise that states a convention for kinks: there too, only PyTorch's gradient is right."""
+    if entry.low is None:
+        return entry
+    if not entry.tolerance.accepts(entry.reference, entry.torch):
+        raise LessonError("the reference and PyTorch disagree on this expression")
+    return replace(entry, low=None, high=None)
 
 
 def numerical_gradient(program: Program, entry: Expected, number: int, index: tuple[int, ...]) -> float:

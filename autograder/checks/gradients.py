@@ -15,14 +15,16 @@ from autograder.checks.answers import Comparison, Problem, compare
 from autograder.checks.comparison import Worst, two_numbers
 from autograder.checks.context import CheckContext
 from autograder.checks.engines import run_where_it_lives
-from autograder.checks.expected import Expected, expected_of, numerical_gradient
-from autograder.checks.inputs import cases_of
+from autograder.checks.errors import LessonError
+from autograder.checks.expected import Expected, as_pytorch, expected_of, numerical_gradient
+from autograder.checks.inputs import FLOAT32, FLOAT64, cases_of
 from autograder.checks.localising import Place, localise
 from autograder.checks.programs import Program, programs_of
 from autograder.checks.report import Line, Report
 from autograder.checks.showing import heat_maps, shown
 
 Expression = Callable[..., Any] | Mapping[str, Callable[..., Any]]
+ANY, PYTORCH = "any", "PyTorch"
 MOST_LOCALISED = 2  # expressions that are taken apart
 PLACES = {
     "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
@@ -57,11 +59,17 @@ def gradients_report(
     points: float | None,
     name: str | None,
     accumulates: bool,
+    at_kinks: str = ANY,
+    dtype: str = FLOAT64,
 ) -> Report:
     """Check an engine on every expression and say what came out. Raises LessonError when the check is faulty."""
     cases = cases_of(inputs)
     programs = programs_of(expression, len(cases[0]))
-    expected = [expected_of(program, cases, context.seed, accumulates=accumulates) for program in programs]
+    if at_kinks not in (ANY, PYTORCH) or dtype not in (FLOAT64, FLOAT32):
+        raise LessonError(f"at_kinks is {ANY!r} or {PYTORCH!r}, dtype {FLOAT64!r} or {FLOAT32!r}")
+    expected = [expected_of(program, cases, context.seed, accumulates=accumulates, dtype=dtype) for program in programs]
+    if at_kinks == PYTORCH:
+        expected = [tuple(map(as_pytorch, entries)) for entries in expected]
     sent = [
         {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
         for program, entries in zip(programs, expected, strict=True)
@@ -168,7 +176,7 @@ def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
     differences = [outcome.comparison.difference for outcome in outcomes if outcome.comparison.difference is not None]
     expressions = "1 expression" if len(outcomes) == 1 else f"{len(outcomes)} expressions"
     return (
-        ("runs", f"{expressions} on {len(everything)} random draws, in float64"),
+        ("runs", f"{expressions} on {len(everything)} random draws, in {everything[0].draw.dtype}"),
         ("compared with", "the reference engine; the largest differences from it:"),
         ("yours", f"{max(differences):.1e}" if differences else "nothing to compare"),
         ("PyTorch", f"{max(entry.torch_difference for entry in everything):.1e}"),

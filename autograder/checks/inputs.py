@@ -17,6 +17,7 @@ from autograder.checks.errors import LessonError
 
 Array = NDArray[np.float64]
 SMALLEST, LARGEST = 0.3, 2.0
+FLOAT64, FLOAT32 = "float64", "float32"
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,11 @@ def spec_of(entry: Any) -> Spec:
 def draw_cotangent(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Incoming gradients of both signs, none of them near 0 or equal to 1."""
     return signed(generator, 0.5, 1.5, shape)
+
+
+def rounded(array: Array, dtype: str) -> Array:
+    """The nearest numbers that the dtype can hold, as float64: what an engine of that dtype really works with."""
+    return array if dtype == FLOAT64 else np.asarray(array.astype(dtype), dtype=np.float64)
 
 
 def signed(generator: np.random.Generator, low: float, high: float, shape: tuple[int, ...]) -> Array:

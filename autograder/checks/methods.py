@@ -61,7 +61,9 @@ def torch_tensor() -> Any:
 
 
 def uses_methods(function: Callable[..., Any]) -> bool:
-    """Whether an expression mentions one of these methods."""
+    """Whether an expression mentions one of these methods, or says so itself by an attribute of this name."""
+    if getattr(function, "uses_methods", False):
+        return True
     codes = [function.__code__]
     for code in codes:
         if any(name in NAMES for name in code.co_names):

@@ -14,10 +14,11 @@ import numpy as np
 
 from autograder.checks import student_side
 from autograder.checks.answers import Comparison, compare
-from autograder.checks.comparison import EPSILON, ROUNDINGS, Tolerance
+from autograder.checks.comparison import ROUNDINGS, Tolerance
 from autograder.checks.engines import REFERENCE, Draw, run_trusted, run_where_it_lives
 from autograder.checks.errors import LessonError
 from autograder.checks.expected import Expected, expected_of_draws
+from autograder.checks.methods import NAMES
 from autograder.checks.programs import Program
 from autograder.checks.tracing import Step, Trace, Value
 
@@ -38,7 +39,12 @@ class Part:
 
     def program(self) -> Program:
         steps = self.sent_steps()
-        return Program(self.text(), lambda *leaves: student_side.replayed(steps, leaves), self.names)
+
+        def function(*leaves: Any) -> Any:
+            return student_side.replayed(steps, leaves)
+
+        vars(function)["uses_methods"] = any(step.name in NAMES for step in self.steps)
+        return Program(self.text(), function, self.names)
 
     def sent_steps(self) -> list[Any]:
         return [step.sent() for step in self.steps]
@@ -87,7 +93,7 @@ def _trial(part: Part, answer: Any) -> Trial | None:
     if not isinstance(answer, dict):
         return None
     if answer.get("plain") is True:
-        part = replace(part, draws=tuple(Draw(draw.inputs, None) for draw in part.draws))
+        part = replace(part, draws=tuple(replace(draw, cotangent=None, again=None) for draw in part.draws))
     try:
         expected = _by_reference(part)
         comparison = compare(answer, expected, part.names)
@@ -106,8 +112,9 @@ def _by_reference(part: Part) -> tuple[Expected, ...]:
     program = part.program()
     found = []
     for draw, run in zip(part.draws, run_trusted(REFERENCE, program, part.draws), strict=True):
-        allowed = [np.asarray(ROUNDINGS * EPSILON * np.max(np.abs(array), initial=1e-300)) for array in run.dense()]
-        value = np.asarray(ROUNDINGS * EPSILON * np.max(np.abs(run.value), initial=1e-300))
+        rounding = ROUNDINGS * draw.epsilon
+        allowed = [np.asarray(rounding * np.max(np.abs(array), initial=1e-300)) for array in run.dense()]
+        value = np.asarray(rounding * np.max(np.abs(run.value), initial=1e-300))
         found.append(Expected(draw, run, run, Tolerance(value, tuple(allowed)), None, None, 0.0, 0.0))
     return tuple(found)
 
@@ -121,7 +128,7 @@ def single(traces: Sequence[Trace], number: int, inputs: Sequence[str]) -> Part 
         cotangent = trace.cotangents[trace.inputs + number]
         if cotangent is None:
             return None
-        draws.append(Draw(tuple(trace.arrays[operand] for operand in operands), cotangent))
+        draws.append(trace.draw([trace.arrays[operand] for operand in operands], cotangent))
     counter = iter(range(len(operands)))
     names = ORDINALS if len(operands) > 1 else ("input",)
     way = between(traces[:1], needed(traces[0], number), inputs, False)
@@ -144,8 +151,8 @@ def between(traces: Sequence[Trace], numbers: Sequence[int], names: Sequence[str
         cotangent = trace.cotangents[inputs + numbers[-1]]
         if cotangent is None:
             return None
-        second = 0.75 * cotangent if again else None
-        draws.append(Draw(tuple(trace.arrays[value] for value in outside), cotangent, second))
+        draw = trace.draw([trace.arrays[value] for value in outside], cotangent)
+        draws.append(replace(draw, again=0.75 * cotangent) if again else draw)
     steps = tuple(traces[0].steps[number].renumbered(places.__getitem__) for number in numbers)
     return Part(steps, tuple(draws), _named(outside, inputs, names))
 

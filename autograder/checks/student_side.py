@@ -25,11 +25,12 @@ def run_programs(
 ) -> list[dict[str, Any]]:
     """Run every program on every one of its draws with one engine (a class or function that makes tensors).
 
-    A program is {"function": ..., "draws": [{"inputs": [...], "cotangent": ..., "again": ...}, ...]}. `cotangent` None
-    means `backward()` without an argument. `again`, where given, is the cotangent of a second backward call on a fresh
-    graph over the same leaves. Result, per program: {"draws": [...]}, and where an exception ended it {"error": {...},
-    "draw": number, "backward": whether it came after the value was known} with the draws before it. `caught`:
-    which exceptions become data (all but KeyboardInterrupt for a student's engine, which may well raise SystemExit).
+    A program is {"function": ..., "draws": [{"inputs": [...], "cotangent": ..., "again": ..., "dtype": ...}, ...]}.
+    `cotangent` None means `backward()` without an argument. `again`, where given, is the cotangent of a second backward
+    call on a fresh graph over the same leaves. Result, per program: {"draws": [...]}, and where an exception ended it
+    {"error": {...}, "draw": number, "backward": whether it came after the value was known} with the draws before it.
+    `caught`: which exceptions become data (all but KeyboardInterrupt for a student's engine, which may well raise
+    SystemExit).
     """
     try:
         tracked = _takes(engine, "requires_grad")
@@ -60,34 +61,34 @@ def _run_draw(
     engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any], result: dict[str, Any]
 ) -> None:
     """Run one draw, and put what is known into `result` as soon as it is known."""
-    leaves = [_leaf(engine, tracked, value) for value in draw["inputs"]]
+    leaves = [_leaf(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
     output = function(*leaves)
     if not hasattr(output, "backward"):
         result["returned"] = type(output).__name__[:LONGEST_TEXT]
         return
     result["value"] = plain(output.data, tracked)
-    _call_backward(engine, tracked, output, draw["cotangent"])
+    _call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
     result["gradients"] = [plain(leaf.grad, tracked) for leaf in leaves]
     result["inputs"] = [plain(leaf.data, tracked) for leaf in leaves]
     if draw["again"] is not None:
-        _call_backward(engine, tracked, function(*leaves), draw["again"])
+        _call_backward(engine, tracked, function(*leaves), draw["again"], draw["dtype"])
         result["again"] = [plain(leaf.grad, tracked) for leaf in leaves]
 
 
-def _leaf(engine: Any, tracked: bool, value: Any) -> Any:
-    """A fresh leaf. Engines of numbers get a Python float, engines that know `requires_grad` a float64 array."""
-    array = np.array(value, dtype=np.float64)
+def _leaf(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
+    """A fresh leaf. Engines of numbers get a Python float, engines that know `requires_grad` an array."""
+    array = np.array(value, dtype=dtype)
     if tracked:
         return engine(array, requires_grad=True)
     return engine(float(array) if array.ndim == 0 else array)
 
 
-def _call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any) -> None:
+def _call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> None:
     """Call `backward` with a cotangent; where it takes none, weigh the output with the cotangent instead."""
     if cotangent is None:
         output.backward()
         return
-    array = np.array(cotangent, dtype=np.float64)
+    array = np.array(cotangent, dtype=dtype)
     seed = float(array) if array.ndim == 0 and not tracked else array
     if hasattr(engine, "start_backward"):
         engine.start_backward(output, seed)
@@ -126,7 +127,7 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
         return output
 
     try:
-        output = function(*(_leaf(engine, tracked, value) for value in draws[0]["inputs"]))
+        output = function(*(_leaf(engine, tracked, value, draws[0]["dtype"]) for value in draws[0]["inputs"]))
         if not hasattr(output, "backward"):
             return {"returned": type(output).__name__[:LONGEST_TEXT], "draw": 0, "nodes": 0, "plain": False}
         takes = hasattr(engine, "start_backward") or _takes_gradient(output.backward)

@@ -17,7 +17,8 @@ import numpy as np
 import mini_autograd as ma
 from autograder.bugs.planting import LOCK
 from autograder.checks.engines import REFERENCE, Draw
-from autograder.checks.inputs import Array
+from autograder.checks.inputs import FLOAT64, Array, rounded
+from autograder.checks.methods import reference_methods
 from autograder.checks.programs import Program
 
 MOST_STEPS = 60
@@ -76,6 +77,13 @@ class Trace:
     steps: tuple[Step, ...]
     arrays: tuple[Array, ...]
     cotangents: tuple[Array | None, ...]
+    dtype: str = FLOAT64
+
+    def draw(self, arrays: Sequence[Array], cotangent: Array) -> Draw:
+        """A draw in the dtype of the check, for a part that gets these arrays."""
+        return Draw(
+            tuple(rounded(array, self.dtype) for array in arrays), rounded(cotangent, self.dtype), None, self.dtype
+        )
 
 
 class Untraceable(Exception):  # noqa: N818
@@ -87,7 +95,7 @@ def trace(program: Program, draw: Draw) -> Trace | None:
     leaves = [REFERENCE(array, requires_grad=True) for array in draw.inputs]
     recorder = Recorder(leaves)
     try:
-        with LOCK, np.errstate(all="ignore"):
+        with LOCK, reference_methods(), np.errstate(all="ignore"):
             output = program.function(*(Traced(recorder, number) for number in range(len(leaves))))
             if not isinstance(output, Traced) or output.number < len(leaves):
                 return None
@@ -103,6 +111,7 @@ def trace(program: Program, draw: Draw) -> Trace | None:
         tuple(recorder.steps),
         tuple(np.asarray(tensor.data, dtype=np.float64) for tensor in recorder.values),
         tuple(None if tensor.grad is None else np.asarray(tensor.grad.data) for tensor in recorder.values),
+        draw.dtype,
     )
 
 
