@@ -152,12 +152,13 @@ moved = w.to(torch.float64)
 (result.sum() + moved.sum()).backward()
 
 print("             requires_grad  is_leaf  grad_fn         .grad")
-for name, tensor in {"w": w, "data": data, "w * data": result, "data * 2": scaled_data, "w.to(float64)": moved}.items():
+tensors = {"w": w, "data": data, "w * data": result, "data * 2": scaled_data, "w.to(float64)": moved}
+for name, tensor in tensors.items():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns when .grad of a result is read
-        grad = tensor.grad
+        grad = None if tensor.grad is None else tensor.grad.tolist()
     made_by = "None" if tensor.grad_fn is None else type(tensor.grad_fn).__name__
-    print(f"{name:14s} {tensor.requires_grad!s:12s}  {tensor.is_leaf!s:7s}  {made_by:15s} {None if grad is None else grad.tolist()}")
+    print(f"{name:14s} {tensor.requires_grad!s:12s}  {tensor.is_leaf!s:7s}  {made_by:15s} {grad}")
 
 # %% [markdown] items="27 28 32"
 # | | `requires_grad` | `is_leaf` | `grad_fn` | keeps `.grad` |
@@ -213,7 +214,7 @@ class MiniTensor:
     def __repr__(self):
         if self.grad_fn is not None:
             return f"MiniTensor({self.data}, grad_fn=<{self.grad_fn.name()}>)"
-        return f"MiniTensor({self.data}, requires_grad=True)" if self.requires_grad else f"MiniTensor({self.data})"
+        return f"MiniTensor({self.data}{', requires_grad=True' if self.requires_grad else ''})"
 
 
 def as_tensor(value):
@@ -398,25 +399,41 @@ def one_array(shares):
     return shares[0] if isinstance(shares, (tuple, list)) else shares
 
 
-a, b, grad = np.array([[1.0, -2.0], [0.5, 3.0]]), np.array([[4.0, 1.0], [2.0, -1.0]]), np.array([[1.0, 10.0], [-2.0, 0.5]])
+a, b, grad = (
+    np.array([[1.0, -2.0], [0.5, 3.0]]),
+    np.array([[4.0, 1.0], [2.0, -1.0]]),
+    np.array([[1.0, 10.0], [-2.0, 0.5]]),
+)
 ctx = Sub()
 assert np.allclose(Sub.forward(ctx, a, b), a - b), "Sub.forward must return a - b"
 shares = Sub.backward(ctx, grad)
 assert len(shares) == 2, "Sub has two inputs, so its rule returns two gradients"
-assert np.allclose(shares[0], grad) and np.allclose(shares[1], -grad), "Sub: a gets the gradient, b gets it with a minus sign"
+assert np.allclose(shares[0], grad) and np.allclose(shares[1], -grad), (
+    "Sub: a gets the gradient, b gets it with a minus sign"
+)
 
 ctx = Tanh()
-assert np.allclose(Tanh.forward(ctx, a), np.tanh(a)), "Tanh.forward must return the hyperbolic tangent"
-assert len(ctx.saved_tensors) > 0, "Tanh.forward must hand what the rule needs to ctx.save_for_backward"
-assert np.allclose(one_array(Tanh.backward(ctx, grad)), grad * (1 - np.tanh(a) ** 2)), "the slope of tanh is 1 - tanh**2"
+assert np.allclose(Tanh.forward(ctx, a), np.tanh(a)), (
+    "Tanh.forward must return the hyperbolic tangent"
+)
+assert len(ctx.saved_tensors) > 0, (
+    "Tanh.forward must hand what the rule needs to ctx.save_for_backward"
+)
+assert np.allclose(one_array(Tanh.backward(ctx, grad)), grad * (1 - np.tanh(a) ** 2)), (
+    "the slope of tanh is 1 - tanh**2"
+)
 ### BEGIN HIDDEN TESTS
 assert len(Sub().saved_tensors) == 0, "the rule of a difference needs nothing"
 first, second = Tanh(), Tanh()
 Tanh.forward(first, a)
 Tanh.forward(second, b)
 right = grad * (1 - np.tanh(a) ** 2)
-assert np.allclose(one_array(Tanh.backward(first, grad)), right), "two calls of Tanh must not share what they saved"
-assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), "a rule may be called twice, and is linear in the gradient"
+assert np.allclose(one_array(Tanh.backward(first, grad)), right), (
+    "two calls of Tanh must not share what they saved"
+)
+assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), (
+    "a rule may be called twice, and is linear in the gradient"
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -562,7 +579,7 @@ class Mean(Function):
 
 
 class Max(Function):
-    """Over everything, equal maxima share the gradient; along a dim, the first of them gets it all, as in PyTorch."""
+    """Over everything, equal maxima share the gradient; along a dim, the first of them gets it all."""
 
     @staticmethod
     def forward(ctx, a, dim=None, keepdim=False):
@@ -590,7 +607,7 @@ MiniTensor.max = lambda self, dim=None, keepdim=False: Max.apply(self, dim=dim, 
 
 # %% tags=["engine"]
 class MatMul(Function):
-    """a @ b for matrices, batches of them, and vectors. A vector counts as a matrix with one row or one column."""
+    """a @ b for matrices, batches of them, and vectors, which count as one row or one column."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -677,7 +694,7 @@ class LogSoftmax(Function):
 
 
 def cross_entropy(logits, labels):
-    """The mean over the rows of minus the log probability of the label; labels is an array of whole numbers."""
+    """The mean over the rows of minus the log-probability of the label; labels are whole numbers."""
     rows = np.arange(len(labels))
     return -logits.log_softmax(1)[rows, labels].mean()
 
@@ -822,20 +839,34 @@ Function.apply = classmethod(apply)
 w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
 data = MiniTensor([[4.0], [5.0]])
 plain = Mul.apply(data, 2.0)
-assert not plain.requires_grad and plain.grad_fn is None, "nothing requires a gradient here, so nothing is recorded"
+assert not plain.requires_grad and plain.grad_fn is None, (
+    "nothing requires a gradient here, so nothing is recorded"
+)
 product = Mul.apply(w, data)
-assert product.requires_grad and product.grad_fn.name() == "MulBackward0", "one input that requires a gradient is enough"
+assert product.requires_grad and product.grad_fn.name() == "MulBackward0", (
+    "one input that requires a gradient is enough"
+)
 (end, number), nothing = product.grad_fn.next_functions
-assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, "the first edge must lead to the AccumulateGrad of w"
+assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
+    "the first edge must lead to the AccumulateGrad of w"
+)
 assert nothing[0] is None and nothing[1] == 0, "the edge of an input without gradient is (None, 0)"
 square = Mul.apply(w, w)
-assert square.grad_fn.next_functions[0][0] is square.grad_fn.next_functions[1][0], "w is used twice, but has one AccumulateGrad"
+assert square.grad_fn.next_functions[0][0] is square.grad_fn.next_functions[1][0], (
+    "w is used twice, but has one AccumulateGrad"
+)
 ### BEGIN HIDDEN TESTS
 assert edge_to(w)[0] is end, "a later use of w must lead to the same AccumulateGrad"
 longer = Mul.apply(product, product)
-assert longer.grad_fn.next_functions[0][0] is product.grad_fn, "the edge of a result must lead to its grad_fn"
-assert [tuple(shape) for shape in product.grad_fn.input_shapes] == [(1, 3), (2, 1)], "input_shapes are the shapes of the inputs"
-assert edge_to(data)[0] is None and edge_to(plain)[0] is None, "tensors that require no gradient have the edge (None, 0)"
+assert longer.grad_fn.next_functions[0][0] is product.grad_fn, (
+    "the edge of a result must lead to its grad_fn"
+)
+assert [tuple(shape) for shape in product.grad_fn.input_shapes] == [(1, 3), (2, 1)], (
+    "input_shapes are the shapes of the inputs"
+)
+assert edge_to(data)[0] is None and edge_to(plain)[0] is None, (
+    "tensors that require no gradient have the edge (None, 0)"
+)
 other = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
 assert edge_to(other)[0] is not end, "another leaf has another AccumulateGrad"
 assert np.allclose(product.data, [[4.0, 8.0, 12.0], [5.0, 10.0, 15.0]]), "the value must stay right"
@@ -964,7 +995,9 @@ assert np.allclose(w.grad.data, [1.0, 1.0]), "gradients are added, whatever was 
 assert np.allclose(w.data, [1.0, 2.0]), "accumulate must not change the leaf's own numbers"
 other = MiniTensor(5.0, requires_grad=True)
 edge_to(other)[0].accumulate(np.array(2.0))
-assert other.grad.shape == () and other.grad.item() == 2.0, "a leaf of shape () keeps a .grad of shape ()"
+assert other.grad.shape == () and other.grad.item() == 2.0, (
+    "a leaf of shape () keeps a .grad of shape ()"
+)
 MiniTensor(1.0).retain_grad()
 z = w * 3.0
 assert z.grad_fn.retaining is None, "only a tensor that was asked to retains its gradient"
@@ -977,7 +1010,7 @@ assert z.grad_fn.retaining is None, "only a tensor that was asked to retains its
 
 # %% tags=["engine"]
 def topological_order(root):
-    """All nodes from which gradients of root can flow on, root first, each node before the nodes of its inputs."""
+    """All nodes behind root, root first, and each node before the nodes of its inputs."""
     finished, seen, stack = [], set(), [(root, False)]
     while stack:
         node, inputs_done = stack.pop()
@@ -1007,10 +1040,10 @@ def topological_order(root):
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None):
-    """Find the gradient of self with respect to every leaf that requires one, and add it to the leaf's .grad.
+    """Find the gradient of self with respect to every leaf that requires one, and add it to .grad there.
 
     self: MiniTensor that requires a gradient
-    gradient: array or MiniTensor of the shape of self; may be left out when self is a single number, and is 1 then
+    gradient: array or MiniTensor of the shape of self; may be left out for a single number, and is 1 then
     Returns: None
 
     >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -1181,10 +1214,14 @@ z = y * y
 z.retain_grad()
 total = z.sum()
 total.backward()
-assert np.allclose(x.grad.data, [100.0, 294.0]), "the gradient of (5 x0)**2 + (7 x1)**2 at 2, 3 is 100, 294"
+assert np.allclose(x.grad.data, [100.0, 294.0]), (
+    "the gradient of (5 x0)**2 + (7 x1)**2 at 2, 3 is 100, 294"
+)
 assert data.grad is None, "data requires no gradient, so its .grad stays None"
 assert y.grad is None and total.grad is None, "results keep no .grad unless retain_grad was called"
-assert z.grad is not None and np.allclose(z.grad.data, [1.0, 1.0]), "z asked with retain_grad, so z.grad must be kept"
+assert z.grad is not None and np.allclose(z.grad.data, [1.0, 1.0]), (
+    "z asked with retain_grad, so z.grad must be kept"
+)
 total.backward()
 assert np.allclose(x.grad.data, [200.0, 588.0]), "a second backward adds to .grad of the leaf"
 ### BEGIN HIDDEN TESTS
@@ -1202,7 +1239,9 @@ leaf.backward(np.array([1.0, 10.0, 100.0]))
 assert np.allclose(leaf.grad.data, [1.0, 10.0, 100.0]), "a leaf may be the root itself"
 a, b = MiniTensor([[1.0, 2.0]], requires_grad=True), MiniTensor(3.0, requires_grad=True)
 (a * b).sum().backward()
-assert a.grad.shape == (1, 2) and b.grad.shape == () and b.grad.item() == 3.0, "a gradient has the shape of its tensor"
+assert a.grad.shape == (1, 2) and b.grad.shape == () and b.grad.item() == 3.0, (
+    "a gradient has the shape of its tensor"
+)
 ### END HIDDEN TESTS
 
 # %% [markdown] items="33"
@@ -1215,13 +1254,15 @@ def steps_of(m):
     return m, moved, scaled, scaled.mean()
 
 
-ours, theirs = MiniTensor(np.ones((2, 2)), requires_grad=True), torch.ones(2, 2, requires_grad=True, dtype=torch.float64)
+ours = MiniTensor(np.ones((2, 2)), requires_grad=True)
+theirs = torch.ones(2, 2, requires_grad=True, dtype=torch.float64)
 for a, b in zip(steps_of(ours), steps_of(theirs)):
     print(f"{a.grad_fn and a.grad_fn.name()!s:16s} {b.grad_fn and b.grad_fn.name()!s:16s}")
 out, torch_out = steps_of(ours)[-1], steps_of(theirs)[-1]
 out.backward()
 torch_out.backward()
-print("value", out.item(), torch_out.item(), "  gradients", ours.grad.data.tolist(), theirs.grad.tolist())
+print("values   ", out.item(), torch_out.item())
+print("gradients", ours.grad.data.tolist(), theirs.grad.tolist())
 
 # %% tags=["demo"]
 def difference(expression, *shapes):
@@ -1281,7 +1322,10 @@ print(f"all gradients {held / 1e6:.1f} MB, that of x {x.grad.data.nbytes / 1e6:.
 # %% items="31 F26"
 def chain_of_layers(frozen, count=8):
     rng = np.random.default_rng(4)
-    weights = [MiniTensor(rng.normal(size=(64, 64)) / 8, requires_grad=i not in frozen) for i in range(count)]
+    weights = [
+        MiniTensor(rng.normal(size=(64, 64)) / 8, requires_grad=i not in frozen)
+        for i in range(count)
+    ]
     h = MiniTensor(rng.normal(size=(256, 64)))
     for w in weights:
         h = (h @ w).tanh()
@@ -1290,14 +1334,16 @@ def chain_of_layers(frozen, count=8):
     loss.backward()
     saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
     with_grad = sum(w.grad is not None for w in weights)
-    print(f"frozen {str(list(frozen)):13s} nodes {len(nodes):3d}   saved {sum(saved.values()) / 1e6:.1f} MB   weights with .grad {with_grad}")
+    megabytes = sum(saved.values()) / 1e6
+    print(f"frozen {str(list(frozen)):13s} nodes {len(nodes):3d}   saved {megabytes:.1f} MB", end="")
+    print(f"   weights with .grad {with_grad}")
 
 
 for frozen in (range(0), range(4), range(4, 8)):
     chain_of_layers(frozen)
 
 # %% [markdown]
-# Freezing the first layers cuts the graph short: nothing before layer 5 is recorded at all. Freezing the last layers only takes the four ends away, because the gradient has to pass through them on its way to the first ones.
+# Freezing the first layers cuts the graph short: nothing before layer 5 is recorded at all. Freezing the last layers only takes the four ends away, because the gradient has to pass through them on its way to the first ones. (Some work is saved there too, but not in your engine yet: its rules compute what is then thrown away. In lesson 08 they learn to ask first.)
 #
 # A frozen parameter is still a parameter. What does `parameters()` of a PyTorch module give?
 
@@ -1385,8 +1431,17 @@ def graph_lines(node):
 x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
 expected = ["PowBackward0", "    MulBackward0", "        AccumulateGrad", "        AccumulateGrad"]
 assert graph_lines(((x * y) ** 2).grad_fn) == expected, "for (x * y)**2: Pow, Mul, and two ends"
-expected = ["AddBackward0", "    MulBackward0", "        AccumulateGrad", "    AccumulateGrad (again)"]
-assert graph_lines((x * 3.0 + x).grad_fn) == expected, "for x * 3 + x: no line for the 3, and x the second time with (again)"
+expected = [
+    "AddBackward0",
+    "    MulBackward0",
+    "        AccumulateGrad",
+    "    AccumulateGrad (again)",
+]
+assert graph_lines((x * 3.0 + x).grad_fn) == expected, (
+    "for x * 3 + x: no line for the 3, and x the second time with (again)"
+)
+
+
 ### BEGIN HIDDEN TESTS
 class NodeOfPyTorch:
     def __init__(self, name, *inputs):
@@ -1399,12 +1454,20 @@ class NodeOfPyTorch:
 end = NodeOfPyTorch("torch::autograd::AccumulateGrad")
 sine = NodeOfPyTorch("SinBackward0", end)
 root = NodeOfPyTorch("AddBackward0", NodeOfPyTorch("MulBackward0", sine, None), sine)
-expected = ["AddBackward0", "    MulBackward0", "        SinBackward0", "            AccumulateGrad", "    SinBackward0 (again)"]
+expected = [
+    "AddBackward0",
+    "    MulBackward0",
+    "        SinBackward0",
+    "            AccumulateGrad",
+    "    SinBackward0 (again)",
+]
 assert graph_lines(root) == expected, "PyTorch's names, and a node with inputs that is met again"
 y = x
 for _ in range(60):
     y = y + y
-assert len(graph_lines(y.grad_fn)) == 121, "sixty doublings have 61 nodes, of which 60 are met again"
+assert len(graph_lines(y.grad_fn)) == 121, (
+    "sixty doublings have 61 nodes, of which 60 are met again"
+)
 assert graph_lines(edge_to(x)[0]) == ["AccumulateGrad"], "a leaf's own end is a graph of one line"
 ### END HIDDEN TESTS
 
@@ -1443,7 +1506,9 @@ for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_gra
     node = (v * 2).sum().grad_fn
     middle = node.next_functions[0][0]
     end = middle.next_functions[0][0]
-    print(node.name(), "->", middle.name(), "->", end.name().split("::")[-1], "  of v:", end.variable is v, "  edges of the product:", len(middle.next_functions))
+    names = [node.name(), middle.name(), end.name().split("::")[-1]]
+    print(" -> ".join(names), "of v:", end.variable is v)
+    print("    edges of the product:", len(middle.next_functions))
 
 # %% [markdown] items="23"
 # Names of nodes are worth reading. When a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training has started. **Predict** the four root names:
@@ -1532,11 +1597,11 @@ class SGD:
     """Gradient descent, with momentum if wanted; used like torch.optim.SGD.
 
     SGD(parameters, lr, momentum=0.0): parameters is a list or other iterable of leaves.
-    step(): for each parameter whose .grad is not None, buffer = momentum * buffer + gradient (the buffer of a parameter
-        starts at zero), then lr * buffer is subtracted from its data. Nothing of this is recorded: the parameter stays
-        the same object and a leaf. .grad is only read.
-    zero_grad(set_to_none=True): sets .grad of each parameter to None; with set_to_none=False, a .grad that is there
-        becomes a MiniTensor of zeros, and None stays None.
+    step(): for each parameter whose .grad is not None, buffer = momentum * buffer + gradient; then
+        lr * buffer is subtracted from its data. Each parameter has a buffer, which starts at zero.
+        Nothing is recorded: the parameter stays the same object, and a leaf. .grad is only read.
+    zero_grad(set_to_none=True): sets .grad of each parameter to None. With set_to_none=False, a .grad
+        that is there becomes a MiniTensor of zeros, and None stays None.
 
     >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = SGD([w], lr=0.1)
@@ -1613,15 +1678,21 @@ frozen = MiniTensor(np.array([5.0]))
 optimizer = SGD([w, frozen], lr=0.1)
 (w * w).sum().backward()
 optimizer.step()
-assert np.allclose(w.data, [0.8, -1.6]), "a step subtracts lr times the gradient: [1, -2] - 0.1 * [2, -4]"
+assert np.allclose(w.data, [0.8, -1.6]), (
+    "a step subtracts lr times the gradient: [1, -2] - 0.1 * [2, -4]"
+)
 assert np.allclose(frozen.data, [5.0]), "a parameter whose .grad is None does not move"
-assert w.is_leaf and w.requires_grad, "after a step the parameter is still a leaf that requires a gradient"
+assert w.is_leaf and w.requires_grad, (
+    "after a step the parameter is still a leaf that requires a gradient"
+)
 assert np.allclose(w.grad.data, [2.0, -4.0]), "step only reads .grad"
 optimizer.zero_grad()
 assert w.grad is None, "zero_grad() sets .grad to None"
 (w * w).sum().backward()
 optimizer.zero_grad(set_to_none=False)
-assert w.grad is not None and np.allclose(w.grad.data, [0.0, 0.0]), "zero_grad(set_to_none=False) leaves zeros"
+assert w.grad is not None and np.allclose(w.grad.data, [0.0, 0.0]), (
+    "zero_grad(set_to_none=False) leaves zeros"
+)
 assert frozen.grad is None, "where .grad was None, it stays None"
 ### BEGIN HIDDEN TESTS
 w = MiniTensor(np.array([[1.0, 2.0]]), requires_grad=True)
@@ -1631,7 +1702,9 @@ for _ in range(3):
     optimizer.zero_grad()
     (w.sum() + b * 2.0).backward()
     optimizer.step()
-assert np.allclose(w.data, [[1.0 - 2.125, 2.0 - 2.125]]), "momentum 0.5, gradient 1: the buffer is 1, then 1.5, then 1.75"
+assert np.allclose(w.data, [[1.0 - 2.125, 2.0 - 2.125]]), (
+    "momentum 0.5, gradient 1: the buffer is 1, then 1.5, then 1.75"
+)
 assert np.allclose(b.data, 3.0 - 4.25), "each parameter has a buffer of its own"
 optimizer.zero_grad()
 w.sum().backward()
@@ -1640,7 +1713,9 @@ optimizer.step()
 assert float(b.data) == before, "a parameter whose .grad is None does not move, momentum or not"
 other = SGD([w], lr=1.0)
 other.step()
-assert np.allclose(w.data, [[1.0 - 2.125 - 0.9375 - 1.0, 2.0 - 2.125 - 0.9375 - 1.0]]), "two optimizers must not share their buffers"
+assert np.allclose(w.data, [[1.0 - 2.125 - 0.9375 - 1.0, 2.0 - 2.125 - 0.9375 - 1.0]]), (
+    "two optimizers must not share their buffers"
+)
 ### END HIDDEN TESTS
 
 # %% [markdown] items="62"
@@ -1652,7 +1727,8 @@ optimizer = torch.optim.SGD([w], lr=0.1)
 (w * w).sum().backward()
 memory, version = w.data_ptr(), w._version
 optimizer.step()
-print("optimizer.step():      leaf", w.is_leaf, "  same memory", w.data_ptr() == memory, "  changes counted", w._version - version)
+print("optimizer.step():      leaf", w.is_leaf, "  same memory", w.data_ptr() == memory, end="")
+print("  changes counted", w._version - version)
 
 by_formula = w - 0.1 * w.grad
 print("w - lr * w.grad:       leaf", by_formula.is_leaf, "  grad_fn", by_formula.grad_fn.name())
@@ -1668,8 +1744,10 @@ print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untra
 
 # %% tags=["demo"] items="61"
 x, y = np.random.default_rng(5).normal(size=(8, 5)), np.random.default_rng(6).normal(size=(8, 1))
-w, w_torch = MiniTensor(np.zeros((5, 1)), requires_grad=True), torch.zeros(5, 1, dtype=torch.float64, requires_grad=True)
-for tensor, parameter, optimizer in ((MiniTensor, w, SGD([w], lr=0.1)), (torch.tensor, w_torch, torch.optim.SGD([w_torch], lr=0.1))):
+w = MiniTensor(np.zeros((5, 1)), requires_grad=True)
+w_torch = torch.zeros(5, 1, dtype=torch.float64, requires_grad=True)
+for tensor, parameter, make in ((MiniTensor, w, SGD), (torch.tensor, w_torch, torch.optim.SGD)):
+    optimizer = make([parameter], lr=0.1)
     for step in range(3):
         optimizer.zero_grad()
         loss = ((tensor(x) @ parameter - tensor(y)) ** 2).mean()
@@ -1745,10 +1823,17 @@ def train_clearing(place, steps=50):
 
 
 first = train_clearing("before forward")
-for place in ("before forward", "between forward and backward", "after step", "between backward and step"):
+for place in (
+    "before forward",
+    "between forward and backward",
+    "after step",
+    "between backward and step",
+):
     losses = train_clearing(place)
     largest = max(abs(a - b) for a, b in zip(losses, first))
-    print(f"{place:30s} loss {losses[0]:.4f} -> {losses[-1]:.4f}   largest difference from the first line {largest:.1g}")
+    print(
+        f"{place:30s} loss {losses[0]:.4f} -> {losses[-1]:.4f}   differs from the first by {largest:.1g}"
+    )
 
 # %% [markdown]
 # Three places are equal to the last bit. The one forbidden place is between `backward` and `step`: there the gradient is thrown away before anybody has read it. Anywhere after `step` and before the next `backward` is right.
@@ -1787,8 +1872,9 @@ for name, sizes, weight in (
     ("8 + 24, divided by 2", (8, 24), lambda size: 1 / 2),
 ):
     found = micro_batch_gradient(x, y, start, sizes, weight)
+    error = np.linalg.norm(found - right) / np.linalg.norm(right)
     ratio = np.linalg.norm(found) / np.linalg.norm(right)
-    print(f"{name:30s} relative error {np.linalg.norm(found - right) / np.linalg.norm(right):.1e}   length {ratio:.2f} of the right one")
+    print(f"{name:30s} relative error {error:.1e}   length {ratio:.2f} of the right one")
 
 # %% [markdown]
 # Without dividing, the gradient is four times too long: with SGD that is a learning rate four times too large. Dividing by the number of parts is right only if they have equal sizes; in general each part's mean must count by its share of the rows.
@@ -1798,7 +1884,9 @@ for name, sizes, weight in (
 # %% tags=["demo"] items="F46"
 def split_error(middle):
     torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(6, 8), middle, torch.nn.Tanh(), torch.nn.Linear(8, 1)).double()
+    net = torch.nn.Sequential(
+        torch.nn.Linear(6, 8), middle, torch.nn.Tanh(), torch.nn.Linear(8, 1)
+    ).double()
     x, y = torch.randn(32, 6, dtype=torch.float64), torch.randn(32, 1, dtype=torch.float64)
 
     def gradient(parts):
@@ -1845,7 +1933,7 @@ for step in range(100):
     optimizer.zero_grad()  # anywhere after step and before backward
     loss = torch.nn.functional.mse_loss(model(inputs), targets)
     loss.backward()  # adds into .grad
-    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # returns the norm as it was before clipping
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # gives the norm before clipping
     optimizer.step()  # not recorded, in place
     history.append(loss.item())  # a float; the tensor would keep its graph
     if step % 10 == 0:
@@ -1873,7 +1961,9 @@ print("cleared, momentum 1.0:", own_momentum[-1])
 print("largest difference between the last two:", np.abs(own_without - own_momentum).max())
 
 # %% tags=["demo"]
-print(f"largest difference between your losses and PyTorch's: {np.abs(own_without - without_zeroing[:300]).max():.1e} never cleared, {np.abs(own_with - with_zeroing[:300]).max():.1e} cleared")
+print("largest difference between your losses and PyTorch's:")
+print(f"    cleared       {np.abs(own_with - with_zeroing[:300]).max():.1e}")
+print(f"    never cleared {np.abs(own_without - without_zeroing[:300]).max():.1e}")
 
 # %% [markdown]
 # Not similar: equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. That explains the first picture: with a small learning rate a rolling ball is faster than a careful walker. It also says what to expect at the bottom. **Predict:** the loss is `w**2 / 2`, the start is 1, nothing is cleared. What does `w` do?
@@ -1897,10 +1987,15 @@ def roll(lr, steps, forget):
 fig, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
 for axis, lr in zip(axes, (0.1, 3.0, 4.1)):
     for forget, mark in ((False, "-"), (True, "--")):
-        axis.plot(roll(lr, 60 if lr < 4 else 14, forget), mark, label="never cleared" if forget else "cleared")
+        axis.plot(
+            roll(lr, 60 if lr < 4 else 14, forget),
+            mark,
+            label="never cleared" if forget else "cleared",
+        )
     axis.set(xlabel="step", title=f"learning rate {lr}")
     if lr >= 2:
         axis.set_yscale("symlog", linthresh=1.0)
+        axis.set_yticks([-1e6, -1e3, -1, 1, 1e3, 1e6])
 axes[0].set(ylabel="w")
 axes[0].legend(loc="upper right")
 plt.show()
@@ -1924,7 +2019,8 @@ def swing(lr, steps=5000):
 print("lr     cleared, after 200 steps   never cleared: largest |w|, first and last 500 steps")
 for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
     steps, early, late = swing(lr)
-    print(f"{lr:4}   {abs(1 - lr) ** 200:24.2g}   {early:8.3g} {late:8.3g}" + ("" if steps == 5000 else f"   stopped after {steps} steps"))
+    stopped = "" if steps == 5000 else f"   stopped after {steps} steps"
+    print(f"{lr:4}   {abs(1 - lr) ** 200:24.2g}   {early:8.3g} {late:8.3g}{stopped}")
 
 # %% [markdown] items="55"
 # Clearing correctly, gradient descent breaks down above learning rate 2. The mistake holds out until 4. So the sentence "without zeroing, gradients grow exponentially" is false as it stands: here they stay bounded for ever.
@@ -1940,16 +2036,18 @@ for forget, name in ((False, "fixed"), (True, "with the bug")):
     if forget:
         energy = losses + 0.05 / 2 * norms**2
         bound = np.sqrt(2 * losses[0] / 0.05)
+        largest = norms.max()
 axes[1].axhline(bound, color="gray", linestyle=":", label="bound from the first loss")
 axes[0].set(xlabel="step", ylabel="loss")
 axes[1].set(xlabel="step", ylabel="norm of .grad")
 axes[0].legend()
 axes[1].legend()
 plt.show()
-print(f"loss + lr/2 * norm**2 stays between {energy.min():.3f} and {energy.max():.3f}; largest norm {norms.max():.2f}, bound {bound:.2f}")
+print(f"loss + lr/2 * norm**2 stays between {energy.min():.3f} and {energy.max():.3f}")
+print(f"largest norm {largest:.2f}, bound {bound:.2f}")
 
 # %% [markdown] items="56"
-# The norm of `.grad` goes up and down; it does not simply grow. So watching for a growing norm would not have found this mistake. Change `lr`, or the number of steps, and look again.
+# The norm of `.grad` climbs towards its bound and stays there: what the loss gives, the buffer takes. Nothing grows beyond that, so an alarm for exploding gradients would not have found this mistake. Change `lr`, or the number of steps, and look again.
 #
 # ### Where the energy comes from
 #
@@ -1987,7 +2085,8 @@ for name, options in {
     half = len(found) // 2
     rate = np.log(np.max(found[-half // 2 :]) / np.max(found[: half // 2])) / (0.75 * len(found))
     print(f"{name:26s} {len(found):5d} steps   growth per step {100 * rate:+.2f} %")
-axis.set(xlabel="step", ylabel="distance from the best weights", ylim=(1e-10, 1e40), title="never cleared, except the last")
+axis.set(xlabel="step", ylabel="distance from the best weights", ylim=(1e-10, 1e40))
+axis.set(title="never cleared, except the last")
 axis.legend(fontsize=9, loc="upper right")
 plt.show()
 
@@ -2006,8 +2105,12 @@ window = 100
 for forget, name in ((False, "cleared"), (True, "never cleared")):
     losses, _ = torch_run(3000, lr=0.005, forget=forget, batch=64)
     middle = [np.median(losses[i : i + window]) for i in range(0, len(losses), window)]
-    axis.semilogy(np.arange(window, len(losses) + 1, window), middle, "o-", markersize=3, label=name)
-    print(f"{name:14s} median loss of steps 500 to 600: {middle[5]:.3f}   2900 to 3000: {middle[-1]:.3f}")
+    axis.semilogy(
+        np.arange(window, len(losses) + 1, window), middle, "o-", markersize=3, label=name
+    )
+    print(
+        f"{name:14s} median loss of steps 500 to 600: {middle[5]:.3f}   2900 to 3000: {middle[-1]:.3f}"
+    )
 axis.set(xlabel="step", ylabel="median loss of 100 steps", title="mini-batches of 64")
 axis.legend()
 plt.show()

@@ -36,7 +36,11 @@ plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "fon
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 
 # %% tags=["demo"] items="65 F7"
-for name, function in {"x**3": lambda x: x**3, "x + 1": lambda x: x + 1, "x * 2": lambda x: x * 2}.items():
+for name, function in {
+    "x**3": lambda x: x**3,
+    "x + 1": lambda x: x + 1,
+    "x * 2": lambda x: x * 2,
+}.items():
     x = torch.tensor(2.0, requires_grad=True)
     y = function(x)
     y.backward()
@@ -84,7 +88,8 @@ for name, result in {
     "a * (a + 1)": a * (a + 1.0),
 }.items():
     node = result.grad_fn
-    print(f"{name:16s} {node.name():18s} saved arrays {len(node.saved)}   bytes {sum(array.nbytes for array in node.saved):6d}")
+    size = sum(array.nbytes for array in node.saved)
+    print(f"{name:16s} {node.name():18s} saved arrays {len(node.saved)}   bytes {size:6d}")
 
 # %% [markdown]
 # A sum needs only the shape; `tanh` needs its output; a product needs both factors. (PyTorch saves of `a * 2` only the 2, since nobody wants a gradient for it. Yours keeps `a` as well; in lesson 08 it learns to ask.)
@@ -178,7 +183,9 @@ own = sum(w.data.nbytes for w in weights)
 for rows in (16, 1024):
     x = MiniTensor(np.random.default_rng(1).normal(size=(rows, 64)))
     nodes, total = held(forward(weights, x).grad_fn)
-    print(f"batch of {rows:4d}: weights {own / 1e3:6.0f} kB   saved besides the weights {(total - own) / 1e3:6.0f} kB   in {nodes} nodes")
+    print(
+        f"batch of {rows:4d}: weights {own / 1e3:4.0f} kB   saved besides {(total - own) / 1e3:5.0f} kB   {nodes} nodes"
+    )
 
 # %% [markdown]
 # The weights are there once, whatever the batch. What is saved on the way forward grows with it, and soon outweighs everything. (Saved weights cost nothing extra; they are alive anyway.)
@@ -313,14 +320,20 @@ cube, moved = x**3, x + 1.0
 assert len(cube.grad_fn.saved_tensors) == 1, "before release, saved_tensors is what was saved"
 cube.grad_fn.release()
 text = message_of(lambda: cube.grad_fn.saved_tensors)
-assert text.startswith("Trying to backward through the graph a second time"), "after release, saved_tensors must raise RuntimeError(SECOND_BACKWARD)"
+assert text.startswith("Trying to backward through the graph a second time"), (
+    "after release, saved_tensors must raise RuntimeError(SECOND_BACKWARD)"
+)
 moved.grad_fn.release()
 assert len(moved.grad_fn.saved_tensors) == 0, "a node that saved nothing is not changed by release"
 assert cube.grad_fn.next_functions[0][0].variable is x, "release frees what was saved; edges stay"
 ### BEGIN HIDDEN TESTS
-assert text == message_of(lambda: cube.grad_fn.saved_tensors) and text.endswith("after calling backward."), "the whole text, each time"
+assert text == message_of(lambda: cube.grad_fn.saved_tensors) and text.endswith(
+    "after calling backward."
+), "the whole text, each time"
 cube.grad_fn.release()
-assert message_of(lambda: cube.grad_fn.saved_tensors) == text, "releasing twice is no error, and frees no less"
+assert message_of(lambda: cube.grad_fn.saved_tensors) == text, (
+    "releasing twice is no error, and frees no less"
+)
 other = x**3
 assert len(other.grad_fn.saved_tensors) == 1, "releasing one node must not free others"
 assert held(cube.grad_fn)[1] == 0 and held(other.grad_fn)[1] == 16, "a freed node holds 0 bytes"
@@ -336,7 +349,7 @@ assert held(cube.grad_fn)[1] == 0 and held(other.grad_fn)[1] == 16, "a freed nod
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None, retain_graph=False):
-    """As before, and each node is released as soon as its rule has run, unless retain_graph is true.
+    """As before, and each node is released as soon as its rule has run; not with retain_graph=True.
 
     >>> x = MiniTensor(2.0, requires_grad=True)
     >>> y = x**2
@@ -451,7 +464,9 @@ def twice(a, b):
     return (h * h + h).log_softmax(1)
 
 
-credit = credit + check_gradients({"a product that is used three times": twice}, [(2, 3), (3, 4)], points=1)
+credit = credit + check_gradients(
+    {"a product that is used three times": twice}, [(2, 3), (3, 4)], points=1
+)
 ### END HIDDEN TESTS
 credit
 
@@ -460,7 +475,9 @@ x = MiniTensor(2.0, requires_grad=True)
 y = x**3
 y.backward()
 assert held(y.grad_fn) == (2, 0), "after backward, nothing saved is left, and both nodes are"
-assert message_of(lambda: y.backward()).startswith("Trying to backward"), "a second call must raise the error"
+assert message_of(lambda: y.backward()).startswith("Trying to backward"), (
+    "a second call must raise the error"
+)
 assert x.grad.item() == 12.0, "the call that failed must not have changed .grad here"
 y = x**3
 y.backward(retain_graph=True)
@@ -476,13 +493,17 @@ trunk = x.tanh()
 one, two = trunk * 2.0, trunk.exp()
 one.backward()
 assert message_of(lambda: two.backward()) != "", "the trunk has been freed by the first head"
-assert held(two.grad_fn)[1] == 0, "the head that failed had called its own rule, and let go of what it saved at once"
+assert held(two.grad_fn)[1] == 0, (
+    "the head that failed had called its own rule, and let go of what it saved at once"
+)
 trunk = x.tanh()
 one, two = trunk * 2.0, trunk.exp()
 one.backward(retain_graph=True)
 assert held(one.grad_fn)[1] > 0, "with retain_graph=True nothing is freed"
 two.backward()
-assert message_of(lambda: one.backward()) != "", "the last call did not retain, so the trunk is freed now"
+assert message_of(lambda: one.backward()) != "", (
+    "the last call did not retain, so the trunk is freed now"
+)
 unused = MiniTensor(3.0, requires_grad=True)
 kept = unused**2
 (x * 1.0).backward()
@@ -531,7 +552,8 @@ operations = {
 start = np.array([0.3, 0.9, 0.5, 0.7])
 print("                  yours   PyTorch")
 for name, function in operations.items():
-    found = [second_call(tensor, function) for tensor in (MiniTensor(start, requires_grad=True), torch.tensor(start, requires_grad=True))]
+    leaves = MiniTensor(start, requires_grad=True), torch.tensor(start, requires_grad=True)
+    found = [second_call(leaf, function) for leaf in leaves]
     print(f"{name:16s}  " + "   ".join("error" if text else "works" for text in found))
 
 # %% [markdown] items="25 64"
@@ -543,7 +565,8 @@ loss = (x.exp() * 3.0).sum()
 before, held_before = graph_lines(loss.grad_fn), held(loss.grad_fn)
 loss.backward()
 print("\n".join(graph_lines(loss.grad_fn)))
-print("the same lines as before:", graph_lines(loss.grad_fn) == before, "  held before", held_before, "and after", held(loss.grad_fn))
+print("the same lines as before:", graph_lines(loss.grad_fn) == before)
+print("nodes and bytes before", held_before, "and after", held(loss.grad_fn))
 
 x_torch = torch.full((1000,), 0.5, requires_grad=True)
 loss_torch = (x_torch.exp() * 3.0).sum()
@@ -571,7 +594,10 @@ print("after `del loss` it is", "alive" if node() else "gone")
 # One warning about the error. It may come **late**. In `loss = a + c.exp()` the second call passes through the sum, which works, and then meets `exp`, which has been freed. **Predict** `a.grad` after the failed call; after the first one it was 1.
 
 # %% tags=["demo"] items="68"
-for leaf in (lambda: MiniTensor(1.0, requires_grad=True), lambda: torch.tensor(1.0, requires_grad=True)):
+for leaf in (
+    lambda: MiniTensor(1.0, requires_grad=True),
+    lambda: torch.tensor(1.0, requires_grad=True),
+):
     a, c = leaf(), leaf()
     loss = a + c.exp()
     loss.backward()
@@ -590,7 +616,7 @@ for leaf in (lambda: MiniTensor(1.0, requires_grad=True), lambda: torch.tensor(1
 
 # %% tags=["demo"]
 class Census:
-    """Counts the nodes that are alive, and the bytes of their saved arrays, without keeping any of them alive."""
+    """Counts the nodes that are alive, and the bytes of their saved arrays, and keeps none alive."""
 
     def __init__(self, *known):
         self.known = {id(tensor.data) for tensor in known}  # weights and data, which live anyway
@@ -610,7 +636,10 @@ class Census:
             self.nodes.add(output.grad_fn)
             output.grad_fn.backward = self.watched_rule
             for array in output.grad_fn.saved or ():
-                if isinstance(array, np.ndarray) and id(array) not in self.known | self.arrays.keys():
+                if (
+                    isinstance(array, np.ndarray)
+                    and id(array) not in self.known | self.arrays.keys()
+                ):
                     self.arrays[id(array)] = array.nbytes
                     weakref.finalize(array, self.arrays.pop, id(array), None)
         self.sample("forward")
@@ -639,13 +668,18 @@ def one_step(retain_graph):
 fig, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5.2), layout="constrained")
 for retain_graph, mark in ((False, "o-"), (True, "s--")):
     samples = one_step(retain_graph)
-    axes[0].plot([megabytes for _, _, megabytes in samples], mark, markersize=3, label=f"retain_graph={retain_graph}")
+    axes[0].plot(
+        [megabytes for _, _, megabytes in samples],
+        mark,
+        markersize=3,
+        label=f"retain_graph={retain_graph}",
+    )
     axes[1].plot([nodes for _, nodes, _ in samples], mark, markersize=3)
 turn = [phase for phase, _, _ in samples].index("backward") - 0.5
 for axis in axes:
     axis.axvline(turn, color="gray", linewidth=1)
 axes[0].set(ylabel="MB saved and alive", title="one training step of eight layers")
-axes[1].set(ylabel="nodes alive", xlabel="operations: first forward, then backward; the last point is after `del loss`")
+axes[1].set(ylabel="nodes alive", xlabel="operations: forward, backward, and at the end `del loss`")
 axes[0].legend()
 plt.show()
 print("peak", max(megabytes for _, _, megabytes in samples), "MB; the last sample:", samples[-1])
@@ -684,7 +718,8 @@ print("without clearing:        ", x.grad.data)
 # %% items="69"
 def two_heads(seed=2):
     rng = np.random.default_rng(seed)
-    encoder, head_a, head_b = (MiniTensor(rng.normal(size=shape) / 2, requires_grad=True) for shape in ((10, 5), (5, 2), (5, 3)))
+    shapes = (10, 5), (5, 2), (5, 3)
+    encoder, head_a, head_b = (MiniTensor(rng.normal(size=s) / 2, requires_grad=True) for s in shapes)
     x = MiniTensor(rng.normal(size=(16, 10)))
     code = (x @ encoder).tanh()
     return encoder, [((code @ head_a) ** 2).mean(), ((code @ head_b) ** 2).mean()]
@@ -763,11 +798,15 @@ assert message_of(lambda: trunk.backward()) != "", "the trunk must have been fre
 def rules_called(losses, way):
     """Run a way of going backward, and count the calls of rules."""
     calls = []
-    shared = {node for node in topological_order(losses[0].grad_fn)} & {node for node in topological_order(losses[1].grad_fn)}
-    for loss in losses:
-        for node in topological_order(loss.grad_fn):
-            if not isinstance(node, AccumulateGrad):
-                node.backward = lambda node, grad: (calls.append(node in shared), type(node).backward(node, grad))[1]
+    first, second = (set(topological_order(loss.grad_fn)) for loss in losses)
+
+    def counted(node, grad):
+        calls.append(node in first & second)
+        return type(node).backward(node, grad)
+
+    for node in first | second:
+        if not isinstance(node, AccumulateGrad):
+            node.backward = counted
     way(losses)
     return f"rules called {len(calls)}, of the shared part {sum(calls)}"
 
@@ -776,7 +815,8 @@ encoder_each, losses = two_heads()
 print("each loss, retaining: ", rules_called(losses, backward_each))
 encoder_sum, losses = two_heads()
 print("one call for the sum: ", rules_called(losses, lambda losses: (losses[0] + losses[1]).backward()))
-print("largest difference of the encoder's gradient:", np.abs(encoder_each.grad.data - encoder_sum.grad.data).max())
+difference = np.abs(encoder_each.grad.data - encoder_sum.grad.data).max()
+print(f"largest difference of the encoder's gradient: {difference:.1e}")
 
 # %% tags=["demo"] items="69 F9"
 torch.manual_seed(0)
@@ -840,7 +880,7 @@ LOOPS = (plain, retaining, remembering, validating, carrying)
 
 
 class World:
-    """A small network and a recurrent cell. `tensor` makes a tensor of an array, in your engine or in PyTorch."""
+    """A small network and a recurrent cell. `tensor` makes a tensor of an array: yours or PyTorch's."""
 
     def __init__(self, tensor):
         rng = np.random.default_rng(3)
@@ -889,14 +929,18 @@ def growth_of_torch(loop, iterations=20):
 
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
-print("after 1, 10 and 20 iterations     nodes alive      kB saved and alive       the same in PyTorch")
+print(
+    "after 1, 10 and 20 iterations     nodes alive      kB saved and alive       the same in PyTorch"
+)
 for loop, mark in zip(LOOPS, ("o-", "s-", "^-", "v-", "D-")):
     nodes, kilobytes = growth_of_mine(loop)
     theirs = growth_of_torch(loop)
     name = loop.__doc__[:1]
     axes[0].plot(range(1, 21), kilobytes, mark, markersize=3, label=name)
     axes[1].plot(range(1, 21), nodes, mark, markersize=3, label=name)
-    columns = ["".join(f"{values[i]:8.0f}" for i in (0, 9, 19)) for values in (nodes, kilobytes, theirs)]
+    columns = [
+        "".join(f"{values[i]:8.0f}" for i in (0, 9, 19)) for values in (nodes, kilobytes, theirs)
+    ]
     print(f"{name} {loop.__name__:16s} {columns[0]} {columns[1]} {columns[2]}")
 axes[0].set(xlabel="iteration", ylabel="kB saved and alive")
 axes[1].set(xlabel="iteration", ylabel="nodes alive")
@@ -962,7 +1006,8 @@ rng = np.random.default_rng(4)
 inputs, targets = rng.normal(size=(25, 2, 4)), rng.normal(size=(25, 2, 4))
 w = MiniTensor(np.eye(4) * 0.5, requires_grad=True)
 history, state = leaking_sequence(w, inputs, targets)
-print("behind the state of 25 steps there are", held(state.grad_fn)[0], "nodes and", held(state.grad_fn)[1], "bytes")
+nodes, size = held(state.grad_fn)
+print(f"behind the state of 25 steps there are {nodes} nodes and {size} bytes")
 
 # %% [markdown]
 # Write a version that does not leak. The state enters each step as a **constant**: a new leaf that shares nothing with the graph of the step before. (In PyTorch one writes `state.detach()`; your engine learns the word in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed any more.
@@ -975,14 +1020,15 @@ print("behind the state of 25 steps there are", held(state.grad_fn)[0], "nodes a
 
 # %% nbgrader={"grade": false, "grade_id": "run_sequence", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def run_sequence(w, inputs, targets):
-    """Run state = tanh(state @ w + x) over a sequence. After each step the gradient of its loss is added to w.grad.
+    """Run state = tanh(state @ w + x) over a sequence, and add the gradient of each step's loss to w.grad.
 
     w: MiniTensor of shape (size, size) that requires a gradient
     inputs, targets: lists of arrays of shape (rows, size), equally long, at least one each
-    The state starts with zeros of shape (rows, size). The loss of a step is the mean of (state - target)**2. Its
-    gradient goes through this step only: the state of the step before counts as a constant.
-    Returns: (history, state): history is the list of losses as Python floats, state a MiniTensor without a history,
-        that is with requires_grad False and no grad_fn.
+    The state starts with zeros of shape (rows, size). The loss of a step is the mean of
+    (state - target)**2. Its gradient goes through this step only: the state of the step before
+    counts as a constant. Nothing is cleared, and w itself does not change.
+    Returns: (history, state): the list of losses as Python floats, and the last state as a
+        MiniTensor with requires_grad False and no grad_fn
 
     >>> w = MiniTensor([[0.0]], requires_grad=True)
     >>> history, state = run_sequence(w, [np.zeros((1, 1))], [np.ones((1, 1))])
@@ -1037,21 +1083,33 @@ def by_hand(weights, inputs, targets):
 
 
 rng = np.random.default_rng(5)
-start, inputs, targets = rng.normal(size=(3, 3)), list(rng.normal(size=(6, 2, 3))), list(rng.normal(size=(6, 2, 3)))
+start, inputs, targets = (
+    rng.normal(size=(3, 3)),
+    list(rng.normal(size=(6, 2, 3))),
+    list(rng.normal(size=(6, 2, 3))),
+)
 w = MiniTensor(start, requires_grad=True)
 history, state = run_sequence(w, inputs, targets)
 right, gradient, last = by_hand(start, inputs, targets)
-assert all(type(value) is float for value in history), "history must hold Python floats, not tensors"
+assert all(type(value) is float for value in history), (
+    "history must hold Python floats, not tensors"
+)
 assert np.allclose(history, right), "the losses of the steps"
 assert np.allclose(state.data, last), "the last state"
 assert state.grad_fn is None and not state.requires_grad, "the state must have no history"
-assert np.allclose(w.grad.data, gradient), "each step's gradient goes through this step only, and all are added in w.grad"
+assert np.allclose(w.grad.data, gradient), (
+    "each step's gradient goes through this step only, and all are added in w.grad"
+)
 ### BEGIN HIDDEN TESTS
 run_sequence(w, inputs[:1], targets[:1])
-assert np.allclose(w.grad.data, gradient), "the first step starts from zeros, so it adds nothing to the gradient of w; and nothing is cleared"
+assert np.allclose(w.grad.data, gradient), (
+    "the first step starts from zeros, so it adds nothing to the gradient of w; and nothing is cleared"
+)
 history, state = run_sequence(MiniTensor(start, requires_grad=True), inputs * 40, targets * 40)
 assert len(history) == 240 and all(type(value) is float for value in history), "a long sequence"
-assert np.allclose(history, by_hand(start, inputs * 40, targets * 40)[0]), "the losses of a long sequence"
+assert np.allclose(history, by_hand(start, inputs * 40, targets * 40)[0]), (
+    "the losses of a long sequence"
+)
 assert np.allclose(w.data, start), "the weights themselves must not change"
 ### END HIDDEN TESTS
 
@@ -1066,27 +1124,39 @@ assert np.allclose(w.data, start), "the weights themselves must not change"
 
 # %% tags=["demo"] items="74"
 def tensors_with_history():
-    return [thing for thing in gc.get_objects() if type(thing) is torch.Tensor and thing.grad_fn is not None]
+    return [
+        thing
+        for thing in gc.get_objects()
+        if type(thing) is torch.Tensor and thing.grad_fn is not None
+    ]
 
 
 gc.collect()
-at_start = len(tensors_with_history())
+before = {id(tensor) for tensor in tensors_with_history()}
 world, curve = World(torch.tensor), []
 for _ in range(20):
     loss = world.loss()
     loss.backward()
     curve.append(loss)
-found = tensors_with_history()
-print(len(found) - at_start, "more tensors with a history than before, of these with shape ():", sum(tensor.dim() == 0 for tensor in found))
-suspect = next(tensor for tensor in found if tensor.dim() == 0)
-holders = [thing for thing in gc.get_referrers(suspect) if isinstance(thing, list) and thing is not found]
-print("one of them is held by a list of", len(holders[0]), "entries, which is `curve`:", holders[0] is curve)
+found = [tensor for tensor in tensors_with_history() if id(tensor) not in before]
+print(
+    len(found),
+    "new tensors with a history; their shapes:",
+    {tuple(tensor.shape) for tensor in found},
+)
+holders = [
+    thing for thing in gc.get_referrers(found[0]) if type(thing) is list and thing is not found
+]
+print("held by a list of", len(holders[0]), "entries, which is `curve`:", holders[0] is curve)
 
 # %% [markdown] items="74"
 # 4. **Read the memory itself**, and choose an instrument that can see it. On a GPU that is `torch.cuda.memory_summary()`. On the CPU, Python's own `tracemalloc` seems to be made for it. **Predict** what it says of 80 MB of tensors, and of 80 MB of NumPy arrays.
 
 # %% tags=["demo"] items="74"
-for name, make in {"PyTorch": lambda: torch.zeros(1_000_000, dtype=torch.float64), "NumPy": lambda: np.zeros(1_000_000)}.items():
+for name, make in {
+    "PyTorch": lambda: torch.zeros(1_000_000, dtype=torch.float64),
+    "NumPy": lambda: np.zeros(1_000_000),
+}.items():
     tracemalloc.start()
     arrays = [make() for _ in range(10)]
     traced, _ = tracemalloc.get_traced_memory()

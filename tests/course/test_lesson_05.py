@@ -1,0 +1,241 @@
+"""Plants classic mistakes in the solutions of lesson 05: each costs points on the cells that it concerns, no others.
+
+Mistakes in what everything later is built on (recording, the loop of backward) cost points there too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+
+LESSON = "05_leaves_and_accumulation"
+KEEPS = "test_backward_keeps"
+
+PLANTED = [
+    Planted(
+        "a difference loses its sign",
+        "sign_lost",
+        "return grad, -grad",
+        "return grad, grad",
+        ("test_rules_as_classes", "test_backward"),
+    ),
+    Planted(
+        "tanh uses its input",
+        "",
+        "ctx.save_for_backward(output)",
+        "ctx.save_for_backward(a)",
+        ("test_rules_as_classes", "test_backward"),
+    ),
+    Planted(
+        "tanh keeps its output on the class",
+        "",
+        """        output = np.tanh(a)
+        ctx.save_for_backward(output)
+        return output""",
+        """        output = np.tanh(a)
+        Tanh.saved = (output,)
+        return output""",
+        ("test_rules_as_classes",),
+    ),
+    Planted(
+        "tanh ignores the incoming gradient",
+        "upstream_ignored",
+        "return grad * (1 - output**2)",
+        "return 1 - output**2",
+        ("test_rules_as_classes", "test_backward"),
+    ),
+    Planted(
+        "every use of a leaf has an end of its own",
+        "",
+        "    if node is None:\n",
+        "    if True:\n",
+        ("test_record", "test_graph_lines"),
+    ),
+    Planted(
+        "constants get an edge",
+        "",
+        "    if not tensor.requires_grad:\n        return (None, 0)\n",
+        "",
+        ("test_record", "test_graph_lines", KEEPS),
+    ),
+    Planted(
+        "recorded only if all inputs require a gradient",
+        "",
+        "if any(x.requires_grad for x in inputs)",
+        "if all(x.requires_grad for x in inputs)",
+        ("test_record", "test_accumulate", "test_backward", KEEPS, "test_graph_lines", "test_sgd"),
+    ),
+    Planted(
+        "everything is recorded",
+        "",
+        "if any(x.requires_grad for x in inputs)",
+        "if True",
+        ("test_record",),
+    ),
+    Planted(
+        ".grad is replaced",
+        "",
+        "MiniTensor(grad.copy() if leaf.grad is None else leaf.grad.data + grad)",
+        "MiniTensor(grad.copy())",
+        ("test_accumulate", "test_backward", KEEPS),
+    ),
+    Planted(
+        ".grad shares the array that arrived",
+        "",
+        "leaf.grad = MiniTensor(grad.copy() if",
+        "leaf.grad = MiniTensor(grad if",
+        ("test_accumulate",),
+    ),
+    Planted(
+        "a sum of zero counts as no gradient",
+        "",
+        "leaf.grad = MiniTensor(grad.copy() if leaf.grad is None else leaf.grad.data + grad)",
+        "leaf.grad = MiniTensor(leaf.grad.data + grad if leaf.grad is not None and leaf.grad.data.all() else grad + 7)",
+        ("test_accumulate", "test_backward", KEEPS, "test_sgd"),
+    ),
+    Planted(
+        "retain_grad does nothing",
+        "",
+        "        self.grad_fn.retaining = weakref.ref(self)",
+        "        pass",
+        ("test_accumulate", KEEPS),
+    ),
+    Planted(
+        "pending is replaced",
+        "",
+        "pending[source] + share if source in pending else share",
+        "share",
+        ("test_backward", KEEPS, "test_sgd"),
+    ),
+    Planted(
+        "broadcasting is not undone",
+        "",
+        "share = sum_to(share, shape)",
+        "pass",
+        ("test_backward", KEEPS),
+    ),
+    Planted(
+        "every result keeps its gradient",
+        "",
+        "        output.requires_grad, output.grad_fn = True, ctx",
+        "        output.requires_grad, output.grad_fn = True, ctx\n        output.retain_grad()",
+        ("test_record", "test_accumulate", KEEPS),
+    ),
+    Planted(
+        "a retained gradient is replaced",
+        "",
+        "tensor.grad = MiniTensor(grad.copy() if tensor.grad is None else tensor.grad.data + grad)",
+        "tensor.grad = MiniTensor(grad.copy())",
+        (KEEPS,),
+    ),
+    Planted(
+        "lines for constants",
+        "",
+        "            if source is not None:\n",
+        "            if source is None:\n                lines.append('None')\n            else:\n",
+        ("test_graph_lines",),
+    ),
+    Planted("PyTorch's long name", "", 'node.name().split("::")[-1]', "node.name()", ("test_graph_lines",)),
+    Planted(
+        "a leaf is marked, but gone through again",
+        "",
+        '(again)")\n            return',
+        '(again)")',
+        ("test_graph_lines",),
+    ),
+    Planted("the step climbs", "", "parameter.data -=", "parameter.data +=", ("test_sgd",)),
+    Planted(
+        "None counts as zeros",
+        "",
+        "            if parameter.grad is not None:\n",
+        "            parameter.grad = parameter.grad or MiniTensor(np.zeros(parameter.shape))\n            if True:\n",
+        ("test_sgd",),
+    ),
+    Planted(
+        "every parameter is moved twice",
+        "",
+        "        self.buffers = [0.0 for _ in self.parameters]",
+        "        self.buffers = dict.fromkeys(range(99), 0.0)\n        self.parameters *= 2",
+        ("test_sgd",),
+    ),
+    Planted("the parameters are used up", "", "list(parameters)", "parameters", ("test_sgd",)),
+    Planted(
+        "clearing always gives None",
+        "",
+        "if set_to_none or parameter.grad is None",
+        "if True",
+        ("test_sgd",),
+    ),
+]
+STYLES = ["", *styles(LESSON)]
+
+
+def test_the_solution_has_full_marks() -> None:
+    found = marks(LESSON)
+    assert len(found.points) == 7
+    assert not found.lost
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    found = marks(LESSON, planted)
+    assert found.lost == set(planted.costs)
+    assert not planted.bug or planted.bug in found.bugs
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    assert not wrong
+    assert tried > 25
+
+
+EXPRESSIONS = {
+    "arithmetic": (lambda a, b: 2 / (a * b + 3) - (1 - a) / b, [(2, 3), (3,)]),
+    "powers and functions": (lambda a, b: (a**3).exp() - (b**2 + 1).log() ** 0.5, [(2, 1), (1, 3)]),
+    "reductions": (lambda a: a.sum(0) * a.mean(1, keepdim=True) + a.max(), [(3, 3)]),
+    "matrix and vector": (lambda a, b: a @ b, [(4, 3), (3,)]),
+    "vector and batch": (lambda a, b: a @ b, [(3,), (2, 3, 4)]),
+    "two vectors": (lambda a, b: a @ b, [(3,), (3,)]),
+    "batches, one of them stretched": (lambda a, b: a @ b, [(2, 1, 3, 4), (5, 4, 2)]),
+    "shapes": (lambda a: a.T.reshape(2, 3).transpose(0, 1)[:, 1:].relu(), [(3, 2)]),
+    "picked twice": (lambda a: a[[0, 0, 2]] * a[1], [(3, 4)]),
+    "softmax": (lambda a: a.softmax(1) * a.log_softmax(0), [(3, 4)]),
+}
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style or "solution")
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_the_engine_agrees_with_pytorch(name: str, style: str) -> None:
+    expression, shapes = EXPRESSIONS[name]
+    tensor: Any = solved(LESSON, style)["MiniTensor"]
+    rng = np.random.default_rng(0)
+    arrays = [rng.uniform(0.2, 1.0, shape) for shape in shapes]
+    ours = [tensor(array, requires_grad=True) for array in arrays]
+    theirs = [torch.tensor(array, requires_grad=True) for array in arrays]
+    output, right = expression(*ours), expression(*theirs)
+    cotangent = rng.normal(size=output.shape)
+    output.backward(cotangent)
+    right.backward(torch.tensor(cotangent))
+    np.testing.assert_allclose(output.data, right.detach(), rtol=1e-12)
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine.grad.data, other.grad, rtol=1e-10, atol=1e-12)
+
+
+def test_the_printer_runs_on_the_graph_of_pytorch() -> None:
+    x, y = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+    for style in STYLES:
+        lines = solved(LESSON, style)["graph_lines"](((x * y + x) ** 2).grad_fn)
+        assert [line.split()[0] for line in lines] == [
+            "PowBackward0",
+            "AddBackward0",
+            "MulBackward0",
+            "AccumulateGrad",
+            "AccumulateGrad",
+            "AccumulateGrad",
+        ]
+        assert lines[-1] == "        AccumulateGrad (again)"

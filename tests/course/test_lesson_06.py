@@ -1,0 +1,195 @@
+"""Plants classic mistakes in the solutions of lesson 06: each costs points on the cells that it concerns, no others."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+
+LESSON = "06_lifetime"
+FREES = "test_backward_frees"
+
+PLANTED = [
+    Planted(
+        "an array counts as often as it is saved",
+        "",
+        """    sizes = {id(array): array.nbytes for node in nodes for array in node.saved or ()}
+    return len(nodes), sum(sizes.values())""",
+        "    return len(nodes), sum(array.nbytes for node in nodes for array in node.saved or ())",
+        ("test_held",),
+    ),
+    Planted(
+        "arrays with equal sizes count once",
+        "",
+        "{id(array): array.nbytes",
+        "{array.size: array.nbytes",
+        ("test_held",),
+    ),
+    Planted(
+        "only the first node is measured",
+        "",
+        "for node in nodes for array",
+        "for node in nodes[:1] for array",
+        ("test_held",),
+    ),
+    Planted("entries are counted, not bytes", "", "array.nbytes", "array.size", ("test_held", "test_release")),
+    Planted(
+        "freed nodes are not expected",
+        "",
+        "in node.saved or ()}",
+        "in node.saved}",
+        ("test_release", FREES, "test_backward_each"),
+    ),
+    Planted(
+        "release forgets quietly",
+        "",
+        "    if self.saved:\n        self.saved = None",
+        "    self.saved = ()",
+        ("test_release", FREES, "test_backward_each"),
+    ),
+    Planted(
+        "release frees what is empty too",
+        "",
+        "    if self.saved:\n        self.saved = None",
+        "    self.saved = None",
+        ("test_release",),
+    ),
+    Planted(
+        "releasing twice gives everything back",
+        "",
+        "    if self.saved:\n        self.saved = None",
+        "    self.saved = None if self.saved else ()",
+        ("test_release",),
+    ),
+    Planted(
+        "freed values are an empty tuple",
+        "",
+        "        raise RuntimeError(SECOND_BACKWARD)\n    return self.saved",
+        "        return ()\n    return self.saved",
+        ("test_release", FREES, "test_backward_each"),
+    ),
+    Planted(
+        "another text",
+        "",
+        "        raise RuntimeError(SECOND_BACKWARD)\n    return self.saved",
+        "        raise RuntimeError('freed')\n    return self.saved",
+        ("test_release", FREES),
+    ),
+    Planted(
+        "nothing is ever freed",
+        "",
+        "        if not retain_graph:\n",
+        "        if False:\n",
+        (FREES, "test_backward_each"),
+    ),
+    Planted(
+        "retain_graph is ignored",
+        "",
+        "        if not retain_graph:\n",
+        "        if True:\n",
+        (FREES, "test_backward_each"),
+    ),
+    Planted(
+        "retain_graph the other way round",
+        "",
+        "        if not retain_graph:\n",
+        "        if retain_graph:\n",
+        (FREES, "test_backward_each"),
+    ),
+    Planted(
+        "every call retains",
+        "",
+        "retain_graph=i < len(losses) - 1",
+        "retain_graph=True",
+        ("test_backward_each",),
+    ),
+    Planted("no call retains", "", "retain_graph=i < len(losses) - 1", "retain_graph=False", ("test_backward_each",)),
+    Planted(
+        "only the first call retains",
+        "",
+        "retain_graph=i < len(losses) - 1",
+        "retain_graph=i == 0 < len(losses) - 1",
+        ("test_backward_each",),
+    ),
+    Planted(
+        "losses are remembered as tensors",
+        "",
+        "history.append(loss.item())",
+        "history.append(loss)",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the state keeps its history",
+        "",
+        "        loss.backward()\n        history.append(loss.item())\n        state = MiniTensor(state.data)",
+        "        loss.backward(retain_graph=True)\n        history.append(loss.item())",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the state is not carried on",
+        "",
+        "        state = MiniTensor(state.data)\n    return",
+        "        state = MiniTensor(0 * state.data)\n    return",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "one backward call for everything",
+        "",
+        "        loss.backward()\n        history.append(loss.item())\n        state = MiniTensor(state.data)",
+        "        total = total + loss if history else loss\n        history.append(loss.item())\n    total.backward()",
+        ("test_run_sequence",),
+    ),
+]
+STYLES = ["", *styles(LESSON)]
+
+
+def test_the_solution_has_full_marks() -> None:
+    found = marks(LESSON)
+    assert len(found.points) == 6
+    assert not found.lost
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    assert marks(LESSON, planted).lost == set(planted.costs)
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    assert not wrong
+    assert tried > 35
+
+
+@pytest.fixture(params=STYLES, ids=lambda style: style or "solution")
+def lesson(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+def test_a_second_backward_says_what_pytorch_says(lesson: dict[str, Any]) -> None:
+    texts = []
+    for x in (lesson["MiniTensor"](2.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)):
+        y = x**3
+        y.backward()
+        with pytest.raises(RuntimeError) as caught:
+            y.backward()
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+
+
+def test_values_go_with_backward_and_nodes_with_the_loss(lesson: dict[str, Any]) -> None:
+    x = lesson["MiniTensor"](np.ones(100), requires_grad=True)
+    h = x.exp()
+    saved, node = weakref.ref(h.data), weakref.ref(h.grad_fn)
+    loss = (h * 2.0).sum()
+    del h
+    assert saved() is not None
+    loss.backward()
+    assert saved() is None
+    assert node() is not None
+    del loss
+    assert node() is None
