@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 
 from autograder.bugs.orders import Order
 from autograder.bugs.planting import WrongRule, any_shape, wrong_rules
 
 MOST_SUBSETS = 30
+KEPT_OR_ADDED = (True, False)
 
 Plant = Callable[[], AbstractContextManager[None]]
 
@@ -43,9 +45,9 @@ def in_orders(operations: Sequence[str], ordered: Callable[[Order], Plant], orde
 class Bug:
     """A classic mistake. `rules` gives a wrong rule per operation; `engine` makes variants that are no rule's fault.
 
-    `forms` are further forms of the mistake: other wrong rules of the same kind. `shapes`: the wrong rules give
-    gradients of wrong shapes, so the engine that is to show the bug must not insist on right ones. `behaviour`: what
-    shows a bug that values and gradients do not show (see `checks.behaviour`).
+    `forms` are further forms of the mistake: other wrong rules of the same kind. `shapes`: if the wrong rules give
+    gradients of wrong shapes, what engines make of them: they keep them (True), or add them to zeros (False).
+    `behaviour`: what shows a bug that values and gradients do not show (see `checks.behaviour`).
     """
 
     name: str
@@ -57,7 +59,7 @@ class Bug:
     forms: tuple[Mapping[str, WrongRule], ...] = ()
     engine: Callable[[Sequence[str]], Sequence[Variant]] | None = None
     engine_operations: tuple[str, ...] = ()
-    shapes: bool = False
+    shapes: tuple[bool, ...] = ()
     behaviour: str = ""
 
     @property
@@ -91,7 +93,7 @@ class Bug:
         rules = {name: form[name] for name in operations}
         if not self.shapes:
             return (lambda: wrong_rules(rules),)
-        return (lambda: _misshapen(rules, True), lambda: _misshapen(rules, False))
+        return tuple(partial(_misshapen, rules, stored) for stored in self.shapes)
 
     @contextmanager
     def planted(self, *operations: str) -> Iterator[None]:

@@ -17,7 +17,7 @@ import numpy as np
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
 from autograder.bugs.pairs import Pair, find_pairs
-from autograder.bugs.planting import LOCK, symbol
+from autograder.bugs.planting import DIALECTS, LOCK, symbol
 from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, spares, suspects_in
 from autograder.checks.engines import Draw, Run
 from autograder.checks.expected import expected_of_draws
@@ -117,7 +117,22 @@ def _single(
         suspects = suspects_in(search, entry, bugs)
         found.append([suspect for suspect in suspects if all(spares(search, suspect, other) for other in passing)])
         bugs = tuple(bug for bug in bugs if any(suspect.bug is bug for suspect in found[-1]))
-    return bugs, found
+    spoken = {bug: _dialects(search, bug, failing, found) for bug in bugs}
+    likely = [bug for bug in bugs if spoken[bug]]
+    return tuple(sorted(likely, key=lambda bug: (min(spoken[bug]), len(bug.operations)))), found
+
+
+def _dialects(search: Search, bug: Bug, failing: Sequence[Evidence], found: Sequence[Sequence[Suspect]]) -> list[int]:
+    """The dialects of arithmetic in which a bug explains every expression: an engine has only one."""
+    cells = list(zip(failing, found, strict=True))
+    return [
+        dialect
+        for dialect in range(len(DIALECTS))
+        if all(
+            any(suspect.bug is bug and suspect.dialect == search.same_dialect(entry, dialect) for suspect in suspects)
+            for entry, suspects in cells
+        )
+    ]
 
 
 def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]], failing: Sequence[Evidence]) -> Diagnosis:

@@ -90,6 +90,26 @@ def topological(root: Function, last_first: bool = False) -> list[Function]:
     return leaves_last(finished[::-1])
 
 
+def by_uses(root: Function, newest_first: bool, last_first: bool) -> list[Function]:
+    """Right: a node becomes ready with the last of its uses; the newest or the oldest ready node comes next."""
+    uses = Counter(source for node in topological(root) for source in inputs_of(node))
+    ready, order = deque([root]), []
+    while ready:
+        node = ready.pop() if newest_first else ready.popleft()
+        order.append(node)
+        inputs = inputs_of(node)
+        for source in reversed(inputs) if last_first else inputs:
+            uses[source] -= 1
+            if uses[source] == 0:
+                ready.append(source)
+    return leaves_last(order)
+
+
+def newest_first(root: Function) -> list[Function]:
+    """Right: what was calculated last comes first."""
+    return leaves_last(sorted(reachable(root), key=lambda node: -node.sequence_nr))
+
+
 def any_topological(root: Function, seed: int) -> list[Function]:
     """Right: at each step any node whose uses have all been visited."""
     generator = np.random.default_rng(seed)
@@ -121,7 +141,8 @@ def wrong_orders(order: Callable[..., list[Function]]) -> tuple[Order, ...]:
 def right_orders() -> tuple[Order, ...]:
     """Several right orders: an engine whose result depends on the order has to be tried with each."""
     both = [partial(topological, last_first=last) for last in (False, True)]
-    return (*both, *(partial(any_topological, seed=seed) for seed in range(8)))
+    counting = [partial(by_uses, newest_first=new, last_first=last) for new in (True, False) for last in (True, False)]
+    return (*both, *counting, newest_first, *(partial(any_topological, seed=seed) for seed in range(8)))
 
 
 RIGHT_ORDERS = right_orders()

@@ -13,7 +13,17 @@ from itertools import combinations
 
 from autograder.bugs.bug import Bug, Plant
 from autograder.bugs.planting import symbol
-from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, both, same_numbers, spares, suspects_in
+from autograder.bugs.search import (
+    Evidence,
+    OverBudget,
+    Search,
+    Suspect,
+    both,
+    same_effects,
+    same_numbers,
+    spares,
+    suspects_in,
+)
 from autograder.checks.engines import Run
 
 MOST_PAIRS = 600  # runs of two bugs at once
@@ -125,7 +135,7 @@ def _alone(search: Search, entry: Evidence, dialect: int, bugs: Sequence[Bug]) -
         for variant in search.variants(entry, dialect, bug):
             for plant in variant.plants[:MOST_PLANTS]:
                 planted = search.planted(entry, number, dialect, plant)
-                if planted is None or planted.changed != run.changed or planted.narrowed != run.narrowed:
+                if planted is None or not same_effects(planted, run):
                     continue
                 changes = differing(planted, reference, allowed)
                 if changes and changes <= wrong:

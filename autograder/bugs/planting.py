@@ -164,18 +164,23 @@ def engine_changed(**replacements: Callable[..., Any]) -> Any:
 def any_shape(stored: bool = True) -> Iterator[None]:
     """The engine hands on gradients of whatever shape, as engines for learners do.
 
-    `stored`: a leaf keeps the first one as it is. Otherwise it adds it to an array of zeros of its own shape, so that
-    NumPy broadcasts it or refuses.
+    `stored`: a tensor keeps the first one as it is. Otherwise it is added, in place, to zeros of the right shape, so
+    that NumPy broadcasts it or refuses.
     """
 
     def accumulate_leaf(tensor: Any, grad: Any) -> None:
-        known = tensor.grad.array if tensor.grad is not None else 0.0 if stored else np.zeros_like(tensor.array)
+        known = 0.0 if tensor.grad is None else tensor.grad.array
         tensor._grad = Tensor(np.asarray(grad + known))  # past the check of the shape
 
     def fitted(grad: Any, node: Function, edge: Any) -> Any:
         target, number = edge if type(edge) is tuple else (edge, 0)
         shape, _ = target.outputs[number]
-        return arrays.sum_to(grad, shape) if arrays.broadcasts_to(shape, np.shape(grad)) else grad
+        grad = arrays.sum_to(grad, shape) if arrays.broadcasts_to(shape, np.shape(grad)) else grad
+        if stored:
+            return grad
+        zeros = np.zeros(shape)
+        zeros += grad
+        return zeros
 
     with engine_changed(accumulate_leaf=accumulate_leaf, fitted=fitted):
         yield

@@ -149,14 +149,21 @@ broadcast_all_summed = Bug(
 @contextmanager
 def _undone_for_one(summed: int, stored: bool) -> Iterator[None]:
     """The gradient of one operand is summed back, that of the other is handed on as it is."""
+    undoes = [True]
 
     def send(pending: Any, node: Any, grads: Sequence[Any]) -> None:
         for number, (edge, grad) in enumerate(zip(node.inputs, grads, strict=False)):
             if grad is not None and edge is not NO_EDGE:
-                fits = number == summed or len(node.inputs) != 2
-                engine.accumulate(pending, edge, engine.fitted(grad, node, edge) if fits else grad)
+                undoes[0] = number == summed or len(node.inputs) != 2
+                engine.accumulate(pending, edge, engine.fitted(grad, node, edge))
 
-    with any_shape(stored), engine_changed(send=send):
+    def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
+        return right_sum_to(grad, shape) if undoes[0] else grad
+
+    with ExitStack() as stack:
+        stack.enter_context(any_shape(stored))
+        stack.enter_context(exchanged(arrays, {"sum_to": sum_to}))
+        stack.enter_context(engine_changed(send=send))
         yield
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from autograder.bugs import orders
 from autograder.bugs.bug import Bug, Plant, Variant, in_orders
-from autograder.bugs.families.shares import local
+from autograder.bugs.families.shares import local, slope
 from autograder.bugs.planting import OPERATIONS, Call, Rule, engine_changed, exchanged, wrong_rules
 from mini_autograd import backward as engine
 from mini_autograd.function import AccumulateGrad, Function
@@ -45,13 +45,22 @@ def _overwriting(names: Sequence[str], order: orders.Order) -> Plant:
     return lambda: engine_changed(send=send, accumulate=accumulate, topological_order=order)
 
 
-def _overwriting_pending(order: orders.Order) -> Plant:
-    """The backward pass overwrites what waits for a node; leaves add up what arrives from several calls."""
+def _overwriting_pending(names: Sequence[str], order: orders.Order) -> Plant:
+    """What the named operations hand on replaces what waits for a node; leaves add up what several calls give."""
+    source: list[Function] = []
+    right_send, right_accumulate = engine.send, engine.accumulate
+
+    def send(pending: Any, node: Function, grads: Sequence[Any]) -> None:
+        source[:] = [node]
+        right_send(pending, node, grads)
 
     def accumulate(pending: Any, edge: Any, grad: Any) -> None:
-        pending[edge] = grad
+        if not names or type(source[0]).__name__ in names:
+            pending[edge] = grad
+        else:
+            right_accumulate(pending, edge, grad)
 
-    return lambda: engine_changed(accumulate=accumulate, topological_order=order)
+    return lambda: engine_changed(send=send, accumulate=accumulate, topological_order=order)
 
 
 def _assignments(present: Sequence[str]) -> list[Variant]:
@@ -60,7 +69,8 @@ def _assignments(present: Sequence[str]) -> list[Variant]:
     chosen = [tuple(names)] + ([(name,) for name in names] if len(names) > 1 else [])
     return [
         *(in_orders(operations, partial(_overwriting, operations), orders.RIGHT_ORDERS) for operations in chosen),
-        in_orders((), _overwriting_pending, orders.RIGHT_ORDERS),
+        in_orders((), partial(_overwriting_pending, ()), orders.RIGHT_ORDERS),
+        *(in_orders((name,), partial(_overwriting_pending, (name,)), orders.RIGHT_ORDERS) for name in names),
     ]
 
 
@@ -230,6 +240,14 @@ def in_place(right: Rule, call: Call, grad: Any) -> Any:
     return (grad, *result[1:]) if isinstance(result, tuple) else grad
 
 
+def used_again(right: Rule, call: Call, grad: Any) -> Any:
+    """The second gradient is worked out from what the first one left in the place of the incoming gradient."""
+    first, second = right(grad)
+    if first is None or second is None or np.shape(first) != np.shape(grad):
+        return first, second
+    return first, right(first)[1]
+
+
 SCALING = ("Multiply", "Divide", "Power", "Exp", "Log", "Tanh", "Relu", "Sigmoid", "Sqrt", "Negate")
 
 
@@ -252,11 +270,18 @@ incoming_changed_in_place = Bug(
     explanation="a rule changes the incoming gradient in place (`grad *= ...`), though others still use that array",
     hint="An addition hands the same array to both of its inputs. What does the second one find after `grad *= ...`?",
     misconception="The gradient that a rule is given belongs to that rule.",
-    engine=lambda present: _each_and_all(
-        [name for name in present if name in SCALING],
-        lambda names: lambda: wrong_rules(dict.fromkeys(names, in_place)),
-        ordered=True,
-    ),
+    engine=lambda present: [
+        *_each_and_all(
+            [name for name in present if name in SCALING],
+            lambda names: lambda: wrong_rules(dict.fromkeys(names, in_place)),
+            ordered=True,
+        ),
+        *_each_and_all(
+            [name for name in present if name in ("Multiply", "Divide")],
+            lambda names: lambda: wrong_rules(dict.fromkeys(names, used_again)),
+            ordered=False,
+        ),
+    ],
     engine_operations=SCALING,
 )
 
@@ -306,6 +331,18 @@ def _in_place_forward(name: str) -> Callable[..., Any]:
     return forward
 
 
+@contextmanager
+def _writing_and_reading_again(names: Sequence[str]) -> Iterator[None]:
+    """As above, with rules that read the input, in which the output now stands."""
+    with wrong_rules({name: FROM_INPUT[name] for name in names if name in FROM_INPUT}), _writing_into_input(names):
+        yield
+
+
+FROM_INPUT = {
+    "Exp": slope(lambda x, y: np.exp(x)),
+    "Tanh": slope(lambda x, y: 1.0 - np.tanh(x) ** 2),
+    "Sigmoid": slope(lambda x, y: 0.25 / np.cosh(x / 2.0) ** 2),
+}
 CHANGING = ("Exp", "Relu", "Tanh", "Add", "Multiply", "Negate", "Softmax", "Sigmoid")
 input_mutated = Bug(
     name="input_mutated",
@@ -313,11 +350,14 @@ input_mutated = Bug(
     explanation="the operation writes its result into the array of its input (`out=x.data`, `x.data += ...`)",
     hint="Print the data of the input before and after the operation.",
     misconception="`x += y` is short for x = x + y.",
-    engine=lambda present: _each_and_all(
-        [name for name in present if name in CHANGING],
-        lambda names: lambda: _writing_into_input(names),
-        ordered=False,
-    ),
+    engine=lambda present: [
+        Variant(variant.operations, (*variant.plants, partial(_writing_and_reading_again, variant.operations)))
+        for variant in _each_and_all(
+            [name for name in present if name in CHANGING],
+            lambda names: partial(_writing_into_input, names),
+            ordered=False,
+        )
+    ],
     engine_operations=CHANGING,
 )
 

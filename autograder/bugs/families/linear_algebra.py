@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.bugs.bug import Bug
+from autograder.bugs.bug import KEPT_OR_ADDED, Bug
 from autograder.bugs.families.local_rule import exchange
 from autograder.bugs.planting import Call, Rule
 
@@ -39,7 +39,7 @@ matmul_not_transposed = Bug(
     misconception="The matrix product is differentiated like a product of numbers.",
     rules={"MatMul": without_transposes},
     forms=({"MatMul": first_without_transpose}, {"MatMul": second_without_transpose}),
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 matmul_gradients_exchanged = Bug(
@@ -49,7 +49,7 @@ matmul_gradients_exchanged = Bug(
     hint="Check a product of non-square matrices: does each gradient have the shape of its factor?",
     misconception="The order in which a rule returns its gradients does not matter.",
     rules={"MatMul": exchange},
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 
@@ -64,7 +64,7 @@ matmul_result_transposed = Bug(
     hint="Does gradient[i, j] belong to element [i, j] of the factor? Try a product of non-square matrices.",
     misconception="A transpose in the formula means transposing the result.",
     rules={"MatMul": transposed},
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 
@@ -80,7 +80,7 @@ matmul_elementwise = Bug(
     hint="One element of A takes part in a whole row of the result. Where does your rule collect that row?",
     misconception="`@` is differentiated like `*`.",
     rules={"MatMul": elementwise},
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 
@@ -96,7 +96,7 @@ matmul_all_axes_reversed = Bug(
     hint="Print the shape of x.T for x of shape (2, 3, 4). Which axis is the batch now?",
     misconception="`.T` transposes every matrix of a batch.",
     rules={"MatMul": all_axes_reversed},
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 
@@ -119,7 +119,9 @@ matmul_batch_mixed = Bug(
 
 def vectors_as_matrices(right: Rule, call: Call, grad: Any) -> Any:
     a, b = call.inputs
-    return grad @ b.T if np.ndim(grad) else grad * b.T, a.T @ grad if np.ndim(grad) else a.T * grad
+    if a.ndim > 1 and b.ndim > 1:
+        return right(grad)
+    return np.dot(grad, b.T), np.dot(a.T, grad)
 
 
 def without_outer_product(right: Rule, call: Call, grad: Any) -> Any:
@@ -136,15 +138,15 @@ matmul_outer_forgotten = Bug(
     misconception="`.T` makes a row vector of a column vector.",
     rules={"MatMul": vectors_as_matrices},
     forms=({"MatMul": without_outer_product},),
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 BUGS = (
+    matmul_outer_forgotten,
     matmul_not_transposed,
     matmul_gradients_exchanged,
     matmul_result_transposed,
     matmul_elementwise,
     matmul_all_axes_reversed,
     matmul_batch_mixed,
-    matmul_outer_forgotten,
 )

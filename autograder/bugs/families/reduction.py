@@ -88,7 +88,7 @@ reduction_not_expanded = Bug(
     hint="Compare the shape of the gradient with that of the input. How many elements took part in one result?",
     misconception="A rule returns a gradient in the shape of what it was given.",
     rules={"Sum": unexpanded, "Mean": unexpanded},
-    shapes=True,
+    shapes=(True,),  # added to zeros, NumPy repeats it: see the next bug
 )
 
 

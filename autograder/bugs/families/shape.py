@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.bugs.bug import Bug
+from autograder.bugs.bug import KEPT_OR_ADDED, Bug
 from autograder.bugs.planting import Call, Rule
 
 FAMILY = "shape and index"
@@ -28,7 +28,7 @@ transpose_not_undone = Bug(
     misconception="Transposing changes nothing about the numbers, so there is nothing to do.",
     rules={"Transpose": in_shape_of_input, "Permute": in_shape_of_input},
     forms=({"Transpose": as_it_is, "Permute": as_it_is},),
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 permutation_not_inverted = Bug(
@@ -38,7 +38,7 @@ permutation_not_inverted = Bug(
     hint="Permute (2, 3, 4) by (1, 2, 0), and again by (1, 2, 0). Is it (2, 3, 4) again?",
     misconception="Every rearrangement undoes itself.",
     rules={"Permute": lambda right, call, grad: np.transpose(grad, call.options["dims"])},
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 flip_not_undone = Bug(
@@ -72,7 +72,7 @@ reshape_not_undone = Bug(
     hint="Print the shape of the input and that of its gradient.",
     misconception="Reshaping needs no rule of its own.",
     rules={"Reshape": as_it_is, "Squeeze": as_it_is, "Unsqueeze": as_it_is},
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 reshape_in_other_order = Bug(
@@ -107,7 +107,7 @@ index_not_put_back = Bug(
     hint="What is the gradient of an element that was not picked, and where does it stand in your result?",
     misconception="Elements that were not picked have no gradient, so they can be left out.",
     rules={"Index": as_it_is, "Max": as_it_is},
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 
@@ -145,7 +145,7 @@ concatenation_swapped = Bug(
     misconception="The order of the parts does not matter in the backward pass.",
     rules={"Cat": parts_reversed},
     forms=({"Cat": parts_cut_from_the_end},),
-    shapes=True,
+    shapes=KEPT_OR_ADDED,
 )
 
 

@@ -1,0 +1,66 @@
+"""Is every bug of the bank, planted into engines of other styles than ours, detected, and called by its name?"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import planted
+
+from autograder.bugs.bank import BUGS
+from autograder.checks.context import check_context
+from autograder.student import check_gradients
+
+sys.path.pop(0)
+
+CASES = [(mistake, style) for mistake in planted.MISTAKES for style in mistake.styles]
+NOT_FIRST = {
+    # What NumPy refuses in all expressions alike, or what is the same sum of numbers, has one name before it.
+    ("broadcast_stretched_axes_forgotten", "", "closures"),
+    ("broadcast_added_axes_forgotten", "", "closures"),
+    ("saved_value_changed", "log", "closures"),
+    ("saved_value_changed", "log", "functions"),
+}
+
+
+def report_of(mistake, style, seed=None):
+    check = mistake.check
+    with check_context(seed):
+        credit = check_gradients(check.expressions, check.inputs, points=1, engine=planted.engine_of(mistake, style))
+    return credit.reports[0]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize(("mistake", "style"), CASES, ids=str)
+def test_bug_is_detected_and_named_first(mistake, style):
+    report = report_of(mistake, style)
+    assert not report.passed, "the bug was not seen"
+    assert mistake.bug in report.bugs, report.text()
+    if (mistake.bug, mistake.where, style) not in NOT_FIRST:
+        assert report.bugs[0] == mistake.bug, report.text()
+
+
+def test_at_least_95_of_100_are_named_first():
+    assert len(NOT_FIRST) <= 0.05 * len(CASES)
+    assert {(mistake.bug, mistake.where, style) for mistake, style in CASES} >= NOT_FIRST
+
+
+def test_every_bug_that_gradients_show_is_planted_in_both_styles_where_it_can_be():
+    assert {mistake.bug for mistake in planted.MISTAKES} == {entry.name for entry in BUGS if not entry.behaviour}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize(("mistake", "style"), CASES[::7], ids=str)
+def test_one_expression_alone_is_never_misdiagnosed_as_certain(mistake, style):
+    for name, expression in mistake.check.expressions.items():
+        engine = planted.engine_of(mistake, style)
+        credit = check_gradients({name: expression}, mistake.check.inputs, points=1, engine=engine)
+        bugs = credit.reports[0].bugs
+        assert credit == 1 or len(bugs) != 1 or bugs == (mistake.bug,), f"{name} {bugs}"
+
+
+@pytest.mark.parametrize("style", planted.STYLES)
+def test_right_engines_pass_every_check(style):
+    for name, check in planted.CHECKS.items():
+        assert check_gradients(check.expressions, check.inputs, points=1, engine=planted.STYLES[style]()) == 1, name
