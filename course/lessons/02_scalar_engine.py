@@ -783,7 +783,7 @@ def topological_order(root):
 
 # %% nbgrader={"grade": true, "grade_id": "test_topological_order", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def in_order(root, edges, name):
-    """Whether topological_order is right for a graph; no two nodes in it have the same value, so values name them."""
+    """Whether topological_order is right for a graph in which all values differ, so that values name the nodes."""
     values = [node.data for node in topological_order(root)]
     expected = {value for edge in edges for value in edge} | {root.data}
     if len(values) != len(set(values)):

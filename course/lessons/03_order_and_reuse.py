@@ -233,6 +233,8 @@ follow(recursing, d, a=a, b=b, c=c, d=d)
 # ### Exercise 1: two small pieces of evidence
 #
 # Write the smallest expressions of one number `a` on which `overwriting` and `pushing_again` give a wrong gradient. One operation is enough for the first, two for the second. An expression that shows the bug with up to six operations earns half of the points.
+#
+# Try yours in a cell of your own, for example with `compare(overwriting, breaks_overwriting, 2.0)`.
 
 # %% [markdown] tags=["hint"] exercise="small_evidence"
 # On the neuron every number was used once. What happens in `overwriting` when two shares arrive at one node?
@@ -294,6 +296,7 @@ found = gradients(overwriting, breaks_overwriting, 1.7)
 size = operations(breaks_overwriting, 1.7)
 assert right != found, f"overwriting finds {found}, which is right: the bug does not show"
 assert size <= 6, f"{size} operations; take something away"
+print(f"{size} operation(s): the gradient is {right[0]:g}, overwriting finds {found[0]:g}")
 credit = 2 if size == 1 else 1
 ### BEGIN HIDDEN TESTS
 right, found = (gradients(engine, breaks_overwriting, -0.9) for engine in (every_way, overwriting))
@@ -307,6 +310,7 @@ found = gradients(pushing_again, breaks_pushing_again, 1.7)
 size = operations(breaks_pushing_again, 1.7)
 assert abs(right[0] - found[0]) > 1e-9, f"pushing_again finds {found}, which is right: the bug does not show"
 assert size <= 6, f"{size} operations; take something away"
+print(f"{size} operation(s): the gradient is {right[0]:g}, pushing_again finds {found[0]:g}")
 credit = 2 if size <= 2 else 1
 ### BEGIN HIDDEN TESTS
 right, found = (gradients(engine, breaks_pushing_again, -0.9) for engine in (every_way, pushing_again))
@@ -380,6 +384,7 @@ found = gradients(nearest_first, breaks_nearest_first, 0.8)
 size = operations(breaks_nearest_first, 0.8)
 assert abs(right[0] - found[0]) > 1e-9, f"nearest_first finds {found}, which is right: the bug does not show"
 assert size <= 8, f"{size} operations; take something away"
+print(f"{size} operation(s): the gradient is {right[0]:g}, nearest_first finds {found[0]:g}")
 credit = 3 if size <= 3 else 1.5
 ### BEGIN HIDDEN TESTS
 right, found = (gradients(engine, breaks_nearest_first, -0.7) for engine in (every_way, nearest_first))
@@ -412,6 +417,14 @@ b = -a
 c = -b
 d = b + c
 explore(d, names={"a": a, "b": b, "c": c, "d": d})
+
+# %% [markdown]
+# ### Break it yourself
+#
+# All four side by side, on an expression of yours. Find one on which exactly one engine is wrong, one on which two are wrong, and one on which three are. Then try to predict the answer for expressions that you make up.
+
+# %% tags=["demo"]
+beside_pytorch(lambda a: a.tanh() * 3 - 1, 0.5)
 
 # %% [markdown]
 # ### Are there smaller ones?
@@ -758,7 +771,9 @@ def contributions(expression, number, uses):
 
 # %% nbgrader={"grade": true, "grade_id": "test_contributions", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def close(found, right):
-    return len(found) == len(right) and all(abs(f - r) < 1e-9 for f, r in zip(found, right))
+    if len(found) != len(right):
+        return False
+    return all(abs(one - other) < 1e-9 for one, other in zip(found, right))
 
 
 found = contributions(lambda w: w[0] * w[1] + w[2] / 2, 3.0, 3)
@@ -783,7 +798,8 @@ for value, marker in ((0.9, "o"), (0.4, "s")):  # two values of the weight
     w = MiniTensor(value)
     recurrent([w] * len(sequence)).backward()
     print(f"w = {value}: sum of the contributions {sum(shares):.12f}, gradient in one call {w.grad:.12f}")
-    axis.plot(steps[1:], [abs(share) for share in shares[1:]], marker + "-", markersize=5, label=f"w = {value}")
+    sizes = [abs(share) for share in shares[1:]]
+    axis.plot(steps[1:], sizes, marker + "-", markersize=5, label=f"w = {value}")
 axis.set(xlabel="step at which the weight is used", ylabel="size of its contribution", yscale="log")
 axis.set_xticks(steps)
 axis.legend()
@@ -930,14 +946,14 @@ found = longest_chain(gives_up_after(1000), 100)
 assert found == 100, f"a pass that survives all chains up to most=100 gives 100, not {found}"
 ### BEGIN HIDDEN TESTS
 assert longest_chain(gives_up_after(100), 100) == 100, "the longest chain that may be tried survives"
-assert longest_chain(gives_up_after(99), 100) == 99, "the longest chain that may be tried fails, the one before survives"
+assert longest_chain(gives_up_after(99), 100) == 99, "only the longest chain that may be tried fails"
 assert longest_chain(gives_up_after(0), 100) == 0, "not even one operation survives"
 ### END HIDDEN TESTS
 
 # %% tags=["demo"]
 limit_here = longest_chain(recursing, 100_000)
 print(f"recursing gets through {limit_here} operations in a row, and not through {limit_here + 1}")
-print(f"Python allows {sys.getrecursionlimit()} calls inside each other; the notebook itself uses some of them")
+print(f"Python allows {sys.getrecursionlimit()} calls inside each other; the notebook itself needs some")
 
 # %% [markdown]
 # A recurrent network on a text of a few thousand letters is deeper than that. So is an optimizer whose steps are part of the graph. PyTorch has no such limit:
@@ -1182,8 +1198,8 @@ lengths = [300, 1000, 3000, 10_000, 30_000, 100_000]
 
 
 def best_times():
-    """Seconds forward, backward and for dropping, at each length."""
-    return list(zip(*(min((chain_of(length)[2] for _ in range(2)), key=sum) for length in lengths)))
+    """Seconds forward, backward and for dropping, at each length: the better of two runs."""
+    return list(zip(*(min(chain_of(length)[2], chain_of(length)[2]) for length in lengths)))
 
 
 with_collector = best_times()
@@ -1195,8 +1211,8 @@ fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained
 for axis, times, title in zip(axes, (with_collector, without_collector), ("collector on", "collector off")):
     for name, row, marker in zip(("forward", "backward", "dropped"), times, "osD"):
         axis.loglog(lengths, row, marker + "-", markersize=5, label=name)
-        each = [1e6 * row[i] / lengths[i] for i in (0, -1)]
-        print(f"{title:13s} {name:8s} {each[0]:5.2f} us per operation in a short chain, {each[1]:5.2f} in a long one")
+        short, long = (1e6 * row[i] / lengths[i] for i in (0, -1))
+        print(f"{title:13s} {name:8s} {short:5.2f} us per operation in a short chain, {long:5.2f} in a long one")
     axis.axvline(limit_here, color="gray", linestyle="--")
     axis.set(xlabel="operations in a row", title=title)
 axes[0].set_ylabel("seconds")
