@@ -460,7 +460,7 @@ try_backward((x_torch * x_torch).sum(0, keepdim=True), torch.tensor(1.0))
 #
 # You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write it again for arrays. Three things are new:
 #
-# * **The start.** Without an argument, the cotangent is an array of ones if the output has exactly one entry. Otherwise raise `RuntimeError("grad can be implicitly created only for scalar outputs")`, which are PyTorch's words.
+# * **The start.** Without an argument, the cotangent is an array of ones if the output has exactly one entry. Otherwise raise `RuntimeError("grad can be implicitly created only for scalar outputs")`, which are PyTorch's words. You need not check the shape of a cotangent that was passed.
 # * **The stretch.** What a rule returns may have the stretched shape. Bring it to the shape of the input with `sum_to`, here, for all rules. No rule will ever have to think of it.
 # * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Do not use `+=` here: it would write into an array that somebody else may hold as well.
 
@@ -633,7 +633,17 @@ assert np.array_equal(f.grad, [1.0, 1.0]), "adding to the gradient of one node m
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Your engine on a small layer with a bias, and the same three lines in PyTorch. Each row of the output uses the bias once.
+# First the refusal, in both engines:
+
+# %% tags=["demo"]
+for name, tensor in (("yours:  ", MiniTensor([1.0, 2.0])), ("PyTorch:", leaf([1.0, 2.0]))):
+    try:
+        (tensor * 2.0).backward()
+    except RuntimeError as error:
+        print(name, error)
+
+# %% [markdown]
+# Now a small layer with a bias, and the same lines in PyTorch. Each row of the output uses the bias once.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -1146,6 +1156,17 @@ print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3
 # At a tie the slope is 1 to one side and 0 to the other, like relu at 0: there is no slope, only a choice, and any value between is defensible. PyTorch chose differently in two functions. If your results depend on such a choice, it is better to know.
 
 # %% [markdown]
+# With sums in the engine, section 4 can be tried out: `y.backward(v)` was said to be a weighted sum that nobody wrote down.
+
+# %%
+a, v = MiniTensor([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 10.0], [100.0, 1000.0]])
+a.exp().backward(v)
+with_cotangent, a.grad = a.grad, None
+(a.exp() * v).sum().backward()
+print("y.backward(v):            ", with_cotangent.ravel().round(3))
+print("(y * v).sum().backward(): ", a.grad.ravel().round(3))
+
+# %% [markdown]
 # ## 7. Rearranging and multiplying
 #
 # `reshape` and `transpose` move entries to other places; their rules carry the cotangent back. Indexing, `a[index]`, picks entries, and may pick one **twice**. **Predict** both results.
@@ -1493,7 +1514,7 @@ for function in (careless_transpose, lazy_softmax):
 # %% [markdown]
 # With ones, both pass. An array of ones looks the same wherever its entries are moved. And the probabilities of a row always sum to 1, so their sum does not react to anything: under ones, zero *is* the right gradient of softmax. The check asked a question to which the wrong rule knows the answer.
 #
-# A random cotangent gives each output its own weight, and no two are alike. A wrong vector-Jacobian product passes by accident only if the mistake times that row happens to be zero, which for random numbers does not happen. This is why the checks of this course draw their cotangents, and also why a loss that merely sums the outputs is a bad test for a layer.
+# A random cotangent gives each output its own weight, and no two are alike. A wrong vector-Jacobian product passes only if the mistake, multiplied by this row, happens to give zero, and for random numbers that has probability zero. This is why the checks of this course draw their cotangents, and also why a loss that merely sums the outputs is a bad test for a layer. It is still no proof: a rule like that of `abs` in lesson 01, right for some inputs and wrong for others, needs other *inputs* to be seen.
 
 # %% [markdown]
 # ## 9. Softmax and cross entropy
@@ -1837,8 +1858,8 @@ question(
     "tanh_of_a_matrix",
     "`tanh` of an array of shape (64, 512). What does its rule compute for a cotangent of shape (64, 512)?",
     right(
-        "64 times 512 products: each entry of the cotangent times the slope of its own entry.",
-        "Each output reacts to one input only. The Jacobian is a table with 32768 rows that is zero off its diagonal, so the product with it is entrywise.",
+        "64 times 512 products, one per entry.",
+        "Each entry of the cotangent is multiplied by the slope of its own entry, because each output reacts to one input only. The Jacobian is a table with 32768 rows that is zero off its diagonal, so the product with it is entrywise.",
     ),
     wrong("A product with a table of 32768 times 32768 slopes.", "That table is what the rule avoids. It would take 8 GB.", misconception="jacobian_is_built"),
     wrong("64 matrix products, one per row.", "The entries of a row do not influence each other here. For softmax they would.", misconception="jacobian_is_built"),
@@ -1883,7 +1904,7 @@ question(
     "square_matrices",
     "A rule for `a @ b` returns `grad @ b.data` for `a`, without the transpose. It is tried on 3 by 3 matrices. What happens?",
     right(
-        "It runs, and the gradient of `a` has the right shape and wrong numbers.",
+        "It runs. The shape is right and the numbers are wrong.",
         "With square matrices every product fits. For (2, 3) and (3, 4) the shapes would not fit and NumPy would complain, which is why checks use awkward shapes as well as numbers.",
     ),
     wrong("NumPy raises an error, because shapes do not fit.", "(3, 3) times (3, 3) always fits.", misconception="shapes_prove_rules"),
@@ -1902,8 +1923,8 @@ question(
     "lost_factor",
     "In somebody's `cross_entropy` the value is right, but the rule has lost the factor 1/N. What do you see, with N = 64 rows?",
     right(
-        "The first loss is right; then every step is 64 times too long, and the curve leaves PyTorch's.",
-        "The value of the loss before the first step does not depend on any rule. A loss that looks right says nothing about its gradient.",
+        "The first loss is right, then the curve leaves PyTorch's.",
+        "The loss before the first step does not depend on any rule. After that every step is 64 times too long. A loss that looks right says nothing about its gradient.",
     ),
     wrong("The loss is 64 times too large from the start.", "The value was computed correctly. Only the gradient is wrong.", misconception="value_shows_gradient"),
     wrong("Nothing: the factor cancels in training.", "It acts like a learning rate that is 64 times larger, and that is not nothing.", misconception="cross_entropy_not_averaged"),
