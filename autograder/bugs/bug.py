@@ -27,18 +27,24 @@ class Variant:
 
     `plants` holds alternatives among which a student's engine may choose anew at every call, such as the order in which
     equal nodes are visited; the variant explains a draw if any of them does. Where it is only the order that differs,
-    `ordered` makes a plant of each of `orders`.
+    `ordered` makes a plant of each of `orders`. `arrays_only`: plain numbers cannot show it.
     """
 
     operations: tuple[str, ...]
     plants: tuple[Plant, ...]
     ordered: Callable[[Order], Plant] | None = None
     orders: tuple[Order, ...] = ()
+    arrays_only: bool = False
 
 
-def in_orders(operations: Sequence[str], ordered: Callable[[Order], Plant], orders: tuple[Order, ...]) -> Variant:
+def in_orders(
+    operations: Sequence[str],
+    ordered: Callable[[Order], Plant],
+    orders: tuple[Order, ...],
+    arrays_only: bool = False,
+) -> Variant:
     """A variant whose numbers depend on the order of the visits."""
-    return Variant(tuple(operations), tuple(map(ordered, orders)), ordered, orders)
+    return Variant(tuple(operations), tuple(map(ordered, orders)), ordered, orders, arrays_only)
 
 
 @dataclass(frozen=True, eq=False)

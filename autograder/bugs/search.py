@@ -90,6 +90,8 @@ class Search:
         def found() -> list[Variant]:
             present = self.operations(entry, dialect)
             variants = bug.partial_variants(present) if partial else bug.variants(present)
+            if all(array.ndim == 0 for right in entry.expected for array in right.draw.inputs):
+                variants = [variant for variant in variants if not variant.arrays_only]
             return [self.with_distinct_orders(entry, dialect, variant) for variant in variants]
 
         return self._once(("variants", id(entry), dialect, bug, partial), found)

@@ -220,10 +220,13 @@ gradient_aliased = Bug(
     hint="After (a + b).backward(), compare id(a.grad) and id(b.grad). What does `a.grad += ...` do now?",
     misconception="`grad = other` makes a copy.",
     engine=lambda present: [
-        Variant((), (_shared_leaf_gradient,)),
-        in_orders((), partial(_in_order, contexts=(_shared_pending_gradient,)), orders.RIGHT_ORDERS),
+        Variant((), (_shared_leaf_gradient,), arrays_only=True),
+        in_orders((), partial(_in_order, contexts=(_shared_pending_gradient,)), orders.RIGHT_ORDERS, True),
         in_orders(
-            (), partial(_in_order, contexts=(_shared_pending_gradient, _shared_leaf_gradient)), orders.RIGHT_ORDERS
+            (),
+            partial(_in_order, contexts=(_shared_pending_gradient, _shared_leaf_gradient)),
+            orders.RIGHT_ORDERS,
+            True,
         ),
     ],
     engine_operations=("Add", "Subtract", "Reshape", "Sum"),
@@ -258,7 +261,7 @@ def _each_and_all(
     chosen = [(name,) for name in names] + ([tuple(names)] if len(names) > 1 else [])
     if ordered:
         return [
-            in_orders(several, partial(_in_order, contexts=(rules(several),)), orders.RIGHT_ORDERS)
+            in_orders(several, partial(_in_order, contexts=(rules(several),)), orders.RIGHT_ORDERS, True)
             for several in chosen
         ]
     return [Variant(several, (rules(several),)) for several in chosen]
