@@ -932,7 +932,7 @@ attempt("t.requires_grad_()", lambda: t_torch.requires_grad_())
 #
 # ### Exercise 5: inference_mode
 #
-# Two parts. First `inference_mode`: inside, `switches.recording` is off and `switches.inference` is on; at the end **both** are put back, in any nesting and after errors. It is a context manager and a decorator, like `no_grad`. `inference_mode(False)` does the opposite inside another: recording on, marking off.
+# Two parts. First a class `inference_mode(mode=True)`: inside, `switches.recording` is off and `switches.inference` is on; at the end **both** are put back, in any nesting and after errors. It is a context manager and a decorator, so it needs four methods: `__init__`, `__enter__`, `__exit__` and `__call__`. `inference_mode(False)` does the opposite inside another: recording on, marking off.
 #
 # Second, a new version of `record`. It does what it did, but first it looks at what the operation has saved: if one of the arrays in `ctx.saved_tensors` *is* the `data` of an input that is marked, it raises `RuntimeError(SAVED_INFERENCE)`. Your `apply` calls `record` by its name, so it finds the new one.
 
@@ -958,12 +958,10 @@ class inference_mode:
     (True, False, True)
     """
 
-    def __init__(self, mode=True):
-        ### BEGIN SOLUTION
-        self.mode = mode
-        ### END SOLUTION
-
     ### BEGIN SOLUTION
+    def __init__(self, mode=True):
+        self.mode = mode
+
     def __enter__(self):
         self.before = switches.recording, switches.inference
         switches.recording, switches.inference = not self.mode, self.mode

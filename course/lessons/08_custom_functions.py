@@ -173,7 +173,8 @@ print("value", y_torch.item(), "  gradient", x_torch.grad.item(), "  difference"
 built_in, custom = (x_torch**2).grad_fn, SquareTorch.apply(x_torch).grad_fn
 for name, node in (("built in", built_in), ("custom", custom)):
     python = isinstance(node, torch.autograd.function.BackwardCFunction)
-    print(f"{name:9s} {type(node).__name__:22s} made in Python: {python!s:5s}  has save_for_backward: {hasattr(node, 'save_for_backward')}")
+    saves = hasattr(node, "save_for_backward")
+    print(f"{name:9s} {type(node).__name__:22s} made in Python: {python!s:5s}  has save_for_backward: {saves}")
 
 # %% [markdown] items="103 F32"
 # PyTorch's own operations are nodes written in C++, generated from a table of formulas. `Function` is the door for users. In your engine both are the same, which is easier to read and slower.
@@ -380,6 +381,19 @@ def two_layers(x, w, b):
 credit = credit + check_gradients({"linear, tanh, linear": two_layers}, [[(3, 2), (2, 2), (2,)]], points=2)
 ### END HIDDEN TESTS
 credit
+
+# %% [markdown]
+# The same layer in two ways. In the picture below, which nodes have gone, and which inputs get no gradient?
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+x = MiniTensor([[1.0, 2.0], [3.0, -1.0]])
+w, b = MiniTensor([[0.5], [-0.25]], requires_grad=True), MiniTensor([0.1], requires_grad=True)
+explore((x @ w + b).tanh().sum())
+
+# %% tags=["demo"]
+explore(x.linear(w, b).tanh().sum())
 
 # %% [markdown]
 # What does it save? One layer, data in, a gradient for the weights wanted. **Predict** the ratio of the two backward passes.
@@ -761,7 +775,8 @@ def analytical_jacobian(function, inputs, number):
         output = function(*inputs)
         cotangent = np.zeros(output.shape)
         cotangent.reshape(-1)[position] = 1.0
-        x.grad = None
+        for tensor in inputs:
+            tensor.grad = None  # and not only x: an engine may add to an array in place
         output.backward(cotangent)
         columns.append(np.zeros(x.data.size) if x.grad is None else x.grad.data.reshape(-1).copy())
     for tensor, grad in zip(inputs, kept):
@@ -816,7 +831,8 @@ def analytical_jacobian(function, inputs, number):
     for column, index in enumerate(np.ndindex(output.shape)):
         cotangent = np.zeros(output.shape)
         cotangent[index] = 1.0
-        x.grad = None
+        for tensor in inputs:
+            tensor.grad = None
         output.backward(cotangent, retain_graph=True)
         if x.grad is not None:
             table[:, column] = x.grad.data.ravel()
@@ -1180,7 +1196,8 @@ print("times a factor of both signs:", verdict(lambda a: unsigned(a) * factor, [
 
 # %% tags=["demo"] items="F21"
 zero = MiniTensor([0.0], requires_grad=True)
-print("numerical", numerical_jacobian(lambda a: a.relu(), (zero,), 0), "  analytical", analytical_jacobian(lambda a: a.relu(), (zero,), 0))
+print("numerical ", numerical_jacobian(lambda a: a.relu(), (zero,), 0))
+print("analytical", analytical_jacobian(lambda a: a.relu(), (zero,), 0))
 print("yours:  ", verdict(lambda a: a.relu(), [0.0]), "  PyTorch:", passes(torch.relu, leaf([0.0])))
 
 # %% [markdown] items="105"
@@ -1216,10 +1233,11 @@ for name, rule in rules.items():
             alone = torch.autograd.grad(grad, x_torch)[0].item()
         except RuntimeError:
             alone = "error"
-    print(f"{name:25s} gradcheck {first}  gradgradcheck {second!s:5s}  second derivative {alone!s:5s}  with + x**2: {in_a_sum.item():.0f}")
+    print(f"{name:25s} gradcheck {first}  gradgradcheck {second!s:5s}", end="  ")
+    print(f"second derivative {alone!s:5s}  with + x**2: {in_a_sum.item():.0f}")
 
 # %% [markdown] items="105"
-# The right second derivatives are 12, and 14 with `x**2` added. Asked alone, the second and third rule raise an error. Inside a larger expression, where something else can be differentiated, their part is **silently missing**: 2 instead of 14. The decorator `once_differentiable` is meant to say that a rule must not be
+# The right second derivatives at 2 are 12, and 16 with `x**2` added. Asked alone, the second and third rule raise an error. Inside a larger expression, where something else can be differentiated, their part is **silently missing**: 4 instead of 16. The decorator `once_differentiable` is meant to say that a rule must not be
 # differentiated again; here it stays quiet, because it looks only at the incoming gradient, and that is a constant.
 #
 # ## 6. A rule that is wrong on purpose
@@ -1336,7 +1354,8 @@ def fitted(round_weights, steps=120):
 
 true_slope = rule_for(lambda a: np.round(a / 0.25) * 0.25, lambda grad, a: 0 * grad)
 fig, axis = plt.subplots(layout="constrained")
-for label, way in (("straight-through", lambda w: w.quantize(0.25)), ("true derivative (0)", true_slope), ("no rounding", lambda w: w * 1)):
+ways = {"straight-through": lambda w: w.quantize(0.25), "true derivative (0)": true_slope, "no rounding": lambda w: w * 1}
+for label, way in ways.items():
     losses, used = fitted(way)
     axis.plot(losses, label=f"{label}: ends at {used.round(2).tolist()}")
 axis.set(xlabel="step", ylabel="mean squared error", yscale="log")
@@ -1345,6 +1364,8 @@ plt.show()
 print("least squares without rounding:", exact.round(3).tolist())
 
 # %% [markdown] items="98 99"
+# Straight-through training comes as near as multiples of 0.25 can, and then hops between two neighbours: the gradient says which way to go, and the next multiple lies on the other side. With the true derivative nothing moves at all.
+#
 # Back to the beginning. `TheirAbs` is wrong, and passed because nobody tried a negative number. `TheirRound` is a straight-through rule; that it fails says what it is. **A pass is evidence for the points, the tolerance, the cotangents and the inputs that you tried. A rule is right if it returns, for every incoming gradient, that gradient times the
 # Jacobian; and if it does something else on purpose, its docstring says so.**
 #
