@@ -312,7 +312,8 @@ def stretching(*shapes):
     for name, shape, (left, right) in zip("abcd", shapes, axes):
         numbers = entry_numbers(shape)
         uses = np.prod(result, dtype=int) // numbers.size
-        draw_entries(left, name, numbers, f"{name}: {shape}, each entry used {uses} times", size)
+        often = "once" if uses == 1 else f"{uses} times"
+        draw_entries(left, name, numbers, f"{name}: {shape}, each entry used {often}", size)
         draw_entries(right, name, np.broadcast_to(numbers, result), f"{name} stretched to {result}", size)
     plt.show()
 
@@ -1159,7 +1160,7 @@ print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3
 # With sums in the engine, section 4 can be tried out: `y.backward(v)` was said to be a weighted sum that nobody wrote down.
 
 # %%
-a, v = MiniTensor([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 10.0], [100.0, 1000.0]])
+a, v = MiniTensor([[0.0, 1.0], [2.0, 3.0]]), np.array([[1.0, -2.0], [3.0, -4.0]])
 a.exp().backward(v)
 with_cotangent, a.grad = a.grad, None
 (a.exp() * v).sum().backward()
