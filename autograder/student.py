@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from autograder.checks.behaviour import behaviour_report
 from autograder.checks.context import current
 from autograder.checks.credit import Credit
 from autograder.checks.engines import prepare_torch_in_background
@@ -32,6 +33,7 @@ __all__ = [
     "Credit",
     "LessonError",
     "between",
+    "check_engine",
     "check_function",
     "check_gradients",
     "check_handwritten_gradient",
@@ -114,6 +116,26 @@ def check_function(
     `tolerance` is relative to max(1, |right|); without it, it follows from the conditioning of the reference.
     """
     report = function_report(function, reference, inputs, current(), points=points, name=name, tolerance=tolerance)
+    return _finish(report, points)
+
+
+def check_engine(
+    *behaviours: str, points: float | None = None, engine: Any = None, no_grad: Any = None, name: str | None = None
+) -> Credit | None:
+    """Check what gradients do not show, against PyTorch.
+
+    `behaviours`: "gradients of leaves only", "None and zero", "freed after backward", "retained graph", "no_grad".
+    `engine` and `no_grad`: `MiniTensor` and `no_grad` of the notebook if not given; only the last behaviour needs the
+    latter.
+    """
+    frame = sys._getframe(1)
+    try:
+        found = _in_caller(frame, ENGINE) if engine is None else engine
+        if no_grad is None and "no_grad" in behaviours:
+            no_grad = _in_caller(frame, "no_grad")
+    except NameError as error:
+        return _finish(_missing(error.name or ENGINE, points), points)
+    report = behaviour_report(found, behaviours, no_grad, current(), points=points, name=name)
     return _finish(report, points)
 
 

@@ -75,6 +75,7 @@ class ReferenceEngine:
     """mini_autograd in float64."""
 
     name = "the reference"
+    no_grad = ma.no_grad
 
     def __call__(self, data: Array, requires_grad: bool = False) -> ma.Tensor:
         return ma.tensor(data, dtype=ma.float64, requires_grad=requires_grad)
@@ -90,6 +91,12 @@ class TorchEngine:
 
     def __init__(self, kind: Any = None) -> None:
         self.kind = kind  # a subclass of its tensor that is to be used
+
+    @property
+    def no_grad(self) -> Any:
+        import torch
+
+        return torch.no_grad
 
     def __call__(self, data: Array, requires_grad: bool = False) -> Any:
         import torch

@@ -14,7 +14,7 @@ from typing import Any
 
 import cloudpickle
 
-from autograder.checks import student_side
+from autograder.checks import probes, student_side
 from autograder.judge import mirroring
 from autograder.judge.cells import Cell, code_cells, hidden_lines
 from autograder.judge.messages import cut, error_name, explain
@@ -25,7 +25,8 @@ from autograder.judge.running import Outcome, run_test
 from autograder.judge.trusted import TrustedNames, bound_names, parse, trusted_names
 from autograder.sandbox import Limits, Sandbox, isolation_in_force
 
-cloudpickle.register_pickle_by_value(student_side)  # the sandbox does not have this module; its functions travel whole
+for module in (student_side, probes):  # the sandbox does not have these modules; their functions travel whole
+    cloudpickle.register_pickle_by_value(module)
 
 
 SECOND_TRY = 5.0  # seconds for a cell that ran into its limit in the first pass

@@ -128,8 +128,9 @@ def _zero_from_the_start() -> Iterator[None]:
     right = vars(Tensor)["grad"]
 
     def grad(self: Any) -> Any:
-        found = right.fget(self)
-        return Tensor(np.zeros_like(self.array)) if found is None and self.is_leaf and self.requires_grad else found
+        if right.fget(self) is None and self.is_leaf and self.requires_grad:
+            self._grad = Tensor(np.zeros_like(self.array))
+        return right.fget(self)
 
     with exchanged(Tensor, {"grad": property(grad, right.fset)}):
         yield
