@@ -233,9 +233,9 @@ def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Arra
             ends = sorted((slope.left, slope.right))
             if not ends[0] - fd.GAP * scale <= low[index] <= ends[1] + fd.GAP * scale:
                 raise LessonError("the reference and finite differences disagree on this expression")
-            if slope.kink(scale):
-                low[index] = min(ends[0], float(low[index]))
-                high[index] = max(ends[1], float(high[index]))
+            if slope.kink(scale):  # the ends are known as exactly as differences can tell
+                low[index] = min(ends[0] - fd.ONE_SIDED * scale, float(low[index]))
+                high[index] = max(ends[1] + fd.ONE_SIDED * scale, float(high[index]))
         lows.append(low)
         highs.append(high)
     return tuple(lows), tuple(highs)

@@ -16,6 +16,7 @@ from autograder.checks.inputs import Array
 
 STEP = 1e-3
 AGREEMENT = 1e-6  # relative: how well a right gradient must agree with a central difference
+ONE_SIDED = 1e-5  # relative: how well a one-sided derivative is known
 GAP = 1e-3  # relative: one-sided derivatives further apart than this show a kink
 
 
@@ -52,8 +53,13 @@ def slope(evaluate: Callable[[Sequence[Array]], float], inputs: Sequence[Array],
 
 
 def random_line(generator: np.random.Generator, inputs: Sequence[Array]) -> list[Array]:
-    """A direction that moves every element, by about as much as suits its size."""
-    return [np.where(generator.random(x.shape) < 0.5, -1.0, 1.0) * np.maximum(1.0, np.abs(x)) for x in inputs]
+    """A direction that moves every element, by about as much as suits its size; equal elements by different amounts,
+    for a maximum of two that stay equal shows no kink."""
+    signs = [np.where(generator.random(x.shape) < 0.5, -1.0, 1.0) for x in inputs]
+    return [
+        s * generator.uniform(0.5, 1.5, x.shape) * np.maximum(1.0, np.abs(x))
+        for s, x in zip(signs, inputs, strict=True)
+    ]
 
 
 def axis(inputs: Sequence[Array], number: int, index: tuple[int, ...]) -> list[Array]:

@@ -160,7 +160,9 @@ def _described(
     symbol = trial.part.steps[0].symbol
     place = _operand(trial)
     what = "value" if forward else "gradient"
-    if forward:
+    if trial.raised:
+        sentence = f"`{symbol}` fails already when it is tried alone"
+    elif forward:
         sentence = f"`{symbol}` is the first operation whose value is wrong although its inputs are right"
     else:
         sentence = (
@@ -168,6 +170,7 @@ def _described(
             "gradient arrives at it"
         )
     public = f"the first wrong {what}, going {'for' if forward else 'back'}wards, is that of `{symbol}`"
+    public = f"`{symbol}` fails when it is tried alone" if trial.raised else public
     diagnosis = diagnose_all([Evidence(trial.part.program(), trial.expected, trial.comparison.runs, False)])
     said = "" if diagnosis.certain is None else f" Taken alone: {diagnosis.sentence()}"
     more = ""

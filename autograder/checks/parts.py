@@ -70,6 +70,7 @@ class Trial:
     expected: tuple[Expected, ...]
     comparison: Comparison
     nodes: int
+    raised: bool
 
     @property
     def wrong(self) -> bool:
@@ -103,7 +104,7 @@ def _trial(part: Part, answer: Any) -> Trial | None:
     except LessonError:
         return None
     nodes = answer.get("nodes")
-    return Trial(part, expected, comparison, nodes if isinstance(nodes, int) else 0)
+    return Trial(part, expected, comparison, nodes if isinstance(nodes, int) else 0, "error" in answer)
 
 
 def _by_reference(part: Part) -> tuple[Expected, ...]:
