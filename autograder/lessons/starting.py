@@ -117,7 +117,8 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
 def failing_checks(engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
     """The grade_ids of the visible checks that an engine in a namespace does not pass."""
     tests = {_grade_id(cell): _source(cell) for cell in cells}
-    return [name for name in engine.checks if not _passes(tests.get(name, "raise"), _others(cells), dict(namespace))]
+    others = _others(cells, tests=True)
+    return [name for name in engine.checks if not _passes(tests.get(name, "raise"), others, dict(namespace))]
 
 
 def _passes(test: str, others: list[str], namespace: dict[str, Any]) -> bool:
@@ -158,13 +159,13 @@ def _notebook_cells(notebook: Path, engine: SealedEngine) -> list[dict[str, Any]
     return cells
 
 
-def _others(cells: list[dict[str, Any]]) -> list[str]:
-    """The cells whose imports, functions and values an engine or a check may use: no demos, no tests."""
+def _others(cells: list[dict[str, Any]], tests: bool = False) -> list[str]:
+    """The cells whose imports, functions and values an engine, or a check, may use: no demos, tests only for tests."""
     return [
         _source(cell)
         for cell in cells
         if "demo" not in cell.get("metadata", {}).get("tags", [])
-        and not cell.get("metadata", {}).get("nbgrader", {}).get("grade")
+        and (tests or not cell.get("metadata", {}).get("nbgrader", {}).get("grade"))
     ]
 
 

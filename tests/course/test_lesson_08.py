@@ -148,8 +148,8 @@ PLANTED = [
     Planted(
         "gradients add up from column to column",
         "",
-        "        x.grad = None\n        output.backward(cotangent)\n",
-        "        output.backward(cotangent)\n",
+        "            tensor.grad = None  # and not only x: an engine may add to an array in place\n",
+        "            pass\n",
         ("test_jacobians", "test_gradcheck"),
     ),
     Planted(

@@ -1,0 +1,234 @@
+"""The engine of the course is one engine: after every lesson it agrees with PyTorch, whoever wrote it.
+
+The reference engine and engines that students might have written (each style of the lessons' alternative solutions) go
+the way of a student: notebook by notebook, through `start_lesson`. At the end they train two networks like PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.lessons import starting, variants
+from autograder.lessons.build import assemble, notebook_text, styles
+from autograder.lessons.engines import calls_start, engine_after
+from autograder.lessons.text import read_lesson
+from autograder.sandbox.inside.engine_file import SealedEngine, scratch
+
+COURSE = Path(__file__).parents[2] / "course"
+LESSONS = ["02", "03", "04", "05", "06", "07", "08"]
+LAST = LESSONS[-1]
+REFERENCE = "solutions"
+STEPS = 60
+
+SCALARS: dict[str, Callable[..., Any]] = {
+    "(a + b) * a": lambda a, b: (a + b) * a,
+    "a / b - b / 2": lambda a, b: a / b - b / 2,
+    "2 - a ** 3 + 1 / b": lambda a, b: 2 - a**3 + 1 / b,
+    "tanh, exp and relu": lambda a, b: (a * b).tanh() + (-a).exp() * (b - a).relu(),
+    "a value with many uses": lambda a, b: (a * a + a) * (a * a) + b * a,
+}
+ARRAYS: dict[str, Callable[..., Any]] = {
+    **SCALARS,
+    "broadcasting in both directions": lambda a, b: a[:, 0].reshape(3, 1) * b[0] + 1 / (a * a + 1),
+    "logarithm of a sum": lambda a, b: (a.exp().sum(1) + 1).log(),
+    "means and sums": lambda a, b: a.mean(0) * b.sum(1, True) - a.mean() * b.sum(),
+    "matrix products": lambda a, b: (a @ b.T) @ (a[0] * b[1]).reshape(4, 1)[:3],
+    "transposed twice": lambda a, b: a.transpose(0, 1).T.reshape(2, 6) * b.reshape(2, 6),
+    "an index twice": lambda a, b: a[[0, 2, 2]] * b[1],
+    "softmax by hand": lambda a, b: a.exp() / a.exp().sum(1, True) * b,
+    "log_softmax": lambda a, b: (a * b).log_softmax(1),
+}
+
+
+def text_of(lesson: str) -> Path:
+    """The text of a lesson; skips the test if it is not written yet."""
+    found = sorted((COURSE / "lessons").glob(f"{lesson}_*.py"))
+    if not found:
+        pytest.skip(f"lesson {lesson} is not written yet")
+    return found[0]
+
+
+def engine_of(lesson: str) -> SealedEngine:
+    engine = engine_after(text_of(lesson))
+    assert engine is not None
+    return engine
+
+
+def names_of(source: str) -> dict[str, Any]:
+    names = scratch()
+    exec(compile(source, "<engine>", "exec", dont_inherit=True), names)
+    return names
+
+
+class Engine:
+    """The same few words for the engines of all lessons: make a leaf, and read its gradient."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.names = names
+
+    def leaf(self, value: Any) -> Any:
+        make = self.names["MiniTensor"]
+        return make(value, requires_grad=True) if "Function" in self.names else make(value)
+
+    @staticmethod
+    def gradient(leaf: Any) -> Any:
+        """As an array or a number; 0 where none has arrived."""
+        grad = 0.0 if leaf.grad is None else leaf.grad
+        return grad if isinstance(grad, float | np.ndarray) else grad.data
+
+    def step(self, parameter: Any, rate: float) -> None:
+        parameter.data = parameter.data - rate * self.gradient(parameter)
+
+
+def differences(engine: Engine, expression: Callable[..., Any], inputs: list[Any], seed: int) -> float:
+    """How far value and gradients are from PyTorch's, for a random cotangent, after two calls of backward."""
+    ours, theirs = [engine.leaf(value) for value in inputs], [leaf_of_torch(value) for value in inputs]
+    found = 0.0
+    for _ in range(2):
+        out, expected = expression(*ours), expression(*theirs)
+        cotangent = np.random.default_rng(seed).normal(size=tuple(expected.shape))
+        out.backward(cotangent if cotangent.ndim else float(cotangent))
+        expected.backward(torch.from_numpy(np.asarray(cotangent)))
+        found = max(found, float(np.abs(out.data - expected.detach().numpy()).max()))
+    for leaf, tensor in zip(ours, theirs, strict=True):
+        expected = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
+        found = max(found, float(np.abs(engine.gradient(leaf) - expected.numpy()).max()))
+    return found
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_after_each_lesson_the_engine_agrees_with_pytorch(lesson: str) -> None:
+    engine = Engine(names_of(engine_of(lesson).source))
+    random = np.random.default_rng(int(lesson))
+    scalar = lesson in ("02", "03")
+    inputs = [0.7, 1.9] if scalar else [random.normal(size=(3, 4)), random.uniform(0.5, 2.0, size=(3, 4))]
+    wrong = {
+        name: error
+        for seed, (name, expression) in enumerate((SCALARS if scalar else ARRAYS).items())
+        if not (error := differences(engine, expression, inputs, seed)) < 1e-12
+    }
+    assert wrong == {}
+
+
+class Student:
+    """Somebody who solves every lesson in one style (where a lesson does not have it, like the instructor)."""
+
+    def __init__(self, folder: Path, style: str) -> None:
+        self.folder, self.style = folder, style
+
+    def hand_in(self, lesson: str) -> None:
+        """Solve a lesson's notebook and save it."""
+        text = text_of(lesson)
+        notebook = variants.solved_release(assemble(text))
+        theirs = styles(text).get(self.style, {})
+        for cell in notebook.cells:
+            cell.source = theirs.get(variants.grade_id(cell), cell.source)
+            cell.source = "".join(line for line in cell.source.splitlines(True) if "SOLUTION" not in line)
+        path = self.folder / text.stem / f"{text.stem}.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(notebook_text(notebook), encoding="utf-8")
+
+    def start(self, engine: SealedEngine, monkeypatch: pytest.MonkeyPatch) -> starting.Chosen:
+        """Open the next lesson."""
+        here = self.folder / engine.start_of
+        here.mkdir(exist_ok=True)
+        monkeypatch.chdir(here)
+        return starting.choose(engine, None)
+
+
+def all_styles() -> list[str]:
+    texts = [path for lesson in LESSONS for path in sorted((COURSE / "lessons").glob(f"{lesson}_*.py"))]
+    return [REFERENCE, *sorted({style for path in texts for style in styles(path)})]
+
+
+@pytest.mark.parametrize("style", all_styles())
+def test_a_student_s_own_engine_goes_from_lesson_to_lesson(
+    style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every lesson takes the engine of the one before, and the last one trains two networks."""
+    student = Student(tmp_path, style)
+    said = {}
+    for lesson, following in zip(LESSONS, [*LESSONS[1:], None], strict=True):
+        student.hand_in(lesson)
+        engine = engine_of(lesson)
+        if following is not None and not any(map(calls_start, read_lesson(text_of(following)))):
+            continue  # the next lesson begins anew
+        engine = replace(engine, start_of=text_of(following).stem if following else "99_after_the_course")
+        chosen = student.start(engine, monkeypatch)
+        said[lesson] = chosen.message
+        assert chosen.message == f"Using your own engine of lesson {engine.number}.", said
+    trains_like_pytorch(Engine(names_of(chosen.source)))
+
+
+def two_moons(random: np.random.Generator, count: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Two half circles that reach into each other, and which one each point belongs to (as -1 and 1)."""
+    angle, side = random.uniform(0, np.pi, count), np.repeat([1.0, -1.0], count // 2)
+    x = np.stack([np.cos(angle) * side + 0.5 * (side < 0), np.sin(angle) * side + 0.25 * (side < 0)], axis=1)
+    return x + 0.1 * random.normal(size=x.shape), side.reshape(-1, 1)
+
+
+def gradient_descent(parameters: list[Any], loss_of: Callable[..., Any], update: Callable[..., None]) -> list[float]:
+    """The losses of a training."""
+    losses = []
+    for _ in range(STEPS):
+        loss = loss_of(*parameters)
+        losses.append(loss.item())
+        loss.backward()
+        for parameter in parameters:
+            update(parameter)
+            parameter.grad = None
+    return losses
+
+
+def trains_like_pytorch(engine: Engine) -> None:
+    """A network with a hidden layer on two moons, then a softmax classifier on digits: the same curves as PyTorch's."""
+    random = np.random.default_rng(8)
+    points, side = two_moons(random)
+    digits = np.load(COURSE / "data" / "digits.npz")
+    images, labels = digits["images"][:300].reshape(300, -1) / 16.0, digits["labels"][:300].astype(np.int64)
+    hidden = [random.normal(size=shape) for shape in ((2, 12), (12,), (12, 1), (1,))]
+    single = [0.01 * random.normal(size=(64, 10)), np.zeros(10)]
+
+    def moons(constant: Callable[..., Any], cross_entropy: Callable[..., Any]) -> Callable[..., Any]:
+        x, y = constant(points), constant(side)
+        return lambda w1, b1, w2, b2: (((x @ w1 + b1).tanh() @ w2 + b2 - y) ** 2).mean()
+
+    def classifier(constant: Callable[..., Any], cross_entropy: Callable[..., Any]) -> Callable[..., Any]:
+        x = constant(images)
+        return lambda w, b: cross_entropy(x @ w + b, labels)
+
+    for task, start, rate in ((moons, hidden, 0.1), (classifier, single, 0.5)):
+        ours = gradient_descent(
+            [engine.leaf(value) for value in start],
+            task(engine.names["MiniTensor"], engine.names["cross_entropy"]),
+            partial(engine.step, rate=rate),
+        )
+        theirs = gradient_descent(
+            [leaf_of_torch(value) for value in start],
+            task(torch.tensor, torch_cross_entropy),
+            partial(torch_step, rate=rate),
+        )
+        assert ours[-1] < 0.5 * ours[0], "this training gets nowhere"
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def leaf_of_torch(value: Any) -> torch.Tensor:
+    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+
+
+def torch_cross_entropy(logits: torch.Tensor, labels: np.ndarray) -> torch.Tensor:
+    return torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels))
+
+
+def torch_step(parameter: torch.Tensor, rate: float) -> None:
+    assert parameter.grad is not None
+    with torch.no_grad():
+        parameter -= rate * parameter.grad
