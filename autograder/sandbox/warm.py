@@ -6,7 +6,6 @@ runs no student's code; each fork goes into namespaces of its own before it does
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import json
@@ -18,6 +17,7 @@ import struct
 import subprocess
 import threading
 import time
+from multiprocessing.util import Finalize
 
 from autograder.sandbox import isolation
 from autograder.sandbox.inside.wire import WireClosed, WireTimeout
@@ -139,7 +139,7 @@ def warm_process() -> WarmProcess:
     with _lock:
         if _current is None or _current.owner != os.getpid():
             _current = WarmProcess()
-            atexit.register(_forget, _current)
+            Finalize(None, _forget, (_current,), exitpriority=0)  # at exit, also of a worker of multiprocessing
         return _current
 
 

@@ -1,0 +1,149 @@
+"""`python -m benchmarks.grading`: the same submissions graded by nbgrader, otter-grader and us, in one run.
+
+Seconds depend on the machine and on what else it does; the processor time a submission costs, beside nbgrader's in the
+same run, says more. otter-grader is measured where it is installed, which needs `pip install otter-grader`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.grading.assignment import NAME, make_course, make_otter, right_points
+from benchmarks.grading.measuring import Cost, cost_of
+
+STOCK = "c = get_config()\nc.CourseDirectory.course_id = 'stock'\n"
+OURS = "from autograder.nbgrader_plugins import configure\n\nc = get_config()\nconfigure(c)\n"
+
+
+@dataclass
+class Result:
+    """One way of grading: how many submissions, what they cost, and how many got the mark that they deserve."""
+
+    way: str
+    submissions: int
+    cost: Cost
+    right: int
+
+
+def grade_with_us(root: Path, workers: int, *more: str) -> list[str]:
+    ours = [sys.executable, "-m", "autograder.cli", "grade", NAME, "--course", str(root)]
+    return [*ours, "--workers", str(workers), *more]
+
+
+def nbgrader(folder: Path, submissions: int, way: str, command: list[str], configuration: str) -> Result:
+    """A course graded by a command that leaves its marks in nbgrader's gradebook."""
+    root = folder / "course"
+    make_course(root, submissions, configuration)
+    release = [sys.executable, "-m", "nbgrader", "generate_assignment", NAME, "--create", f"--course-dir={root}"]
+    cost_of(release, folder)
+    cost = cost_of([part.replace("COURSE", str(root)) for part in command], root)
+    return Result(way, submissions, cost, count_right(root))
+
+
+def count_right(root: Path) -> int:
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{root / 'gradebook.db'}") as gradebook:
+        marks = {entry.student_id: entry.score for entry in gradebook.assignment_submissions(NAME)}
+    return sum(abs(score - right_points(int(student[-4:]))) < 1e-9 for student, score in marks.items())
+
+
+def otter(folder: Path, submissions: int, program: list[str]) -> Result:
+    """`otter run` takes one submission at a time."""
+    archive, notebooks = make_otter(folder / "otter", submissions)
+    total, right = Cost(), 0
+    for number, path in enumerate(notebooks):
+        out = folder / f"out{number}"
+        out.mkdir()
+        total.add(cost_of([*program, "run", str(path), "-a", str(archive), "-o", str(out)], folder))
+        tests = json.loads((out / "results.json").read_text())["tests"]
+        right += sum(test.get("score", 0.0) for test in tests) == right_points(number)
+    return Result("otter run", submissions, total, right)
+
+
+def otter_program(asked: str | None) -> list[str] | None:
+    if asked:
+        return [asked]
+    return [sys.executable, "-m", "otter"] if importlib.util.find_spec("otter") else None
+
+
+def compare(arguments: argparse.Namespace) -> list[Result]:
+    """Every way in turn, each with submissions of its own."""
+    count = arguments.submissions
+    stock = [sys.executable, "-m", "nbgrader", "autograde", NAME, "--course-dir=COURSE"]
+    ways = [("nbgrader autograde", stock, STOCK)]
+    ways += [(f"autograder grade, {n} worker{'s' * (n > 1)}", grade_with_us(Path("COURSE"), n), OURS) for n in (1, 2)]
+    results = []
+    for way, command, configuration in ways:
+        with tempfile.TemporaryDirectory() as folder:
+            results.append(nbgrader(Path(folder), count, way, command, configuration))
+            print(line(results[-1], results[0]), flush=True)
+    program = otter_program(arguments.otter)
+    if program is None:
+        print("otter run: not measured, because otter-grader is not installed here")
+        return results
+    with tempfile.TemporaryDirectory() as folder:
+        results.append(otter(Path(folder), min(count, arguments.otter_submissions or count), program))
+        print(line(results[-1], results[0]), flush=True)
+    return results
+
+
+HEAD = f"{'':28}{'n':>5}{'right':>7}{'s each':>9}{'times':>7}{'cpu s each':>12}{'times':>7}{'peak MB':>9}"
+
+
+def line(result: Result, base: Result) -> str:
+    wall, cpu = result.cost.wall / result.submissions, result.cost.cpu / result.submissions
+    faster = base.cost.wall / base.submissions / wall, base.cost.cpu / base.submissions / cpu
+    return (
+        f"{result.way:28}{result.submissions:5}{result.right:7}{wall:9.3f}{faster[0]:7.1f}{cpu:12.3f}{faster[1]:7.1f}"
+        f"{result.cost.peak:9.0f}"
+    )
+
+
+def simulate(count: int, workers: int) -> Cost:
+    """A large class: the memory over time, and how long the same command takes when nothing has changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "course"
+        make_course(root, count, OURS)
+        cost = cost_of(grade_with_us(root, workers), root)
+        print(f"{count} submissions, {workers} workers: {cost.wall:.0f} s, {cost.cpu / count:.3f} cpu s each")
+        print(f"  right marks: {count_right(root)}")
+        print("  memory in MB over the run: " + " ".join(f"{size:.0f}" for size in profile(cost)))
+        again = cost_of(grade_with_us(root, workers), root)
+        print(f"  the same command again: {again.wall:.1f} s")
+        shutil.rmtree(root)
+    return cost
+
+
+def profile(cost: Cost, parts: int = 12) -> list[float]:
+    """The largest memory in each of so many equal parts of the run."""
+    step = cost.wall / parts
+    return [max((s for t, s in cost.memory if i * step <= t < (i + 1) * step), default=0.0) for i in range(parts)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--submissions", type=int, default=40)
+    parser.add_argument("--simulate", type=int, metavar="N", help="grade N submissions with us alone, with 2 workers")
+    parser.add_argument("--otter", metavar="PROGRAM", help="otter-grader's program, where it is not installed here")
+    parser.add_argument("--otter-submissions", type=int, metavar="N", help="give otter-grader only the first N")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
+    arguments = parser.parse_args()
+    if arguments.simulate:
+        record: object = asdict(simulate(arguments.simulate, workers=2))
+    else:
+        print(HEAD)
+        record = [asdict(result) for result in compare(arguments)]
+    if arguments.json:
+        arguments.json.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
