@@ -190,7 +190,7 @@ class MiniTensor:
     __array_ufunc__ = None  # array * tensor is our business, not NumPy's
 
     def __init__(self, data, requires_grad=False):
-        self.data = np.asarray(data, dtype=np.float64)
+        self.data = np.asarray(data, dtype=np.float64)  # not copied if it is such an array already
         self.requires_grad = requires_grad
         self.grad = None  # a MiniTensor of the same shape, once a gradient has arrived
         self.grad_fn = None  # the node that made this tensor; None for a leaf
@@ -423,7 +423,9 @@ assert np.allclose(one_array(Tanh.backward(ctx, grad)), grad * (1 - np.tanh(a) *
     "the slope of tanh is 1 - tanh**2"
 )
 ### BEGIN HIDDEN TESTS
-assert len(Sub().saved_tensors) == 0, "the rule of a difference needs nothing"
+ctx = Sub()
+Sub.forward(ctx, a, b)
+assert len(ctx.saved_tensors) == 0, "the rule of a difference needs nothing, so nothing is saved"
 first, second = Tanh(), Tanh()
 Tanh.forward(first, a)
 Tanh.forward(second, b)
@@ -1511,7 +1513,7 @@ for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_gra
     print("    edges of the product:", len(middle.next_functions))
 
 # %% [markdown] items="23"
-# Names of nodes are worth reading. When a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training has started. **Predict** the four root names:
+# Names of nodes are worth reading. When a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training has started. **Predict** the six root names:
 
 # %% tags=["demo"] items="23"
 m = torch.ones(2, 2, requires_grad=True)
@@ -1562,7 +1564,7 @@ print("never cleared:   ", found)
 micro_batches = [-5.0, -3.0, -7.0, -1.0]
 print("total", sum(micro_batches), "  average", sum(micro_batches) / len(micro_batches))
 
-# %% [markdown] items="52"
+# %% [markdown] items="52 F27"
 # That is why adding is the default: it serves batches in parts, and several losses with a backward call each. (A weight that is used many times in *one* loss, as in a recurrent network, is no reason. Those contributions are summed in `pending`, before `.grad` sees them.) An engine that overwrote could not do any of this; from one that adds, you get the
 # other behaviour by clearing.
 #
@@ -2054,7 +2056,7 @@ print(f"largest norm {largest:.2f}, bound {bound:.2f}")
 # Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape is another one at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which of four runs explode. It is a linear regression with noise-free targets: the best loss is 0.
 
 # %% tags=["demo"] items="F1 55"
-def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05):
+def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05, clip=np.inf):
     """Distance from the best weights, step by step; by hand, since it is only a few lines."""
     rng = np.random.default_rng(0)
     x, best = rng.normal(size=(256, 10)), rng.normal(size=(10, 1))
@@ -2064,6 +2066,7 @@ def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05):
         rows = slice(None) if batch is None else rng.integers(0, 256, batch)
         fresh = 2 * x[rows].T @ (x[rows] @ w - y[rows]) / len(x[rows])
         gradient = gradient + fresh if forget else fresh
+        gradient = gradient * min(1.0, clip / np.linalg.norm(gradient))
         buffer = momentum * buffer + gradient
         w = w - lr * buffer
         found.append(np.linalg.norm(w - best))
@@ -2119,12 +2122,25 @@ plt.show()
 # | | |
 # | --- | --- |
 # | symptom | better than the correct run for several hundred steps, then worse and worse |
-# | assumption | "the learning rate is too high", since lowering it delays the rise |
+# | assumption | "the learning rate is too high for the end of the training" |
 # | cause | `zero_grad` was lost when the loop was rewritten; the sum of all gradients acts as momentum without friction, and the batches feed it |
 # | fix | one line |
 # | what would have found it | `assert all(p.grad is None for p in parameters)` before `backward`, or a look at the *fresh* gradient: `.grad` after `backward` less `.grad` before |
 #
-# Clipping would have hidden it: the step becomes short, the direction stays wrong, and no number looks alarming.
+# Would clipping have helped? **Predict**, for the regression with batches of 16: gradient clipped to length 1, never cleared.
+
+# %% tags=["demo"] items="63"
+for name, options in {
+    "cleared": {"forget": False},
+    "never cleared": {},
+    "never cleared, clipped": {"clip": 1.0},
+}.items():
+    print(
+        f"{name:24s} distance from the best weights at the end {distances(16, **options)[-1]:.1e}"
+    )
+
+# %% [markdown]
+# Clipping hides it. Nothing explodes, no number looks alarming, and the run never arrives.
 
 # %% [markdown]
 # ## Quiz
@@ -2210,5 +2226,9 @@ question(
 # | clearing | anywhere after `step` and before the next `backward`; None is the default, and not the same as zeros |
 # | micro-batches | each part's mean counts by its share of the rows |
 # | never clearing | momentum 1.0: a ball without friction, until something pushes it |
+
+# %% [markdown] items="140"
+# If you like pictures for such things, here are four. The graph is the **pile of receipts** that collects while you shop: each receipt says what was bought and which earlier receipts it refers to. `grad_fn` is the **number on the back** of a thing, which says to which receipt it belongs; what you brought along yourself has none. A saved
+# value is a **dish left standing on the stove** because the next cook will need it. And `.grad` is a **letter box**: anybody may put something in, one person takes it out to read, and nobody but you ever empties it.
 #
 # Your graph has one more secret. Every node still holds what it saved, even after `backward`, when nobody needs it any more. In the next lesson you let go of it, and find out why PyTorch then refuses a second backward.
