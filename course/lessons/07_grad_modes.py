@@ -805,7 +805,7 @@ print("PyTorch: encoder bias", encoder_torch.bias.grad, "  decoder bias", "set" 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
 
-x, w = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+x, w = MiniTensor(0.5, requires_grad=True), MiniTensor(0.8, requires_grad=True)
 h = (x * w).tanh()
 out = h.detach() * w + w
 explore(out)

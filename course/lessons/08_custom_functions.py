@@ -1514,10 +1514,10 @@ plt.show()
 # %% [markdown]
 # The curves lie on each other up to rounding. Nothing in the two runs is shared but the starting weights: all rules, the order of the backward pass and the optimizer are yours.
 
-# %% [markdown] items="133 134 135"
+# %% [markdown] items="131 133 134 135"
 # ## 8. Say it aloud
 #
-# Eleven questions that interviews and forums ask. You have built the answer to each of them. Say it in two sentences, then open it.
+# Thirteen questions that interviews and forums ask. You have built the answer to each of them. Say it in two sentences, then open it.
 #
 # <details><summary>What is automatic differentiation, and what is its graph?</summary>
 #
@@ -1535,6 +1535,10 @@ plt.show()
 #
 # A tensor that no recorded operation made. Gradients are kept on leaves that require grad; a leaf need not require any.
 # </details>
+# <details><summary>A weight has <code>w.grad = -18</code>. What does that tell you?</summary>
+#
+# If `w` grows a little, the loss falls about 18 times as much. The sign says which way to go, the size how strongly the loss reacts here; far away it may be different.
+# </details>
 # <details><summary>What does <code>requires_grad=True</code> mean, and when is False better?</summary>
 #
 # Operations on this tensor are to be recorded, and their results as well. Data, labels and frozen weights do without, which saves memory and work.
@@ -1550,6 +1554,10 @@ plt.show()
 # <details><summary>What happens when <code>backward</code> is called twice?</summary>
 #
 # If some node had saved a value, an error: it was freed. Where nothing was saved, as in `x + 1`, it works and adds once more. With `retain_graph=True` it always works.
+# </details>
+# <details><summary>What is <code>save_for_backward</code> for?</summary>
+#
+# It keeps what a rule will need between the forward and the backward pass. What is kept is freed after use, a change to it is noticed, and no circle of references arises.
 # </details>
 # <details><summary><code>no_grad</code> or <code>inference_mode</code>?</summary>
 #
