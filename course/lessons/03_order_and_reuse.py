@@ -25,7 +25,7 @@ import sys
 import time
 import weakref
 
-from autograder.student import check_gradients, hints, quiz
+from autograder.student import between, check_gradients, hints, quiz
 
 # %%
 from autograder.student import start_lesson
@@ -1133,34 +1133,45 @@ credit = max(0, credit - (not larger) - (not smallest))
 ### END HIDDEN TESTS
 credit
 
-# %% nbgrader={"grade": true, "grade_id": "test_deep", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-def long_chain(a):
-    for _ in range(3500):
-        a = -a
-    return a
-
-
+# %% nbgrader={"grade": true, "grade_id": "test_new_backward", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 def used_early_and_late(a, b):
     c = a * b
     d = -c
     return c.tanh() + d * c
 
 
-credit = check_gradients({"3,500 negations": long_chain}, [0.5], points=1)
-credit = credit + check_gradients({"c.tanh() + d * c": used_early_and_late}, [0.5, -1.5], points=1)
+credit = check_gradients({"c.tanh() + d * c": used_early_and_late}, [between(-1.5, 1.5)] * 2, points=0.5)
 ### BEGIN HIDDEN TESTS
 
 
-def long_sum(a, b):
-    total = a
-    for _ in range(1200):
-        total = total * 1.0 + b
-    return total
+def used_at_every_step(a, b):
+    h = a
+    for _ in range(3):
+        h = (h * b + h).tanh() - b
+    return h * h
 
 
-credit = credit + check_gradients({"a long sum": long_sum}, [0.5, 0.25], points=1)
+credit = credit + check_gradients({"used at every step": used_at_every_step}, [between(-1.5, 1.5)] * 2, points=0.5)
 ### END HIDDEN TESTS
 credit
+
+# %% nbgrader={"grade": true, "grade_id": "test_deep", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+x = MiniTensor(1.0)
+y = x
+for _ in range(3500):
+    y = -y
+y.backward()
+assert x.grad == 1.0, f"3500 negations in a row have the gradient 1, not {x.grad}"
+### BEGIN HIDDEN TESTS
+a, b = MiniTensor(0.5), MiniTensor(0.25)
+total = a
+for _ in range(2000):
+    total = b + total
+total.backward()
+assert (a.grad, b.grad) == (1.0, 2000.0), "2000 sums in a row"
+total.backward()
+assert (a.grad, b.grad) == (2.0, 4000.0), "2000 sums in a row, backward called twice"
+### END HIDDEN TESTS
 
 # %% [markdown]
 # And now 100,000 operations: forward, backward, and dropped. **Predict** which of the three takes longest, and whether dropping the output frees everything at once, or leaves it to Python's garbage collector.

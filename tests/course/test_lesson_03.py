@@ -65,7 +65,13 @@ PLANTED = [
     Planted(
         "the last chain is not tried", "", "low, high = 0, most + 1", "low, high = 0, most", ("test_longest_chain",)
     ),
-    Planted("leaves first", "", "return finished[::-1]", "return finished", ("test_iterative_order", "test_deep")),
+    Planted(
+        "leaves first",
+        "",
+        "return finished[::-1]",
+        "return finished",
+        ("test_iterative_order", "test_new_backward", "test_deep"),
+    ),
     Planted(
         "inputs follow at once",
         "no_topological_order",
@@ -75,7 +81,7 @@ PLANTED = [
             finished.append(node)
             stack += [(source, False) for source in node.inputs]
     return finished""",
-        ("test_iterative_order", "test_deep"),
+        ("test_iterative_order", "test_new_backward"),
     ),
     Planted(
         "nearest first",
@@ -86,7 +92,7 @@ PLANTED = [
             finished.append(node)
             stack = [(source, False) for source in node.inputs][::-1] + stack
     return finished""",
-        ("test_iterative_order", "test_deep"),
+        ("test_iterative_order", "test_new_backward", "test_deep"),
     ),
     Planted(
         "recursion again",
@@ -100,7 +106,7 @@ PLANTED = [
 
 def test_the_solution_has_full_marks() -> None:
     found = marks(LESSON)
-    assert len(found.points) == 8
+    assert len(found.points) == 9
     assert not found.lost
 
 
