@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,7 @@ def _engine_before(lesson: str) -> Iterator[NotebookNode]:
             yield copy
 
 
+@cache  # reading a text takes far longer than running its cells
 def _cells(lesson: str) -> list[NotebookNode]:
     return list(jupytext.read(LESSONS / f"{lesson}.py").cells)
 
