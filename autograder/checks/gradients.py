@@ -178,7 +178,12 @@ def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
     return (
         ("runs", f"{expressions} on {len(everything)} random draws, in {everything[0].draw.dtype}"),
         ("compared with", "the reference engine; the largest differences from it:"),
-        ("yours", f"{max(differences):.1e}" if differences else "nothing to compare"),
-        ("PyTorch", f"{max(entry.torch_difference for entry in everything):.1e}"),
-        ("finite differences", f"{max(entry.numerical_difference for entry in everything):.1e}"),
+        ("yours", _distance(differences) if differences else "nothing to compare"),
+        ("PyTorch", _distance([entry.torch_difference for entry in everything])),
+        ("finite differences", _distance([entry.numerical_difference for entry in everything])),
     )
+
+
+def _distance(differences: Sequence[float]) -> str:
+    largest = max(differences)
+    return f"{largest:.1e}" if largest else "0"

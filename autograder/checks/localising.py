@@ -189,7 +189,7 @@ def _described(
         f"{public}.{more}",
         _facts(trial),
         _maps(trial),
-        _hints(start, "" if inner else place, broadcast, forward),
+        RAISED if trial.raised else _hints(start, "" if inner else place, broadcast, forward),
         certain,
     )
 
@@ -235,7 +235,7 @@ def _facts(trial: Trial) -> tuple[tuple[str, str], ...]:
     if problem is None:
         return ()
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
-    facts = [("tried alone", trial.part.origin or trial.part.text())]
+    facts = [("step", trial.part.origin) if trial.part.origin else ("part", trial.part.text())]
     facts += [(name, shown(array)) for name, array in zip(trial.part.names, draw.inputs, strict=True)]
     if draw.cotangent is not None:
         facts.append(("incoming gradient", shown(draw.cotangent)))
@@ -302,6 +302,11 @@ def _arrow(part: Part) -> str:
     return " to ".join(f"`{symbol}`" for symbol in part.symbols()[:3])
 
 
+RAISED = (
+    "Which line raised the error, and which values did it get there?",
+    "A rule gets the gradient that arrives; all else that it needs must have been kept when the value was calculated.",
+    "Look at the value of the operation first, then at its backward rule.",
+)
 SECOND_CALL = (
     "Build `a * b` twice and call `backward` on both. What is in `a.grad` after the first call, and after the second?",
     "`.grad` collects over calls; everything else of a call must begin anew.",

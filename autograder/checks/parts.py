@@ -5,6 +5,7 @@ A part is a small program of its own, with the arrays that really went in and th
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -203,15 +204,15 @@ def rendered(steps: Sequence[Step], names: Sequence[str]) -> str:
         text = _expression(step, texts)
         if uses[len(texts)] > 1 and place < len(steps) - 1:
             letter = next(letters, f"v{place}")
-            sentences.append(f"{letter} = {_stripped(text)}")
+            sentences.append(f"{letter} = {text}")
             text = letter
         texts.append(text)
-    line = "; ".join([*sentences, _stripped(texts[-1])])
+    line = "; ".join(_tidy(sentence) for sentence in [*sentences, texts[-1]])
     return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 3] + "..."
 
 
 def _expression(step: Step, texts: Sequence[str]) -> str:
-    """One step; operators stand in parentheses, which the outermost one does not need."""
+    """One step; operators stand in parentheses, of which `_tidy` removes those that are not needed."""
     given = [_argument(argument, texts) for argument in step.arguments]
     if step.kind == "operator" and step.name == "getitem":
         index = step.arguments[1]
@@ -243,13 +244,9 @@ def _index(index: Any) -> str:
     return f"{index!r:.20}"
 
 
-def _stripped(text: str) -> str:
-    """Without the parentheses around the whole."""
-    if not (text.startswith("(") and text.endswith(")")):
+def _tidy(text: str) -> str:
+    """Python without needless parentheses."""
+    try:
+        return ast.unparse(ast.parse(text))
+    except (SyntaxError, ValueError):  # a long argument was cut
         return text
-    depth = 0
-    for place, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and place < len(text) - 1:
-            return text
-    return text[1:-1]

@@ -146,6 +146,85 @@ def test_any_slope_between_the_one_sided_ones_is_right_at_a_kink(at_zero, right)
     assert (credit == 1) is right
 
 
+@pytest.mark.parametrize(("at_zero", "right"), [(0.0, True), (0.5, False), (1.0, False)])
+def test_an_exercise_may_state_a_convention_for_kinks(at_zero, right):
+    class Convention(students.closures()):
+        def relu(self):
+            slope = at_zero if self.data == 0 else float(self.data > 0)
+            return self._unary("relu", lambda a: max(a, 0.0), lambda a, out: slope)
+
+    expression, inputs = (lambda a, b: a.relu() * b + a * b), [0.0, 3.0]
+    credit = check_gradients(expression, inputs, points=1, engine=Convention, at_kinks="PyTorch")
+    assert (credit == 1) is right
+    with pytest.raises(LessonError, match="at_kinks"):
+        check_gradients(expression, inputs, points=1, engine=Convention, at_kinks="zero")
+
+
+def giving(change):
+    """The array engine with every gradient of a leaf changed in the end."""
+
+    engine = students.arrays()
+    right = engine.backward
+
+    def backward(self, gradient=None):
+        right(self, gradient)
+        for node in self.inputs:
+            node.grad = change(node.grad)
+
+    engine.backward = backward
+    return engine
+
+
+SHAPES_EXPLAINED = {
+    "not summed": (
+        lambda g: np.stack([g, g]),
+        (2, 3),
+        "expected (2, 3), got (2, 2, 3): was the broadcast summed back?",
+    ),
+    "kept axis": (lambda g: g[None], (3,), "expected (3,), got (1, 3): was the broadcast summed back?"),
+    "transposed": (lambda g: g.T, (2, 3), "expected (2, 3), got (3, 2): is it transposed?"),
+    "axis dropped": (lambda g: g[:, 0], (3, 1), "expected (3, 1), got (3,): was an axis of size 1 dropped or added?"),
+    "all summed": (np.sum, (2, 3), "expected (2, 3), got a number: was everything summed"),
+    "something else": (lambda g: g.reshape(-1), (2, 3), "expected (2, 3), got (6,)"),
+    "NaN": (lambda g: g * np.nan, (3,), "got nan (what 0 / 0, inf - inf"),
+    "infinite": (lambda g: g * np.inf, (3,), "inf (an overflow or a division by zero)"),
+    "a list": (lambda g: g.tolist(), (3,), "is a list, not an array"),
+    "an array of objects": (lambda g: g.astype(object), (3,), "object"),
+    "half precision": (lambda g: g.astype(np.float16), (3,), "is float16, but `a` is float64: precision is lost"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES_EXPLAINED)
+def test_what_is_odd_about_a_gradient_is_explained(name):
+    change, shape, said = SHAPES_EXPLAINED[name]
+    credit = check_gradients(lambda a, b: a * b, [shape, shape], points=1, engine=giving(change), accumulates=False)
+    assert credit == 0
+    assert said in credit.reports[0].text()
+
+
+def float32_arrays(mistake=("", "")):
+    base = students.arrays(mistake)
+
+    def narrowed(data, **_):
+        tensor = base(data)
+        tensor.data = np.asarray(data, dtype=np.float32)
+        return tensor
+
+    return narrowed
+
+
+def test_float32_is_allowed_where_the_check_says_so_and_wrong_rules_are_still_seen():
+    for seed in SEEDS:
+        with check_context(seed):
+            arguments = ARRAY, [(3, 4), (4,)]
+            assert check_gradients(*arguments, points=4, engine=float32_arrays(), dtype="float32") == 4
+            assert check_gradients(*arguments, points=4, engine=float32_arrays()) < 4, "precision is lost"
+            wrong = float32_arrays(("operands_swapped", "*"))
+            assert check_gradients(*arguments, points=4, engine=wrong, dtype="float32") < 4
+    with pytest.raises(LessonError, match="dtype"):
+        check_gradients(*arguments, points=4, engine=float32_arrays(), dtype="int8")
+
+
 def test_partial_credit_is_per_expression():
     engine = students.closures(("sign_lost", "-"))
     credit = check_gradients(

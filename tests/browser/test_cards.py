@@ -1,0 +1,135 @@
+"""Do the cards of checks look as they should in JupyterLab, in both themes: readable, complete, nothing cut off?"""
+
+from pathlib import Path
+
+ENGINES = Path(__file__).parents[1] / "autograder" / "student_engines.py"
+
+SETUP = f"""
+import importlib.util, numpy as np
+from autograder.student import check_gradients, quiz
+from autograder.checks.context import check_context
+from autograder.lessons.sealing import Answer, seal_quiz
+spec = importlib.util.spec_from_file_location("student_engines", {str(ENGINES)!r})
+students = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(students)
+def check(expression, inputs, engine, **more):
+    return check_gradients(expression, inputs, engine=engine, points=2, **more)
+"""
+
+CARDS = {
+    "right": """check({"a * b": lambda a, b: a * b, "(a + b).tanh()": lambda a, b: (a + b).tanh()},
+                [(), ()], students.closures())""",
+    "known bug": """check({"a + b": lambda a, b: a + b, "a * b + a": lambda a, b: a * b + a},
+                [(), ()], students.closures(("operands_swapped", "*")))""",
+    "unknown bug": """
+class Odd(students.closures()):
+    def tanh(self):
+        return self._unary("tanh", np.tanh, lambda a, out: 0.9 - out * out)
+check(lambda a, b: ((a * b).tanh() * a + b - a / b).tanh() * 0.5, [(), ()], Odd)""",
+    "arrays": """
+class OddArrays(students.arrays()):
+    def __matmul__(self, other):
+        out = super().__matmul__(other)
+        right = out.rule
+        out.rule = lambda g: (right(g)[0] * np.linspace(0.4, 1.9, self.data.size).reshape(self.data.shape).round(1),
+                              np.where(np.arange(4) == 2, -1, 1) * right(g)[1])
+        return out
+check(lambda a, b: a @ b, [(3, 5), (5, 4)], OddArrays)""",
+    "shape": 'check(lambda a, b: a * b, [(3, 4), (4,)], students.arrays(("broadcast_not_summed", "all")))',
+    "large": """
+class OddSum(students.arrays()):
+    def __mul__(self, other):
+        out = super().__mul__(other)
+        right = out.rule
+        wave = np.sin(np.add.outer(np.arange(40), np.arange(60)) / 7).round(1)
+        out.rule = lambda g: (right(g)[0] * (1 + wave), right(g)[1])
+        return out
+check(lambda a, b: a * b, [(40, 60), (40, 60)], OddSum)""",
+    "hidden": """
+with check_context(3, graded=True, hidden=True):
+    credit = check(lambda a, b: ((a * b).tanh() * a + b - a / b).tanh() * 0.5, [(), ()], Odd)
+credit""",
+    "error": """
+class Broken(students.closures()):
+    def __mul__(self, other):
+        return self._binary(other, "*", lambda a, b: a * b, lambda a, b: {}[b], lambda a, b: a)
+check(lambda a, b: (a * b).tanh(), [(), ()], Broken)""",
+    "quiz": """
+quiz({"sum_rule": "a", "power_rule": ""}, seal_quiz({
+    "sum_rule": {"a": Answer(False, "It is not *split*: each input gets all of it.", "split", "It is split."),
+                 "b": Answer(True, "The slope of `a + b` in `a` is 1.", "", "Each gets all of it.")},
+    "power_rule": {"a": Answer(True, "Right.", "", "3 * x**2"), "b": Answer(False, "No.", "", "3 * x**3")},
+}), points=2)""",
+}
+
+HINTS = {
+    "Hint: a question": "Which of the two inputs appears in it?",
+    "The idea behind it": "This mistake often comes from a belief",
+    "Where to look": "Look at the backward rule of",
+}
+
+# Per card: its size, the least contrast of a text with what is behind it, and whether anything is wider than the card.
+MEASURE = """() => {
+    const numbers = colour => (colour.match(/[\\d.]+/g) || []).map(Number);
+    const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    const over = (colours) => {
+        canvas.clearRect(0, 0, 1, 1);
+        for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+        return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    const light = rgb => rgb.map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const backdrop = element => {
+        const found = [];
+        for (let e = element; e; e = e.parentElement) found.unshift(getComputedStyle(e).backgroundColor);
+        return ['white', ...found];
+    };
+    const seen = element => {
+        let [r, g, b, alpha = 1] = numbers(getComputedStyle(element)[element.tagName === 'text' ? 'fill' : 'color']);
+        for (let e = element; e; e = e.parentElement) alpha *= Number(getComputedStyle(e).opacity);
+        return `rgba(${r}, ${g}, ${b}, ${alpha})`;
+    };
+    const contrast = element => {
+        const behind = backdrop(element);
+        if (element.tagName === 'text') {
+            const cell = element.previousElementSibling;
+            const [r, g, b] = numbers(getComputedStyle(cell).fill);
+            behind.push(`rgba(${r}, ${g}, ${b}, ${cell.getAttribute('fill-opacity')})`);
+        }
+        const [a, b] = [light(over(behind)), light(over([...behind, seen(element)]))];
+        return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    };
+    return [...document.querySelectorAll('.autograder-card')].map(card => {
+        const written = [...card.querySelectorAll('*')].filter(element => element.getClientRects().length
+            && [...element.childNodes].some(child => child.nodeType === 3 && child.textContent.trim()));
+        const worst = written.map(e => [contrast(e), e.textContent.slice(0, 40)]).sort((a, b) => a[0] - b[0])[0];
+        return {width: card.clientWidth, height: card.clientHeight, overflow: card.scrollWidth > card.clientWidth,
+                contrast: worst[0], text: worst[1]};
+    });
+}"""
+
+
+def test_cards_are_readable_in_both_themes(lab, tmp_path):
+    path = lab.write_notebook("cards.ipynb", [SETUP, *CARDS.values()])
+    lab.open_notebook(path)
+    lab.run_all()
+    assert lab.errors() == []
+    lab.page.set_viewport_size({"width": 1100, "height": 6000})
+    card = lab.page.locator(".autograder-card").nth(list(CARDS).index("known bug"))
+    for label, revealed in HINTS.items():
+        assert not card.get_by_text(revealed).is_visible(), "a hint is shown before anybody asked"
+        card.get_by_text(label, exact=True).click()
+        card.get_by_text(revealed).wait_for()
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        lab.use_theme(theme)
+        lab.page.wait_for_function(f"() => document.querySelectorAll('.autograder-card').length === {len(CARDS)}")
+        lab.page.evaluate(
+            "() => document.querySelectorAll('.autograder-card details').forEach(d => { d.open = true; })"
+        )
+        for number, (name, card) in enumerate(zip(CARDS, lab.page.evaluate(MEASURE), strict=True)):
+            lab.page.locator(".autograder-card").nth(number).screenshot(path=tmp_path / f"{theme[11:]}-{name}.png")
+            assert not card["overflow"], f"{theme}: {name} is wider than its card"
+            assert card["contrast"] >= 4.5, (
+                f"{theme}: {name}: {card['text']!r} has a contrast of {card['contrast']:.1f}"
+            )
+            assert card["height"] > 40
