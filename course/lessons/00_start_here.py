@@ -52,6 +52,8 @@ print("the weight is", weight)
 # * Run cells from top to bottom. After a change further up, run what depends on it again.
 # * When in doubt, choose *Kernel*, then *Restart Kernel and Run All Cells*. A restart empties the memory. It deletes no text and none of your code.
 #
+# Running all cells ends at the first one that fails, such as the check of an exercise that you have not solved. To go on behind it, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
+#
 # A cell that uses a name before it was defined fails like this. The error is meant; read its last line:
 
 # %% tags=["raises-exception"]
@@ -169,7 +171,7 @@ check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0
 #
 # * how many expressions were right;
 # * the **likely bug**, if your wrong numbers are those that a well-known mistake produces, and a hint behind the small triangle;
-# * one example: the inputs, the gradient that arrived, your number, and what the others found;
+# * one example of what is wrong: your number and the right one. Behind *Inputs and numbers* stand the inputs, the gradient that arrived, and what each of the others found;
 # * at the end, what was compared with what.
 #
 # Below it stands an error, `CheckFailed`, so that nobody overlooks the card. You may run a check as often as you like; nobody counts.
