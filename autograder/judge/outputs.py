@@ -5,7 +5,7 @@ nbgrader reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
@@ -86,7 +86,7 @@ def clean_data(data: Mapping[Any, Any], room: int) -> dict[str, str]:
         if not isinstance(kind, str) or not isinstance(value, str):
             continue
         if kind in TEXT_KINDS:
-            found[kind] = nh3.clean(printable(value)[:room]) if kind == "text/markdown" else printable(value)[:room]
+            found[kind] = HARMLESS.get(kind, str)(printable(value)[:room])
         elif kind == "text/html" and len(value) <= room:
             found[kind] = clean_html(value)
         elif kind in IMAGE_KINDS and len(value) <= MAX_IMAGE and BASE64.fullmatch(value):
@@ -94,6 +94,14 @@ def clean_data(data: Mapping[Any, Any], room: int) -> dict[str, str]:
         elif kind == "image/svg+xml" and len(value) <= room:
             found["text/html"] = clean_html(value)
     return found
+
+
+def no_tags(text: str) -> str:
+    """A formula in which no `<` can begin a tag; to TeX the space means nothing."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "< ", text)
+
+
+HARMLESS: dict[str, Callable[[str], str]] = {"text/markdown": nh3.clean, "text/latex": no_tags}
 
 
 def clean_html(text: str) -> str:

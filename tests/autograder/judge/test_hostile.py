@@ -1,6 +1,9 @@
 """Hostile notebooks earn what their answers are worth, change nothing outside, and leave no process behind."""
 
 import os
+import time
+from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -34,14 +37,58 @@ def processes_left() -> list[str]:
     return [Path(f"/proc/{number}/cmdline").read_text() for number in living if Path(f"/proc/{number}").exists()]
 
 
+def lasting(look: Callable[[], list[str]]) -> list[str]:
+    """What is still found after a while: a process that is just ending takes a moment on a busy machine."""
+    deadline = time.monotonic() + 5
+    while (found := look()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+HONEST = ["def add(a, b):\n    return a + b", "# test\nassert add(1, 2) == 3"]
+MARKUP = ("text/html", "text/markdown", "text/latex", "image/svg+xml", "application/javascript")
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_notebook_earns_what_its_answers_are_worth(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cells, deserved = HOSTILE[name]
     judged = notebook(*cells)
+    warm = warm_process()
     verdict = judge_notebook(judged, limits=LIMITS)
     assert [cell.points for cell in verdict.cells] == deserved, [cell.message for cell in verdict.cells]
     assert stock_points(judged) == deserved
-    assert not processes_left()
+    assert not lasting(processes_left)
     assert list(tmp_path.iterdir()) == []
     assert len(str(judged)) < 1_000_000
+    assert not may_act_or_tell(judged)
+    assert "90210" not in str(verdict.cells)
+    assert judge_notebook(notebook(*HONEST), limits=LIMITS).points == 2
+    assert warm_process() is warm
+
+
+class Acting(HTMLParser):
+    """Finds what would do something when a browser is given this HTML."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found += [tag] if tag in ("script", "iframe", "object", "embed", "form", "base", "meta", "link") else []
+        for name, value in attrs:
+            scheme = "".join((value or "").split()).lower().partition(":")[0]
+            acts = name.startswith("on") or name == "srcdoc" or scheme in ("javascript", "vbscript")
+            self.found += [f"{name}={value}"] if acts else []
+
+
+def may_act_or_tell(judged):
+    """What is forbidden in each output; text that a browser shows as text may say what it likes, but no secret."""
+    found = []
+    for output in (output for cell in judged.cells for output in cell.outputs):
+        acting = Acting()
+        acting.feed(output.get("data", {}).get("text/html", ""))
+        found += acting.found
+        found += [kind for kind, value in output.get("data", {}).items() if kind in MARKUP and "<script" in value]
+        found += ["a secret"] if "90210" in str(output) else []
+    return found
