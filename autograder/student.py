@@ -97,7 +97,10 @@ def check_handwritten_gradient(
     points: float | None = None,
     name: str | None = None,
 ) -> Credit | None:
-    """Check a function that returns the gradients of an expression, one per argument, calculated by hand."""
+    """Check a function that returns the gradients of an expression, one per argument, calculated by hand.
+
+    Each gradient is worth its share of the points.
+    """
     report = handwritten_report(function, expression, inputs, current(), points=points, name=name)
     return _finish(report, points)
 

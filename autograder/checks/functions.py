@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,7 +69,7 @@ def handwritten_report(
     points: float | None,
     name: str | None,
 ) -> Report:
-    """Compare the gradients that a student's function returns with those of the expression. All or nothing."""
+    """Compare the gradients that a student's function returns with those of the expression, each worth the same."""
     cases = cases_of(inputs)
     (program,) = programs_of(expression, len(cases[0]))
     expected = expected_of(program, cases, context.seed, accumulates=False, plain=True)
@@ -142,14 +143,47 @@ def _checked(
     gradients: bool = False,
 ) -> Report:
     answers = run_where_it_lives(function, student_side.call_function, [list(call.arguments) for call in calls])
-    line = _line(answers, calls, names, context.hidden, gradients)
+    lines: tuple[Line, ...] = (_line(answers, calls, names, context.hidden, gradients),)
+    if gradients and len(names) > 1 and not lines[0].passed:
+        lines = _lines_per_gradient(answers, calls, names, context.hidden) or lines
     return Report(
         title="Hidden check" if context.hidden else title,
-        lines=(line,),
-        earned=(points or 0.0) * line.passed,
+        lines=lines,
+        earned=(points or 0.0) * sum(line.passed for line in lines) / len(lines),
         points=points,
         hidden=context.hidden,
     )
+
+
+def _lines_per_gradient(
+    answers: Any, calls: Sequence[Call], names: Sequence[str], hidden: bool
+) -> tuple[Line, ...] | None:
+    """A verdict on each gradient; None if a call failed, gave another number of them, or changed its inputs."""
+    if not isinstance(answers, list) or len(answers) != len(calls):
+        return None
+    for answer, call in zip(answers, calls, strict=True):
+        whole = isinstance(answer, dict) and failure_in(answer) is None
+        result = answer.get("result") if whole else None
+        if not isinstance(result, list) or len(result) != len(names):
+            return None
+        with contextlib.suppress(Mismatch):
+            _unchanged(answer.get("inputs"), call, names)
+            continue
+        return None
+    lines = tuple(_gradient_line(answers, calls, names, number, hidden) for number in range(len(names)))
+    return None if all(line.passed for line in lines) else lines
+
+
+def _gradient_line(answers: Any, calls: Sequence[Call], names: Sequence[str], number: int, hidden: bool) -> Line:
+    shown_name = f"hidden gradient {number + 1}" if hidden else names[number]
+    for answer, call in zip(answers, calls, strict=True):
+        try:
+            place = f"the gradient with respect to {names[number]}"
+            _compare_trees(answer["result"][number], call.right[number], call.tolerance[number], place, ())
+        except Mismatch as mismatch:
+            text = mismatch.public if hidden else str(mismatch)
+            return Line(shown_name, "wrong", text, _inputs(call, names, hidden))
+    return Line(shown_name, "right")
 
 
 def _line(answers: Any, calls: Sequence[Call], names: Sequence[str], hidden: bool, gradients: bool) -> Line:

@@ -99,28 +99,60 @@ def product_and_sum(x, y):
 
 
 HANDWRITTEN = {
-    "as a whole": (lambda x, y: (2 * x * (y + 1) ** 2, 2 * x**2 * (y + 1)), True),
-    "step by step": (lambda x, y: [2 * (x * y + x) * (y + 1), 2 * (x * y + x) * x], True),
-    "one path lost": (lambda x, y: (2 * (x * y + x) * y, 2 * (x * y + x) * x), False),
-    "exchanged": (lambda x, y: (2 * x**2 * (y + 1), 2 * x * (y + 1) ** 2), False),
-    "zeros": (lambda x, y: (0.0, 0.0), False),
-    "one missing": (lambda x, y: (2 * x * (y + 1) ** 2,), False),
-    "number": (lambda x, y: 0.0, False),
+    "as a whole": (lambda x, y: (2 * x * (y + 1) ** 2, 2 * x**2 * (y + 1)), 4),
+    "step by step": (lambda x, y: [2 * (x * y + x) * (y + 1), 2 * (x * y + x) * x], 4),
+    "one path lost": (lambda x, y: (2 * (x * y + x) * y, 2 * (x * y + x) * x), 2),
+    "only the first": (lambda x, y: (2 * x * (y + 1) ** 2, None), 2),
+    "exchanged": (lambda x, y: (2 * x**2 * (y + 1), 2 * x * (y + 1) ** 2), 0),
+    "zeros": (lambda x, y: (0.0, 0.0), 0),
+    "one missing": (lambda x, y: (2 * x * (y + 1) ** 2,), 0),
+    "one too many": (lambda x, y: (2 * x * (y + 1) ** 2, 2 * x**2 * (y + 1), 0.0), 0),
+    "number": (lambda x, y: 0.0, 0),
+    "raises": (lambda x, y: (2 * x * (y + 1) ** 2, 1 / 0), 0),
     "central differences": (
         lambda x, y: tuple(
             (product_and_sum(x + h, y + k) - product_and_sum(x - h, y - k)) / 2e-5 for h, k in ((1e-5, 0), (0, 1e-5))
         ),
-        False,
+        0,
     ),
 }
 
 
-@pytest.mark.parametrize(("function", "right"), HANDWRITTEN.values(), ids=HANDWRITTEN)
-def test_gradients_by_hand(function, right):
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize(("function", "points"), HANDWRITTEN.values(), ids=HANDWRITTEN)
+def test_gradients_by_hand(function, points, hidden):
+    """Each gradient is worth its share, if all calls gave as many gradients as there are arguments."""
     for seed in range(5):
-        with check_context(seed):
-            credit = check_handwritten_gradient(function, product_and_sum, [(), ()], points=3)
-        assert (credit == 3) is right, credit.reports[0].text()
+        with check_context(seed, hidden=hidden):
+            credit = check_handwritten_gradient(function, product_and_sum, [(), ()], points=4)
+        assert credit == points, credit.reports[0].text()
+
+
+@pytest.mark.parametrize(
+    ("first", "points"), [(lambda x: 2 * abs(x), 2), (lambda x: 2 * x if x > 0 else 1 / 0, 0), (lambda x: 2 * x, 4)]
+)
+def test_a_gradient_has_to_be_right_for_all_inputs(first, points):
+    cases = [[between(0.5, 2.0), ()], [between(-2.0, -0.5), ()]]
+    function = lambda x, y: (first(x) * (y + 1) ** 2, 2 * x**2 * (y + 1))  # noqa: E731
+    assert check_handwritten_gradient(function, product_and_sum, cases, points=4) == points
+
+
+def test_a_card_names_the_gradient_that_is_wrong():
+    with check_context(1):
+        credit = check_handwritten_gradient(HANDWRITTEN["one path lost"][0], product_and_sum, [(), ()], points=4)
+    (report,) = credit.reports
+    assert [(line.name, line.status) for line in report.lines] == [("x", "wrong"), ("y", "right")]
+    assert report.message.startswith("x: the gradient with respect to x")
+
+
+def test_a_function_that_changes_its_inputs_earns_nothing():
+    def careless(x, y):
+        gradients = (2 * x, 2 * y)
+        x += 1
+        return gradients
+
+    inputs = [(3,), (3,)]
+    assert check_handwritten_gradient(careless, lambda x, y: (x * x + y * y).sum(), inputs, points=4) == 0
 
 
 def test_one_input_needs_no_tuple():
