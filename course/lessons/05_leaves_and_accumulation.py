@@ -1321,7 +1321,7 @@ print(f"all gradients {held / 1e6:.1f} MB, that of x {x.grad.data.nbytes / 1e6:.
 #
 # To fine-tune a network, one often keeps most of its parameters as they are: `requires_grad=False`, *frozen*. That saves work and memory, but how much depends on **which** layers are frozen. Eight layers, four of them frozen. **Predict** the number of nodes: with the first four frozen, and with the last four.
 
-# %% items="31 F26"
+# %% tags=["demo"] items="31 F26"
 def chain_of_layers(frozen, count=8):
     rng = np.random.default_rng(4)
     weights = [
@@ -1337,8 +1337,8 @@ def chain_of_layers(frozen, count=8):
     saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
     with_grad = sum(w.grad is not None for w in weights)
     megabytes = sum(saved.values()) / 1e6
-    print(f"frozen {str(list(frozen)):13s} nodes {len(nodes):3d}   saved {megabytes:.1f} MB", end="")
-    print(f"   weights with .grad {with_grad}")
+    print(f"frozen {list(frozen)!s:13s} nodes {len(nodes):3d}   saved {megabytes:.1f} MB", end="   ")
+    print(f"weights with .grad {with_grad}")
 
 
 for frozen in (range(0), range(4), range(4, 8)):
@@ -1802,7 +1802,7 @@ for set_to_none in (True, False):
 # %% [markdown] items="59"
 # **Where** to clear? Many tutorials insist on one place, before the forward pass. There are four places in a step. **Predict** which of them give the same losses.
 
-# %% items="59 F24"
+# %% tags=["demo"] items="59 F24"
 def train_clearing(place, steps=50):
     x, y = make_data(64)
     parameters = [MiniTensor(array, requires_grad=True) for array in start_weights((2, 8, 8, 1))]
@@ -1948,7 +1948,7 @@ for step in range(100):
 #
 # So here is a prediction that can fail: **forgetting to clear is exactly momentum 1.0.** Three runs of your engine.
 
-# %% items="55 F1"
+# %% tags=["demo"] items="55 F1"
 def own_run(steps, lr, forget=False, batch=None, momentum=0.0):
     parameters = [MiniTensor(array, requires_grad=True) for array in start_weights()]
     return train(MiniTensor, parameters, SGD(parameters, lr, momentum), steps, forget, batch)
@@ -2111,9 +2111,8 @@ for forget, name in ((False, "cleared"), (True, "never cleared")):
     axis.semilogy(
         np.arange(window, len(losses) + 1, window), middle, "o-", markersize=3, label=name
     )
-    print(
-        f"{name:14s} median loss of steps 500 to 600: {middle[5]:.3f}   2500 to 2600: {middle[-1]:.3f}"
-    )
+    print(f"{name:14s} median loss of steps 500 to 600: {middle[5]:.3f}", end="")
+    print(f"   of steps 2500 to 2600: {middle[-1]:.3f}")
 axis.set(xlabel="step", ylabel="median loss of 100 steps", title="mini-batches of 64")
 axis.legend()
 plt.show()

@@ -26,6 +26,7 @@ from autograder.student import check_gradients, hints, quiz
 
 # %% tags=["demo"]
 import gc
+import textwrap
 import tracemalloc
 
 import matplotlib.pyplot as plt
@@ -52,7 +53,7 @@ for name, function in {
         message = str(error)
         print("RuntimeError")
 
-print("\n" + message)
+print("\n" + textwrap.fill(message, 90))
 
 # %% [markdown]
 # One works, and two do not, although all of them have the slope that they always had. The message speaks of *saved intermediate values* that have been freed. **What does PyTorch throw away, why only sometimes, and what stays alive, and for how long?**
@@ -183,9 +184,8 @@ own = sum(w.data.nbytes for w in weights)
 for rows in (16, 1024):
     x = MiniTensor(np.random.default_rng(1).normal(size=(rows, 64)))
     nodes, total = held(forward(weights, x).grad_fn)
-    print(
-        f"batch of {rows:4d}: weights {own / 1e3:4.0f} kB   saved besides {(total - own) / 1e3:5.0f} kB   {nodes} nodes"
-    )
+    print(f"batch of {rows:4d}: weights {own / 1e3:4.0f} kB", end="   ")
+    print(f"saved besides {(total - own) / 1e3:5.0f} kB   in {nodes} nodes")
 
 # %% [markdown]
 # The weights are there once, whatever the batch. What is saved on the way forward grows with it, and soon outweighs everything. (Saved weights cost nothing extra; they are alive anyway.)
@@ -527,7 +527,7 @@ def second_call(x, function):
 
 ours = second_call(MiniTensor(2.0, requires_grad=True), lambda x: x**3)
 theirs = second_call(torch.tensor(2.0, requires_grad=True), lambda x: x**3)
-print(ours)
+print(textwrap.fill(ours, 90))
 print("\nequal to PyTorch's:", ours == theirs)
 
 # %% [markdown] items="68"
