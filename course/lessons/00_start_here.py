@@ -274,7 +274,25 @@ print("done")
 progress()
 
 # %% [markdown]
-# ## 6. Quiz
+# ## 6. The way
+#
+# A lesson takes between 45 and 90 minutes. Each begins with a question that you cannot answer yet.
+#
+# | lesson | you build | its question |
+# | --- | --- | --- |
+# | 01 | a gradient by moving inputs, and gradients by hand | two programs disagree about a slope: which one is wrong? |
+# | 02 | an engine for numbers | how can it add up more terms than it has time to look at? |
+# | 03 | an order for any graph, without recursion | four engines pass their tests: which are wrong? |
+# | 04 | the engine for arrays | what becomes of a gradient when shapes were stretched? |
+# | 05 | leaves, `.grad` and the zeroing, as in PyTorch | what does training do if nobody empties the boxes? |
+# | 06 | the freeing of what is no longer needed | which training loops eat up the memory? |
+# | 07 | switches for recording | what do they save, and what do they break? |
+# | 08 | rules of your own, and a check for them | when may you trust a rule? |
+#
+# Do them in this order. If one of them resists, go on anyway: a lesson that builds on your engine takes the course's engine instead of yours until yours is ready, and says so.
+
+# %% [markdown]
+# ## 7. Quiz
 #
 # Each lesson ends with a quiz. Wrong answers are explained too, and you may change yours and run the check again.
 

@@ -519,7 +519,7 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# Reuse is common, so random tests find these bugs quickly, provided that the tests reuse something. The neuron of the four colleagues was the one program that cannot show any of them.
+# Reuse is common, so random tests find these bugs quickly, provided that the tests reuse something. The neuron of the four colleagues uses every number once, and so it cannot show any of them.
 #
 # ## 3. Which orders are right?
 #
@@ -831,7 +831,7 @@ w = MiniTensor(0.9)
 recurrent([w] * len(sequence)).backward()
 print(f"your engine:                      {w.grad:.12f}")
 
-# %% [markdown]
+# %% [markdown] items="F27 gap:accumulation"
 # The ten uses are summed **inside** one backward pass, wherever `.grad` stood before. Adding to `.grad` from call to call is a second, separate sum. It serves a different purpose: gradients of several losses or of several small batches, collected before one step of the optimizer. Lesson 05 is about that one.
 #
 # | sum | where | over what | can you switch it off? |
@@ -1232,7 +1232,7 @@ plt.show()
 
 # %% [markdown]
 # Backward and dropping run along nearly straight lines of slope 1: the cost per operation hardly changes, far beyond the dashed line at which recursion ends. Forward bends upwards, unless the collector is off. Python's garbage collector watches how many objects are made, and now and then it looks
-# through those that are alive, in search of circles. Here there are none, so the whole search is in vain. Real engines keep their graph in C++, where this collector does not look.
+# through those that are alive, in search of circles. Here there are none, so the whole search is in vain. PyTorch keeps its graph in C++, where this collector does not look.
 #
 # And the bug report of the beginning, with all engines once more, yours among them:
 
