@@ -21,6 +21,7 @@ from autograder.checks.inputs import Array
 LONGEST_TEXT = 400
 SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError", "RuntimeError")
 """What NumPy raises where shapes do not fit: an exception that says something about the gradients."""
+SHARED = 1e-5  # relative: how well the sum of a gradient at a kink must agree with a difference
 UNWRITTEN = "not written yet"
 
 
@@ -286,6 +287,10 @@ def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Se
     if worst is not None:
         text = f"`{worst.where()}` is wrong: {explained(worst)}"
         return Comparison(Problem(text, "a gradient is wrong", gradients.index(worst), worst), runs, largest)
+    for number, (run, right) in enumerate(zip(runs, expected, strict=True)):
+        unshared = _unshared(run, right, arguments)
+        if unshared:
+            return Comparison(Problem(unshared, "a gradient is wrong", number), runs, largest)
     again = [_worst_again(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
     worst = most_wrong(again)
     if worst is None:
@@ -302,6 +307,18 @@ def _worst_gradient(run: Run, right: Expected, arguments: Sequence[str]) -> Wors
     high = right.high or right.reference.dense()[:count]
     cells = zip(arguments, run.dense()[:count], low, high, right.tolerance.gradients[:count], strict=True)
     return most_wrong([worst_element(f"{name}.grad", *arrays) for name, *arrays in cells])
+
+
+def _unshared(run: Run, right: Expected, arguments: Sequence[str]) -> str:
+    """What is wrong where elements that tie got more or less than there is to share; empty if nothing is."""
+    for name, gradient, total in zip(arguments, run.dense(), right.sums, strict=False):
+        got, size = float(np.sum(gradient)), max(1.0, float(np.sum(np.abs(gradient))))
+        if abs(got - total) > SHARED * size:
+            return (
+                f"the elements of `{name}.grad` add up to {got:.4g}, but there is {total:.4g} to share: does every "
+                "element that ties get all of it?"
+            )
+    return ""
 
 
 def _worst_again(run: Run, right: Expected, arguments: Sequence[str]) -> Worst | None:

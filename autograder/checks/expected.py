@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,11 @@ ATTEMPTS = 20
 
 @dataclass(frozen=True)
 class Expected:
-    """One draw and its right answer. `low` and `high` bound the gradients that are right at a kink (None: no kink)."""
+    """One draw and its right answer. `low` and `high` bound the gradients that are right at a kink (None: no kink).
+
+    `sums`: at a kink, what the elements of each gradient have to add up to (nan where that is open): elements that tie
+    for a maximum may share its gradient in any way, but all of it.
+    """
 
     draw: Draw
     reference: Run
@@ -37,6 +42,7 @@ class Expected:
     high: tuple[Array, ...] | None
     torch_difference: float
     numerical_difference: float
+    sums: tuple[float, ...] = ()
 
 
 MOST_KEPT = 500
@@ -176,7 +182,8 @@ def _with_answer(
         low, high = _one_sided(program, draw, reference)
     elif not tolerance.accepts(reference, torch):
         raise LessonError("the reference and PyTorch disagree on this expression")
-    return Expected(draw, reference, torch, tolerance, low, high, torch_difference, numerical)
+    sums = () if low is None or high is None else _sums(program, draw, reference, low, high)
+    return Expected(draw, reference, torch, tolerance, low, high, torch_difference, numerical, sums)
 
 
 def _compare_with_values(
@@ -239,3 +246,19 @@ def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Arra
         lows.append(low)
         highs.append(high)
     return tuple(lows), tuple(highs)
+
+
+def _sums(
+    program: Program, draw: Draw, reference: Run, low: Sequence[Array], high: Sequence[Array]
+) -> tuple[float, ...]:
+    """The slope along the line that moves all elements of an input alike, which is the sum of its gradient, for inputs
+    at a kink; nan where an element of the output has a kink on that line, too."""
+    seed = draw.seed(reference.value.shape)
+    sums = []
+    for number, array in enumerate(draw.inputs):
+        line = [np.full(other.shape, float(n == number)) for n, other in enumerate(draw.inputs)]
+        along: Any = fd.slope(partial(forward, program), draw.inputs, line)  # type: ignore[arg-type]
+        smooth = np.all(np.abs(along.right - along.left) <= fd.GAP * np.maximum(1.0, np.abs(along.central)))
+        at_kink = array.size > 1 and np.any(low[number] < high[number])
+        sums.append(float(np.sum(seed * along.central)) if smooth and at_kink else float("nan"))
+    return tuple(sums)
