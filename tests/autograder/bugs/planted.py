@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from autograder.bugs.bank import BUGS, bug
-from autograder.student import between, positive
+from autograder.student import positive
 
 
 def _load(name: str) -> ModuleType:
@@ -182,6 +182,18 @@ ENGINE = (
     *(Mistake(name, "", CHECKS["broadcast"]) for name in arrays.UNDO),
     Mistake("broadcast_one_operand_only", "", CHECKS["broadcast"]),
 )
+BEHAVIOURS = (
+    ("non_leaf_gradient_kept", ""),
+    ("graph_not_freed", ""),
+    ("retain_graph_ignored", ""),
+    ("none_for_zero", ""),
+    ("zero_for_none", ""),
+    ("recording_left_on", ""),
+    ("recording_not_restored", "always"),
+    ("recording_not_restored", "exception"),
+    ("nested_no_grad_lost", ""),
+)
+"""What `check_engine` sees on an engine of Function classes."""
 OTHER_CHECKS = {
     "matmul_all_axes_reversed": "batches",
     "matmul_batch_mixed": "batches",
@@ -214,6 +226,3 @@ MISTAKES = _mistakes()
 def engine_of(mistake: Mistake, style: str) -> Any:
     """The engine of a student who made that mistake."""
     return STYLES[style]((mistake.bug, mistake.where))
-
-
-__all__ = ["CHECKS", "MISTAKES", "STYLES", "Check", "Mistake", "between", "engine_of"]

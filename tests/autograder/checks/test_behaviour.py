@@ -1,6 +1,7 @@
 """Does `check_engine` see and name the mistakes that values and gradients do not show?"""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,23 +11,10 @@ from autograder.checks.errors import LessonError
 from autograder.checks.probes import PROBES
 from autograder.student import check_engine
 
-_spec = importlib.util.spec_from_file_location(
-    "student_engines_arrays", Path(__file__).parents[1] / "student_engines_arrays.py"
-)
-students = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(students)
-
-MISTAKES = [
-    ("non_leaf_gradient_kept", ""),
-    ("graph_not_freed", ""),
-    ("retain_graph_ignored", ""),
-    ("none_for_zero", ""),
-    ("zero_for_none", ""),
-    ("recording_left_on", ""),
-    ("recording_not_restored", "always"),
-    ("recording_not_restored", "exception"),
-    ("nested_no_grad_lost", ""),
-]
+_spec = importlib.util.spec_from_file_location("planted", Path(__file__).parents[1] / "bugs" / "planted.py")
+planted = sys.modules["planted"] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(planted)
+students, MISTAKES = planted.arrays, planted.BEHAVIOURS
 
 
 def report_of(engine, *behaviours, no_grad=None):

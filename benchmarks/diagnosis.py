@@ -1,0 +1,163 @@
+"""How well the bug bank explains mistakes, family by family, and which of them other ways of checking notice.
+
+`python -m benchmarks.diagnosis` plants every bug of the bank in two engines of students (closures, Function classes),
+checks them as a lesson would, and checks the same engines in the ways of other courses. `--markdown` prints the table
+for the README. Times are milliseconds of processor time for one whole check, from expressions to verdict and name,
+without what is kept between checks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.bugs.bank import BUGS, bug
+from autograder.bugs.bug import Bug
+from autograder.checks import expected
+from autograder.student import check_engine, check_gradients
+from benchmarks.diagnosis_styles import STYLES, notices
+
+PLANTED = Path(__file__).resolve().parents[1] / "tests" / "autograder" / "bugs" / "planted.py"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One engine with one mistake: what our check said, and which other styles noticed."""
+
+    bug: Bug
+    where: str
+    style: str
+    named: tuple[str, ...]
+    detected: bool
+    milliseconds: float
+    others: dict[str, bool]
+
+
+@dataclass
+class Row:
+    """What the table says about a family."""
+
+    family: str
+    trials: list[Trial] = field(default_factory=list)
+
+    def cells(self) -> list[str]:
+        names = {trial.bug.name for trial in self.trials}
+        first = sum(trial.named[:1] == (trial.bug.name,) for trial in self.trials)
+        certain = sum(trial.named == (trial.bug.name,) for trial in self.trials)
+        wrong = sum(len(trial.named) == 1 and trial.named != (trial.bug.name,) for trial in self.trials)
+        times = [trial.milliseconds for trial in self.trials]
+        return [
+            self.family,
+            str(len(names)),
+            str(len(self.trials)),
+            _share(sum(trial.detected for trial in self.trials), len(self.trials)),
+            _share(first, len(self.trials)),
+            _share(certain, len(self.trials)),
+            str(wrong),
+            f"{statistics.median(times):.0f}",
+            f"{max(times):.0f}",
+            *(_share(sum(trial.others[style] for trial in self.trials), len(self.trials)) for style in STYLES),
+        ]
+
+
+HEADINGS = (
+    *("family", "bugs", "engines", "detected", "named first", "certain", "wrong certain", "ms median", "ms worst"),
+    *STYLES,
+)
+
+
+def _share(part: int, whole: int) -> str:
+    """A percentage that is 100 only if nothing is missing."""
+    percent = 100 * part / whole
+    return "100 %" if part == whole else f"{min(percent, 99.9):.1f} %" if percent > 99 else f"{percent:.0f} %"
+
+
+def planted_module() -> Any:
+    """The mistakes, which the tests use as well."""
+    spec = importlib.util.spec_from_file_location("planted", PLANTED)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["planted"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def trials(only: Sequence[str]) -> list[Trial]:
+    """Every mistake in every style of engine, one check each."""
+    planted = planted_module()
+    found = []
+    for mistake in planted.MISTAKES:
+        if only and mistake.family not in only:
+            continue
+        for style in mistake.styles:
+            check, engine = mistake.check, planted.engine_of(mistake, style)
+            expected._KNOWN.clear()  # what is kept for the next check of the same expressions
+            began = time.process_time()
+            credit = check_gradients(check.expressions, check.inputs, points=1, engine=engine)
+            took = 1000 * (time.process_time() - began)
+            others = {name: notices(name, engine, list(check.expressions.values()), check.inputs) for name in STYLES}
+            entry = bug(mistake.bug)
+            found.append(Trial(entry, mistake.where, style, _named(credit), credit != 1, took, others))
+    if not only or "engine" in only:
+        found += [_behaviour(planted, *mistake) for mistake in planted.BEHAVIOURS]
+    return found
+
+
+def _behaviour(planted: Any, name: str, form: str) -> Trial:
+    """A mistake that only `check_engine` can see."""
+    entry, engine, check = bug(name), planted.STYLES["functions"]((name, form)), planted.CHECKS["engine"]
+    began = time.process_time()
+    credit = check_engine(entry.behaviour, points=1, engine=engine, no_grad=engine.no_grad)
+    took = 1000 * (time.process_time() - began)
+    others = {style: notices(style, engine, list(check.expressions.values()), check.inputs) for style in STYLES}
+    return Trial(entry, form, "functions", _named(credit), credit != 1, took, others)
+
+
+def _named(credit: Any) -> tuple[str, ...]:
+    return credit.reports[0].bugs
+
+
+def rows_of(found: Sequence[Trial]) -> list[Row]:
+    rows = {entry.family: Row(entry.family) for entry in BUGS}
+    for trial in found:
+        rows[trial.bug.family].trials.append(trial)
+    return [*(row for row in rows.values() if row.trials), Row("all", list(found))]
+
+
+def text(rows: Sequence[Row]) -> str:
+    cells = [list(HEADINGS), *(row.cells() for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADINGS))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    lines = [list(HEADINGS), ["---", *("---:" for _ in HEADINGS[1:])], *(row.cells() for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    parser.add_argument("--missed", action="store_true", help="list what was not named first")
+    parser.add_argument("family", nargs="*", help="only these families")
+    options = parser.parse_args()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = trials(options.family)
+    print((markdown if options.markdown else text)(rows_of(found)))
+    for trial in found if options.missed else ():
+        if trial.named[:1] != (trial.bug.name,):
+            print(f"{trial.bug.name} in {trial.where or 'the engine'}, {trial.style}: {trial.named or 'nothing'}")
+
+
+if __name__ == "__main__":
+    main()
