@@ -13,7 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder.lessons.engines import with_engine
+from autograder.lessons.engines import engine_after, with_engine
 from autograder.lessons.expansion import expanded
 from autograder.lessons.places import data_files, write_if_changed
 from autograder.lessons.rules import check_lesson
@@ -27,6 +27,8 @@ def assemble(path: Path) -> NotebookNode:
     """The instructor's notebook of a text, hints and engine sealed, quizzes expanded, no styles. Raises LessonError."""
     cells = read_lesson(path)
     check_lesson(cells)
+    if any("engine" in cell.tags for cell in cells):
+        engine_after(path)  # refused here, and not only by the lesson that would start with it
     notebook = new_notebook(metadata={"kernelspec": dict(KERNEL), "language_info": {"name": "python"}})
     notebook.nbformat_minor = 5
     for text_cell, name in expanded(cells):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from autograder.lessons.build import assemble
+from autograder.lessons.delivery import Workspace
 from autograder.lessons.engines import engine_after, engine_before, engine_source
 from autograder.lessons.places import LessonError
 from autograder.lessons.release import release_notebook
@@ -112,8 +113,9 @@ def test_an_engine_that_needs_the_rest_of_the_notebook_is_refused(
     lessons: Path, old: str, new: str, message: str
 ) -> None:
     change(lessons / "02_numbers.py", old, new)
-    with pytest.raises(LessonError, match=message):
-        assemble(lessons / "03_more.py")
+    for name in ("02_numbers.py", "03_more.py"):
+        with pytest.raises(LessonError, match=message):
+            assemble(lessons / name)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +140,22 @@ def test_without_a_lesson_before_there_is_nothing_to_start_from(lessons: Path) -
     (lessons / "02_numbers.py").unlink()
     with pytest.raises(LessonError, match="no lesson before"):
         assemble(lessons / "03_more.py")
+
+
+def delivered(lessons: Path, workspace: Workspace) -> list[str]:
+    return [workspace.deliver(lessons / name, lessons.parent)[0].what for name in ("02_numbers.py", "03_more.py")]
+
+
+def test_a_changed_engine_of_a_lesson_before_is_delivered_with_the_next_one(lessons: Path, tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "workspace")
+    assert delivered(lessons, workspace) == ["new", "new"]
+    change(lessons / "02_numbers.py", "# # Numbers with gradients", "# # Numbers with slopes")
+    assert delivered(lessons, workspace) == ["updated", "unchanged"]
+    change(lessons / "02_numbers.py", "output = math.exp(a.data)", "output = math.e ** a.data")
+    assert delivered(lessons, workspace) == ["unchanged", "updated"]
+    change(lessons / "02_numbers.py", "output = math.e", "output = nothing.e")
+    with pytest.raises(LessonError, match="no engine cell defines 'nothing'"):
+        delivered(lessons, workspace)
 
 
 @pytest.mark.parametrize("damage", [lambda s: s[:-9], lambda s: s[1:], lambda s: s[:40] + "A" + s[41:], lambda s: None])
