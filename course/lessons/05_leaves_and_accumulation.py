@@ -2165,8 +2165,8 @@ question(
     "two_ends",
     "Somebody's `edge_to` makes a new AccumulateGrad for every use of a leaf. What goes wrong for `x * x`?",
     right("No gradient is wrong, but the graph has two ends for one leaf, and `accumulate` runs twice.", "Both ends add into the same `.grad`, so the sum is right. But \"all contributions are complete when the node's turn comes\" no longer holds for the leaf, which a hook in lesson 10 would notice."),
-    wrong("`x.grad` is half of what it should be.", "Each end adds what it gets; together that is everything.", misconception="assigned_not_accumulated"),
-    wrong("`x.grad` is twice what it should be.", "Each contribution still arrives once.", misconception="follows_every_path"),
+    wrong("`x.grad` is half of what it should be, since each end gets only one of the two contributions.", "Each end adds what it gets; together that is everything.", misconception="assigned_not_accumulated"),
+    wrong("`x.grad` is twice what it should be, since both contributions reach both ends.", "Each contribution still arrives once.", misconception="follows_every_path"),
     wrong("The topological order does not exist.", "Two ends instead of one are still a graph without cycles.", misconception="no_topological_order"),
 )
 question(
@@ -2182,7 +2182,7 @@ question(
     "Full batch, small learning rate, plain SGD, `zero_grad` forgotten. What does the loss do?",
     right("It falls faster at first, then swings without settling.", "The sum of all gradients is momentum 1.0: no friction, and no energy from outside either."),
     wrong("It grows exponentially from the first steps on.", "Exponential growth needs something that feeds energy in: mini-batches, the optimizer's momentum, or a learning rate times curvature above 4.", misconception="missing_zero_explodes"),
-    wrong("It becomes NaN.", "Not here: loss plus lr/2 times the squared norm stays nearly constant.", misconception="missing_zero_explodes"),
+    wrong("It falls faster at first, and then becomes NaN.", "Not here: loss plus lr/2 times the squared norm stays nearly constant.", misconception="missing_zero_explodes"),
     wrong("Nothing changes: `backward` overwrites `.grad`.", "It adds. You measured it.", misconception="backward_overwrites"),
 )
 question(

@@ -948,6 +948,8 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown] items="71 72 73"
+# Where a line seems to be missing, it lies under another: A under C on the left, A under B and C under D on the right.
+#
 # | loop | what grows | why |
 # | --- | --- | --- |
 # | A | nothing | the values are freed by `backward`, and the nodes when `keep["loss"]` gets its next value |
