@@ -68,12 +68,14 @@ def calls_start(cell: TextCell) -> bool:
 def _with_lesson(engine: SealedEngine | None, path: Path, changed: int) -> SealedEngine | None:
     """The engine after one more lesson."""
     cells = read_lesson(path)
-    goes_on = any(calls_start(cell) for cell in cells)
+    goes_on = [cell for cell in cells if calls_start(cell)]
+    if goes_on and engine is None:
+        raise goes_on[0].error("no lesson before this one has cells tagged engine")
     own = [(cell, name) for cell, name in expanded(cells) if "engine" in cell.tags]
     if not own:
         return engine
     added = [EngineCell(path.stem, name, cell.is_solution, _script(cell)) for cell, name in own]
-    before = engine.cells if engine is not None and goes_on else ()
+    before = engine.cells if engine and goes_on else ()
     _try_out(before, [cell for cell, _ in own], added)
     return SealedEngine(path.stem, "", (*before, *added), _checks(cells))
 
