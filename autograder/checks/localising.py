@@ -140,8 +140,8 @@ def _probe(name: str, step: Step, part: Part) -> Part | None:
 
 def _everywhere(first: Trial) -> Place:
     sentence = (
-        "every operation that was tried alone gives a wrong gradient, so the fault is hardly in one rule: look at "
-        "`backward` itself, at what it does with the gradient it is given and with what the rules return"
+        "Every operation that was tried alone gives a wrong gradient, so the fault is hardly in one rule: look at "
+        "`backward` itself, at what it does with the gradient it is given and with what the rules return."
     )
     hints = (
         "Take the simplest expression, a + b. Which number does `backward` start with, and what happens to it on the "
@@ -169,7 +169,7 @@ def _described(
             f"`{symbol}` is the first operation, going backwards, whose gradient{place} is wrong although the right "
             "gradient arrives at it"
         )
-    public = f"the first wrong {what}, going {'for' if forward else 'back'}wards, is that of `{symbol}`"
+    public = f"The first wrong {what}, going {'for' if forward else 'back'}wards, is that of `{symbol}`"
     public = f"`{symbol}` fails when it is tried alone" if trial.raised else public
     diagnosis = diagnose_all([Evidence(trial.part.program(), trial.expected, trial.comparison.runs, False)])
     said = "" if diagnosis.certain is None else f" Taken alone: {diagnosis.sentence()}"
@@ -236,7 +236,9 @@ def _facts(trial: Trial) -> tuple[tuple[str, str], ...]:
         return ()
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
     facts = [("step", trial.part.origin) if trial.part.origin else ("part", trial.part.text())]
-    facts += [(name, shown(array)) for name, array in zip(trial.part.names, draw.inputs, strict=True)]
+    origins = dict(trial.part.inner)
+    labels = [f"{name} = {origins[name]}" if name in origins else name for name in trial.part.names]
+    facts += [(label, shown(array)) for label, array in zip(labels, draw.inputs, strict=True)]
     if draw.cotangent is not None:
         facts.append(("incoming gradient", shown(draw.cotangent)))
     if problem.worst is None:
@@ -280,7 +282,7 @@ def _between_operations(trial: Trial, accumulated: bool) -> Place:
     """The place is no rule: every operation is right alone, and this part is not."""
     part = trial.part
     names = part.symbols()
-    public = "every operation is right when it is tried alone; "
+    public = "Every operation is right when it is tried alone; "
     if accumulated:
         kind = "a second `backward` on the same tensors gives wrong gradients"
         look = "look at what happens to what is in `.grad` already, and to anything kept from the first call"

@@ -30,13 +30,17 @@ LONGEST_TEXT = 100
 
 @dataclass(frozen=True)
 class Part:
-    """Steps, their draws, and names for their inputs. Values are numbered as in a trace of its own. `origin`: what the
-    part calculates, in terms of the expression's inputs."""
+    """Steps, their draws, and names for their inputs. Values are numbered as in a trace of its own.
+
+    `origin`: what the part calculates, in terms of the expression's inputs. `inner`: the same for those of the part's
+    inputs that are results inside the expression.
+    """
 
     steps: tuple[Step, ...]
     draws: tuple[Draw, ...]
     names: tuple[str, ...]
     origin: str = ""
+    inner: tuple[tuple[str, str], ...] = ()
 
     def program(self) -> Program:
         steps = self.sent_steps()
@@ -133,9 +137,9 @@ def single(traces: Sequence[Trace], number: int, inputs: Sequence[str]) -> Part 
         draws.append(trace.draw([trace.arrays[operand] for operand in operands], cotangent))
     counter = iter(range(len(operands)))
     names = ORDINALS if len(operands) > 1 else ("input",)
-    way = between(traces[:1], needed(traces[0], number), inputs, False)
     steps = (step.renumbered(lambda _: next(counter)),)
-    return Part(steps, tuple(draws), names[: len(operands)], "" if way is None else way.text())
+    origin = _calculation(traces[0], traces[0].inputs + number, inputs)
+    return Part(steps, tuple(draws), names[: len(operands)], origin)
 
 
 def between(traces: Sequence[Trace], numbers: Sequence[int], names: Sequence[str], again: bool) -> Part | None:
@@ -156,7 +160,19 @@ def between(traces: Sequence[Trace], numbers: Sequence[int], names: Sequence[str
         draw = trace.draw([trace.arrays[value] for value in outside], cotangent)
         draws.append(replace(draw, again=0.75 * cotangent) if again else draw)
     steps = tuple(traces[0].steps[number].renumbered(places.__getitem__) for number in numbers)
-    return Part(steps, tuple(draws), _named(outside, inputs, names))
+    named = _named(outside, inputs, names)
+    inner = [(name, _calculation(traces[0], value, names)) for name, value in zip(named, outside, strict=True)]
+    return Part(steps, tuple(draws), named, inner=tuple(entry for entry in inner if entry[1]))
+
+
+def _calculation(trace: Trace, value: int, names: Sequence[str]) -> str:
+    """How a result is calculated from the inputs of the expression, as Python; empty for an input itself."""
+    if value < trace.inputs:
+        return ""
+    numbers = needed(trace, value - trace.inputs)
+    places = {number: number for number in range(trace.inputs)}
+    places |= {trace.inputs + number: trace.inputs + place for place, number in enumerate(numbers)}
+    return rendered([trace.steps[number].renumbered(places.__getitem__) for number in numbers], names)
 
 
 def needed(trace: Trace, number: int) -> list[int]:

@@ -19,6 +19,8 @@ from autograder.checks.localising import localise
 from autograder.checks.parts import rendered
 from autograder.checks.programs import programs_of
 from autograder.checks.tracing import trace
+from autograder.judge import judge_notebook  # noqa: F401  (makes the student's side travel whole)
+from autograder.sandbox import Sandbox, isolation_available
 from autograder.student import check_gradients
 
 _spec = importlib.util.spec_from_file_location("student_engines", Path(__file__).parents[1] / "student_engines.py")
@@ -308,7 +310,7 @@ def test_what_no_single_operation_shows_lies_between_them(name):
     mistake, expression, said = BETWEEN[name]
     place = place_of(students.closures(mistake), expression, SCALARS)
     assert said in place.sentence
-    assert "every operation is right" in place.public
+    assert "Every operation is right" in place.public
     assert "smallest part" not in place.public, "a hidden card would show a piece of the expression"
     assert any(label == "part" and len(text) < 40 for label, text in place.facts)
 
@@ -367,6 +369,21 @@ def test_localising_asks_the_engine_seldom_and_survives_its_silence():
     assert credit == 0
     assert credit.reports[0].place == ""
     assert calls == ["run_programs", "run_parts"]
+
+
+def test_an_engine_in_the_sandbox_is_taken_apart_there():
+    """With the bare code of an engine, as a submission has it."""
+    if not isolation_available():
+        pytest.skip("no sandbox here: install bubblewrap")
+    with Sandbox() as sandbox:
+        source = Path(students.__file__).read_text() + "\nclass Odd(closures()):\n    pass\n"
+        source += "Odd.tanh = lambda self: self._unary('tanh', math.tanh, lambda a, out: 0.9 - out * out)\n"
+        source += "Odd.__mul__ = lambda self, other: Odd._binary(self, other, '*', lambda a, b: a * b, "
+        source += "lambda a, b: b, lambda a, b: a)\n"
+        assert sandbox.execute(source.replace("out = type(self)(", "out = Odd(")).error is None
+        engine = sandbox.lookup("Odd")
+        place = check_gradients(lambda a, b: (a * b).tanh() * b, SCALARS, points=1, engine=engine).reports[0]
+    assert place.operations == ("tanh",)
 
 
 STEPS = {
