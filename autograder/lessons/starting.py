@@ -118,7 +118,7 @@ def failing_checks(engine: SealedEngine, cells: list[dict[str, Any]], namespace:
     """The grade_ids of the visible checks that an engine in a namespace does not pass."""
     tests = {_grade_id(cell): _source(cell) for cell in cells}
     others = _others(cells, tests=True)
-    return [name for name in engine.checks if not _passes(tests.get(name, "raise"), others, dict(namespace))]
+    return [name for name in engine.checks if not _passes(tests.get(name, "raise"), others, namespace)]
 
 
 def _passes(test: str, others: list[str], namespace: dict[str, Any]) -> bool:
