@@ -25,6 +25,7 @@ from autograder.checks import expected
 from autograder.student import check_engine, check_gradients
 from benchmarks.diagnosis_styles import STYLES, notices
 
+SLOW = 300  # milliseconds
 PLANTED = Path(__file__).resolve().parents[1] / "tests" / "autograder" / "bugs" / "planted.py"
 
 
@@ -94,6 +95,7 @@ def planted_module() -> Any:
 def trials(only: Sequence[str]) -> list[Trial]:
     """Every mistake in every style of engine, one check each."""
     planted = planted_module()
+    check_gradients(lambda a: a.cross_entropy([0]), [(1, 2)], points=1, engine=planted.STYLES["closures"]())  # imports
     found = []
     for mistake in planted.MISTAKES:
         if only and mistake.family not in only:
@@ -147,7 +149,7 @@ def markdown(rows: Sequence[Row]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
-    parser.add_argument("--missed", action="store_true", help="list what was not named first")
+    parser.add_argument("--missed", action="store_true", help="list what was not named first, or slow")
     parser.add_argument("family", nargs="*", help="only these families")
     options = parser.parse_args()
     with warnings.catch_warnings():
@@ -155,8 +157,9 @@ def main() -> None:
         found = trials(options.family)
     print((markdown if options.markdown else text)(rows_of(found)))
     for trial in found if options.missed else ():
-        if trial.named[:1] != (trial.bug.name,):
-            print(f"{trial.bug.name} in {trial.where or 'the engine'}, {trial.style}: {trial.named or 'nothing'}")
+        if trial.named[:1] != (trial.bug.name,) or trial.milliseconds > SLOW:
+            place = f"{trial.where or 'the engine'}, {trial.style}, {trial.milliseconds:.0f} ms"
+            print(f"{trial.bug.name} in {place}: {', '.join(trial.named) or 'nothing'}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, repeat
 
 from autograder.bugs.bug import Bug, Plant
 from autograder.bugs.planting import symbol
@@ -105,7 +105,8 @@ def _together(
     for dialect in list(search.dialects(entry))[:1]:
         alone = _alone(search, entry, dialect, bugs)
         number = entry.quickest
-        wrong = differing(entry.runs[number], entry.expected[number].reference, search.allowed(entry, number))
+        right = entry.expected[number]
+        wrong = differing(entry.runs[number], right.reference, search.allowed(entry, number), right.draw.epsilon)
         for first, second in combinations(alone, 2):
             ones = {first.suspect.bug, second.suspect.bug}
             if not _compatible(first, second, wrong) or frozenset(ones) in pairs:
@@ -129,24 +130,25 @@ def _alone(search: Search, entry: Evidence, dialect: int, bugs: Sequence[Bug]) -
     number = entry.quickest
     reference, run = entry.expected[number].reference, entry.runs[number]
     allowed = search.allowed(entry, number)
-    wrong = differing(run, reference, allowed)
+    epsilon = entry.expected[number].draw.epsilon
+    wrong = differing(run, reference, allowed, epsilon)
     found = []
     for bug in bugs:
         for variant in search.variants(entry, dialect, bug):
             for plant in variant.plants[:MOST_PLANTS]:
                 planted = search.planted(entry, number, dialect, plant)
-                if planted is None or not same_effects(planted, run):
+                if planted is None or not same_effects(planted, run, epsilon):
                     continue
-                changes = differing(planted, reference, allowed)
+                changes = differing(planted, reference, allowed, epsilon)
                 if changes and changes <= wrong:
-                    explains = changes - differing(planted, run, allowed)
+                    explains = changes - differing(planted, run, allowed, epsilon)
                     found.append(Alone(Suspect(bug, variant, dialect), plant, changes, explains))
     return found
 
 
-def differing(first: Run, second: Run, allowed: Sequence[float]) -> frozenset[int]:
+def differing(first: Run, second: Run, allowed: Sequence[float], epsilon: float) -> frozenset[int]:
     """The inputs whose gradients differ between two runs."""
-    pairs = enumerate(zip(first.dense(), second.dense(), allowed, strict=False))
+    pairs = enumerate(zip(first.dense(), second.dense(), allowed, repeat(epsilon), strict=False))
     return frozenset(n % len(first.gradients) for n, pair in pairs if not same_numbers(*pair))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -224,38 +225,38 @@ def _gradient(leaf: Any) -> Any:
 
 def _explained(run: Run, planted: Run, right: Expected, allowed: Sequence[float]) -> set[bool]:
     """Which gradients a planted run explains: the first (False), those after the second call (True)."""
-    if not same_effects(planted, run):
+    if not same_effects(planted, run, right.draw.epsilon):
         return set()
     if not within(planted.value, right.reference.value, right.tolerance.value):
         return set()
     if run.narrowed:
         allowed = [
-            max(one, NARROW * float(np.max(np.abs(right), initial=0.0)))
-            for one, right in zip(allowed, planted.dense(), strict=True)
+            max(one, NARROW * float(np.max(np.abs(gradient), initial=0.0)))
+            for one, gradient in zip(allowed, planted.dense(), strict=True)
         ]
     wrong, students, count = planted.dense(), run.dense(), len(run.gradients)
     found = set()
     for second in (False, True)[: 1 if run.again is None or planted.again is None else 2]:
         part = slice(count, None) if second else slice(count)
-        if all(map(same_numbers, students[part], wrong[part], allowed[part])):
+        if all(map(same_numbers, students[part], wrong[part], allowed[part], repeat(right.draw.epsilon))):
             found.add(second)
     return found
 
 
-def same_effects(planted: Run, run: Run) -> bool:
+def same_effects(planted: Run, run: Run, epsilon: float = EPSILON) -> bool:
     """Whether the same inputs were changed in the same way, and digits were lost in both runs or in none."""
     if planted.narrowed != run.narrowed or [n for n, _ in planted.changed] != [n for n, _ in run.changed]:
         return False
     pairs = zip(planted.changed, run.changed, strict=True)
-    return all(np.allclose(first, second, rtol=1e-9) for (_, first), (_, second) in pairs)
+    return all(np.allclose(first, second, rtol=ROUNDINGS * epsilon) for (_, first), (_, second) in pairs)
 
 
-def same_numbers(students: Array, planted: Array, allowed: float) -> bool:
+def same_numbers(students: Array, planted: Array, allowed: float, epsilon: float = EPSILON) -> bool:
     """Whether numbers agree within what is allowed, widened where the wrong gradient is larger than the right one."""
     if students.shape != planted.shape and students.shape != () and planted.shape != ():
         return False
     largest = float(np.max(np.abs(planted), initial=0.0))
-    return within(students, planted, np.asarray(4 * max(allowed, ROUNDINGS * EPSILON * largest)))
+    return within(students, planted, np.asarray(4 * max(allowed, ROUNDINGS * epsilon * largest)))
 
 
 def both(first: Plant, second: Plant) -> Plant:

@@ -1,0 +1,71 @@
+"""Are two mistakes at once named, and one mistake in several rules; and is nothing guessed?"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.bugs.matching import Evidence, diagnose_all
+from autograder.checks.expected import expected_of
+from autograder.checks.inputs import cases_of
+from autograder.checks.programs import programs_of
+from autograder.student import check_gradients
+
+_spec = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
+planted = sys.modules["planted"] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(planted)
+
+TOGETHER = {"tanh of a product": lambda a, b: (a * b).tanh()}
+APART = {"a * b": lambda a, b: a * b, "tanh": lambda a: a.tanh() * 1.0, **TOGETHER}
+LAYER = {"layer": lambda a, b: (a @ b).tanh().sum(0)}
+THREE = {"three": lambda a, b: (a * b + a).tanh() * b.exp()}
+SQUARE = [[(3, 3), (3, 3)]]
+SWAPPED, INPUT_USED = ("operands_swapped", "mul"), ("input_used_for_output", "tanh")
+
+
+@pytest.mark.parametrize("style", planted.STYLES)
+@pytest.mark.parametrize(
+    ("mistakes", "expressions"),
+    [
+        ((SWAPPED, INPUT_USED), APART),
+        ((SWAPPED, INPUT_USED), TOGETHER),
+        ((("square_forgotten", "tanh"), ("matmul_not_transposed", "matmul")), LAYER),
+    ],
+    ids=str,
+)
+def test_two_mistakes_at_once_are_named(style, mistakes, expressions):
+    engine = planted.STYLES[style](*mistakes)
+    report = check_gradients(expressions, SQUARE, points=1, engine=engine).reports[0]
+    assert set(report.bugs) == {name for name, _ in mistakes}, report.text()
+    assert report.diagnosis.startswith("two mistakes at once: ")
+    assert "`tanh`" in report.diagnosis
+
+
+@pytest.mark.parametrize("style", planted.STYLES)
+@pytest.mark.parametrize("where", [("mul", "tanh"), ("tanh", "exp"), ("add", "exp", "mul")], ids=str)
+def test_a_mistake_in_several_rules_but_not_in_all_is_named(style, where):
+    engine = planted.STYLES[style](*(("upstream_ignored", operation) for operation in where))
+    report = check_gradients(THREE, SQUARE, points=1, engine=engine).reports[0]
+    assert report.bugs == ("upstream_ignored",), report.text()
+
+
+def evidence_of(expression, cases, runs_of, raised=False):
+    (program,) = programs_of(expression, len(cases[0]))
+    expected = expected_of(program, cases_of(cases), 0)
+    runs = [runs_of(entry) for entry in expected if runs_of is not None]
+    return Evidence(program, expected, runs, passed=False, raised=raised)
+
+
+def test_an_exception_alone_is_never_certain():
+    diagnosis = diagnose_all([evidence_of(lambda a, b: a @ b, [[(3, 4), (4, 2)]], None, raised=True)])
+    assert diagnosis.certain is None
+    assert not diagnosis.sentence().startswith("two mistakes")
+
+
+def test_right_numbers_called_wrong_get_no_diagnosis():
+    """No bug gives the right numbers, so a verdict for some other reason is not explained by one."""
+    entry = evidence_of(lambda a, b: (a * b).tanh(), [[(), ()]], lambda right: right.reference)
+    diagnosis = diagnose_all([entry])
+    assert diagnosis.certain is None
+    assert diagnosis.sentence() == ""
