@@ -1233,17 +1233,22 @@ for name, rule in rules.items():
         first = torch.autograd.gradcheck(cube(rule), x_torch, raise_exception=False)
         second = torch.autograd.gradgradcheck(cube(rule), x_torch, raise_exception=False)
         (grad,) = torch.autograd.grad(cube(rule)(x_torch), x_torch, create_graph=True)
-        (in_a_sum,) = torch.autograd.grad(grad + x_torch**2, x_torch, retain_graph=True)
-        try:
-            alone = torch.autograd.grad(grad, x_torch)[0].item()
-        except RuntimeError:
-            alone = "error"
-    print(f"{name:25s} gradcheck {first}  gradgradcheck {second!s:5s}", end="  ")
-    print(f"second derivative {alone!s:5s}  with + x**2: {in_a_sum.item():.0f}")
+        out = grad + x_torch**2
+        found = []
+        for second_derivative in (
+            lambda: torch.autograd.grad(grad, x_torch, retain_graph=True)[0],
+            lambda: torch.autograd.grad(out, x_torch, retain_graph=True)[0],
+        ):
+            try:
+                found.append(f"{second_derivative().item():.0f}")
+            except RuntimeError:
+                found.append("error")
+    print(f"{name:25s} gradcheck {first!s:5s}  gradgradcheck {second!s:5s}", end="  ")
+    print(f"alone: {found[0]:5s}  in a sum: {found[1]}")
 
 # %% [markdown] items="105"
-# The right second derivatives at 2 are 12, and 16 with `x**2` added. Asked alone, the second and third rule raise an error. Inside a larger expression, where something else can be differentiated, their part is **silently missing**: 4 instead of 16. The decorator `once_differentiable` is meant to say that a rule must not be
-# differentiated again; here it stays quiet, because it looks only at the incoming gradient, and that is a constant.
+# At 2 the second derivative is 12, and 16 with `x**2` added. Asked alone, the second and third rule raise an error. In the sum, where something else can be differentiated, their part is **silently missing**: 4 instead of 16. The decorator `once_differentiable` is meant to forbid a second derivative.
+# Here it stays quiet: it acts only if the *incoming* gradient depends on something, and here that is the constant 1.
 #
 # ## 6. A rule that is wrong on purpose
 #
