@@ -98,7 +98,8 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
     notebook = folder.parent / engine.after / f"{engine.after}.ipynb"
     cells = _notebook_cells(notebook, engine)
     source = own_source(engine, cells, folder.parent / engine.after)
-    prepare()
+    with contextlib.suppress(ImportError):
+        prepare()
     namespace = engine_file.scratch()
     try:
         with time_limit(SECONDS), _silently():
