@@ -1,6 +1,7 @@
 """Interactive demos for notebooks. The only part of the package that uses ipywidgets, and it can do without."""
 
+from mini_autograd.widgets.broadcast import broadcast
 from mini_autograd.widgets.graph_explorer import explore
 from mini_autograd.widgets.step_size import step_size
 
-__all__ = ["explore", "step_size"]
+__all__ = ["broadcast", "explore", "step_size"]
