@@ -422,7 +422,7 @@ print(f"data @ weight + bias  {1000 * separate:5.1f} ms")
 print(f"Linear                {1000 * fused:5.1f} ms   ratio {fused / separate:.2f}")
 
 # %% [markdown] items="91 100"
-# The backward pass had two products of the same size, and one of them was for nobody.
+# The backward pass had two products of the same size, and one of them was for nobody. Its result, as large as the data, had to be written down as well.
 #
 # ### Where to keep it
 #
@@ -1044,7 +1044,7 @@ print("together: ", gradcheck(lambda x, w: (x @ w).relu().log_softmax(1) * w.max
 # %% [markdown] items="104 F20"
 # ## 5. What a pass proves
 #
-# The check compares two tables, at the points that you gave it, to the tolerance that you allowed, for the inputs that you marked. Each of these four is a door. Go through them one by one.
+# The check compares two tables: at the points that you gave it, to the tolerance that you allowed, for the inputs that you marked, and with cotangents of its own choice. Each of these four is a door for mistakes. Go through them one by one.
 #
 # **The inputs.** A manual suggests `gradcheck(model, inputs)` to verify a model. **Predict** the four results.
 
@@ -1055,7 +1055,7 @@ def result_of(function, inputs, **options):
             warnings.simplefilter("ignore")
             return str(torch.autograd.gradcheck(function, inputs, **options))
     except (ValueError, RuntimeError) as error:
-        return f"{type(error).__name__}: {str(error)[:58]} ..."
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:58]} ..."
 
 
 torch.manual_seed(0)
