@@ -97,11 +97,12 @@ def show(a: str, b: str, operation: str) -> Shown:
     if math.prod(result) > LARGEST:
         raise ValueError(f"The result of shape {result} is too large for this demo: more than {LARGEST:,} entries.")
     done = run(shapes, operation)
+    used = " ".join(uses(name, shape, result) for name, shape in zip("ab", shapes, strict=True))
     steps = [
         f"The shapes as they are: a {shapes[0]}, b {shapes[1]}.",
         "Lined up at the last axis. Missing axes in front count as 1.",
         f"On each axis the sizes are equal, or one is 1 and is stretched. The result has shape {result}.",
-        " ".join(uses(name, shape, result) for name, shape in zip("ab", shapes, strict=True)),
+        used,
         f"Backward: for both, the rule of {operation} returns a gradient in the stretched shape {result}.",
     ]
     rows = []
@@ -116,9 +117,9 @@ def show(a: str, b: str, operation: str) -> Shown:
             row, right, bottom = entries("ab"[number], number, shapes[number], done, first, height)
             parts.append(row)
             width, height = max(width, right), bottom
-    sentences = tuple(verdict(name, shape, result) for name, shape in zip("ab", shapes, strict=True))
-    label = f"Broadcasting {shapes[0]} and {shapes[1]} to {result}. {' '.join(sentences)}"
-    return Shown(picture(width, height, parts, label), sentences, tuple(steps))
+    steps.append(" ".join(verdict(name, shape, result) for name, shape in zip("ab", shapes, strict=True)))
+    sentence = f"{shapes[0]} and {shapes[1]} are stretched to {result}. {used}"
+    return Shown(picture(width, height, parts, f"{sentence} {steps[-1]}"), (sentence,), tuple(steps))
 
 
 def misfit(shapes: Sequence[Shape]) -> Shown:

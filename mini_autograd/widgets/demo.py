@@ -140,13 +140,17 @@ class Demo:
     start: Mapping[str, Any]
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def live(self, **state: Any) -> Any:
-        """The widget, or a still picture where widgets are not installed. `state` overrides the start."""
+    def live(self, step: int | None = None, **state: Any) -> Any:
+        """The widget, or a still picture where widgets are not installed. `state` overrides the start.
+
+        `step` is the step that is shown first, if not the last: a lesson may ask before it shows.
+        """
         first = self.checked({**self.start, **state})
         shown = self.show(**first)
         if anywidget is None:
             return self.still(shown)
-        return DemoWidget(self, first, shown)
+        last = max(len(shown.steps) - 1, 0)
+        return DemoWidget(self, first, shown, last if step is None else min(step, last))
 
     def checked(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """A setting with a value for each control. Raises ValueError for an unknown control or value."""
@@ -241,7 +245,7 @@ if anywidget is not None:
         shown: Any = traitlets.Dict().tag(sync=True)
         step = traitlets.Int(0).tag(sync=True)
 
-        def __init__(self, demo: Demo, first: Mapping[str, Any], shown: Shown) -> None:
+        def __init__(self, demo: Demo, first: Mapping[str, Any], shown: Shown, step: int) -> None:
             self._demo, self._shown = demo, shown
             super().__init__(
                 title=demo.title,
@@ -250,7 +254,7 @@ if anywidget is not None:
                 start=dict(first),
                 state=dict(first),
                 shown=as_json(shown),
-                step=max(len(shown.steps) - 1, 0),
+                step=step,
             )
             self.observe(self._follow, "state")
 
