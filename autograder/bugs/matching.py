@@ -17,8 +17,8 @@ import numpy as np
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
 from autograder.bugs.pairs import Pair, find_pairs
-from autograder.bugs.planting import DIALECTS, LOCK, symbol
-from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, spares, suspects_in
+from autograder.bugs.planting import LOCK, symbol
+from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, sparing, suspects_in
 from autograder.checks.engines import Draw, Run
 from autograder.checks.expected import expected_of_draws
 from autograder.checks.inputs import Array
@@ -114,25 +114,17 @@ def _single(
     found: list[list[Suspect]] = []
     bugs = VISIBLE
     for entry in failing:
-        suspects = suspects_in(search, entry, bugs)
-        found.append([suspect for suspect in suspects if all(spares(search, suspect, other) for other in passing)])
+        found.append(sparing(search, suspects_in(search, entry, bugs), entry, passing))
         bugs = tuple(bug for bug in bugs if any(suspect.bug is bug for suspect in found[-1]))
-    spoken = {bug: _dialects(search, bug, failing, found) for bug in bugs}
+    spoken = {bug: _dialects(bug, found) for bug in bugs}
     likely = [bug for bug in bugs if spoken[bug]]
     return tuple(sorted(likely, key=lambda bug: (min(spoken[bug]), len(bug.operations)))), found
 
 
-def _dialects(search: Search, bug: Bug, failing: Sequence[Evidence], found: Sequence[Sequence[Suspect]]) -> list[int]:
+def _dialects(bug: Bug, found: Sequence[Sequence[Suspect]]) -> list[int]:
     """The dialects of arithmetic in which a bug explains every expression: an engine has only one."""
-    cells = list(zip(failing, found, strict=True))
-    return [
-        dialect
-        for dialect in range(len(DIALECTS))
-        if all(
-            any(suspect.bug is bug and suspect.dialect == search.same_dialect(entry, dialect) for suspect in suspects)
-            for entry, suspects in cells
-        )
-    ]
+    spoken = [{dialect for s in suspects if s.bug is bug for dialect in s.dialects} for suspects in found]
+    return sorted(set.intersection(*spoken))
 
 
 def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]], failing: Sequence[Evidence]) -> Diagnosis:

@@ -152,14 +152,14 @@ DEPTH_FIRST, BREADTH_FIRST = wrong_orders(depth_first), wrong_orders(breadth_fir
 def distinct(root: Function, orders: Sequence[Order]) -> tuple[Order, ...]:
     """Of several orders those that differ for this graph, ready to be used on any graph that is built in the same way.
 
-    Nodes are told apart by the order of their creation.
+    Nodes are told apart by their place in one walk, which depends on the graph alone. The order of their creation does
+    not do: the nodes of leaves survive the first graph, and are older than all others of the second one.
     """
-    created = sorted(topological(root), key=lambda node: node.sequence_nr)
-    number = {node: n for n, node in enumerate(created)}
+    number = {node: n for n, node in enumerate(topological(root))}
     kept = dict.fromkeys(tuple(number[node] for node in order(root)) for order in orders)
     return tuple(partial(_rearranged, numbers=numbers) for numbers in kept)
 
 
 def _rearranged(root: Function, numbers: Sequence[int]) -> list[Function]:
-    created = sorted(reachable(root), key=lambda node: node.sequence_nr)
-    return [created[n] for n in numbers] if len(created) == len(numbers) else topological(root)
+    walked = topological(root)
+    return [walked[n] for n in numbers] if len(walked) == len(numbers) else walked

@@ -21,7 +21,7 @@ from autograder.bugs.search import (
     both,
     same_effects,
     same_numbers,
-    spares,
+    sparing,
     suspects_in,
 )
 from autograder.checks.engines import Run
@@ -60,10 +60,7 @@ def find_pairs(
     search: Search, failing: Sequence[Evidence], passing: Sequence[Evidence], bugs: Sequence[Bug]
 ) -> list[Pair]:
     """All pairs that explain every failing expression and spare those that pass."""
-    found = [
-        [suspect for suspect in suspects_in(search, entry, bugs) if all(spares(search, suspect, e) for e in passing)]
-        for entry in failing
-    ]
+    found = [sparing(search, suspects_in(search, entry, bugs), entry, passing) for entry in failing]
     if all(found) and len(failing) > 1:
         return _shared_out(found)
     unexplained = [entry for entry, suspects in zip(failing, found, strict=True) if not suspects]
@@ -116,9 +113,9 @@ def _together(
             tried += 1
             if tried > MOST_PAIRS:
                 raise OverBudget
-            if search.explains(entry, dialect, [both(first.plant, second.plant)]) and all(
-                spares(search, part.suspect, other) for part in (first, second) for other in passing
-            ):
+            if not search.explains(entry, dialect, [both(first.plant, second.plant)]):
+                continue
+            if len(sparing(search, [first.suspect, second.suspect], entry, passing)) == 2:
                 bugs_found = (first.suspect.bug, second.suspect.bug)
                 operations = (first.suspect.variant.operations, second.suspect.variant.operations)
                 pairs[frozenset(ones)] = Pair(bugs_found, operations)

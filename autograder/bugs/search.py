@@ -58,11 +58,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A bug, where it would sit, and the dialect of arithmetic; it explains what was seen so far."""
+    """A bug, where it would sit, and the first dialect of arithmetic in which it explains an expression; `dialects` are
+    all in which it does, and spares the expressions that passed."""
 
     bug: Bug
     variant: Variant
     dialect: int
+    dialects: tuple[int, ...] = ()
 
 
 class OverBudget(Exception):  # noqa: N818
@@ -185,16 +187,24 @@ def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Su
     return []
 
 
-def spares(search: Search, suspect: Suspect, entry: Evidence) -> bool:
-    """Whether an expression that passed would have passed with this bug, in some dialect."""
-    if suspect.variant.operations:
-        present = {*search.operations(entry, 0), *search.operations(entry, len(DIALECTS) - 1)}
-        if not set(suspect.variant.operations) & present:
-            return True
-    return any(
-        search.explains(entry, dialect, search.with_distinct_orders(entry, dialect, suspect.variant).plants)
-        for dialect in search.dialects(entry)
-    )
+def sparing(search: Search, suspects: Sequence[Suspect], entry: Evidence, passing: Sequence[Evidence]) -> list[Suspect]:
+    """The suspects of a failing expression that spare those that passed, with the dialects in which they do: in the
+    same dialect the bug must explain the one and be invisible in the others."""
+    found = []
+    for suspect in suspects:
+        spoken = [d for d in range(len(DIALECTS)) if search.same_dialect(entry, d) == suspect.dialect]
+        kept = [d for d in spoken if all(_spares(search, suspect.variant, other, d) for other in passing)]
+        if kept:
+            found.append(replace(suspect, dialects=tuple(kept)))
+    return found
+
+
+def _spares(search: Search, variant: Variant, entry: Evidence, dialect: int) -> bool:
+    """Whether an expression that passed would have passed with this bug, in that dialect."""
+    dialect = search.same_dialect(entry, dialect)
+    if variant.operations and not set(variant.operations) & set(search.operations(entry, dialect)):
+        return True
+    return search.explains(entry, dialect, search.with_distinct_orders(entry, dialect, variant).plants)
 
 
 def _run(program: Program, draw: Draw) -> Run:
