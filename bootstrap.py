@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 LOCK = ROOT / "requirements.lock"
+EXPORT = ROOT / "mini_autograd" / "widgets" / "jupyter_nbconvert_config.json"
 
 # Package name to the commands that show that it is there.
 PROGRAMS = {
@@ -40,6 +41,9 @@ def create_environment(directory: Path) -> None:
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
     run([*pip, "--requirement", str(LOCK)])
     run([*pip, "--no-deps", "--editable", str(ROOT)])
+    settings = directory / "etc" / "jupyter"
+    settings.mkdir(parents=True, exist_ok=True)
+    shutil.copy(EXPORT, settings)  # an editable install leaves data files out
     (directory / "ready").write_text(f"Python {sys.version.split()[0]}\n")
     print(f"Environment ready after {time.monotonic() - started:.0f} s.", flush=True)
 

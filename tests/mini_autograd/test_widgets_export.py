@@ -1,0 +1,78 @@
+"""Exported pages: every widget leaves a picture in them, with the plain command and with the state of widgets saved."""
+
+import base64
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+import mini_autograd.widgets
+from mini_autograd.widgets.export import STATE, VIEW, StillPictures
+
+EXAMPLE = "import mini_autograd as ma\nx = ma.tensor([1.0, 2.0], requires_grad=True)\ny = (x * 3.0).sum()"
+CALLS = {"explore": "explore(y)", "monitor": "list(monitor(range(3)))", "quiz": None, "progress": None}
+
+
+def calls():
+    """One line per widget of the package that is called without arguments, or as it is written above."""
+    names = [name for name in mini_autograd.widgets.__all__ if name not in CALLS]
+    return [CALLS["explore"], *(f"{name}()" for name in names)]
+
+
+@pytest.fixture(scope="module")
+def executed():
+    sources = [
+        f"from mini_autograd.widgets import *\n{EXAMPLE}",
+        *calls(),
+        "import ipywidgets\nipywidgets.IntSlider(7)",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    NotebookClient(notebook, kernel_name="python3", store_widget_state=True).execute()
+    return notebook
+
+
+def labels_of(page):
+    """The labels of the pictures in a page, which say what is to be seen."""
+    embedded = re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", page)
+    pictures = " ".join(base64.b64decode(text).decode() for text in embedded) + page
+    return re.findall(r'<svg[^>]*aria-label="([^"]+)"', pictures)
+
+
+def test_plain_nbconvert_shows_a_picture_for_each_widget(executed, tmp_path):
+    nbformat.write(executed, tmp_path / "all.ipynb")
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "all.ipynb"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    page = (tmp_path / "all.html").read_text(encoding="utf-8")
+    assert len(labels_of(page)) == len(calls())
+    assert page.count(f'<script type="{VIEW}">') == 1  # the slider, which has no picture
+
+
+def test_only_what_is_not_shown_loses_its_state(executed):
+    notebook, _ = StillPictures().preprocess(nbformat.from_dict(executed), {})
+    kinds = {state["model_name"] for state in notebook.metadata.widgets[STATE]["state"].values()}
+    assert kinds == {"IntSliderModel", "LayoutModel", "SliderStyleModel"}
+    views = [VIEW in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert views.count(True) == 1
+
+
+def test_a_notebook_without_widgets_is_left_as_it_is():
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Title")])
+    before = nbformat.writes(notebook)
+    StillPictures().preprocess(notebook, {})
+    assert nbformat.writes(notebook) == before
+
+
+def test_feedback_pages_show_the_picture_without_a_script(executed):
+    from traitlets.config import Config
+
+    from autograder.nbgrader_plugins.configuration import configure
+    from autograder.nbgrader_plugins.feedback import FeedbackExporter
+
+    config = Config()
+    configure(config)
+    page, _ = FeedbackExporter(config=config).from_notebook_node(executed)
+    assert len(labels_of(page)) == len(calls())
+    assert "<script" not in page
