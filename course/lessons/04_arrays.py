@@ -279,54 +279,13 @@ print("v @ J: ", (v @ table).tolist())
 # **Predict** the shape of the sum of a `(3, 1)` and a `(4,)`.
 
 # %% tags=["demo"]
-def entry_numbers(shape):
-    """0, 1, 2 ... in this shape: each entry is its own number."""
-    return np.arange(np.prod(shape, dtype=int)).reshape(shape)
-
-
-def draw_entries(axis, name, numbers, title, size):
-    """A grid of entries. Entries with the same number get the same colour; the first of them is drawn stronger."""
-    rows = np.atleast_2d(numbers)
-    first = {int(number): place for place, number in reversed(list(np.ndenumerate(rows)))}
-    for (row, column), number in np.ndenumerate(rows):
-        strong = first[int(number)] == (row, column)
-        color = plt.cm.tab10(int(number) % 10)
-        alpha = 0.75 if strong else 0.3
-        axis.add_patch(plt.Rectangle((column, row), 0.92, 0.92, color=color, alpha=alpha, linewidth=0))
-        axis.text(column + 0.46, row + 0.48, f"{name}{number}", ha="center", va="center", color="black")
-    axis.set(xlim=(-0.1, size[1]), ylim=(size[0], -0.1), aspect="equal")
-    axis.set_title(title, fontsize=11)
-    axis.axis("off")
-
-
-def stretching(*shapes):
-    """Draw how NumPy stretches arrays of these shapes (at most two axes) to fit each other."""
-    try:
-        result = np.broadcast_shapes(*shapes)
-    except ValueError as error:
-        print("ValueError:", error)
-        return
-    size = np.atleast_2d(entry_numbers(result)).shape
-    figsize = (8, len(shapes) * (0.6 + 0.45 * size[0]))
-    fig, axes = plt.subplots(len(shapes), 2, figsize=figsize, squeeze=False, layout="constrained")
-    for name, shape, (left, right) in zip("abcd", shapes, axes):
-        numbers = entry_numbers(shape)
-        uses = np.prod(result, dtype=int) // numbers.size
-        often = "once" if uses == 1 else f"{uses} times"
-        draw_entries(left, name, numbers, f"{name}: {shape}, each entry used {often}", size)
-        draw_entries(right, name, np.broadcast_to(numbers, result), f"{name} stretched to {result}", size)
-    plt.show()
-
+from mini_autograd.widgets import broadcast
 
 a, b = MiniTensor(np.ones((3, 1))), MiniTensor(np.ones(4))
-stretching(a.shape, b.shape)
+broadcast(a, b, step=3)
 
 # %% [markdown]
-# Entries of one colour are one number. Nothing is copied in memory; NumPy only reads the same number several times. Try other shapes: `(3, 4)` and `(4,)`, `(1, 4)` and `(3, 1)`, `()` and `(2, 3)`. Which pairs do not fit?
-
-# %% tags=["demo"]
-stretching((2, 3), ())
-stretching((3, 4), (3,))
+# Entries of one colour are one number. Nothing is copied in memory; NumPy only reads the same number several times. Step back to see how the shapes are lined up, but do not step on yet. Type other shapes: `(3, 4)` and `(4,)`, `(1, 4)` and `(3, 1)`, `()` and `(2, 3)`. Which pairs do not fit?
 
 # %% [markdown]
 # Now the slopes. In `c = a + b` with the shapes `(3, 1)` and `(4,)`, the cotangent `v` has shape `(3, 4)`. The rule of the sum returns it unchanged, for both inputs. **Predict:** what must be done with it to get the gradient of `a`? Compare with the moved inputs.
@@ -338,9 +297,9 @@ print("for a:", (v.ravel() @ jacobian(lambda a: a + b, a)).round(4))
 print("for b:", (v.ravel() @ jacobian(lambda b: a + b, b)).round(4))
 
 # %% [markdown]
-# Look at the colours again. The number `a0` is used four times, in a whole row, so it gets four contributions, and contributions add up: 1 + 2 + 3 + 4. The number `b0` is used in a whole column. It is the sum of lesson 02 again, `x + x`, in another dress.
+# Look at the colours again. The first number of `a` is used four times, in a whole row, so it gets four contributions, and contributions add up: 1 + 2 + 3 + 4. The first number of `b` is used in a whole column. It is the sum of lesson 02 again, `x + x`, in another dress.
 #
-# **To undo a stretch, sum over what was stretched.**
+# **To undo a stretch, sum over what was stretched.** Now step on in the picture above, for these shapes and for others: it shows, sum by sum, how each gradient gets back to the shape of its array.
 
 # %% [markdown]
 # ### Exercise 1: undo a stretch
