@@ -6,7 +6,7 @@ reports of all the checks that ran inside it, so that the judge can put them whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -23,12 +23,32 @@ class CheckContext:
     reports: list[Any] = field(default_factory=list)
 
 
+Listener = Callable[["CheckContext", Any], None]
+"""Is told of every check of gradients: its context, and each expression with what was expected of it."""
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("autograder_check_listener", default=None)
 _CURRENT: ContextVar[CheckContext | None] = ContextVar("autograder_check_context", default=None)
 
 
 def current() -> CheckContext:
     """The context of the running check; a fresh local one if nobody set any."""
     return _CURRENT.get() or CheckContext()
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Inside, `listener` is told of every check of gradients: an audit wants to know what a lesson asks."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def tell(context: CheckContext, asked: Any) -> None:
+    """Tell the listener, if there is one."""
+    if (listener := _LISTENER.get()) is not None:
+        listener(context, asked)
 
 
 @contextmanager

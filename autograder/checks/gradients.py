@@ -13,7 +13,7 @@ from autograder.bugs.planting import symbol
 from autograder.checks import student_side
 from autograder.checks.answers import Comparison, Problem, compare
 from autograder.checks.comparison import Worst, two_numbers
-from autograder.checks.context import CheckContext
+from autograder.checks.context import CheckContext, tell
 from autograder.checks.engines import run_where_it_lives
 from autograder.checks.errors import LessonError
 from autograder.checks.expected import Expected, as_pytorch, expected_of, numerical_gradient
@@ -70,6 +70,7 @@ def gradients_report(
     expected = [expected_of(program, cases, context.seed, accumulates=accumulates, dtype=dtype) for program in programs]
     if at_kinks == PYTORCH:
         expected = [tuple(map(as_pytorch, entries)) for entries in expected]
+    tell(context, tuple(zip(programs, expected, strict=True)))
     sent = [
         {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
         for program, entries in zip(programs, expected, strict=True)

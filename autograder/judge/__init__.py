@@ -2,6 +2,6 @@
 and points back.
 """
 
-from autograder.judge.judge import CellVerdict, Verdict, judge_notebook
+from autograder.judge.judge import CellVerdict, Verdict, judge_notebook, seed_of
 
-__all__ = ["CellVerdict", "Verdict", "judge_notebook"]
+__all__ = ["CellVerdict", "Verdict", "judge_notebook", "seed_of"]

@@ -76,8 +76,8 @@ def isolated_judge() -> Judge:
     if unsafe:
         print("No sandbox on this machine: the lessons' own solutions are judged without isolation.", file=sys.stderr)
 
-    def judge(notebook: NotebookNode, source: NotebookNode, folder: Path) -> Any:
-        return judge_notebook(notebook, source=source, secret=b"audit", files=folder, unsafe=unsafe)
+    def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes) -> Any:
+        return judge_notebook(notebook, source=source, secret=secret, files=folder, unsafe=unsafe)
 
     return judge
 

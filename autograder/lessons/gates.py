@@ -16,14 +16,20 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from autograder.checks.context import CheckContext, listening
+from autograder.judge import seed_of
 from autograder.lessons import variants
 from autograder.lessons.build import assemble, styles
 from autograder.lessons.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
 from autograder.lessons.places import LessonError, data_files
 from autograder.lessons.release import ReleaseError, release_notebook
 from autograder.lessons.rules import gradient_checks
+from autograder.lessons.strength import Check, strength_of
 
-Judge = Callable[[NotebookNode, NotebookNode, Path], Any]
+Judge = Callable[..., Any]
+"""`judge(notebook, source, folder, secret)`: the verdict on a notebook; the secret decides the random inputs."""
+
+SECRETS = tuple(b"audit %d" % number for number in range(10))
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class Lesson:
     judge: Judge
     folder: Path
     source: NotebookNode = field(default_factory=NotebookNode)
+    checks: list[Check] = field(default_factory=list)  # those of the solved notebook, once it was judged
 
     @cached_property
     def solved_run(self) -> NotebookNode:
@@ -98,7 +105,9 @@ def _gates(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
     yield "solved: every cell runs", every_cell_runs
     yield "solved: Validate passes", validate_passes
     yield "unsolved: nothing crashes", stubs_do_not_crash
-    yield "solved: full marks", lambda lesson: full_marks(lesson, variants.solved(lesson.source))
+    yield "solved: full marks", solved_gets_full_marks
+    yield "solved: the same marks for ten seeds", same_marks_for_all_seeds
+    yield "every bug that applies costs points", bugs_cost_points
     for style, solutions in sorted(styles(lesson.text).items()):
         yield f"style {style}: full marks", partial(style_gets_full_marks, solutions=solutions)
     yield "unsolved: no marks", stubs_earn_nothing
@@ -156,6 +165,38 @@ def full_marks(lesson: Lesson, notebook: NotebookNode) -> Result:
     return f"{sum(cell.points for cell in given.values()):g} points", tuple(problems)
 
 
+def solved_gets_full_marks(lesson: Lesson) -> Result:
+    """The judge gives the instructor's solutions all points. What the checks asked is kept for later gates."""
+    cells = {seed_of(SECRETS[0], name): name for name in lesson.tests}
+
+    def keep(context: CheckContext, asked: Any) -> None:
+        lesson.checks += [Check(cells.get(context.seed or 0, ""), program, expected) for program, expected in asked]
+
+    lesson.checks.clear()
+    with listening(keep):
+        return full_marks(lesson, variants.solved(lesson.source))
+
+
+def same_marks_for_all_seeds(lesson: Lesson) -> Result:
+    """Luck decides nothing: with other random inputs, right solutions have the same marks."""
+    problems = []
+    for secret in SECRETS[1:]:
+        given = _judged(lesson, variants.solved(lesson.source), secret)
+        wrong = [name for name, points in lesson.tests.items() if name not in given or given[name].points != points]
+        problems += [f"{name}: other marks with {secret.decode()}" for name in wrong]
+    return f"{len(SECRETS)} seeds", tuple(problems)
+
+
+def bugs_cost_points(lesson: Lesson) -> Result:
+    """The mutation score is 100 %: each bug of the bank that applies to an exercise is noticed by its checks."""
+    found = strength_of(lesson.checks, writes_backward=any(map(_writes_backward, lesson.source.cells)))
+    return f"{found.applied} pairs of bug and operation", tuple(map(str, found.survivors))
+
+
+def _writes_backward(cell: NotebookNode) -> bool:
+    return variants.is_solution(cell) and "def backward(self" in cell.source
+
+
 def style_gets_full_marks(lesson: Lesson, solutions: Mapping[str, str]) -> Result:
     """The judge gives another way to write these exercises its points too."""
     return full_marks(lesson, variants.styled(lesson.source, solutions))
@@ -175,8 +216,8 @@ def earns_nothing(lesson: Lesson, notebook: NotebookNode) -> Result:
     return f"{len(lesson.gradient_tests)} test cells", (*broken, *_with_points(given, lesson.gradient_tests))
 
 
-def _judged(lesson: Lesson, notebook: NotebookNode) -> dict[str, Any]:
-    verdict = lesson.judge(notebook, lesson.source, lesson.folder)
+def _judged(lesson: Lesson, notebook: NotebookNode, secret: bytes = SECRETS[0]) -> dict[str, Any]:
+    verdict = lesson.judge(notebook, lesson.source, lesson.folder, secret)
     return {cell.grade_id: cell for cell in verdict.cells}
 
 

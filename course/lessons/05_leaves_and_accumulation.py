@@ -31,7 +31,7 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from mini_autograd.widgets import explore
+from mini_autograd.widgets import accumulation, explore
 
 torch.set_num_threads(1)
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
@@ -1185,7 +1185,7 @@ credit = check_gradients(
     {
         "c = a * b, then tanh(c + a) - c * c": diamond,
         "a - b, with b broadcast": lambda a, b: a - b.sum(0),
-        "the mean of squares": lambda a, b: ((a - b) ** 2).mean(),
+        "the mean of squares, row by row": lambda a, b: ((a - b) ** 2).mean(1),
     },
     [(2, 3), (2, 3)],
     points=3,
@@ -2030,26 +2030,10 @@ for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
 # The physics goes on. A ball that rolls without friction keeps its energy. With the loss as height and the buffer as speed, `loss + lr / 2 * norm**2` should stay nearly the same, step by step. That also bounds the buffer: `norm <= sqrt(2 * first loss / lr)`.
 
 # %% tags=["demo"] items="56"
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharex=True)
-for forget, name in ((False, "fixed"), (True, "with the bug")):
-    losses, norms = torch_run(600, lr=0.05, forget=forget)
-    axes[0].semilogy(losses, label=name)
-    axes[1].plot(norms, label=name)
-    if forget:
-        energy = losses + 0.05 / 2 * norms**2
-        bound = np.sqrt(2 * losses[0] / 0.05)
-        largest = norms.max()
-axes[1].axhline(bound, color="gray", linestyle=":", label="bound from the first loss")
-axes[0].set(xlabel="step", ylabel="loss")
-axes[1].set(xlabel="step", ylabel="norm of .grad")
-axes[0].legend()
-axes[1].legend()
-plt.show()
-print(f"loss + lr/2 * norm**2 stays between {energy.min():.3f} and {energy.max():.3f}")
-print(f"largest norm {largest:.2f}, bound {bound:.2f}")
+accumulation(forget=True)
 
 # %% [markdown] items="56"
-# The norm of `.grad` climbs towards its bound and stays there: what the loss gives, the buffer takes. Nothing grows beyond that, so an alarm for exploding gradients would not have found this mistake. Change `lr`, or the number of steps, and look again.
+# The norm of `.grad` climbs towards its bound and stays there: what the loss gives, the buffer takes. Nothing grows beyond that, so an alarm for exploding gradients would not have found this mistake. Lay *momentum 1.0 on top*, change the learning rate, and look again. The button *A spring* shows the ball of before.
 #
 # ### Where the energy comes from
 #

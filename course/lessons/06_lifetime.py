@@ -452,7 +452,7 @@ MiniTensor.backward = backward
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
-    {"(a @ b).tanh().sum(0)": lambda a, b: (a @ b).tanh().sum(0)},
+    {"(a @ b).tanh().sum(1)": lambda a, b: (a @ b).tanh().sum(1)},
     [(2, 3), (3, 4)],
     points=1,
 )

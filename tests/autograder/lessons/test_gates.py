@@ -30,7 +30,7 @@ class Cell:
     message: str = ""
 
 
-def small_judge(notebook: NotebookNode, source: NotebookNode, folder: Path) -> Any:
+def small_judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes) -> Any:
     """Runs the cells in this process; the value of a test cell is its points. Demonstrations are left out."""
     namespace: dict[str, Any] = {"__name__": "notebook"}
     cells = []
@@ -94,6 +94,8 @@ def test_a_sound_lesson_passes_every_gate(make_lesson: Callable[[str], Lesson]) 
         "solved: Validate passes",
         "unsolved: nothing crashes",
         "solved: full marks",
+        "solved: the same marks for ten seeds",
+        "every bug that applies costs points",
         "style addition: full marks",
         "unsolved: no marks",
         "zeros: no marks for gradients",
@@ -191,5 +193,5 @@ def test_the_real_judge_passes_a_sound_lesson_and_stops_a_weak_one(course: Path,
     ]
     judged = [finding for finding in findings if "marks" in finding.gate]
     failed = {(finding.lesson, finding.gate): finding.problems for finding in judged if not finding.passed}
-    assert len(judged) == 10
+    assert len(judged) == 12
     assert failed == {("02_weak", "zeros: no marks for gradients"): ("test_slope: 3 of 3 points for nothing",)}
