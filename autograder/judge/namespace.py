@@ -21,13 +21,25 @@ CACHED_CLASSES = frozenset({"function", "type", "module", "builtin_function_or_m
 FILENAME = "<instructor's cells>"
 
 
+class TypeOf:
+    """What `type(value)` and `value.__class__` mean in a test: for a handle the submission's own class. In a function
+    that travels into the sandbox, where there are no handles, it is `type` itself.
+    """
+
+    def __call__(self, value: Any) -> Any:
+        return reference(value).ask("type", value) if is_handle(value) else type(value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (builtins, "type")
+
+
 class TestNamespace(dict[str, Any]):
     """Names as a test cell sees them."""
 
     __test__ = False  # not a class for pytest to collect
 
     def __init__(self, sandbox: Sandbox, trusted: TrustedNames):
-        super().__init__({"__name__": "__main__", "__builtins__": builtins, "__type_of__": self.type_of})
+        super().__init__({"__name__": "__main__", "__builtins__": builtins, "__type_of__": TypeOf()})
         self.sandbox = sandbox
         self.trusted = trusted
         self.looked_up: dict[str, Any] = {}
@@ -86,10 +98,6 @@ class TestNamespace(dict[str, Any]):
         """Names that test cells had bound and that belong to the student from now on."""
         for name in names:
             self.pop(name, None)
-
-    def type_of(self, value: Any) -> Any:
-        """What `type(value)` and `value.__class__` mean: for a handle the submission's own class."""
-        return reference(value).ask("type", value) if is_handle(value) else type(value)
 
     def _execute(self, name: str, statement: ast.stmt) -> bool:
         if name in self.unavailable:

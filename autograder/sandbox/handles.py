@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import collections
 import operator
+import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ LOCAL = frozenset(
         "__array__",
         "__await__",
         "__setattr__",
+        "__mro_entries__",
     }
 )
 FORWARDED_DUNDERS = SPECIAL_METHODS | words("""
@@ -139,6 +141,10 @@ class Handle:
     def __deepcopy__(self, memo: Any) -> Any:
         return reference(self).ask("deepcopy", self)
 
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        """What a class statement of a test takes for its base instead of this object."""
+        return () if any(is_handle(base) for base in bases[: bases.index(self)]) else (DERIVED,)
+
     def __run_remotely__(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a trusted function in the sandbox with this object as its first argument. See `autograder.checks`."""
         return reference(self).sandbox.run(function, self, *args)
@@ -164,6 +170,22 @@ class Handle:
         return reference(self).ask("ufunc", name, method, *inputs, **kwargs)
 
 
+class _Derived(type):
+    """Makes a class that derives, in a test, from a class of the submission: over there, where the base is."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any) -> Any:
+        originals = namespace.pop("__orig_bases__", None)
+        if originals is None:
+            return super().__new__(cls, name, bases, namespace)
+        namespace.pop("__classcell__", None)
+        sandbox = reference(next(base for base in originals if is_handle(base))).sandbox
+        made = sandbox.apply("derive", (name, originals, types.SimpleNamespace(**namespace), keywords))
+        if is_handle(made):
+            mark_constructor(made)
+        return made
+
+
+DERIVED = _Derived("Derived", (), {})
 _SLOT: Any = Handle.__dict__["_autograder_reference"]
 
 

@@ -32,6 +32,19 @@ def _await(awaitable: Any) -> Any:
     return asyncio.run(wait())
 
 
+def _derive(name: str, bases: tuple[Any, ...], body: types.SimpleNamespace, keywords: dict[str, Any]) -> Any:
+    """A class statement of a test. Its methods lost the cell behind `super()` on the way and get it back."""
+    members = vars(body)
+    made = types.new_class(name, bases, keywords, lambda namespace: namespace.update(members))
+    for member in members.values():
+        for function in (getattr(member, part, member) for part in ("__func__", "fget", "fset", "fdel")):
+            code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None) or ()
+            for variable, cell in zip(code.co_freevars if code else (), cells, strict=False):
+                if variable == "__class__":
+                    cell.cell_contents = made
+    return made
+
+
 def _array(target: Any, dtype: Any) -> Any:
     array = np.asarray(target) if dtype is None else np.asarray(target, np.dtype(dtype))
     if array.dtype == object:
@@ -65,6 +78,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "enter": lambda manager: type(manager).__enter__(manager),
     "exit": _exit,
     "await": _await,
+    "derive": _derive,
     "array": _array,
     "ufunc": _ufunc,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 from base64 import b64encode
+from collections.abc import Callable
 from typing import Any
 
 TRUNCATED = "\n[the rest of the output was dropped: it is too long]\n"
@@ -21,6 +22,7 @@ class Collector:
     def __init__(self, max_bytes: int = 1 << 20, max_outputs: int = 200):
         self.max_bytes, self.max_outputs = max_bytes, max_outputs
         self.clear_next = False
+        self.from_descriptors: Callable[[], None] = lambda: None  # takes what subprocesses have written meanwhile
         self.start()
 
     def start(self) -> None:
@@ -38,6 +40,7 @@ class Collector:
 
     def text(self, name: str, text: str) -> None:
         """Add text to a stream, joined with the output before when that is the same stream."""
+        self.from_descriptors()
         if not self._take(len(text)):
             return
         self._clear_if_asked()
@@ -49,6 +52,7 @@ class Collector:
 
     def add(self, output: dict[str, Any]) -> None:
         """Add a display, a result or an error."""
+        self.from_descriptors()
         size = sum(len(value) if isinstance(value, str) else 1000 for value in output.get("data", {}).values())
         if self._take(size) and len(self.outputs) < self.max_outputs:
             self._clear_if_asked()
@@ -112,7 +116,10 @@ class DescriptorFile:
 
     def take(self, collector: Collector) -> None:
         """Move what was written since the last call into the collector's stdout."""
-        size = os.lseek(self.file, 0, os.SEEK_END)
+        try:
+            size = os.lseek(self.file, 0, os.SEEK_END)
+        except OSError:  # a student may have closed it
+            return
         if size:
             os.lseek(self.file, 0, os.SEEK_SET)
             text = os.read(self.file, min(size, collector.max_bytes + 1)).decode("utf-8", "replace")

@@ -58,6 +58,7 @@ class Server:
         self.wire = Wire(connection, settings["max_bytes"], settings["max_header"])
         self.collector.max_bytes, self.collector.max_outputs = settings["max_output_bytes"], settings["max_outputs"]
         self.descriptors = DescriptorFile()
+        self.collector.from_descriptors = lambda: self.descriptors.take(self.collector)
         sys.stdin = open(os.devnull)  # noqa: SIM115
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self.wire.send({"ready": True})

@@ -104,6 +104,9 @@ class CollectingShell(InteractiveShell):
     def ask_exit(self) -> None:
         pass
 
+    def enable_gui(self, gui: Any = None) -> None:
+        """There is no window system; `%matplotlib inline` asks for none."""
+
     def system(self, cmd: str) -> None:
         self.system_piped(cmd)
 
@@ -131,8 +134,8 @@ def make_shell(collector: Collector) -> CollectingShell:
     shell.input_transformer_manager = QuickTransformer()
     for part in (shell, shell.display_pub, shell.displayhook):
         part.collector = collector  # type: ignore[union-attr]
+    shell.set_hook("show_in_pager", lambda *shown, **how: None, 99)  # help opens beside a notebook, not in its outputs
     builtins.input = _no_input  # type: ignore[assignment]
-    shell.user_ns["exit"] = shell.user_ns["quit"] = shell.ask_exit
     sys.modules["__main__"].__dict__.pop("__file__", None)
     return shell
 
@@ -143,11 +146,12 @@ def _no_input(prompt: object = "") -> str:
 
 def warm_up(shell: CollectingShell) -> None:
     """Run a few cells of ours, so that what IPython loads at its first cell, result and error is loaded."""
-    before = dict(shell.user_ns)
+    spaces = (shell.user_ns, dict(shell.user_ns)), (shell.user_ns_hidden, dict(shell.user_ns_hidden))
     for source in WARMING_CELLS:
         shell.run_cell(source, store_history=False)
-    shell.user_ns.clear()
-    shell.user_ns.update(before)
+    for space, before in spaces:
+        space.clear()
+        space.update(before)
     shell.user_ns["_oh"].clear()
     shell.displayhook._ = shell.displayhook.__ = shell.displayhook.___ = ""
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
