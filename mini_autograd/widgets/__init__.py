@@ -1,9 +1,10 @@
 """Interactive demos for notebooks. The only part of the package that uses ipywidgets, and it can do without."""
 
 from mini_autograd.widgets.accumulation import accumulation
+from mini_autograd.widgets.activations import activations
 from mini_autograd.widgets.broadcast import broadcast
 from mini_autograd.widgets.graph_explorer import explore
 from mini_autograd.widgets.lifetime import lifetime
 from mini_autograd.widgets.step_size import step_size
 
-__all__ = ["accumulation", "broadcast", "explore", "lifetime", "step_size"]
+__all__ = ["accumulation", "activations", "broadcast", "explore", "lifetime", "step_size"]

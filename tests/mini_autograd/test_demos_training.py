@@ -4,10 +4,13 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from mini_autograd.widgets import accumulation as accumulation_widget
 from mini_autograd.widgets.accumulation import demo as accumulation
 from mini_autograd.widgets.accumulation import train
+from mini_autograd.widgets.activations import INPUTS, STEPS, run, start_weights, trained
+from mini_autograd.widgets.activations import demo as activations
 
 
 def shown(demo, **state):
@@ -21,11 +24,11 @@ def static_picture(widget):
     return data["image/svg+xml"], data["text/plain"]
 
 
-@pytest.mark.parametrize("make", [accumulation])
+@pytest.mark.parametrize("make", [accumulation, activations])
 def test_every_preset_of_a_demo_is_shown(make):
     demo = make()
     pictures = {name: shown(demo, **state).svg for name, state in {"start": {}, **demo.presets}.items()}
-    assert all(svg.startswith("<svg role=") and svg.rstrip().endswith("</svg>") for svg in pictures.values())
+    assert all('role="img" aria-label=' in svg[:200] and svg.rstrip().endswith("</svg>") for svg in pictures.values())
     assert len(set(pictures.values())) == len(pictures)
 
 
@@ -93,3 +96,49 @@ def test_the_widget_follows_its_state_and_leaves_a_picture():
     assert "never cleared" not in widget.shown["svg"]
     widget.state = {**widget.state, "optimizer": "magic"}
     assert widget.shown["wrong"] is True
+
+
+def torch_gradients(name, weights, x):
+    """PyTorch's gradients at the inputs of the activations, for the same network."""
+    call = {"ReLU": torch.relu, "GELU": torch.nn.functional.gelu}.get(
+        name, lambda z: torch.nn.functional.leaky_relu(z, 0.1)
+    )
+    value, before = torch.tensor(x.reshape(-1, 1)), []
+    for layer in (0, 2):
+        before.append((value @ torch.tensor(weights[layer]) + torch.tensor(weights[layer + 1])).requires_grad_())
+        before[-1].retain_grad()
+        value = call(before[-1])
+    (value @ torch.tensor(weights[4]) + torch.tensor(weights[5])).sum().backward()
+    return [tensor.grad.numpy() for tensor in before]
+
+
+@pytest.mark.parametrize("name", ["ReLU", "Leaky ReLU", "GELU"])
+@pytest.mark.parametrize("shift", [0.0, -8.0])
+def test_gradients_in_the_networks_are_pytorchs(name, shift):
+    weights = start_weights(shift)
+    for ours, theirs in zip(
+        run(name, weights, INPUTS).before_grad, torch_gradients(name, weights, INPUTS), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "shift", "dead"), [("ReLU", 0.0, 0), ("ReLU", -8.0, 3), ("Leaky ReLU", -8.0, 0), ("GELU", -8.0, 0)]
+)
+def test_pushed_down_units_are_dead_with_relu_alone(name, shift, dead):
+    weights = start_weights(shift)
+    assert sum(int(layer.sum()) for layer in run(name, weights, INPUTS).dead()) == dead
+    moved = np.abs(trained(name, shift)[STEPS][0][0, :3] - weights[0][0, :3]).max()
+    assert (moved == 0) == (dead == 3)
+
+
+def test_activations_count_what_the_picture_shows():
+    shown_now = shown(activations(), x=-1.5, shift=-8.0)
+    for name, words, panel in zip(
+        ("ReLU", "Leaky ReLU", "GELU"), shown_now.words, shown_now.svg.split("<g transform=")[1:], strict=True
+    ):
+        passing, dead = map(
+            int, re.match(rf"{name}: (\d+) of 12 units pass gradient at x = -1.5; (\d+)", words).groups()
+        )
+        assert len(re.findall(r'fill-opacity="0.28"', panel)) == passing
+        assert panel.count("at no x any gradient") == dead
