@@ -40,6 +40,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # steadier times on a busy machine
 
 
 def leaf(value):
@@ -1216,8 +1217,6 @@ def perceptron(*sizes):
     return torch.nn.Sequential(*parts[:-1])
 
 
-threads = torch.get_num_threads()
-torch.set_num_threads(1)
 vector, weight = torch.ones(8), torch.ones(8, requires_grad=True)
 
 
@@ -1241,7 +1240,6 @@ for name, (action, inner) in workloads.items():
     microseconds, (without, inference) = ratios(action, torch_modes, inner)
     measured[name] = without, inference
     print(f"{name:24s} recording {microseconds:8.1f} us   no_grad/recording {without:.2f}   inference/no_grad {inference:.2f}")
-torch.set_num_threads(threads)
 
 # %% tags=["demo"] items="F10"
 one, ten = MiniTensor(np.ones(8), requires_grad=True), MiniTensor(np.ones(8))
@@ -1312,8 +1310,8 @@ def peak_mine(mode, rows, weights):
 
 
 width, depths = 128, (1, 2, 4, 8, 16, 32)
-rows_mine = MiniTensor(np.ones((256, width)))
-rows_torch = torch.ones(256, width, dtype=torch.float64)
+rows_mine = MiniTensor(np.ones((100, width)))
+rows_torch = torch.ones(100, width, dtype=torch.float64)
 curves = {"your engine": [], "PyTorch": []}
 for depth in depths:
     mine = layers(depth, width)

@@ -242,7 +242,7 @@ def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
     return solved(LESSON, request.param)
 
 
-def trained_by_torch(points: Any, labels: Any, arrays: Any, lr: float, momentum: float, steps: int) -> list[float]:
+def trained_by_torch(points: Any, labels: Any, arrays: Any, lr: float, momentum: float, steps: int) -> Any:
     parameters = [torch.tensor(array, requires_grad=True) for array in arrays]
     optimizer = torch.optim.SGD(parameters, lr=lr, momentum=momentum)
     losses = []
@@ -261,7 +261,7 @@ def trained_by_torch(points: Any, labels: Any, arrays: Any, lr: float, momentum:
 def test_the_engine_learns_two_moons_like_pytorch(engine: dict[str, Any]) -> None:
     points, labels = engine["two_moons"](100, seed=3)
     arrays = engine["starting_weights"]((2, 16, 2), seed=4)
-    settings = {"lr": 0.2, "momentum": 0.9, "steps": 200}
+    settings: Any = {"lr": 0.2, "momentum": 0.9, "steps": 200}
     parameters, losses = engine["train"](points, labels, arrays, **settings)
     np.testing.assert_allclose(losses, trained_by_torch(points, labels, arrays, **settings), rtol=1e-9)
     answers = engine["logits"](engine["MiniTensor"](points), parameters).data.argmax(axis=1)
@@ -272,7 +272,7 @@ def test_the_engine_learns_digits_like_pytorch(engine: dict[str, Any]) -> None:
     with np.load(DIGITS) as file:
         pixels, labels = file["images"].reshape(-1, 64) / 16.0, file["labels"].astype(int)
     arrays = [0.01 * np.random.default_rng(5).normal(size=(64, 10)), np.zeros(10)]
-    settings = {"lr": 0.5, "momentum": 0.9, "steps": 100}
+    settings: Any = {"lr": 0.5, "momentum": 0.9, "steps": 100}
     parameters, losses = engine["train"](pixels[:600], labels[:600], arrays, **settings)
     np.testing.assert_allclose(losses, trained_by_torch(pixels[:600], labels[:600], arrays, **settings), rtol=1e-9)
     answers = engine["logits"](engine["MiniTensor"](pixels[600:]), parameters).data.argmax(axis=1)
