@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
@@ -14,17 +15,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.lessons.build_command import COURSE
+from autograder.sandbox import Limits
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
     from autograder.lessons.gates import Finding, Judge
+    from autograder.lessons.mutants import Mutant
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lessons", nargs="*", metavar="LESSON", help="such as 02 or 02_scalar_engine; all by default")
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the course's folder")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="lessons at a time")
+    parser.add_argument(
+        "--mutants", action="store_true", help="change the solutions in small ways, and list what stays unnoticed"
+    )
+    parser.add_argument(
+        "--most", type=int, default=60, metavar="N", help="mutants per lesson, chosen at random (default: 60)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the findings to a file as well")
 
 
@@ -43,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"There are no lessons in {arguments.course / 'lessons'}.", file=sys.stderr)
         return 1
     workers = min(arguments.workers, len(texts))
+    if arguments.mutants:
+        return run_mutants(texts, arguments.most, workers, arguments.json)
     with Console(stderr=True).status(f"auditing {len(texts)} lessons"):
         findings = [finding for found in audits(texts, arguments.course, workers) for finding in found]
     if arguments.json:
@@ -60,6 +71,58 @@ def audits(texts: Sequence[Path], course: Path, workers: int) -> Iterator[list[F
         yield from pool.map(audit, texts, repeat(course))
 
 
+def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | None) -> int:
+    """Make mutants of the solutions of each lesson and list those that keep full marks. They fail nothing."""
+    if workers < 2:
+        found = [try_mutants(text, most) for text in texts]
+    else:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            found = list(pool.map(try_mutants, texts, repeat(most)))
+    for text, results in zip(texts, found, strict=True):
+        survivors = [mutant for mutant, survived in results if survived]
+        print(f"{text.stem}: {len(results) - len(survivors)} of {len(results)} mutants cost points")
+        for mutant in survivors:
+            print(f"  {mutant.cell}, line {mutant.line}: {mutant.what}")
+            print("\n".join(f"    {line}" for line in mutant.diff().splitlines()))
+    if report:
+        records = [
+            {
+                "lesson": text.stem,
+                "cell": m.cell,
+                "line": m.line,
+                "what": m.what,
+                "diff": m.diff(),
+                "survived": survived,
+            }
+            for text, results in zip(texts, found, strict=True)
+            for m, survived in results
+        ]
+        report.write_text(json.dumps(records, indent=1) + "\n")
+    return 0
+
+
+def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
+    """The mutants of one lesson, and whether each keeps full marks."""
+    from autograder.lessons.build import assemble
+    from autograder.lessons.gates import SECRETS, points_of_tests
+    from autograder.lessons.mutants import mutants_in, survivors_among
+    from autograder.lessons.places import data_files
+
+    source = assemble(text)
+    judge = isolated_judge(Limits(cell_seconds=5.0, query_seconds=3.0))
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
+        folder = Path(name)
+        for file in data_files(text, text.parents[1]):
+            (folder / "data").mkdir(exist_ok=True)
+            (folder / "data" / file.name).write_bytes(file.read_bytes())
+
+        def marks(notebook: NotebookNode) -> dict[str, float]:
+            verdict = judge(notebook, source, folder, SECRETS[0])
+            return {cell.grade_id: cell.points for cell in verdict.cells}
+
+        return list(survivors_among(mutants_in(source, most), source, points_of_tests(source), marks))
+
+
 def audit(text: Path, course: Path) -> list[Finding]:
     """The findings of one lesson."""
     from autograder.lessons.gates import audit_lesson
@@ -67,7 +130,7 @@ def audit(text: Path, course: Path) -> list[Finding]:
     return list(audit_lesson(text, course, isolated_judge()))
 
 
-def isolated_judge() -> Judge:
+def isolated_judge(limits: Limits | None = None) -> Judge:
     """The judge, in a sandbox where the machine has one. Lessons are our own, so they may be judged without as well."""
     from autograder.judge import judge_notebook
     from autograder.sandbox import isolation_available
@@ -77,7 +140,7 @@ def isolated_judge() -> Judge:
         print("No sandbox on this machine: the lessons' own solutions are judged without isolation.", file=sys.stderr)
 
     def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes) -> Any:
-        return judge_notebook(notebook, source=source, secret=secret, files=folder, unsafe=unsafe)
+        return judge_notebook(notebook, source=source, secret=secret, files=folder, limits=limits, unsafe=unsafe)
 
     return judge
 

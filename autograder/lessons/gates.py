@@ -69,7 +69,7 @@ class Lesson:
     @property
     def tests(self) -> dict[str, float]:
         """grade_id -> points of every test cell."""
-        return {variants.grade_id(c): c.metadata.nbgrader.points for c in self.source.cells if variants.is_test(c)}
+        return points_of_tests(self.source)
 
     @property
     def gradient_tests(self) -> list[str]:
@@ -92,6 +92,11 @@ def audit_lesson(text: Path, course: Path, judge: Judge) -> Iterator[Finding]:
             yield Finding(text.stem, gate, tuple(problems), note, round(time.perf_counter() - started, 2))
             if gate == BUILD and problems:
                 return
+
+
+def points_of_tests(source: NotebookNode) -> dict[str, float]:
+    """grade_id -> points of every test cell of a notebook."""
+    return {variants.grade_id(cell): cell.metadata.nbgrader.points for cell in source.cells if variants.is_test(cell)}
 
 
 Result = tuple[str, tuple[str, ...]]

@@ -1,0 +1,64 @@
+"""Mutants: which changes are made to a solution, where, and which of them a lesson's tests let through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder import cli
+from autograder.lessons.mutants import mutants_of
+from autograder.sandbox import isolation_available
+
+SOLUTION = '''def rule(grad, a, b):
+    """The docstring stays 1."""
+    grad = grad + 0
+    ### BEGIN SOLUTION
+    total = 0.0
+    total += grad * b
+    return total, -grad * a
+    ### END SOLUTION'''
+STUB = '''def rule(grad, a, b):
+    """The docstring stays 1."""
+    grad = grad + 0
+    # YOUR CODE HERE
+    raise NotImplementedError'''
+
+CHANGES = {
+    "a = 1 + b": {"a = 1 - b", "a = 1", "a = b", "a = 2 + b"},
+    "a = b - c": {"a = b + c", "a = c - b", "a = b"},
+    "a = b @ c": {"a = c @ b"},
+    "a = b / c": {"a = b * c", "a = c / b", "a = b"},
+    "a = b ** 2": {"a = b * 2", "a = 2 ** b", "a = b ** 3"},
+    "a = -b": {"a = b"},
+    "a += b": {"a = b"},
+    "a = b > c": {"a = b >= c"},
+    "a = b is None": {"a = b is not None"},
+    "a = f(b, keepdims=True)": {"a = f(b, keepdims=False)"},
+}
+
+
+@pytest.mark.parametrize("source", CHANGES)
+def test_every_change_of_a_line(source: str) -> None:
+    assert {mutant.source for mutant in mutants_of("cell", source)} == CHANGES[source]
+
+
+def test_only_what_students_write_is_changed_and_results_are_swapped() -> None:
+    found = list(mutants_of("rule", SOLUTION, STUB))
+    assert {mutant.line for mutant in found} == {5, 6, 7}
+    assert any(mutant.what == "results swapped" for mutant in found)
+    assert any(mutant.diff() == "-    total += grad * b\n+    total = grad * b" for mutant in found)
+    assert all("stays 1" in mutant.source for mutant in found)
+
+
+@pytest.mark.sandbox
+@pytest.mark.skipif(not isolation_available(), reason="needs bubblewrap")
+def test_the_command_lists_survivors_with_a_diff(course: Path, lesson: Path, capsys: pytest.CaptureFixture) -> None:
+    text = lesson.read_text()
+    assert cli.main(["audit", "01", "--mutants", "--workers", "1", "--course", str(course)]) == 0
+    assert "01_squares: 4 of 4 mutants cost points" in capsys.readouterr().out
+    lesson.write_text(text.replace("[3.0]", "[0.0]").replace("[-1.75]", "[0.0]"))
+    assert cli.main(["audit", "01", "--mutants", "--workers", "1", "--course", str(course)]) == 0
+    output = capsys.readouterr().out
+    assert "slope, line 4: another number" in output
+    assert "    -    factor = 2.0\n    +    factor = 3.0" in output
