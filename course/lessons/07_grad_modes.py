@@ -1520,7 +1520,8 @@ D.requires_grad_(True)
 
 # %% [markdown] items="F30"
 # Your two functions work on PyTorch's networks as they are, because they use nothing but operators and `detach`. In the turn of `G` the discriminator gets a gradient too, as a by-product. Nobody steps with it, but it would be added to the next one: clear it before the turn of `D`, or freeze `D` while `G` learns.
-#
+
+# %% [markdown] items="83"
 # ## 8. What to use when
 #
 # | you want to | use | because |
