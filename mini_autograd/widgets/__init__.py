@@ -3,8 +3,19 @@
 from mini_autograd.widgets.accumulation import accumulation
 from mini_autograd.widgets.activations import activations
 from mini_autograd.widgets.broadcast import broadcast
+from mini_autograd.widgets.checkpoint_planner import checkpoint_planner
+from mini_autograd.widgets.forward_or_reverse import forward_or_reverse
 from mini_autograd.widgets.graph_explorer import explore
 from mini_autograd.widgets.lifetime import lifetime
 from mini_autograd.widgets.step_size import step_size
 
-__all__ = ["accumulation", "activations", "broadcast", "explore", "lifetime", "step_size"]
+__all__ = [
+    "accumulation",
+    "activations",
+    "broadcast",
+    "checkpoint_planner",
+    "explore",
+    "forward_or_reverse",
+    "lifetime",
+    "step_size",
+]

@@ -1,0 +1,52 @@
+"""Forward or reverse: both modes give the Jacobian, in as many passes as the picture says."""
+
+import numpy as np
+import pytest
+
+from mini_autograd import functional
+from mini_autograd.widgets import forward_or_reverse
+from mini_autograd.widgets.forward_or_reverse import by_columns, by_rows, demo, measure, network, show
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 8), (8, 1), (4, 16), (128, 2)])
+def test_both_modes_give_the_jacobian(n, m):
+    function, x = network(n, m)
+    expected = functional.jacobian(function, x).numpy()
+    assert expected.shape == (m, n)
+    np.testing.assert_allclose(by_columns(function, x), expected, atol=1e-12)
+    np.testing.assert_allclose(by_rows(function, x), expected, atol=1e-12)
+
+
+def test_forward_mode_evaluates_once_per_input_and_reverse_mode_once():
+    function, x = network(5, 3)
+    calls = []
+
+    def counted(values):
+        calls.append(values)
+        return function(values)
+
+    by_columns(counted, x)
+    assert len(calls) == 5
+    by_rows(counted, x)
+    assert len(calls) == 6
+
+
+def test_words_name_the_quicker_mode_and_its_passes():
+    shown = show(128, 1)
+    assert shown.words[0].startswith("128 inputs, 1 output: the Jacobian has 1 x 128 entries. Reverse mode is ")
+    assert "1 pass in" in shown.words[0]
+    assert "128 passes in" in shown.words[0]
+    assert show(1, 128).words[0].startswith("1 input, 128 outputs: the Jacobian has 128 x 1 entries. Forward mode is ")
+    done = measure(2, 2)
+    assert done.forward_seconds > 0
+    assert done.reverse_seconds > 0
+
+
+def test_presets_are_settings_and_the_still_picture_travels_along():
+    for state in demo().presets.values():
+        assert demo().checked({**demo().start, **state})
+    bundle = forward_or_reverse(inputs=4, outputs=2)._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "Forward mode: 4 passes, one per column" in data["image/svg+xml"]
+    with pytest.raises(ValueError, match="no setting of 'inputs'"):
+        forward_or_reverse(inputs=3)
