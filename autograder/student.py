@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from autograder.bugs.breaking import BrokenEngine, Expression, broken_engine, exposure
 from autograder.checks.behaviour import behaviour_report
 from autograder.checks.context import current
 from autograder.checks.credit import Credit
@@ -33,10 +34,12 @@ __all__ = [
     "Credit",
     "LessonError",
     "between",
+    "broken_engine",
     "check_engine",
     "check_function",
     "check_gradients",
     "check_handwritten_gradient",
+    "expose",
     "hints",
     "positive",
     "progress",
@@ -140,6 +143,29 @@ def check_engine(
         return _finish(_missing(error.name or ENGINE, points), points)
     report = behaviour_report(found, behaviours, no_grad, current(), points=points, name=name)
     return _finish(report, points)
+
+
+def expose(
+    engine: BrokenEngine,
+    expression: Expression,
+    inputs: Sequence[Any],
+    *,
+    most: int | None = None,
+    points: float | None = None,
+) -> Credit | None:
+    """Check that an example shows the bug of `broken_engine(name)`: a gradient differs from the right one.
+
+    `expression`: a function of tensors, or a text such as "a * b + a" (in graded cells, where functions of the student
+    cannot run on this side). `inputs`: numbers or arrays. `most`: how many operations the example may have.
+    """
+    try:
+        found = exposure(engine, expression, inputs)
+        small = most is None or len(found.operations) <= most
+        text = found.sentence() if small else f"{found.sentence()} At most {most} operations are asked for."
+        line = Line(f"an example for {engine.bug.name}", "right" if found.exposed and small else "wrong", text)
+    except LessonError as error:
+        line = Line(f"an example for {engine.bug.name}", "wrong", str(error))
+    return _finish(Report("Break it", (line,), (points or 0.0) * line.passed, points), points)
 
 
 def quiz(answers: Any, sealed: str, *, points: float | None = None) -> Credit | None:
