@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
     )
+    parser.add_argument("--force", action="store_true", help="grade anew what has not changed since it was graded")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write one record per submission to this file")
     parser.add_argument("--feedback", action="store_true", help="generate the feedback pages as well")
     parser.add_argument(
@@ -48,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         workers=arguments.workers,
         unsafe=arguments.unsafe_no_sandbox,
         feedback=arguments.feedback,
+        force=arguments.force,
     )
     console = display.wide_console()
     started = time.perf_counter()
@@ -60,7 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     console.print(display.results_table(records, arguments.lesson))
     seconds = time.perf_counter() - started
-    console.print(f"{len(records)} submissions in {seconds:.1f} s with {request.workers} workers", highlight=False)
+    unchanged = sum(record.unchanged for record in records)
+    done = f"{len(records)} submissions in {seconds:.1f} s with {request.workers} workers"
+    console.print(
+        done + (f", {unchanged} of them unchanged since they were graded" if unchanged else ""), highlight=False
+    )
     if request.unsafe:
         console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")
     if arguments.json:

@@ -1,23 +1,28 @@
 """Worker processes for a class run. A process that dies costs one submission and nobody else's.
 
-Python's own pool gives up altogether when one of its processes dies, without saying which task killed it. So no more
-tasks are handed out than there are processes; when the pool breaks, those few suspects run again one by one, each in
-a process of its own.
+Python's own pool gives up altogether when one of its processes dies, without saying which task killed it. So few more
+tasks are handed out than there are processes; when the pool breaks, those suspects run again one by one, each in a
+process of its own.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.connection
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+AHEAD = 1  # tasks that wait for a process: it need not wait for us then
 
 
 @dataclass(frozen=True)
@@ -28,17 +33,16 @@ class Died:
 
 
 @dataclass(frozen=True)
-class WorkerPool(Generic[Task, Result]):
-    """Runs `function(task)` in `workers` processes, each prepared by `initializer(*initargs)`."""
+class Pool(Generic[Task, Result]):
+    """Runs `function(task)` on what `executor(workers)` makes. `broken` are the errors that tell of a dead worker."""
 
     function: Callable[[Task], Result]
     workers: int
-    initializer: Callable[..., None]
-    initargs: tuple[Any, ...]
-    preload: tuple[str, ...] = ()
+    executor: Callable[[int], AbstractContextManager[Executor]]
+    broken: tuple[type[Exception], ...]
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Result | Died]]:
-        """Yield each task with its result as it is done; `Died` for a task that kills its process."""
+        """Yield each task with its result as it is done; `Died` for a task that kills its process twice."""
         waiting = deque(tasks)
         while waiting:
             suspects: list[Task] = []
@@ -48,37 +52,80 @@ class WorkerPool(Generic[Task, Result]):
 
     def _run_until_broken(self, waiting: deque[Task], suspects: list[Task]) -> Iterator[tuple[Task, Result]]:
         running: dict[Future[Result], Task] = {}
-        with self._executor(min(self.workers, len(waiting))) as executor:
-            try:
-                while waiting or running:
-                    while waiting and len(running) < self.workers:
-                        task = waiting.popleft()
-                        try:
-                            running[executor.submit(self.function, task)] = task
-                        except BrokenProcessPool:
-                            waiting.appendleft(task)
-                            raise
-                    done, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
+        with self.executor(min(self.workers, len(waiting))) as executor:
+            while (waiting and not suspects) or running:
+                while waiting and not suspects and len(running) < self.workers + AHEAD:
+                    task = waiting.popleft()
+                    try:
+                        running[executor.submit(self.function, task)] = task
+                    except self.broken:
+                        waiting.appendleft(task)
+                        break
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    task = running.pop(future)
+                    try:
                         result = future.result()
-                        yield running.pop(future), result
-            except BrokenProcessPool:
-                suspects.extend(running.values())
+                    except self.broken:
+                        suspects.append(task)
+                    else:
+                        yield task, result
 
     def _run_alone(self, task: Task) -> Result | Died:
-        with self._executor(1) as executor:
+        with self.executor(1) as executor:
             try:
                 return executor.submit(self.function, task).result()
-            except BrokenProcessPool:
+            except self.broken:
                 return Died(task)
 
-    def _executor(self, workers: int) -> ProcessPoolExecutor:
+
+@dataclass(frozen=True)
+class LocalExecutors:
+    """Makes executors of processes on this machine, each prepared by `initializer(*initargs)`."""
+
+    initializer: Callable[..., None]
+    initargs: tuple[Any, ...]
+    preload: tuple[str, ...] = ()
+
+    def __call__(self, workers: int) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(
             max_workers=workers,
             mp_context=_context(self.preload),
-            initializer=self.initializer,
-            initargs=self.initargs,
+            initializer=_prepare,
+            initargs=(self.initializer, self.initargs),
         )
+
+
+class WorkerPool(Pool[Task, Result]):
+    """Processes on this machine."""
+
+    def __init__(
+        self,
+        function: Callable[[Task], Result],
+        workers: int,
+        initializer: Callable[..., None],
+        initargs: tuple[Any, ...],
+        preload: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(function, workers, LocalExecutors(initializer, initargs, preload), (BrokenProcessPool,))
+
+
+def _prepare(initializer: Callable[..., None], initargs: tuple[Any, ...]) -> None:
+    end_with_parent()
+    initializer(*initargs)
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it has gone, however that ended; nobody would take its results."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
 def start_server(preload: tuple[str, ...]) -> None:

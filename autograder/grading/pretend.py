@@ -14,7 +14,6 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from autograder.grading.diagnoses import named_bugs
 from autograder.grading.records import SubmissionRecord
 from autograder.nbgrader_plugins.context import grade_id
 
@@ -104,4 +103,4 @@ def faults(pretender: Pretender, record: SubmissionRecord) -> list[str]:
 
 def diagnoses(record: SubmissionRecord) -> list[str]:
     """The bugs that the messages of a submission name, each once, in the order of the cells."""
-    return list(dict.fromkeys(bug for cell in record.cells for bug in named_bugs(cell.message)))
+    return list(dict.fromkeys(bug for cell in record.cells for bug in cell.bugs))

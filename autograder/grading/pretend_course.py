@@ -39,7 +39,7 @@ configure(c)
 '''
 CONFIG_FILE = "nbgrader_config.py"
 # What grading writes; everything else in a course must stay as it is.
-WRITTEN = ("autograded", "feedback", "gradebook.db", "gradebook.db-journal", ".autograder_secret")
+WRITTEN = ("autograded", "feedback", "gradebook.db", "gradebook.db-journal", ".autograder", ".autograder_secret")
 
 
 def make_course(root: Path, lesson: Path) -> Path:

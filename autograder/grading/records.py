@@ -20,6 +20,7 @@ class CellRecord:
     max_points: float
     message: str = ""
     notebook: str = ""
+    bugs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class SubmissionRecord:
     reason: str = ""
     isolation: str = ""
     late_penalty: float = 0.0
+    unchanged: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -1,60 +1,62 @@
-"""Reads what grading has left behind: marks from the gradebook, messages and reasons from the autograded notebooks."""
+"""The result of grading one submission: all that the gradebook and a report need of it, as JSON.
+
+A result stands for itself. Writing it into the gradebook twice is the same as writing it once, which is what makes a
+run resumable.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-import nbformat
-from nbformat import NotebookNode
-from nbgrader.api import MissingEntry, SubmittedNotebook
-
-from autograder.grading.courses import Course
-from autograder.grading.records import CellRecord, Status, SubmissionRecord
-from autograder.nbgrader_plugins.auto_comments import verdict
-from autograder.nbgrader_plugins.context import grade_id
-from autograder.nbgrader_plugins.submissions import note_of
+from autograder.grading.records import Status
 
 
-def record_of(
-    course: Course, assignment: str, student: str, status: Status, seconds: float, reason: str = ""
-) -> SubmissionRecord:
-    """The record of one submission. One of which a notebook could not be read is `unreadable`, with that reason."""
-    with course.gradebook() as gradebook:
-        try:
-            submission = gradebook.find_submission(assignment, student)
-        except MissingEntry:
-            return SubmissionRecord(student, assignment, "failed", seconds=seconds, reason="No result was recorded.")
-        notebooks = graded_notebooks(course, assignment, student, [entry.name for entry in submission.notebooks])
-        problems = [problem for notebook in notebooks.values() if (problem := note_of(notebook, "problem"))]
-        if problems and status == "graded":
-            status, reason = "unreadable", problems[0]
-        cells = [cell for entry in submission.notebooks for cell in _cells(entry, notebooks.get(entry.name))]
-        return SubmissionRecord(
-            student=student,
-            assignment=assignment,
-            status=status,
-            points=submission.score,
-            max_points=submission.max_score,
-            seconds=round(seconds, 3),
-            cells=tuple(cells),
-            reason=reason,
-            isolation=next((note_of(notebook, "isolation") for notebook in notebooks.values()), ""),
-            late_penalty=submission.late_submission_penalty or 0.0,
+@dataclass(frozen=True)
+class CellResult:
+    """One graded cell. `auto` is None where a person has to grade it; `bugs` are names of the bug bank."""
+
+    notebook: str
+    name: str
+    auto: float | None
+    max_points: float
+    message: str = ""
+    bugs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What grading a submission came to. `comments` and `penalties` hold nbgrader's, by notebook and cell.
+
+    `fingerprint` is that of the submission, the tests and the grader; one that is not to be kept has none.
+    """
+
+    student: str
+    assignment: str
+    status: Status
+    fingerprint: str = ""
+    seconds: float = 0.0
+    reason: str = ""
+    isolation: str = ""
+    timestamp: str | None = None
+    cells: tuple[CellResult, ...] = ()
+    comments: tuple[tuple[str, str, str | None], ...] = ()
+    penalties: tuple[tuple[str, float | None], ...] = ()
+    notebooks: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """Raises ValueError or TypeError for a text that is no result."""
+        found: dict[str, Any] = json.loads(text)
+        result = cls(**found)
+        return replace(
+            result,
+            cells=tuple(CellResult(**{**cell, "bugs": tuple(cell["bugs"])}) for cell in found["cells"]),
+            comments=tuple((notebook, cell, text) for notebook, cell, text in found["comments"]),
+            penalties=tuple((notebook, penalty) for notebook, penalty in found["penalties"]),
+            notebooks=tuple(found["notebooks"]),
         )
-
-
-def graded_notebooks(course: Course, assignment: str, student: str, names: list[str]) -> dict[str, NotebookNode]:
-    """The autograded notebooks of a submission, by name; those that were not handed in are left out."""
-    folder = course.folder("autograded", student, assignment)
-    paths = {name: folder / f"{name}.ipynb" for name in names}
-    return {name: nbformat.read(path, as_version=4) for name, path in paths.items() if path.is_file()}
-
-
-def _cells(entry: SubmittedNotebook, graded: NotebookNode | None) -> Iterator[CellRecord]:
-    """The graded cells of one notebook, in its order."""
-    notes = {grade_id(cell): verdict(cell) for cell in graded.cells} if graded else {}
-    order = list(notes)
-    for grade in sorted(entry.grades, key=lambda grade: order.index(grade.name) if grade.name in notes else -1):
-        points = None if grade.auto_score is None and grade.manual_score is None else grade.score
-        message = str(notes.get(grade.name, {}).get("message") or "")
-        yield CellRecord(grade.name, points, grade.max_score, message, entry.name)

@@ -1,20 +1,32 @@
-"""A whole class run: check the request, hand the submissions to the workers, collect the records.
+"""A whole class run: see what is done already, hand the rest to the workers, take the results over.
 
-Knows nothing of terminals: whoever calls it gets each record as soon as it is there.
+Knows nothing of terminals: whoever calls it gets each record as soon as its mark is in the gradebook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from autograder.grading.courses import CourseError, open_course, prepare, submitted_students
+from autograder.grading.assignments import Assignment, Earlier, TooLargeError, read_assignment, read_submission
+from autograder.grading.courses import Course, CourseError, open_course, prepare, submitted_students
+from autograder.grading.feedback import write_feedback
+from autograder.grading.local import Finished, Job, Task, grade_in_worker, open_worker
+from autograder.grading.marks import Entry, Marks
 from autograder.grading.pool import Died, WorkerPool
-from autograder.grading.records import SubmissionRecord
+from autograder.grading.records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
+from autograder.grading.results import Result
+from autograder.grading.spool import Spool
+from autograder.grading.standin import stand_in
 from autograder.grading.warm import PRELOAD
-from autograder.grading.worker import Job, grade_in_worker, open_worker
+from autograder.grading.worker import failure
 from autograder.sandbox import isolation_available
+
+BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one waits for others
+DIED = "The process that graded this submission was killed, twice. Nobody else's marks are touched."
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,8 @@ class Request:
     workers: int = 2
     unsafe: bool = False
     feedback: bool = False
+    force: bool = False
+    cluster: str = ""
 
 
 def grade_class(
@@ -40,29 +54,167 @@ def grade_class(
             "Submissions run only in a sandbox, and there is none on this machine: install bubblewrap "
             "(apt-get install bubblewrap), or pass --unsafe-no-sandbox if you trust every submission."
         )
-    students = _students(request)
-    on_start(len(students))
-    job = Job(request.course.resolve(), request.assignment, request.unsafe, request.feedback)
-    pool = WorkerPool(grade_in_worker, request.workers, open_worker, (job,), PRELOAD)
-    records = []
-    for student, outcome in pool.run(students):
-        record = _died(student, request) if isinstance(outcome, Died) else outcome
-        records.append(record)
-        on_record(record)
-    return sorted(records, key=lambda record: record.student)
-
-
-def _students(request: Request) -> list[str]:
-    """The students to grade. Opening the gradebook here, once, spares the workers a race for creating its tables."""
     with open_course(request.course, unsafe=request.unsafe) as course:
         prepare(course, request.assignment)
         students = submitted_students(course, request.assignment, request.student)
         if not students:
             where = course.folder("submitted", request.student, request.assignment)
             raise CourseError(f"There are no submissions of {request.assignment!r}: nothing matches {where}.")
-    return students
+        spool = Spool.of(course.root, request.assignment)
+        with spool.held():
+            run = _Run(request, course, spool, students, on_record)
+            try:
+                run.go(on_start)
+            finally:
+                run.marks.close()
+    if request.feedback:
+        write_feedback(request.course.resolve(), request.assignment, students, request.workers)
+    return sorted(run.records, key=lambda record: record.student)
 
 
-def _died(student: str, request: Request) -> SubmissionRecord:
-    reason = "The process that graded this submission was killed, twice. Nobody else's marks are touched."
-    return SubmissionRecord(student, request.assignment, "died", reason=reason)
+@dataclass
+class _Run:
+    """One run while it lasts."""
+
+    request: Request
+    course: Course
+    spool: Spool
+    students: list[str]
+    on_record: Callable[[SubmissionRecord], None]
+    records: list[SubmissionRecord] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+    written: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.assignment = read_assignment(self.course, self.request.assignment, unsafe=self.request.unsafe)
+        self.marks = Marks(self.course.coursedir.db_url, self.assignment)
+
+    def go(self, on_start: Callable[[int], None]) -> None:
+        entries = self.marks.entries(self.students)
+        kept = self.marks.kept()
+        earlier = {student: entry.earlier() for student, entry in entries.items()}
+        todo = []
+        on_start(len(self.students))
+        for student in self.students:
+            fingerprint = self._fingerprint(student, earlier.get(student))
+            waiting = self._waiting(student, fingerprint, kept.get(student, ("", ""))[1])
+            known = self._known(student, fingerprint, kept.get(student), entries.get(student))
+            if waiting is not None:
+                self._take(student)
+            elif known is not None and not self.request.force:
+                self._report(replace(record(known, entries[student]), unchanged=True))
+            else:
+                todo.append(Task(student, self._submitted(student), earlier.get(student, Earlier())))
+        self._flush()
+        for task, outcome in self._outcomes(todo):
+            if isinstance(outcome, Died):
+                self.spool.put(failure(self.assignment, task.student, "died", DIED), None)
+            elif outcome.fault:
+                self._flush()
+                raise CourseError(
+                    f"This machine cannot go on: {outcome.fault}. What was graded is kept; run the same command again "
+                    "when this has been seen to."
+                )
+            self._take(task.student)
+        self._flush()
+
+    def _outcomes(self, todo: list[Task]) -> Iterable[tuple[Task, Finished | Died]]:
+        if self.request.cluster:
+            from autograder.grading.cluster import grade_on_cluster
+
+            return grade_on_cluster(self.request.cluster, self.assignment, self.spool, todo)
+        job = Job(self.assignment, self.spool, self.course.root)
+        return WorkerPool(grade_in_worker, self.request.workers, open_worker, (job,), PRELOAD).run(todo)
+
+    def _submitted(self, student: str) -> Path:
+        return self.course.folder("submitted", student, self.assignment.name)
+
+    def _fingerprint(self, student: str, earlier: Earlier | None) -> str:
+        try:
+            return read_submission(self._submitted(student), student, earlier).fingerprint(self.assignment)
+        except TooLargeError:
+            return ""
+
+    def _waiting(self, student: str, fingerprint: str, kept: str) -> Result | None:
+        """The result that a run before this one has made, but not brought into the gradebook."""
+        result = self.spool.get(student)
+        if result is None or (result.to_json() != kept and result.fingerprint == fingerprint != ""):
+            return result
+        if result.fingerprint == fingerprint and result.to_json() == kept:  # only the last step was left to do
+            self.spool.place(student, self.course.folder("autograded", student, self.assignment.name))
+        self.spool.remove(student)
+        return None
+
+    def _known(
+        self, student: str, fingerprint: str, kept: tuple[str, str] | None, entry: Entry | None
+    ) -> Result | None:
+        """The result that is in the gradebook, where it is of this very submission and nothing of it is missing."""
+        if kept is None or entry is None or not fingerprint or kept[0] != fingerprint:
+            return None
+        result = Result.from_json(kept[1])
+        folder = self.course.folder("autograded", student, self.assignment.name)
+        there = all((folder / f"{name}.ipynb").is_file() for name in result.notebooks)
+        return result if there and entry.has(result) else None
+
+    def _take(self, student: str) -> None:
+        self.pending.append(student)
+        if len(self.pending) >= BATCH or time.monotonic() - self.written > SECONDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Bring the pending results into the gradebook, their notebooks into place, and forget that they waited."""
+        results = [result for student in self.pending if (result := self.spool.get(student)) is not None]
+        for result in results:
+            folder = self.course.folder("autograded", result.student, self.assignment.name)
+            if result.status in NEEDS_A_LOOK:
+                stand_in(self.assignment, result, folder)
+            else:
+                self.spool.place(result.student, folder)
+        entries = self.marks.write(results)
+        for result in results:
+            self.spool.remove(result.student)
+            self._report(record(result, entries[result.student]))
+        self.pending.clear()
+        self.written = time.monotonic()
+
+    def _report(self, found: SubmissionRecord) -> None:
+        self.records.append(found)
+        self.on_record(found)
+
+
+def record(result: Result, entry: Entry) -> SubmissionRecord:
+    """What there is to say about a submission, with the points that the gradebook has."""
+    cells = tuple(_cell_records(result, entry))
+    penalties = [row["late_submission_penalty"] or 0.0 for row in entry.notebooks.values()]
+    return SubmissionRecord(
+        student=result.student,
+        assignment=result.assignment,
+        status=result.status,
+        points=sum(cell.points or 0.0 for cell in cells),
+        max_points=sum(cell.max_points for cell in cells),
+        seconds=result.seconds,
+        cells=cells,
+        reason=result.reason,
+        isolation=result.isolation,
+        late_penalty=sum(penalties),
+    )
+
+
+def _cell_records(result: Result, entry: Entry) -> Iterator[CellRecord]:
+    for cell in result.cells:
+        row: dict[str, Any] = entry.grades[cell.notebook, cell.name]
+        given = row["auto_score"] if row["manual_score"] is None else row["manual_score"]
+        points = None if given is None else given + (row["extra_credit"] or 0.0)
+        yield CellRecord(cell.name, points, cell.max_points, cell.message, cell.notebook, cell.bugs)
+
+
+def read_records(course: Course, name: str) -> tuple[Assignment, list[SubmissionRecord]]:
+    """The records of everything that has been graded of an assignment, as the gradebook has it now."""
+    assignment = read_assignment(course, name)
+    marks = Marks(course.coursedir.db_url, assignment)
+    try:
+        kept = {student: Result.from_json(text) for student, (_, text) in marks.kept().items()}
+        entries = marks.entries(sorted(kept))
+    finally:
+        marks.close()
+    return assignment, [record(kept[student], entries[student]) for student in sorted(kept) if student in entries]

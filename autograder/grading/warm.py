@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograder.grading.pool import start_server
 
-PRELOAD = ("autograder.grading.worker", "autograder.judge", "autograder.student", "nbconvert.exporters", "torch")
+PRELOAD = ("autograder.grading.local", "autograder.judge", "autograder.student", "nbconvert.exporters", "torch")
 
 
 def warm_up() -> None:

@@ -39,6 +39,7 @@ def test_a_class_is_graded_and_written_as_json(small_course: Any, tmp_path: Path
         "max_points": 2,
         "message": "",
         "notebook": "strings",
+        "bugs": [],
     }
     assert all(name in printed for name in records)
 

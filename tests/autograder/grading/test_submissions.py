@@ -15,17 +15,11 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from autograder.grading.courses import open_course
-from autograder.grading.records import SubmissionRecord
-from autograder.grading.worker import Job, grade_submission
+from tests.autograder.grading.here import grade
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore:Object of type")]
 
 ASSIGNMENT = "words"
-
-
-def grade(course: Any, student: str, *, feedback: bool = False) -> SubmissionRecord:
-    with open_course(course.root) as opened:
-        return grade_submission(opened, Job(course.root, ASSIGNMENT, feedback=feedback), student)
 
 
 def named(notebook: NotebookNode, name: str) -> NotebookNode:
@@ -171,7 +165,7 @@ def test_a_name_that_is_a_pattern_never_gets_the_mark_of_another(small_course: A
     small_course.submit("ann[1]", small_course.answered(shout="return word"))
     small_course.submit("ann1", small_course.answered())
     record = grade(small_course, "ann[1]")
-    assert (record.status, record.points) == ("failed", None)
+    assert (record.status, record.points) == ("failed", 0)
     assert "pattern" in record.reason
 
 

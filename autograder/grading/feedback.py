@@ -1,0 +1,53 @@
+"""Feedback pages for many students at once, by nbgrader's own converter in several processes.
+
+They are made after the marks are in the gradebook, because they show what graders have entered there as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import time
+import warnings
+from pathlib import Path
+
+from nbgrader.converters import GenerateFeedback
+from nbgrader.utils import capture_log, temp_attrs
+
+from autograder.grading.courses import Course, open_course
+from autograder.grading.pool import WorkerPool
+from autograder.grading.warm import PRELOAD
+
+TRIES = 5
+_course: Course | None = None
+
+
+def write_feedback(course: Path, assignment: str, students: list[str], workers: int) -> None:
+    """Make the feedback pages of these students. One that cannot be made costs no other."""
+    tasks = [(assignment, student) for student in students if glob.escape(student) == student]
+    for _ in WorkerPool(feedback_in_worker, workers, open_worker, (course,), PRELOAD).run(tasks):
+        pass
+
+
+def open_worker(course: Path) -> None:
+    """Open the course in this process."""
+    global _course
+    warnings.filterwarnings("ignore", module=r"nbgrader|nbformat|sqlalchemy|nbconvert")
+    _course = contextlib.ExitStack().enter_context(open_course(course))
+
+
+def feedback_in_worker(task: tuple[str, str]) -> bool:
+    """One student's pages, again where the gradebook was locked by somebody."""
+    assert _course is not None
+    assignment, student = task
+    if not _course.folder("autograded", student, assignment).is_dir():
+        return False
+    converter = GenerateFeedback(coursedir=_course.coursedir, parent=_course.app)
+    converter.force = True
+    for attempt in range(TRIES):
+        with temp_attrs(_course.coursedir, assignment_id=assignment, student_id=student):
+            outcome = capture_log(converter)
+        if outcome["success"] or "database is locked" not in outcome.get("log", ""):
+            return bool(outcome["success"])
+        time.sleep(0.2 * 2**attempt)
+    return False

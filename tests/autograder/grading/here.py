@@ -1,0 +1,40 @@
+"""Grading a course's submissions in this process, as a run does it with workers: quick, and seen by a debugger."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from unittest import mock
+
+from autograder.grading.records import SubmissionRecord
+from autograder.grading.run import Request, grade_class
+
+ASSIGNMENT = "words"
+
+
+class Here:
+    """Takes the place of `WorkerPool`."""
+
+    def __init__(self, function: Callable, workers: int, initializer: Callable, initargs: tuple, preload: tuple = ()):
+        self.function = function
+        initializer(*initargs)
+
+    def run(self, tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        for task in tasks:
+            yield task, self.function(task)
+
+
+def grade_all(course: Any, student: str = "*", **more: Any) -> dict[str, SubmissionRecord]:
+    """The records by student."""
+    with (
+        mock.patch("autograder.grading.run.WorkerPool", Here),
+        mock.patch("autograder.grading.feedback.WorkerPool", Here),
+    ):
+        records = grade_class(Request(ASSIGNMENT, course.root, student, **more))
+    return {record.student: record for record in records}
+
+
+def grade(course: Any, student: str, **more: Any) -> SubmissionRecord:
+    """The record of one student."""
+    return grade_all(course, glob.escape(student), **more)[student]

@@ -1,0 +1,295 @@
+"""What was graded is not graded again, however a run ended, and the gradebook is that of an undisturbed run."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import nbformat
+import pytest
+
+from autograder.grading import run, worker
+from autograder.grading.courses import CourseError, generate_assignment, open_course
+from autograder.grading.spool import Spool
+from tests.autograder.grading.here import ASSIGNMENT, grade_all
+
+pytestmark = pytest.mark.sandbox
+
+MARKS = """
+    select s.student_id, n.name, b.name, g.auto_score, g.manual_score, g.extra_credit, g.needs_manual_grade,
+           sn.late_submission_penalty
+    from grade g join submitted_notebook sn on g.notebook_id = sn.id join submitted_assignment s
+    on sn.assignment_id = s.id join notebook n on sn.notebook_id = n.id join base_cell b on g.cell_id = b.id
+    order by 1, 2, 3
+"""
+
+
+def gradebook(course: Any) -> list[tuple]:
+    with sqlite3.connect(course.root / "gradebook.db") as connection:
+        return connection.execute(MARKS).fetchall()
+
+
+def change(course: Any, statement: str) -> None:
+    with sqlite3.connect(course.root / "gradebook.db") as connection:
+        connection.execute(statement)
+
+
+class Counted:
+    """Counts what is graded while it lasts."""
+
+    def __init__(self) -> None:
+        self.students: list[str] = []
+        grade = worker.Workshop.grade
+
+        def counted(workshop: Any, submission: Any) -> Any:
+            self.students.append(submission.student)
+            return grade(workshop, submission)
+
+        self.patch = mock.patch.object(worker.Workshop, "grade", counted)
+
+    def __enter__(self) -> list[str]:
+        self.patch.start()
+        return self.students
+
+    def __exit__(self, *error: object) -> None:
+        self.patch.stop()
+
+
+@pytest.fixture
+def graded(small_course: Any) -> Any:
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered(shout="return word"))
+    small_course.submit("cem", b"no notebook")
+    (small_course.root / "submitted" / "dan" / ASSIGNMENT).mkdir(parents=True)
+    grade_all(small_course)
+    return small_course
+
+
+def submitted_anew(course: Any) -> None:
+    course.submit("bob", course.answered())
+
+
+def other_hidden_test(course: Any) -> None:
+    path = course.root / "source" / ASSIGNMENT / "strings.ipynb"
+    source = nbformat.read(path, as_version=4)
+    for cell in source.cells:
+        cell.source = cell.source.replace('length("hiddenword") == 10', 'length("hidden") == 6')
+    nbformat.write(source, path)
+    with open_course(course.root) as opened:
+        generate_assignment(opened, ASSIGNMENT)
+
+
+def other_configuration(course: Any) -> None:
+    path = course.root / "nbgrader_config.py"
+    path.write_text(path.read_text() + "c.JudgeNotebook.query_seconds = 7\n")
+
+
+def notebook_lost(course: Any) -> None:
+    path = course.root / "autograded" / "ann" / ASSIGNMENT / "strings.ipynb"
+    path.unlink()
+
+
+def mark_changed(course: Any) -> None:
+    change(course, "update grade set auto_score = 99 where id = (select min(id) from grade)")
+
+
+EVERYBODY = {"ann", "bob", "cem", "dan"}
+
+
+@pytest.mark.parametrize(
+    ("happens", "again"),
+    [
+        (lambda course: None, set()),
+        (submitted_anew, {"bob"}),
+        (other_hidden_test, EVERYBODY),
+        (other_configuration, EVERYBODY),
+        (notebook_lost, {"ann"}),
+    ],
+)
+def test_only_what_has_changed_is_graded_again(graded: Any, happens: Any, again: set[str]) -> None:
+    happens(graded)
+    with Counted() as students:
+        records = grade_all(graded)
+    assert sorted(students) == sorted(again)
+    assert {name for name, record in records.items() if not record.unchanged} == again
+    points = {name: record.points for name, record in records.items()}
+    assert points == {"ann": 5, "bob": 5 if happens is submitted_anew else 2, "cem": 0, "dan": 0}
+
+
+def test_force_grades_everything_and_a_wrong_mark_is_put_right(graded: Any) -> None:
+    before = gradebook(graded)
+    with Counted() as students:
+        grade_all(graded, force=True)
+    assert set(students) == EVERYBODY
+    mark_changed(graded)
+    with Counted() as students:
+        grade_all(graded)
+    assert len(students) == 1
+    assert gradebook(graded) == before
+
+
+def test_unchanged_records_say_the_same_as_fresh_ones(graded: Any) -> None:
+    fresh = {name: record.cells for name, record in grade_all(graded, force=True).items()}
+    assert {name: record.cells for name, record in grade_all(graded).items()} == fresh
+
+
+class Killed(BaseException):
+    """Stands for kill -9 at one place."""
+
+
+@pytest.mark.parametrize(
+    ("place", "when"),
+    [
+        ("autograder.grading.spool.Spool.put", "after"),
+        ("autograder.grading.spool.Spool.place", "before"),
+        ("autograder.grading.spool.Spool.place", "after"),
+        ("autograder.grading.marks.Marks.write", "after"),
+        ("autograder.grading.spool.Spool.remove", "after"),
+    ],
+)
+def test_a_run_that_ends_between_two_steps_loses_and_repeats_nothing(small_course: Any, place: str, when: str) -> None:
+    for student, shout in (("ann", "return word.upper()"), ("bob", "return word"), ("cem", "return 3")):
+        small_course.submit(student, small_course.answered(shout=shout))
+    module, name = place.rsplit(".", 1)
+    owner = {"Spool": Spool, "Marks": run.Marks}[module.rsplit(".", 1)[1]]
+    original = getattr(owner, name)
+
+    def kill(self: Any, *arguments: Any) -> Any:
+        if when == "after" and arguments[0] != []:
+            original(self, *arguments)
+            raise Killed
+        if when == "before":
+            raise Killed
+        return original(self, *arguments)
+
+    with Counted() as students:
+        with mock.patch.object(owner, name, kill), pytest.raises(Killed):
+            grade_all(small_course)
+        records = grade_all(small_course)
+    assert sorted(students) == ["ann", "bob", "cem"]
+    assert {student: record.points for student, record in records.items()} == {"ann": 5, "bob": 2, "cem": 2}
+    assert (small_course.root / "autograded" / "ann" / ASSIGNMENT / "strings.ipynb").is_file()
+    assert Spool.of(small_course.root, ASSIGNMENT).waiting() == []
+
+
+def grade_and_count(course: Any, log: Path) -> None:
+    """In a process that will be killed: notes every submission when it begins and when its result is kept."""
+    put = Spool.put
+
+    def noted(spool: Spool, result: Any, files: Path | None) -> None:
+        put(spool, result, files)
+        with log.open("a") as file:
+            file.write(f"{result.student}\n")
+
+    with mock.patch.object(Spool, "put", noted):
+        grade_all(course)
+
+
+def test_twenty_kills_at_random_moments_change_no_mark(small_course: Any, tmp_path: Path) -> None:
+    shouts = ("return word.upper()", "return word")
+    for number in range(16):
+        small_course.submit(f"s{number:02}", small_course.answered(shout=shouts[number % 2]))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.autograder.grading.here", "autograder.judge", "nbconvert.exporters"])
+    log, random_moment, kills = tmp_path / "graded", random.Random(5), 0
+    log.touch()
+    for _ in range(20):
+        process = context.Process(target=grade_and_count, args=(small_course, log))
+        process.start()
+        process.join(random_moment.uniform(0.05, 1.2))
+        if process.is_alive():
+            os.kill(process.pid or 0, signal.SIGKILL)
+            kills += 1
+        process.join()
+    done = len(log.read_text().split())
+    records = grade_all(small_course)
+    assert kills, "every run was quicker than the time to its end"
+    assert {student: record.points for student, record in records.items()} == {
+        f"s{number:02}": 5 if number % 2 == 0 else 2 for number in range(16)
+    }
+    assert len(gradebook(small_course)) == 32
+    disturbed = gradebook(small_course)
+    grade_all(small_course, force=True)
+    assert gradebook(small_course) == disturbed
+    names = log.read_text().split()
+    assert done <= 16, "something was graded again although it was done"
+    assert len(names) == len(set(names))
+
+
+def test_a_second_run_of_the_same_lesson_is_refused(small_course: Any) -> None:
+    small_course.submit("ann", small_course.answered())
+    with Spool.of(small_course.root, ASSIGNMENT).held(), pytest.raises(CourseError, match="Another run"):
+        grade_all(small_course)
+
+
+def test_a_failure_is_recorded_with_its_reason_and_replaced_later(small_course: Any) -> None:
+    small_course.submit("ann", small_course.answered())
+    with mock.patch.object(worker.Workshop, "_grade", side_effect=RuntimeError("a fault of ours")):
+        record = grade_all(small_course, feedback=True)["ann"]
+    assert (record.status, record.points) == ("failed", 0)
+    rows = gradebook(small_course)
+    assert [(row[3], row[6]) for row in rows] == [(0, 1), (0, 1)], "zero points, and somebody has to look"
+    with sqlite3.connect(small_course.root / "gradebook.db") as connection:
+        comments = [text for (text,) in connection.execute("select auto_comment from comment")]
+    assert all("a fault of ours" in text for text in comments)
+    assert "a fault of ours" in small_course.feedback("ann")
+    assert grade_all(small_course, feedback=True)["ann"].points == 5
+    assert [(row[3], row[6]) for row in gradebook(small_course)] == [(2, 0), (3, 0)]
+    assert "a fault of ours" not in small_course.feedback("ann")
+
+
+def test_what_people_have_entered_stays(small_course: Any) -> None:
+    small_course.submit("ann", small_course.answered(shout="return word"))
+    grade_all(small_course)
+    change(
+        small_course,
+        "update grade set manual_score = 1.5, extra_credit = 0.25, needs_manual_grade = 0 where auto_score = 0",
+    )
+    change(small_course, "update comment set manual_comment = 'nearly'")
+    before = gradebook(small_course)
+    assert grade_all(small_course)["ann"].points == 3.75
+    assert gradebook(small_course) == before, "an unchanged submission asks for no second look"
+    grade_all(small_course, force=True)
+    assert [(row[3], row[4], row[5], row[6]) for row in gradebook(small_course)] == [
+        (2, None, None, 0),
+        (0, 1.5, 0.25, 1),
+    ], "as in nbgrader, a mark that was given by hand before is to be looked at again"
+    with sqlite3.connect(small_course.root / "gradebook.db") as connection:
+        assert connection.execute("select distinct manual_comment from comment").fetchall() == [("nearly",)]
+
+
+def test_late_penalties_are_those_of_nbgrader(small_course: Any) -> None:
+    config = small_course.root / "nbgrader_config.py"
+    config.write_text(config.read_text() + "c.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    for student, day in (("ann", "01"), ("bob", "03"), ("cem", "03")):
+        path = small_course.submit(student, small_course.answered(shout="return word"))
+        (path.parent / "timestamp.txt").write_text(f"2026-11-{day} 12:00:00 UTC")
+    change(small_course, "update assignment set duedate = '2026-11-02 12:00:00.000000'")
+    records = grade_all(small_course)
+    assert {name: (record.points, record.late_penalty) for name, record in records.items()} == {
+        "ann": (2, 0),
+        "bob": (2, 2),
+        "cem": (2, 2),
+    }
+    change(small_course, "update submitted_assignment set extension = '2026-11-04 12:00:00' where student_id = 'bob'")
+    change(small_course, "update grade set manual_score = 3 where auto_score = 0")
+    records = grade_all(small_course, force=True)
+    assert {name: (record.points, record.late_penalty) for name, record in records.items()} == {
+        "ann": (5, 0),
+        "bob": (5, 0),
+        "cem": (5, 5),
+    }, "an extension counts, and a mark given by hand is part of what is taken away"
+    assert time.strptime(str(_timestamp(small_course, "bob"))[:10], "%Y-%m-%d").tm_mday == 3
+
+
+def _timestamp(course: Any, student: str) -> str:
+    with sqlite3.connect(course.root / "gradebook.db") as connection:
+        query = "select timestamp from submitted_assignment where student_id = ?"
+        return connection.execute(query, (student,)).fetchone()[0]
