@@ -11,6 +11,10 @@ from mini_autograd.widgets.accumulation import demo as accumulation
 from mini_autograd.widgets.accumulation import train
 from mini_autograd.widgets.activations import INPUTS, STEPS, run, start_weights, trained
 from mini_autograd.widgets.activations import demo as activations
+from mini_autograd.widgets.demo import with_steps_hidden
+from mini_autograd.widgets.optimizer_paths import LANDSCAPES, METHODS, heights, path
+from mini_autograd.widgets.optimizer_paths import STEPS as WALKED
+from mini_autograd.widgets.optimizer_paths import demo as optimizer_paths
 
 
 def shown(demo, **state):
@@ -24,7 +28,7 @@ def static_picture(widget):
     return data["image/svg+xml"], data["text/plain"]
 
 
-@pytest.mark.parametrize("make", [accumulation, activations])
+@pytest.mark.parametrize("make", [accumulation, activations, optimizer_paths])
 def test_every_preset_of_a_demo_is_shown(make):
     demo = make()
     pictures = {name: shown(demo, **state).svg for name, state in {"start": {}, **demo.presets}.items()}
@@ -142,3 +146,53 @@ def test_activations_count_what_the_picture_shows():
         )
         assert len(re.findall(r'fill-opacity="0.28"', panel)) == passing
         assert panel.count("at no x any gradient") == dead
+
+
+def torch_path(landscape, method, lr):
+    ground = LANDSCAPES[landscape]
+    place = [torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in ground.start]
+    if method == "Adam":
+        optimizer = torch.optim.Adam(place, lr=lr)
+    else:
+        optimizer = torch.optim.SGD(place, lr=lr, momentum=0.9 if method == "momentum 0.9" else 0.0)
+    points = [ground.start]
+    for _ in range(WALKED):
+        if method != "forgot to zero":
+            optimizer.zero_grad()
+        ground.loss(*place).backward()
+        optimizer.step()
+        points.append([p.item() for p in place])
+    return np.array(points)
+
+
+@pytest.mark.parametrize("landscape", LANDSCAPES)
+@pytest.mark.parametrize("method", METHODS)
+def test_paths_are_those_of_pytorch(landscape, method):
+    ours = path(landscape, method, 0.005)
+    np.testing.assert_allclose(ours, torch_path(landscape, method, 0.005), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("landscape", LANDSCAPES)
+def test_the_lowest_point_is_the_lowest(landscape):
+    ground = LANDSCAPES[landscape]
+    x, y = np.meshgrid(np.linspace(ground.left, ground.right, 201), np.linspace(ground.bottom, ground.top, 201))
+    lowest = heights(landscape, np.array([ground.lowest]))[0]
+    assert lowest <= np.asarray(ground.loss(x, y)).min() + 1e-12
+
+
+def test_a_path_is_walked_step_by_step():
+    now = shown(optimizer_paths(), landscape="narrow valley", method="SGD", lr=0.2)
+    points = path("narrow valley", "SGD", 0.2)
+    assert now.words == (f"SGD: ran away, given up after {len(points) - 1} steps.",)
+    assert len(now.steps) == len(points)
+    assert now.steps[3] == f"step 3: loss SGD {heights('narrow valley', points)[3]:.3g}"
+    seen = [with_steps_hidden(now.svg, step).count('display="none"') for step in range(len(points))]
+    hidden_at_first = 2 * (len(points) - 1) + 2 * (len(points) - 1)  # two panels: pieces to come, and other marks
+    assert seen == [hidden_at_first - 2 * step for step in range(len(points))]
+
+
+def test_a_picture_of_paths_shows_the_last_step():
+    picture, text = static_picture(optimizer_paths().live(method="Adam"))
+    assert f"step {WALKED}: loss Adam" in text
+    assert f'<g id="from-{WALKED}">' in picture
+    assert '<g id="only-0" display="none">' in picture
