@@ -23,8 +23,10 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.MatMult: operator.matmul,
 }
 METHODS = frozenset(
-    ("exp", "log", "tanh", "relu", "sigmoid", "sin", "cos", "sqrt", "abs", "sum", "mean", "max", "min")
-    + ("softmax", "log_softmax", "reshape", "transpose")
+    (
+        *("exp", "log", "tanh", "relu", "sigmoid", "sin", "cos", "sqrt", "abs", "sum", "mean", "max", "min"),
+        *("softmax", "log_softmax", "reshape", "transpose"),
+    )
 )
 
 
