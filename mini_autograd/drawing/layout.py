@@ -14,8 +14,10 @@ from itertools import pairwise
 
 SWEEPS = 12
 PORT_SPREAD = 0.9  # which part of a box's side the arriving lines share
+ENOUGH = 4000  # places times sweeps
 NEARLY = 24.0  # a line that is off by less than this becomes straight
 Point = tuple[float, float]
+Spring = tuple[int, float, float]
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def _order(
     for place in _first_visit(places):
         rows[places[place].layer].append(place)
     best, fewest = [list(row) for row in rows], count_crossings(places, rows)
-    for sweep in range(SWEEPS):
+    for sweep in range(_sweeps(places)):
         if fewest == 0:
             break
         forth = sweep % 2 == 0
@@ -155,6 +157,11 @@ def _order(
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
     return best
+
+
+def _sweeps(places: list[_Place]) -> int:
+    """Fewer for large graphs, so that the time for a layout stays short."""
+    return max(2, min(SWEEPS, ENOUGH // len(places)))
 
 
 def _first_visit(places: list[_Place]) -> list[int]:
@@ -211,11 +218,13 @@ def _spread(places: list[_Place], rows: list[list[int]], spacing: Spacing) -> No
         for place, step in zip(row, [0.0, *gap], strict=True):
             at += step
             places[place].across = at
-    for sweep in range(2 * SWEEPS):
-        last = sweep >= 2 * SWEEPS - 2
+    springs = [_springs(places, number) for number in range(len(places))]
+    rounds = 2 * _sweeps(places)
+    for sweep in range(rounds):
+        both = sweep >= rounds - 2 or sweep > rounds / 2
         numbered = list(enumerate(rows))
         for layer, row in numbered if sweep % 2 == 0 else reversed(numbered):
-            wishes = [_wish(places, place, both=last or sweep > SWEEPS, forth=sweep % 2 == 0) for place in row]
+            wishes = [_wish(places, place, springs[place], both=both, forth=sweep % 2 == 0) for place in row]
             for place, across in zip(row, fit(wishes, gaps[layer]), strict=True):
                 places[place].across = across
     _straighten(places, rows, gaps)
@@ -247,21 +256,30 @@ def _boxes(places: list[_Place], *numbers: int) -> bool:
     return all(places[number].node is not None for number in numbers)
 
 
-def _wish(places: list[_Place], number: int, *, both: bool, forth: bool) -> tuple[float, float]:
-    """Where a place would like to be and how strongly: dummies hold long lines straight, leaves follow their users."""
+def _springs(places: list[_Place], number: int) -> tuple[list[Spring], list[Spring]]:
+    """What pulls at a place, inputs and users apart: which place, how strongly, and how far beside its middle."""
     place = places[number]
-    near = [(other, _pull(places, other, number)) for other in place.before if both or forth or not place.after]
-    near += [(other, _pull(places, number, other)) for other in place.after if both or not forth or not place.before]
+    before = [(other, _pull(places, other, number), -_port_offset(place, other)) for other in place.before]
+    after = []
+    for other in place.after:
+        user = places[other]
+        after.append(
+            (other, _pull(places, number, other), _port_offset(user, number) if user.node is not None else 0.0)
+        )
+    return before, after
+
+
+def _wish(
+    places: list[_Place], number: int, springs: tuple[list[Spring], list[Spring]], *, both: bool, forth: bool
+) -> tuple[float, float]:
+    """Where a place would like to be and how strongly: dummies hold long lines straight, leaves follow their users."""
+    before, after = springs
+    near = (before if both or forth or not after else []) + (after if both or not forth or not before else [])
     if not near:
-        return place.across, 0.1
-    weight = sum(pull for _, pull in near)
-    total = 0.0
-    for other, pull in near:
-        shift = 0.0
-        if other in place.before:
-            shift = -_port_offset(place, other)
-        elif places[other].node is not None:
-            shift = _port_offset(places[other], number)
+        return places[number].across, 0.1
+    weight = total = 0.0
+    for other, pull, shift in near:
+        weight += pull
         total += pull * (places[other].across + shift)
     return total / weight, weight
 
@@ -280,6 +298,8 @@ def _port_offset(place: _Place, source: int) -> float:
 
 def fit(wishes: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list[float]:
     """The places nearest to the wishes (weighted least squares) that keep the gaps, by pooling adjacent violators."""
+    if len(wishes) == 1:
+        return [wishes[0][0]]
     blocks: list[list[float]] = []  # sum of weighted wishes, weight, number of places
     offset, offsets = 0.0, []
     for number, (wish, weight) in enumerate(wishes):
@@ -374,6 +394,8 @@ def _route(
     start, pieces, label = point(along, across), [], (0.0, 0.0)
     for number in chain[1:]:
         place = places[number]
+        if number != chain[-1] and abs(place.across - across) < 0.5:
+            continue  # straight on: one piece for all the layers that it passes
         edge_of_layer = starts[place.layer - 1] + lengths[place.layer - 1]
         if edge_of_layer > along + 0.5:
             pieces.append(_straight(point, along, edge_of_layer, across))
