@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mini_autograd.drawing.formatting import symbol
 from mini_autograd.drawing.graph import (
     Draft,
     Graph,
+    Memory,
     Rule,
     Value,
     assemble,
@@ -45,6 +47,7 @@ SOLVE_FOR_CONSTANT: dict[str, Callable[[Any, Any, int], Any]] = {
     "+": lambda out, known, position: out - known,
     "-": lambda out, known, position: known - out if position else out + known,
 }
+HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks", "_leaf_hooks", "_post_hooks")
 TWO_SIDED = {"+", "-", "*", "/", "@", "addmm", "linear"}
 
 
@@ -91,6 +94,12 @@ class _Reader:
         self.leaf_names = {id(tensor): label for label, tensor in names.items()}
         self.named = {
             id(self._spot_of(tensor)): label for label, tensor in names.items() if _node_of(tensor) is not None
+        }
+        # PyTorch's nodes do not tell their hooks, but the tensors on which they were registered do.
+        self.hooks = {
+            id(self._spot_of(tensor)): _hooks_of(tensor)
+            for tensor in (output, *names.values())
+            if _node_of(tensor) is not None
         }
         for tensor in names.values():
             if _node_of(tensor) is not None:
@@ -182,7 +191,8 @@ class _Reader:
             return Draft("constant", value=spot.value, shape=shape)
         if spot.leaf is not None:
             label, stored = self.leaf_names.get(id(spot.leaf), ""), plain(spot.leaf.grad)
-            return Draft("leaf", name=label, shape=shape, value=spot.value, stored=stored)
+            memory = Memory(hooks=_hooks_of(spot.leaf))
+            return Draft("leaf", name=label, shape=shape, value=spot.value, stored=stored, memory=memory)
         return Draft(
             "operation",
             inputs=tuple(self.index[id(entry)] for entry in spot.inputs),
@@ -192,7 +202,12 @@ class _Reader:
             shape=shape,
             value=spot.value,
             rule=self._rule(spot),
+            memory=self._memory(spot),
         )
+
+    def _memory(self, spot: _Spot) -> Memory:
+        memory = self.access.memory(spot.node)
+        return replace(memory, hooks=memory.hooks + self.hooks.get(id(spot), 0))
 
     def _sign(self, spot: _Spot) -> str:
         """The sign to show; a power of one input gets its exponent when the node kept one."""
@@ -223,6 +238,12 @@ def _node_of(tensor: Any) -> Any:
 
 def _shape(tensor: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in tensor.shape)
+
+
+def _hooks_of(tensor: Any) -> int:
+    """How many hooks were registered on a tensor, in PyTorch's words or ours."""
+    found = [getattr(tensor, name, None) for name in HOOKS]
+    return sum(len(hooks) for hooks in found if isinstance(hooks, (dict, list, tuple)))
 
 
 def _inverted(spot: _Spot) -> Value | None:

@@ -27,6 +27,15 @@ class GraphTooLargeError(ValueError):
 
 
 @dataclass(frozen=True)
+class Memory:
+    """What a node holds besides its value: bytes saved for backward, whether they were freed, and how many hooks."""
+
+    saved: int = 0
+    freed: bool = False
+    hooks: int = 0
+
+
+@dataclass(frozen=True)
 class Node:
     """One value in the graph: a leaf, a constant, or the result of an operation.
 
@@ -45,6 +54,7 @@ class Node:
     incoming: Value | None
     stored: Value | None
     inputs: tuple[int, ...]
+    memory: Memory = Memory()
 
     @property
     def gradient(self) -> Value | None:
@@ -91,6 +101,7 @@ class Draft:
     value: Value | None = None
     stored: Value | None = None
     rule: Rule | None = None
+    memory: Memory = Memory()
 
 
 def evaluation_order(root: Any, inputs_of: Callable[[Any], Iterable[Any]]) -> list[Any]:
@@ -150,6 +161,7 @@ def assemble(drafts: Sequence[Draft], seed: Any) -> Graph:
                 incoming=incoming[index],
                 stored=draft.stored,
                 inputs=draft.inputs,
+                memory=draft.memory,
             )
         )
         locals_ = _local_derivatives(draft)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mini_autograd.arrays import sum_to
+from mini_autograd.drawing.graph import Memory
 
 SAVED_INPUTS: dict[str, tuple[str, ...]] = {
     "MmBackward": ("_saved_self", "_saved_mat2"),
@@ -37,6 +38,9 @@ class Access(Protocol):
 
     def option(self, node: Any, name: str) -> Any:
         """A setting of the operation, such as the exponent of a power."""
+
+    def memory(self, node: Any) -> Memory:
+        """What the node keeps for backward."""
 
     def send(self, node: Any, number: int, gradient: Any) -> Sequence[Any]:
         """What the node sends to each of its inputs when `gradient` arrives at its result `number`."""
@@ -68,6 +72,19 @@ class TorchAccess:
         gradients[number] = self.like.new_tensor(gradient, **kind)
         return _as_tuple(node(*gradients))
 
+    def memory(self, node: Any) -> Memory:
+        """PyTorch shows what a node saved as attributes, tensors and numbers alike; asking for freed ones raises."""
+        tensors: dict[int, int] = {}
+        for attribute in [name for name in dir(node) if name.startswith("_saved_")]:
+            try:
+                saved = getattr(node, attribute)
+            except RuntimeError:
+                return Memory(freed=True)
+            for item in saved if isinstance(saved, (tuple, list)) else (saved,):
+                if hasattr(item, "element_size"):
+                    tensors[item.data_ptr()] = item.element_size() * item.numel()
+        return Memory(sum(tensors.values()))
+
     def _saved(self, node: Any, attribute: str) -> Any:
         try:
             return getattr(node, attribute, None) if attribute else None
@@ -89,6 +106,13 @@ class OwnAccess:
 
     def option(self, node: Any, name: str) -> Any:
         return getattr(node, name, None)
+
+    def memory(self, node: Any) -> Memory:
+        hooks = len(node.hooks or ())
+        try:
+            return Memory(_bytes_of(node.saved_tensors), False, hooks)
+        except RuntimeError:
+            return Memory(0, True, hooks)
 
     def send(self, node: Any, number: int, gradient: Any) -> Sequence[Any]:
         gradients: list[Any] = [None] * len(node.outputs)
@@ -124,6 +148,17 @@ class StudentAccess:
     def option(self, node: Any, name: str) -> Any:
         return getattr(node, name, None)
 
+    def memory(self, node: Any) -> Memory:
+        hooks = getattr(node, "hooks", None)
+        count = len(hooks) if isinstance(hooks, (list, tuple, dict)) else 0
+        try:
+            saved = node.saved_tensors
+        except AttributeError:
+            return Memory(hooks=count)
+        except RuntimeError:
+            return Memory(0, True, count)
+        return Memory(_bytes_of(saved or ()), saved is None, count)
+
     def send(self, node: Any, number: int, gradient: Any) -> Sequence[Any]:
         sent = _as_tuple(node.backward(node, np.asarray(gradient, dtype=np.float64)))
         shapes = getattr(node, "input_shapes", (None,) * len(sent))
@@ -142,3 +177,8 @@ def access_to(output: Any) -> Access:
 
 def _as_tuple(sent: Any) -> tuple[Any, ...]:
     return tuple(sent) if isinstance(sent, (tuple, list)) else (sent,)
+
+
+def _bytes_of(saved: Any) -> int:
+    """The bytes of saved arrays, each counted once."""
+    return sum({id(item): getattr(item, "nbytes", 0) for item in saved}.values())
