@@ -173,6 +173,13 @@ for dtype in (np.float64, np.float32):
 # %% [markdown]
 # That answers the first question of this lesson. With `h = 1e-13` we were far to the left of the turn: the estimate was wrong, and PyTorch was right. With central differences in
 # float64 and an `h` near `1e-5` the estimate is good to about ten digits. In float32 no `h` is good.
+#
+# Is that a property of this function? Try others, and other places. Before you move a control, say where the turn will go.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import step_size
+
+step_size()
 
 # %% [markdown]
 # ### Exercise 1: the gradient of any function

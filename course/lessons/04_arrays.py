@@ -1477,6 +1477,28 @@ for function in (careless_transpose, lazy_softmax):
 # A random cotangent gives each output its own weight, and no two are alike. A wrong vector-Jacobian product passes only if the mistake, multiplied by this row, happens to give zero, and for random numbers that has probability zero. This is why the checks of this course draw their cotangents, and also why a loss that merely sums the outputs is a bad test for a layer. It is still no proof: a rule like that of `abs` in lesson 01, right for some inputs and wrong for others, needs other *inputs* to be seen.
 
 # %% [markdown]
+# Now the other way round: you choose the expression, and somebody else's engine is wrong. In the engine below one rule has a mistake, and all others are right. The first two examples do not show it. **Change** the last line until it does, with as few operations as you can; any two arrays will do as inputs, and the
+# cotangent is always an array of ones.
+
+# %% tags=["demo"]
+from autograder.student import CheckFailed, broken_engine, expose
+
+somebodys = broken_engine("transpose_not_undone")
+examples = [
+    (lambda a, b: a * b, [np.ones((2, 2)), np.ones((2, 2))]),
+    (lambda a, b: a.transpose(0, 1) + b, [np.ones((2, 2)), np.ones((2, 2))]),
+    (lambda a, b: a.transpose(0, 1) * b, [np.ones((2, 2)), np.array([[1.0, 2.0], [3.0, 4.0]])]),
+]
+for expression, inputs in examples:
+    try:
+        expose(somebodys, expression, inputs)
+    except CheckFailed:
+        pass  # the card has said it
+
+# %% [markdown]
+# In the second example the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. Multiplying by `b` afterwards gives every entry its own weight, as a random cotangent would. A good test does the same.
+
+# %% [markdown]
 # ## 9. Softmax and cross entropy
 #
 # A classifier gives each class a number, the *logit*, and softmax makes probabilities `p` of them. What is the right rule? If logit `j` rises, `p[j]` rises, and all others of the row fall, because the sum stays 1:
