@@ -7,6 +7,7 @@ from mini_autograd.widgets.checkpoint_planner import checkpoint_planner
 from mini_autograd.widgets.forward_or_reverse import forward_or_reverse
 from mini_autograd.widgets.graph_explorer import explore
 from mini_autograd.widgets.lifetime import lifetime
+from mini_autograd.widgets.monitor import monitor
 from mini_autograd.widgets.optimizer_paths import optimizer_paths
 from mini_autograd.widgets.step_size import step_size
 
@@ -18,6 +19,7 @@ __all__ = [
     "explore",
     "forward_or_reverse",
     "lifetime",
+    "monitor",
     "optimizer_paths",
     "step_size",
 ]
