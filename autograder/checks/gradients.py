@@ -5,12 +5,12 @@ runs -> comparison -> diagnosis -> report.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.bugs.matching import Diagnosis, Evidence, diagnose_all
 from autograder.bugs.planting import symbol
-from autograder.checks import student_side
+from autograder.checks import means, student_side
 from autograder.checks.answers import Comparison, Problem, compare
 from autograder.checks.comparison import Worst, two_numbers
 from autograder.checks.context import CheckContext, tell
@@ -72,7 +72,7 @@ def gradients_report(
         expected = [tuple(map(as_pytorch, entries)) for entries in expected]
     tell(context, tuple(zip(programs, expected, strict=True)))
     sent = [
-        {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
+        {"function": program.function, "draws": [entry.draw.sent() for entry in entries], "watch": True}
         for program, entries in zip(programs, expected, strict=True)
     ]
     answers = run_where_it_lives(engine, student_side.run_programs, sent)
@@ -82,7 +82,15 @@ def gradients_report(
         Outcome(program, entries, compare(answer, entries, program.arguments))
         for program, entries, answer in zip(programs, expected, answers, strict=True)
     ]
-    return _report(engine, outcomes, context, points, name or "Gradients")
+    return _report(engine, list(map(_by_the_chain_rule, outcomes, answers, sent)), context, points, name or "Gradients")
+
+
+def _by_the_chain_rule(outcome: Outcome, answer: Any, sent: dict[str, Any]) -> Outcome:
+    """The outcome, with a problem where right gradients were found by other means than backpropagation."""
+    reason = means.reason(answer, sent) if outcome.problem is None else ""
+    if not reason:
+        return outcome
+    return replace(outcome, comparison=replace(outcome.comparison, problem=Problem(reason, means.NOT_BACKPROPAGATION)))
 
 
 def _report(
@@ -112,7 +120,11 @@ def _report(
 
 def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:
     """Where the first, short expression goes wrong for which that can be said."""
-    failing = [outcome for outcome in outcomes if outcome.problem is not None and not outcome.problem.unwritten]
+    failing = [
+        outcome
+        for outcome in outcomes
+        if outcome.problem and not outcome.problem.unwritten and outcome.problem.public != means.NOT_BACKPROPAGATION
+    ]
     failing.sort(key=lambda outcome: len(outcome.program.function.__code__.co_code))
     for outcome in failing[:MOST_LOCALISED]:
         if outcome.problem is None:

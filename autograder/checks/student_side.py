@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -18,6 +19,7 @@ import numpy as np
 
 LONGEST_TEXT = 400
 LARGEST_ARRAY = 1_000_000
+NO_OPERATIONS = ("__init__", "__new__", "shape", "ndim", "size", "dtype")
 
 
 def run_programs(
@@ -36,7 +38,11 @@ def run_programs(
         tracked = _takes(engine, "requires_grad")
     except Exception as error:
         return [{"error": described(error), "draw": 0} for _ in programs]
-    return [_run_program(engine, tracked, program["function"], program["draws"], caught) for program in programs]
+    results = [_run_program(engine, tracked, program["function"], program["draws"], caught) for program in programs]
+    for program, result in zip(programs, results, strict=True):
+        if program.get("watch") and "error" not in result and "returned" not in result:
+            result["means"] = _watched(engine, tracked, program)
+    return results
 
 
 def _run_program(
@@ -73,6 +79,56 @@ def _run_draw(
     if draw["again"] is not None:
         _call_backward(engine, tracked, function(*leaves), draw["again"], draw["dtype"])
         result["again"] = [plain(leaf.grad, tracked) for leaf in leaves]
+
+
+def _watched(engine: Any, tracked: bool, program: dict[str, Any]) -> dict[str, Any]:
+    """Run the largest draw of a program and look on: `forward`, how many calls of the engine's own functions forward
+    made; `repeated`, how many calls of the same functions backward made; `complex`, whether backward ran code that is
+    about complex numbers; `watched`, whether it let us look on. Empty after an error.
+    """
+    draw = max(program["draws"], key=lambda draw: sum(np.size(value) for value in draw["inputs"]))
+    try:
+        return _watch(engine, tracked, program["function"], draw)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return {}
+
+
+def _watch(engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any]) -> dict[str, Any]:
+    calls: list[Any] = []
+    ours = _watch.__code__.co_filename
+    libraries = (sys.prefix, sys.base_prefix, "<frozen")
+
+    def spy(frame: Any, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename != ours and not code.co_filename.startswith(libraries):
+            calls.append(code)
+
+    leaves = [_leaf(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
+    before = sys.getprofile()
+    sys.setprofile(spy)
+    try:
+        output = function(*leaves)
+        forward = [code for code in calls if code.co_name not in NO_OPERATIONS]
+        calls.clear()
+        _call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
+        watched = sys.getprofile() is spy
+    finally:
+        sys.setprofile(before)
+    again = set(forward)
+    backward = set(calls)
+    return {
+        "forward": len(forward),
+        "repeated": sum(code in again for code in calls),
+        "complex": any(_is_about_complex_numbers(code) for code in backward),
+        "watched": watched,
+    }
+
+
+def _is_about_complex_numbers(code: Any) -> bool:
+    words = {"imag", "complex", "complex64", "complex128", "complex256", "clongdouble", "csingle", "cdouble"}
+    return any(type(constant) is complex for constant in code.co_consts) or not words.isdisjoint(code.co_names)
 
 
 def _leaf(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
