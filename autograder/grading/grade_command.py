@@ -13,7 +13,7 @@ COURSE = Path(__file__).resolve().parents[2] / "course"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lesson", help="the assignment, as nbgrader names it")
+    parser.add_argument("lesson", nargs="?", help="the assignment, as nbgrader names it")
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument("--student", default="*", metavar="GLOB", help="grade only these students, such as 'a*'")
     parser.add_argument(
@@ -21,6 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="grade anew what has not changed since it was graded")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write one record per submission to this file")
+    parser.add_argument("--sandbox", action="store_true", help="say what submissions are shut in by on this machine")
+    parser.add_argument(
+        "--cluster", default="", metavar="tcp://HOST:PORT", help="grade on the workers of this Dask cluster"
+    )
     parser.add_argument("--feedback", action="store_true", help="generate the feedback pages as well")
     parser.add_argument(
         "--unsafe-no-sandbox",
@@ -34,9 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 0 where every submission has a result, 1 where some need a look, 2 for a request that cannot be met.
     """
+    if arguments.sandbox:
+        print(f"sandbox: {_isolation(arguments)}", flush=True)
+        if not arguments.lesson:
+            return 0
     from autograder.grading.warm import warm_up
 
-    warm_up()
+    if arguments.lesson and not arguments.cluster:
+        warm_up()
     from autograder.grading import display
     from autograder.grading.courses import CourseError
     from autograder.grading.records import NEEDS_A_LOOK
@@ -50,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         unsafe=arguments.unsafe_no_sandbox,
         feedback=arguments.feedback,
         force=arguments.force,
+        cluster=arguments.cluster,
     )
     console = display.wide_console()
     started = time.perf_counter()
@@ -63,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     console.print(display.results_table(records, arguments.lesson))
     seconds = time.perf_counter() - started
     unchanged = sum(record.unchanged for record in records)
-    done = f"{len(records)} submissions in {seconds:.1f} s with {request.workers} workers"
+    where = f"on {request.cluster}" if request.cluster else f"with {request.workers} workers"
+    done = f"{len(records)} submissions in {seconds:.1f} s {where}"
     console.print(
         done + (f", {unchanged} of them unchanged since they were graded" if unchanged else ""), highlight=False
     )
@@ -74,9 +85,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if any(record.status in NEEDS_A_LOOK for record in records) else 0
 
 
+def _isolation(arguments: argparse.Namespace) -> str:
+    """What is in force, or why there is nothing."""
+    from autograder.sandbox import isolation_available, isolation_in_force
+
+    if arguments.unsafe_no_sandbox:
+        return "none (--unsafe-no-sandbox)"
+    available = isolation_available()
+    return isolation_in_force() if available else f"none, so grading refuses. {available.description}"
+
+
 def _check(arguments: argparse.Namespace) -> None:
     from autograder.grading.courses import CourseError
 
+    if not arguments.lesson:
+        raise CourseError("Name the assignment to grade.")
     if arguments.workers < 1:
         raise CourseError("--workers needs a number of at least 1.")
     if arguments.json and not arguments.json.resolve().parent.is_dir():

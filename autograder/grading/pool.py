@@ -36,7 +36,7 @@ class Died:
 class Pool(Generic[Task, Result]):
     """Runs `function(task)` on what `executor(workers)` makes. `broken` are the errors that tell of a dead worker."""
 
-    function: Callable[[Task], Result]
+    function: Callable[..., Result]
     workers: int
     executor: Callable[[int], AbstractContextManager[Executor]]
     broken: tuple[type[Exception], ...]
