@@ -64,7 +64,7 @@ class Monitor:
         """The length of the gradient of each layer."""
         self.step, self.passes, self.in_pass, self.state = 0, 0, 0, "not started"
         self.seconds = 0.0
-        self._started = self._next_picture = self._measuring = 0.0
+        self._started = self._next_picture = self._next_norms = 0.0
         self._display = display or (InNotebook() if in_notebook() else InTerminal())
 
     def __iter__(self) -> Iterator[Any]:
@@ -86,10 +86,11 @@ class Monitor:
         for name, value in values.items():
             self.history.setdefault(name, Series()).append(self.step + 1, number(value))
         began = time.perf_counter()
-        if self.model is not None and (self.step < ALWAYS or self._measuring < SHARE * (began - self._started)):
+        if self.model is not None and (self.step < ALWAYS or began >= self._next_norms):
             for name, norm in gradient_norms(self.model).items():
                 self.norms.setdefault(name, Series()).append(self.step + 1, norm)
-            self._measuring += time.perf_counter() - began
+            after = time.perf_counter()
+            self._next_norms = after + (after - began) / SHARE
 
     def finish(self) -> None:
         """Draw the last picture. Called when the loop ends, is broken off or fails; calling it again does nothing."""
