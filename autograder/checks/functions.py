@@ -22,7 +22,7 @@ from autograder.checks.report import Line, Report
 from autograder.checks.showing import shown
 
 DRAWS = 4
-DISTURBANCE = 2.0**-30
+DISTURBANCE, SAMPLES = 2.0**-30, 3
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,16 @@ def _call(
     right = _trusted(reference, arguments)
     if tolerance is not None:
         return Call(arguments, right, _mapped(right, lambda array: tolerance * np.maximum(1.0, np.abs(array))))
-    signs = np.where(generator.random(len(arguments)) < 0.5, -1.0, 1.0)
-    moved = tuple(a if callable(a) else a * (1 + DISTURBANCE * s) for a, s in zip(arguments, signs, strict=True))
-    return Call(arguments, right, _allowed(right, _trusted(reference, moved)))
+    moved = [_trusted(reference, tuple(_disturbed(a, generator) for a in arguments)) for _ in range(SAMPLES)]
+    return Call(arguments, right, _allowed(right, moved))
+
+
+def _disturbed(argument: Any, generator: np.random.Generator) -> Any:
+    """An argument with every number moved by itself: numbers that cancel in a sum then show how much they do."""
+    if callable(argument):
+        return argument
+    signs = np.where(generator.random(np.shape(argument)) < 0.5, -1.0, 1.0)
+    return argument * (1 + DISTURBANCE * signs)
 
 
 def _trusted(reference: Callable[..., Any], arguments: Sequence[Any]) -> Any:
@@ -117,20 +124,22 @@ def _mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
     return change(np.asarray(tree, dtype=np.float64)) if _is_number(tree) else None
 
 
-def _allowed(right: Any, moved: Any) -> Any:
+def _allowed(right: Any, moved: Sequence[Any]) -> Any:
     """Tolerances from conditioning: how far each number of the result moves when the inputs are disturbed."""
     if isinstance(right, dict):
-        return {key: _allowed(entry, moved.get(key)) for key, entry in right.items()}
+        return {key: _allowed(entry, [one.get(key) for one in moved]) for key, entry in right.items()}
     if isinstance(right, list | tuple):
-        return [_allowed(a, b) for a, b in zip(right, moved, strict=False)]
+        return [_allowed(entry, list(others)) for entry, *others in zip(right, *moved, strict=False)]
     if not _is_number(right):
         return None
-    first, second = np.asarray(right, dtype=np.float64), np.asarray(moved, dtype=np.float64)
-    largest = max(1e-300, largest_finite(first))
-    if first.shape != second.shape:
-        return np.full(first.shape, ROUNDINGS * EPSILON * largest)
-    with np.errstate(invalid="ignore"):
-        return ROUNDINGS * EPSILON * np.maximum(largest, np.nan_to_num(np.abs(first - second) / DISTURBANCE))
+    first = np.asarray(right, dtype=np.float64)
+    allowed = np.full(first.shape, max(1e-300, largest_finite(first)))
+    for one in moved:
+        second = np.asarray(one, dtype=np.float64)
+        if first.shape == second.shape:
+            with np.errstate(invalid="ignore"):
+                allowed = np.maximum(allowed, np.nan_to_num(np.abs(first - second) / DISTURBANCE))
+    return ROUNDINGS * EPSILON * allowed
 
 
 def _checked(
