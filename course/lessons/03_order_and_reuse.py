@@ -777,6 +777,7 @@ def close(found, right):
 
 
 found = contributions(lambda w: w[0] * w[1] + w[2] / 2, 3.0, 3)
+assert isinstance(found, list), f"return a list with one share per use, not {found}"
 assert close(found, [3.0, 3.0, 0.5]), f"w[0] * w[1] + w[2] / 2 at 3: the shares are 3, 3 and 0.5, not {found}"
 found = contributions(lambda w: 4 * w[0] - w[1] * 2, -1.0, 3)
 assert close(found, [4.0, -2.0, 0.0]), f"4 * w[0] - w[1] * 2: the third is not used, so its share is 0: {found}"
@@ -993,7 +994,7 @@ print("on Python", sys.version.split()[0])
 #
 # Write `topological_order` once more, for graphs of any depth. The time should grow in proportion to the number of nodes and edges.
 #
-# Below it stands the `backward` of lesson 02, as the course writes it, so that from now on everybody has the same one. You need not change it: it looks up `topological_order` when it is called, and so it finds your new function.
+# Below it stands the `backward` of lesson 02, as the course writes it, so that from now on everybody has the same one. You need not change it: it looks up `topological_order` when it is called, and so it finds your new function. A `KeyError` in its line `pending.pop(node)` means that the order is wrong: when the turn of that node came, nothing had arrived.
 
 # %% [markdown] tags=["hint"] exercise="iterative_order"
 # In the recursive version a node is touched twice: when it is entered, and when all its inputs are done and it is appended. Put pairs on the stack: `(node, False)` means "enter", `(node, True)` means "its inputs are done".

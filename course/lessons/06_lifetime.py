@@ -151,16 +151,16 @@ x = MiniTensor(np.ones((2, 5)), requires_grad=True)
 assert held((x + 1.0).grad_fn) == (2, 0), "x + 1: an Add and an AccumulateGrad, and nothing saved"
 assert held((x**2).grad_fn) == (2, 80), "x ** 2 saves x, which has ten entries of 8 bytes"
 assert held((x * x).sum().grad_fn) == (3, 80), "x * x saves the same array twice, which counts once"
-h = x.tanh()
-assert held((h * h).grad_fn) == (3, 80), "the output of tanh is saved by two nodes, and counts once"
+h = x.relu()
+assert held((h * h).grad_fn) == (3, 80), "the output of relu is saved by two nodes, and counts once"
 ### BEGIN HIDDEN TESTS
 y = MiniTensor(np.ones((2, 5)), requires_grad=True)
 assert held((x * y).grad_fn) == (3, 160), "two arrays with equal entries are still two arrays"
-h = (x * y).tanh()
+h = (x * y).relu()
 assert held((h + h).sum().grad_fn) == (6, 240), "a node that is used twice counts once"
 z = x
 for _ in range(50):
-    z = z.tanh()
+    z = z.relu()
 assert held(z.grad_fn) == (51, 4000), "fifty layers save fifty outputs"
 ### END HIDDEN TESTS
 
@@ -324,8 +324,10 @@ assert text.startswith("Trying to backward through the graph a second time"), (
     "after release, saved_tensors must raise RuntimeError(SECOND_BACKWARD)"
 )
 moved.grad_fn.release()
-assert len(moved.grad_fn.saved_tensors) == 0, "a node that saved nothing is not changed by release"
-assert cube.grad_fn.next_functions[0][0].variable is x, "release frees what was saved; edges stay"
+assert message_of(lambda: moved.grad_fn.saved_tensors) == "", (
+    "a node that saved nothing is not changed by release, and may run again"
+)
+assert len(cube.grad_fn.next_functions) == 1, "release frees what was saved; edges stay"
 ### BEGIN HIDDEN TESTS
 assert text == message_of(lambda: cube.grad_fn.saved_tensors) and text.endswith(
     "after calling backward."
@@ -481,7 +483,7 @@ assert message_of(lambda: y.backward()).startswith("Trying to backward"), (
 assert x.grad.item() == 12.0, "the call that failed must not have changed .grad here"
 y = x**3
 y.backward(retain_graph=True)
-y.backward()
+assert message_of(lambda: y.backward()) == "", "with retain_graph=True nothing may be freed"
 assert x.grad.item() == 36.0, "with retain_graph=True a second call works, and adds"
 assert held(y.grad_fn)[1] == 0, "the second call did not retain, so it must have freed"
 moved = x + 1.0
