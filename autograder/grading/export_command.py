@@ -1,0 +1,51 @@
+"""`autograder export`: the marks of a course as CSV for Canvas, for Moodle, or as nbgrader writes them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+COURSE = Path(__file__).resolve().parents[2] / "course"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lessons", nargs="*", help="the assignments (default: all of the course)")
+    parser.add_argument("--for", dest="platform", choices=("canvas", "moodle", "nbgrader"), default="nbgrader")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
+    parser.add_argument("--to", type=Path, metavar="FILE", help="where to write it (default: PLATFORM.csv)")
+    parser.add_argument(
+        "--canvas-gradebook", type=Path, metavar="FILE", help="a gradebook exported from Canvas, to be filled in"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the file and say where it is. Returns 2 for a request that cannot be met."""
+    from nbgrader.plugins import CsvExportPlugin
+
+    from autograder.grading.courses import CourseError, open_course
+    from autograder.grading.exporters import CanvasExportPlugin, MoodleExportPlugin
+
+    plugins = {"canvas": CanvasExportPlugin, "moodle": MoodleExportPlugin, "nbgrader": CsvExportPlugin}
+    target = (arguments.to or Path(f"{arguments.platform}.csv")).resolve()
+    roster = arguments.canvas_gradebook and arguments.canvas_gradebook.resolve()
+    try:
+        with open_course(arguments.course) as course:
+            if roster and (arguments.platform != "canvas" or not roster.is_file()):
+                raise CourseError(
+                    f"--canvas-gradebook goes with --for canvas and needs a file; {roster} is none of it."
+                )
+            plugin = plugins[arguments.platform](parent=course.app)
+            plugin.to, plugin.assignment = str(target), arguments.lessons
+            if roster:
+                plugin.gradebook = str(roster)
+            with course.gradebook() as gradebook:
+                unknown = set(arguments.lessons) - {assignment.name for assignment in gradebook.assignments}
+                if unknown:
+                    raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}.")
+                plugin.export(gradebook)
+    except (CourseError, OSError) as error:
+        print(f"autograder export: {error}", file=sys.stderr)
+        return 2
+    print(target)
+    return 0
