@@ -1,0 +1,148 @@
+"""The instructor's page and the exports: what they say is what the gradebook and the judge say, and nothing acts."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.cli import main
+from autograder.grading.records import CellRecord, SubmissionRecord
+from autograder.grading.report import Report
+from autograder.grading.similarity import groups, plain
+from tests.autograder.grading.here import grade_all
+
+LONG = "\n".join(f"value_{number} = {number} * other_{number}" for number in range(12))
+
+
+def record(student: str, points: float | None, message: str = "", bugs: tuple[str, ...] = (), **more: Any) -> Any:
+    cell = CellRecord("test_a", points, 4, message, "lesson", bugs)
+    return SubmissionRecord(student, "lesson", more.pop("status", "graded"), points, 4, cells=(cell,), **more)
+
+
+def test_what_is_counted() -> None:
+    records = [
+        record("ann", 4),
+        record("bob", 2, "swapped", ("operands_swapped",)),
+        record("cem", 0, "swapped", ("operands_swapped",)),
+        record("dan", 0, "sign", ("sign_lost",), seconds=9.0),
+        record("eve", 0, "took too long"),
+        record("fay", 1, "took too long"),
+        record("gus", 0, status="died", reason="killed"),
+        record("hal", None),
+    ]
+    report = Report("lesson", "course", "today", records, {})
+    assert [(mistake.title, mistake.students) for mistake in report.mistakes] == [
+        ("operands swapped", ("bob", "cem")),
+        ("sign lost", ("dan",)),
+    ]
+    (exercise,) = report.exercises
+    assert (exercise.full, exercise.partial, exercise.none, exercise.ungraded) == (1, 2, 3, 1)
+    assert [len(bar.students) for bar in report.bars] == [4, 0, 1, 0, 0, 1, 0, 0, 0, 1]
+    assert report.other_messages == [("test_a", "took too long", 2)]
+    assert [entry.student for entry in report.troubled] == ["gus"]
+    assert report.slowest[0].student == "dan"
+    assert (report.mean, report.median, report.full_marks) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("other", "alike"),
+    [
+        (LONG, True),
+        ("# mine\n" + LONG.replace(" = ", "=").replace("\n", "\n\n"), True),
+        (LONG.replace("value_3", "x3"), True),
+        (LONG.replace("value", "mine").replace("other", "second"), False),
+        ("def f(): pass", False),
+    ],
+    ids=["same", "layout and comments", "one name", "all names", "short"],
+)
+def test_near_identical_answers_are_grouped(other: str, alike: bool) -> None:
+    found, complete = groups({"ann": plain(LONG), "bob": plain(other), "cem": plain(LONG[::-1])})
+    assert [group.students for group in found] == ([("ann", "bob")] if alike else [])
+    assert complete
+
+
+@pytest.fixture
+def graded(small_course: Any) -> Any:
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered(shout="raise ValueError('<script>alert(1)</script><b>x</b>')"))
+    small_course.submit("<img src=x onerror=alert(2)>", small_course.answered(shout="return word"))
+    small_course.submit("eve", b"no notebook")
+    grade_all(small_course, feedback=True)
+    return small_course
+
+
+@pytest.mark.sandbox
+def test_the_page_needs_nothing_and_runs_nothing(graded: Any, capsys: pytest.CaptureFixture) -> None:
+    assert main(["report", "words", "--course", str(graded.root)]) == 0
+    path = Path(capsys.readouterr().out.strip())
+    page = path.read_text()
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "default-src 'none'" in page
+    assert "hiddenword" not in page
+    assert not re.search(r'(src|href)="(https?:)?//', page)
+    links = re.findall(r'href="([^"]+)"', page)
+    assert any(link.endswith("ann/words/strings.html") for link in links)
+    assert all((path.parent / link).resolve().is_file() for link in links if "%" not in link)
+    assert "The file is not valid JSON" in page
+
+
+@pytest.mark.sandbox
+def test_canvas_moodle_and_nbgrader_get_the_same_marks(graded: Any, tmp_path: Path) -> None:
+    with sqlite3.connect(graded.root / "gradebook.db") as connection:
+        connection.execute("insert into student (id, last_name) values ('zoe', '=1+1')")
+        connection.execute("update submitted_notebook set late_submission_penalty = 0.5")
+        connection.execute(
+            "update student set lms_user_id = '71', first_name = 'Ann', last_name = 'A' where id = 'ann'"
+        )
+    marks = {"ann": "4.5", "bob": "1.5", "eve": "0", "zoe": ""}
+
+    def table(*arguments: str) -> list[list[str]]:
+        target = tmp_path / "out.csv"
+        assert main(["export", "--course", str(graded.root), "--to", str(target), *arguments]) == 0
+        with target.open(newline="") as file:
+            return list(csv.reader(file))
+
+    canvas = table("--for", "canvas", "words")
+    assert canvas[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "words"]
+    assert canvas[1] == ["Points Possible", "", "", "", "", "5"]
+    assert {row[3]: row[5] for row in canvas[2:] if row[3] in marks} == marks
+    assert ["A, Ann", "71", "", "ann", "", "4.5"] in canvas
+    assert ["'=1+1", "", "", "zoe", "", ""] in canvas
+    moodle = table("--for", "moodle")
+    assert {row[0]: row[5] for row in moodle[1:] if row[0] in marks} == marks
+    nbgrader = table("words")
+    score = nbgrader[0].index("score")
+    found = {row[3]: float(row[score]) for row in nbgrader[1:] if row[3] in marks}
+    assert found == {student: float(mark or 0) for student, mark in marks.items()}
+
+    roster = tmp_path / "from_canvas.csv"
+    roster.write_text(
+        "Student,ID,SIS Login ID,Section,words (881),Final Score\n    Points Possible,,,,5,\n"
+        '"A, Ann",71,a.a@uni,S1,,90\n"B, Bob",72,bob,S1,,80\n"N, Nobody",73,nobody,S1,,\n'
+    )
+    filled = table("--for", "canvas", "--canvas-gradebook", str(roster), "words")
+    assert filled[0] == ["Student", "ID", "SIS Login ID", "Section", "words (881)"]
+    assert [row[-1] for row in filled[1:]] == ["5", "4.5", "1.5", ""]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["report", "words"], "Nothing of 'words' has been graded"),
+        (["report", "wrods"], "has no assignment 'wrods'"),
+        (["export", "wrods"], "no assignment wrods"),
+        (["export", "--canvas-gradebook", "nowhere.csv"], "--for canvas"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    small_course: Any, arguments: list[str], said: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main([*arguments, "--course", str(small_course.root)]) == 2
+    assert said in capsys.readouterr().err
