@@ -32,7 +32,7 @@ SWAPPED, INPUT_USED = ("operands_swapped", "mul"), ("input_used_for_output", "ta
         ((SWAPPED, INPUT_USED), TOGETHER),
         ((("square_forgotten", "tanh"), ("matmul_not_transposed", "matmul")), LAYER),
     ],
-    ids=str,
+    ids=["apart", "together", "in a layer"],
 )
 def test_two_mistakes_at_once_are_named(style, mistakes, expressions):
     engine = planted.STYLES[style](*mistakes)
