@@ -182,11 +182,9 @@ def test_remote_function_is_called_once_with_its_functions():
     assert Handle.calls == 1
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_sums_in_another_order_are_right_however_much_cancels(seed):
+def test_sums_in_another_order_are_right_however_much_cancels():
     """Regression: arguments were disturbed as a whole, which moves a sum that nearly cancels hardly at all."""
-    with check_context(seed=seed):
-        credit = check_function(
-            lambda x: x.sum(axis=0).sum(), lambda x: np.add.reduce(x.ravel()[::-1]), [(40, 50)], points=1
-        )
+    numbers = np.random.default_rng(0).normal(size=64)
+    numbers[-1] = -numbers[:-1].sum()
+    credit = check_function(lambda x: x.sum(), lambda x: np.add.reduce(x[::-1]), [numbers], points=1)
     assert float(credit) == 1.0
