@@ -407,7 +407,9 @@ a, b, grad = (
 ctx = Sub()
 assert np.allclose(Sub.forward(ctx, a, b), a - b), "Sub.forward must return a - b"
 shares = Sub.backward(ctx, grad)
-assert len(shares) == 2, "Sub has two inputs, so its rule returns two gradients"
+assert isinstance(shares, tuple) and len(shares) == 2, (
+    "Sub has two inputs, so its rule returns two gradients, in a tuple"
+)
 assert np.allclose(shares[0], grad) and np.allclose(shares[1], -grad), (
     "Sub: a gets the gradient, b gets it with a minus sign"
 )
@@ -853,6 +855,7 @@ assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
     "the first edge must lead to the AccumulateGrad of w"
 )
 assert nothing[0] is None and nothing[1] == 0, "the edge of an input without gradient is (None, 0)"
+assert len(product.grad_fn.input_shapes) == 2, "input_shapes has one entry per input"
 square = Mul.apply(w, w)
 assert square.grad_fn.next_functions[0][0] is square.grad_fn.next_functions[1][0], (
     "w is used twice, but has one AccumulateGrad"
@@ -979,14 +982,16 @@ w = MiniTensor([1.0, 2.0], requires_grad=True)
 node, _ = edge_to(w)
 arriving = np.array([3.0, 4.0])
 node.accumulate(arriving)
+assert isinstance(w.grad, MiniTensor), ".grad is a MiniTensor, not an array"
 assert np.allclose(w.grad.data, [3.0, 4.0]), "the first gradient that arrives becomes .grad"
-assert not w.grad.requires_grad, ".grad is a MiniTensor that requires no gradient"
+assert not w.grad.requires_grad, ".grad requires no gradient"
 arriving[0] = 100.0
 assert w.grad.data[0] == 3.0, ".grad shares its memory with the array that arrived; keep a copy"
 node.accumulate(np.array([10.0, 20.0]))
 assert np.allclose(w.grad.data, [13.0, 24.0]), "the second gradient is added to the first"
 y = w * 2.0
 y.retain_grad()
+assert isinstance(y.grad_fn.retaining, weakref.ref), "put a weak reference into grad_fn.retaining"
 assert y.grad_fn.retaining() is y, "after y.retain_grad(), y.grad_fn.retaining() must be y"
 w.retain_grad()  # a leaf keeps its gradient anyway
 ### BEGIN HIDDEN TESTS

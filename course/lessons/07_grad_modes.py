@@ -153,7 +153,7 @@ def record(ctx, inputs, output):
 # %% [markdown]
 # ### Exercise 1: ask before you record
 #
-# Complete `apply`. An operation is recorded if recording is on **and** some input requires grad. Otherwise the output is a plain tensor: `requires_grad` is False, `grad_fn` is None, and the node is forgotten together with all it saved. The output is returned in both cases.
+# Complete `apply`. An operation is recorded if recording is on **and** some input requires grad: then call `record`, and leave the edges to it (exercise 5 replaces `record`). Otherwise the output is a plain tensor: `requires_grad` is False, `grad_fn` is None, and the node is forgotten together with all it saved. The output is returned in both cases.
 
 # %% [markdown] tags=["hint"] exercise="apply"
 # Both conditions in one `if`: `is_grad_enabled()` and `any(x.requires_grad for x in inputs)`.
@@ -228,6 +228,7 @@ x = MiniTensor([1.0, -2.0], requires_grad=True)
 switches.recording = False
 try:
     y = x * 3
+    assert y is not None, "apply returns the output, recorded or not"
     z = (y + x).tanh()
     constant = MiniTensor([4.0, 5.0]) * 2
 finally:
@@ -611,6 +612,7 @@ def scaled(x, factor=3):
 
 assert is_grad_enabled(), "decorating a function must leave the switch alone; the mode holds while the function runs"
 x = MiniTensor([1.0, 2.0], requires_grad=True)
+assert scaled(x) is not None, "the new function must return what the function returns"
 assert np.allclose(scaled(x).data, [3.0, 6.0]), "the result of the function must be returned"
 assert np.allclose(scaled(x, factor=5).data, [5.0, 10.0]), "named arguments must reach the function"
 assert not scaled(x).requires_grad, "inside the function nothing is recorded"

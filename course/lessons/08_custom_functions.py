@@ -1536,7 +1536,7 @@ plt.show()
 # </details>
 # <details><summary>What does <code>backward</code> do, in terms of the chain rule?</summary>
 #
-# It visits the nodes in reverse topological order, gives each rule the sum of what has arrived, and sends the results on. Each rule multiplies a vector by its Jacobian, and no Jacobian is ever built.
+# It visits the nodes in topological order, the output first, gives each rule the sum of what has arrived, and sends the results on. Each rule multiplies a vector by its Jacobian, and no Jacobian is ever built.
 # </details>
 # <details><summary>Forward mode or reverse mode?</summary>
 #
