@@ -186,5 +186,5 @@ def test_sums_in_another_order_are_right_however_much_cancels():
     """Regression: arguments were disturbed as a whole, which moves a sum that nearly cancels hardly at all."""
     numbers = np.random.default_rng(0).normal(size=64)
     numbers[-1] = -numbers[:-1].sum()
-    credit = check_function(lambda x: x.sum(), lambda x: np.add.reduce(x[::-1]), [numbers], points=1)
+    credit = check_function(lambda x: np.sort(x).sum(), lambda x: np.cumsum(x)[-1], [numbers], points=1)
     assert float(credit) == 1.0
