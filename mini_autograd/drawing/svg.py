@@ -105,6 +105,13 @@ def cell_text(value: Any, *, norm: bool = False) -> str:
     return f"norm {short(np.linalg.norm(array))}" if norm else shape_text(array.shape)
 
 
+def bytes_text(size: int) -> str:
+    """1,024 B up to 10 kB, then kB and MB."""
+    if size < 10_000:
+        return f"{size:,} B"
+    return f"{size / 1e3:,.0f} kB" if size < 10_000_000 else f"{size / 1e6:,.1f} MB"
+
+
 def flow_text(contribution: Any) -> str:
     """What stands on a line while backward passes along it: the number, or the norm of an array between double bars."""
     if contribution is None or is_scalar(contribution):
@@ -138,22 +145,32 @@ def _node(node: Node, box: Box, gradient: str, interactive: bool) -> str:
     radius = RADIUS[node.kind]
     right = box.width - PADDING
     value_line, grad_line = HEADER + ROW - 2, HEADER + 2 * ROW - 1
-    is_array = bool(node.shape)
+    label = "shape" if node.shape and not value_text(node).startswith("[") else "value"
     gradient = "none" if node.kind == "constant" else gradient
     heading = escape(clip(title(node), TITLE_LENGTH))
     role = f' role="button" tabindex="0" aria-label="{escape(title(node), quote=True)}"' if interactive else ""
     tooltip = "" if interactive else f"<title>{escape(_spoken(node, gradient))}</title>"
     return (
-        f'<g class="ma-node ma-{node.kind}" data-node="{node.index}" '
+        f'<g class="ma-node ma-{node.kind}{" ma-freed" if node.memory.freed else ""}" data-node="{node.index}" '
         f'transform="translate({box.x:.1f} {box.y:.1f})"{role}>{tooltip}'
         f'<rect class="ma-box" width="{box.width:.1f}" height="{box.height:.1f}" rx="{radius}"/>'
         f'<path class="ma-header" d="{_header(box.width, radius)}"/>'
         f'<text class="ma-title" x="{box.width / 2:.1f}" y="{HEADER - 7}">{heading}</text>'
-        f'<text class="ma-label" x="{PADDING}" y="{value_line}">{"shape" if is_array else "value"}</text>'
+        f'<text class="ma-label" x="{PADDING}" y="{value_line}">{label}</text>'
         f'<text class="ma-value" x="{right:.1f}" y="{value_line}">{escape(value_text(node))}</text>'
         f'<text class="ma-label" x="{PADDING}" y="{grad_line}">grad</text>'
-        f'<text class="ma-grad" x="{right:.1f}" y="{grad_line}">{escape(gradient)}</text></g>'
+        f'<text class="ma-grad" x="{right:.1f}" y="{grad_line}">{escape(gradient)}</text>{_marks(node, box)}</g>'
     )
+
+
+def _marks(node: Node, box: Box) -> str:
+    """What the node saved, under its box (shown on demand), and a sign in the corner where hooks are registered."""
+    saved = "freed" if node.memory.freed else f"saved {bytes_text(node.memory.saved)}" if node.memory.saved else ""
+    below = f'<text class="ma-saved" x="{box.width / 2:.1f}" y="{box.height + 11:.1f}">{saved}</text>' if saved else ""
+    if not node.memory.hooks:
+        return below
+    corner = f'<circle class="ma-hook" cx="{box.width:.1f}" cy="0" r="8"/>'
+    return f'{below}{corner}<text class="ma-hook-sign" x="{box.width:.1f}" y="4">h</text>'
 
 
 def _header(width: float, radius: float) -> str:

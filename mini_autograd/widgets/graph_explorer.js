@@ -5,19 +5,27 @@ const KEYS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
 const PHASES = { start: "Leaves", forward: "Forward", backward: "Backward", end: "Finished" };
 
 function render({ model, el }) {
-  const steps = model.get("steps");
   const view = build(model, el);
-  const show = () => apply(view, steps, clamp(model.get("step"), steps), model.get("details"));
+  const steps = () => model.get("steps");
+  const show = () => {
+    if (view.picture !== model.get("picture")) place(view, model); // the step may change together with the picture
+    apply(view, steps(), clamp(model.get("step"), steps()), model.get("details"));
+  };
   const go = (by) => {
-    const before = clamp(model.get("step"), steps);
+    const before = clamp(model.get("step"), steps());
     view.selected = null;
-    model.set("step", clamp(before + by, steps)); // a change calls show
+    model.set("step", clamp(before + by, steps())); // a change calls show
     if (model.get("step") === before) show();
   };
-  connect(view, go, show);
+  connect(view, model, go, show);
   model.on("change:step", show);
+  model.on("change:picture", show);
   show();
-  return () => model.off("change:step", show);
+  return () => {
+    view.player.pause();
+    model.off("change:step", show);
+    model.off("change:picture", show);
+  };
 }
 
 function clamp(step, steps) {
@@ -43,43 +51,178 @@ function build(model, el) {
     step: make("button", { type: "button", "data-go": "1", class: "ma-main" }, "Step"),
     end: make("button", { type: "button", "data-go": "Infinity" }, "End"),
   };
+  const play = make("button", { type: "button" }, "Play");
   const counter = make("span", { class: "ma-counter" });
-  bar.append(...Object.values(buttons), counter);
+  bar.append(...Object.values(buttons), play, counter);
+  const tools = make("div", { class: "ma-bar ma-tools", role: "toolbar", "aria-label": "Picture" });
+  const names = ["Smaller", "Larger", "Fit", "Memory", ...(model.get("foldable") ? ["Blocks"] : []), "Save SVG", "Save PNG"];
+  const tool = Object.fromEntries(names.map((name) => [name, make("button", { type: "button" }, name)]));
+  tools.append(...Object.values(tool));
   const canvas = make("div", { class: "ma-canvas" });
-  canvas.innerHTML = model.get("picture");
   const words = make("div", { class: "ma-words", "aria-live": "polite" });
-  root.append(bar, canvas, words);
+  root.append(bar, canvas, words, tools);
   el.replaceChildren(root);
-
-  const svg = canvas.querySelector("svg");
-  svg.setAttribute("role", "group");
-  svg.style.minWidth = `${Math.round(svg.viewBox.baseVal.width * 0.75)}px`;
-  const nodes = [...svg.querySelectorAll(".ma-node")];
-  const edges = [...svg.querySelectorAll(".ma-edge")];
-  const flows = [...svg.querySelectorAll(".ma-flow")];
-  return { root, buttons, counter, canvas, words, nodes, edges, flows, ends: ends(model.get("edges")), selected: null };
+  return { root, buttons, play, tool, counter, canvas, words, nodes: [], edges: [], flows: [], selected: null, zoom: null };
 }
 
-function ends(pairs) {
-  return pairs.map(([source, target]) => ({ source, target }));
+// Put the picture in, and remember its parts.
+function place(view, model) {
+  view.picture = view.canvas.innerHTML = model.get("picture");
+  view.selected = null;
+  view.svg = view.canvas.querySelector("svg");
+  view.svg.setAttribute("role", "group");
+  view.nodes = [...view.svg.querySelectorAll(".ma-node")];
+  view.edges = [...view.svg.querySelectorAll(".ma-edge")];
+  view.flows = [...view.svg.querySelectorAll(".ma-flow")];
+  view.ends = model.get("edges").map(([source, target, factors]) => ({ source, target, factors }));
+  view.tool.Blocks?.setAttribute("aria-pressed", String(model.get("folded")));
+  resize(view, null);
 }
 
-function connect(view, go, show) {
+// A zoom of null is the picture as wide as the page, but not smaller than three quarters.
+function resize(view, zoom) {
+  const { width } = view.svg.viewBox.baseVal;
+  const style = view.svg.style;
+  view.zoom = zoom === null ? null : Math.max(0.05, Math.min(4, zoom));
+  style.minWidth = zoom === null ? `${Math.round(width * 0.75)}px` : "0";
+  style.maxWidth = zoom === null ? "100%" : "none";
+  style.width = zoom === null ? "" : `${width * view.zoom}px`;
+}
+
+function scale(view, by) {
+  const now = view.svg.getBoundingClientRect().width / view.svg.viewBox.baseVal.width;
+  const frame = view.canvas;
+  const [x, y] = [frame.scrollLeft + frame.clientWidth / 2, frame.scrollTop + frame.clientHeight / 2];
+  resize(view, now * by);
+  const grown = view.zoom / now; // what was in the middle stays in the middle
+  frame.scrollLeft = x * grown - frame.clientWidth / 2;
+  frame.scrollTop = y * grown - frame.clientHeight / 2;
+}
+
+function fit(view) {
+  const { width, height } = view.svg.viewBox.baseVal;
+  resize(view, Math.min(view.canvas.clientWidth / width, 550 / height));
+}
+
+function makePlayer(view, model, go) {
+  let timer = null;
+  const at = () => clamp(model.get("step"), model.get("steps"));
+  const last = () => model.get("steps").length - 1;
+  const pause = () => {
+    clearInterval(timer);
+    timer = null;
+    view.play.textContent = "Play";
+  };
+  const play = () => {
+    if (at() >= last()) go(-Infinity);
+    view.play.textContent = "Pause";
+    timer = setInterval(() => {
+      go(1);
+      if (at() >= last()) pause();
+    }, Math.max(120, Math.min(1000, 40000 / last())));
+  };
+  return { pause, toggle: () => (timer ? pause() : play()) };
+}
+
+function connect(view, model, go, show) {
+  view.player = makePlayer(view, model, go);
   for (const button of Object.values(view.buttons)) {
-    button.addEventListener("click", () => go(Number(button.dataset.go)));
+    button.addEventListener("click", () => {
+      view.player.pause();
+      go(Number(button.dataset.go));
+    });
   }
+  view.play.addEventListener("click", view.player.toggle);
+  const actions = {
+    Smaller: () => scale(view, 0.8),
+    Larger: () => scale(view, 1.25),
+    Fit: () => (view.zoom === null ? fit(view) : resize(view, null)),
+    Memory: () => view.tool.Memory.setAttribute("aria-pressed", String(view.root.classList.toggle("ma-memory"))),
+    Blocks: () => {
+      view.player.pause();
+      model.set("folded", !model.get("folded"));
+      model.save_changes();
+    },
+    "Save SVG": () => save(standalone(view.svg), "graph.svg"),
+    "Save PNG": () => savePixels(view.svg),
+  };
+  for (const [name, button] of Object.entries(view.tool)) button.addEventListener("click", actions[name]);
   view.root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const node = event.target.closest(".ma-node");
+    const zooms = { "+": 1.25, "=": 1.25, "-": 0.8 };
     if (node && (event.key === "Enter" || event.key === " ")) select(view, node, show);
-    else if (event.key in KEYS) go(KEYS[event.key]);
-    else return;
+    else if (event.key in zooms) scale(view, zooms[event.key]);
+    else if (event.key === "0") resize(view, null);
+    else if (event.key in KEYS) {
+      view.player.pause();
+      go(KEYS[event.key]);
+    } else return;
     event.preventDefault();
     event.stopPropagation();
   });
+  view.canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return; // the plain wheel scrolls
+    event.preventDefault();
+    scale(view, event.deltaY < 0 ? 1.1 : 0.9);
+  }, { passive: false });
+  drag(view, (node) => select(view, node, show));
+}
+
+// Dragging pans; a click without movement chooses a node.
+function drag(view, choose) {
+  let from = null;
+  let moved = false;
+  view.canvas.addEventListener("pointerdown", (event) => {
+    if (event.button === 0) from = { x: event.clientX, y: event.clientY, left: view.canvas.scrollLeft, top: view.canvas.scrollTop };
+    moved = false;
+  });
+  view.canvas.addEventListener("pointermove", (event) => {
+    if (!from || !(event.buttons & 1)) return;
+    const [x, y] = [event.clientX - from.x, event.clientY - from.y];
+    moved = moved || Math.hypot(x, y) > 5;
+    if (!moved) return;
+    view.canvas.scrollLeft = from.left - x;
+    view.canvas.scrollTop = from.top - y;
+  });
+  view.canvas.addEventListener("pointerup", () => (from = null));
   view.canvas.addEventListener("click", (event) => {
     const node = event.target.closest(".ma-node");
-    if (node) select(view, node, show);
+    if (node && !moved) choose(node);
   });
+}
+
+const DRAWN = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "font-weight",
+  "text-anchor", "visibility", "display", "paint-order", "opacity"];
+
+// The picture as it looks now, with its colours written out, so that it needs no page around it.
+function standalone(svg) {
+  const copy = svg.cloneNode(true);
+  const [shown, copied] = [svg, copy].map((root) => [root, ...root.querySelectorAll("*")]);
+  shown.forEach((element, index) => {
+    const style = getComputedStyle(element);
+    copied[index].setAttribute("style", DRAWN.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+  });
+  copy.querySelector("style")?.remove();
+  return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+}
+
+function save(blob, name) {
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+async function savePixels(svg) {
+  const { width, height } = svg.viewBox.baseVal;
+  const fine = Math.min(2, 8000 / Math.max(width, height));
+  const picture = new Image();
+  picture.src = URL.createObjectURL(standalone(svg));
+  await picture.decode();
+  const canvas = make("canvas", { width: Math.round(width * fine), height: Math.round(height * fine) });
+  canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(picture.src);
+  canvas.toBlob((blob) => save(blob, "graph.png"), "image/png");
 }
 
 function select(view, node, show) {
@@ -122,7 +265,11 @@ function apply(view, steps, at, details) {
     edge.classList.toggle("ma-carries", flowing.has(index));
     edge.classList.toggle("ma-carried", carried.has(index) && step.phase === "backward");
   });
-  view.flows.forEach((label, index) => (label.textContent = flowing.get(index) ?? ""));
+  const factors = (index) => {
+    const { target, factors } = view.ends[index];
+    return target === view.selected && gradients.has(target) && carried.has(index) ? factors : undefined;
+  };
+  view.flows.forEach((label, index) => (label.textContent = factors(index) ?? flowing.get(index) ?? ""));
   const lines = view.selected === null ? step.lines : chosen(details[view.selected], view.selected, appeared, gradients);
   describe(view, step, at, steps.length, lines);
   keepInSight(view, step.node);

@@ -13,8 +13,10 @@ from types import ModuleType
 from typing import Any
 
 from mini_autograd.drawing import DRAWING_LIMIT, Graph, is_tensor, read_graph, render, summary
+from mini_autograd.drawing.folding import fold as folded_graph
+from mini_autograd.drawing.folding import repeated_blocks
 from mini_autograd.widgets.static import StaticPicture, with_static_picture
-from mini_autograd.widgets.steps import details, story
+from mini_autograd.widgets.steps import details, factors, story
 
 try:
     import anywidget
@@ -23,15 +25,23 @@ except ImportError:  # without the widget library the still picture is shown
     anywidget = None  # type: ignore[assignment]
 
 HERE = Path(__file__).parent
+LARGE = 60
+"""Above so many nodes, blocks that repeat are folded at first."""
 
 
 def explore(
-    output: Any, names: Mapping[str, Any] | None = None, *, direction: str = "right", gradient: Any = None
+    output: Any,
+    names: Mapping[str, Any] | None = None,
+    *,
+    direction: str = "right",
+    gradient: Any = None,
+    fold: bool | None = None,
 ) -> Any:
     """The graph behind `output` as an interactive picture; a still one where widgets are not installed.
 
     `output` is a student's MiniTensor, a tensor of ours, or a PyTorch tensor. `names` maps labels to tensors; without
     it the variables of the calling cell are searched. `direction` is "right" or "down", `gradient` starts backward.
+    `fold` says whether blocks that repeat, such as layers, start as one node each; large graphs do unless told not to.
     Raises GraphTooLargeError above 400 nodes and TypeError for an object without a graph.
     """
     if names is None:
@@ -39,7 +49,7 @@ def explore(
     graph = read_graph(output, names, limit=DRAWING_LIMIT, gradient=gradient)
     if anywidget is None:
         return StaticPicture(render(graph, direction=direction, replay=True), summary(graph, replay=True))
-    return GraphExplorer(graph, direction)
+    return GraphExplorer(graph, direction, fold)
 
 
 def names_in(frame: Any) -> dict[str, Any]:
@@ -65,15 +75,37 @@ if anywidget is not None:
         edges: Any = traitlets.List().tag(sync=True)
         details: Any = traitlets.List().tag(sync=True)
         step = traitlets.Int(0).tag(sync=True)
+        foldable = traitlets.Bool(False).tag(sync=True)
+        folded = traitlets.Bool(False).tag(sync=True)
 
-        def __init__(self, graph: Graph, direction: str = "right") -> None:
-            self._still = StaticPicture(render(graph, direction=direction, replay=True), summary(graph, replay=True))
-            super().__init__(
-                picture=render(graph, direction=direction, interactive=True, replay=True),
-                steps=[step.to_json() for step in story(graph)],
-                edges=[[edge.source, edge.target] for edge in graph.edges],
-                details=[details(node, graph) for node in graph.nodes],
-            )
+        def __init__(self, graph: Graph, direction: str = "right", folded: bool | None = None) -> None:
+            blocks = repeated_blocks(graph)
+            self._graphs = {False: graph, True: folded_graph(graph, blocks) if blocks else graph}
+            self._direction = direction
+            if folded is None:
+                folded = len(graph.nodes) > LARGE
+            folded = folded and bool(blocks)
+            shown = self._graphs[folded]
+            self._still = StaticPicture(render(shown, direction=direction, replay=True), summary(graph, replay=True))
+            super().__init__(foldable=bool(blocks), folded=folded, **self._drawn(folded))
+            self.observe(self._refold, "folded")
+
+        def _drawn(self, folded: bool) -> dict[str, Any]:
+            """Everything that the browser shows of the graph, folded or not."""
+            graph = self._graphs[folded]
+            return {
+                "picture": render(graph, direction=self._direction, interactive=True, replay=True),
+                "steps": [step.to_json() for step in story(graph)],
+                "edges": [[edge.source, edge.target, factors(edge, graph)] for edge in graph.edges],
+                "details": [details(node, graph) for node in graph.nodes],
+            }
+
+        def _refold(self, change: Any) -> None:
+            drawn = self._drawn(change["new"])
+            with self.hold_sync():
+                self.step = 0 if self.step == 0 else len(drawn["steps"]) - 1
+                for name in ("steps", "edges", "details", "picture"):
+                    setattr(self, name, drawn[name])
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
             return with_static_picture(super()._repr_mimebundle_(**kwargs), self._still)

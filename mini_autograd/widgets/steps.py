@@ -12,7 +12,7 @@ import numpy as np
 
 from mini_autograd.drawing.formatting import TIMES, describe, factor, operation_formula, shape_text, short
 from mini_autograd.drawing.graph import Edge, Graph, Node, is_scalar
-from mini_autograd.drawing.svg import cell_text, flow_text, replayed, title
+from mini_autograd.drawing.svg import bytes_text, cell_text, flow_text, replayed, title
 
 Phase = Literal["start", "forward", "backward", "end"]
 
@@ -48,13 +48,35 @@ def details(node: Node, graph: Graph) -> dict[str, Any]:
     if users:
         known.append(f"Used by {', '.join(users)}.")
     if node.kind == "constant":
-        known.append("A constant: no gradient flows here.")
-    back = [
-        f"Local derivative with respect to {graph.nodes[edge.source].name}: {describe(edge.local)}."
-        for edge in graph.edges_into(node.index)
-        if edge.local is not None
-    ]
-    return {"name": title(node), "forward": known, "backward": back + _disagreement(node)}
+        known.append("A constant: no gradient flows here (data, or made under no_grad, or detached).")
+    back = []
+    for edge in graph.edges_into(node.index):
+        source = graph.nodes[edge.source].name
+        if edge.local is not None:
+            back.append(f"Local derivative with respect to {source}: {describe(edge.local)}.")
+        if edge.contribution is not None:
+            back.append(f"{source} receives {_product(node.incoming, edge)}.")
+    return {"name": title(node), "forward": known + _memory(node), "backward": back + _disagreement(node)}
+
+
+def factors(edge: Edge, graph: Graph) -> str:
+    """The two numbers that are multiplied along an edge: incoming gradient and local derivative; else what is sent."""
+    incoming = graph.nodes[edge.target].incoming
+    if edge.contribution is None or not (is_scalar(incoming) and is_scalar(edge.local)):
+        return flow_text(edge.contribution)
+    return f"{short(incoming)} {TIMES} {factor(edge.local)}"
+
+
+def _memory(node: Node) -> list[str]:
+    """What the node holds for backward, and its hooks."""
+    told = []
+    if node.memory.freed:
+        told.append("What it saved for backward has been freed.")
+    elif node.memory.saved:
+        told.append(f"Saved for backward: {bytes_text(node.memory.saved)}.")
+    if node.memory.hooks:
+        told.append(f"{node.memory.hooks} hook{'s' if node.memory.hooks > 1 else ''} registered here.")
+    return told
 
 
 def _start(graph: Graph) -> Step:

@@ -32,6 +32,19 @@ explore(y, {"x": x, "y": y})
 """
 
 
+LARGE = """
+import mini_autograd as ma
+from mini_autograd.widgets import explore
+net = ma.nn.Sequential(*[layer for _ in range(40) for layer in (ma.nn.Linear(3, 3), ma.nn.Tanh())])
+x = ma.ones(2, 3)
+hidden = net[:2](x)
+hidden.register_hook(print)
+loss = net[2:](hidden).sum()
+explore(loss)
+"""
+FREED = "loss.backward()\nexplore(loss, fold=False)"
+
+
 class Explorer:
     """One explorer in the page and what a reader sees of it."""
 
@@ -120,11 +133,77 @@ def test_a_click_on_a_node_shows_its_details_and_tells_nothing_early(opened):
     assert explorer.words.startswith("Finished.")
 
 
+def test_a_click_shows_the_two_factors_on_the_lines(opened):
+    explorer = Explorer(opened.cell(1))
+    explorer.press("End")
+    explorer.node("d").click()
+    flows = explorer.root.locator(".ma-flow")
+    assert [text for text in flows.all_text_contents() if text] == ["1 \u00d7 2", "1 \u00d7 5"]
+    assert "v1 receives 1 \u00d7 2 = 2." in explorer.words
+    explorer.node("d").click()
+    assert not any(flows.all_text_contents())
+
+
+def test_play_runs_to_the_end_and_pause_stops(opened):
+    explorer = Explorer(opened.cell(1))
+    explorer.press("Play")
+    explorer.press("Pause")
+    before = explorer.counter
+    opened.page.wait_for_timeout(1500)
+    assert explorer.counter == before
+    explorer.press("Play")
+    opened.page.wait_for_function(
+        "root => root.querySelector('.ma-counter').textContent.startsWith('Finished')",
+        arg=explorer.root.element_handle(),
+    )
+    explorer.root.get_by_role("button", name="Play", exact=True).wait_for()
+
+
+def test_a_large_graph_is_folded_zoomed_and_saved(lab, tmp_path):
+    lab.open_notebook(lab.write_notebook("explorer_large.ipynb", [LARGE, FREED]))
+    lab.run_all()
+    assert lab.errors() == []
+    explorer = Explorer(lab.cell(0))
+    folded = explorer.root.locator(".ma-node").count()
+    assert folded < 60
+    explorer.press("Blocks")
+    lab.page.wait_for_function(
+        "([root, few]) => root.querySelectorAll('.ma-node').length > 3 * few",
+        arg=[explorer.root.element_handle(), folded],
+    )
+    assert explorer.root.locator(".ma-hook").count() == 1
+    width = "root => root.querySelector('svg').getBoundingClientRect().width"
+    before = explorer.root.evaluate(width)
+    explorer.press("Larger")
+    assert explorer.root.evaluate(width) == pytest.approx(1.25 * before, rel=0.02)
+    explorer.key("0")
+    explorer.press("Fit")
+    assert explorer.root.evaluate(width) <= 1400
+    explorer.press("Blocks")
+    lab.page.wait_for_function(
+        "([root, few]) => root.querySelectorAll('.ma-node').length === few",
+        arg=[explorer.root.element_handle(), folded],
+    )
+    for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        with lab.page.expect_download() as download:
+            explorer.press(f"Save {kind}")
+        download.value.save_as(tmp_path / kind)
+        assert (tmp_path / kind).read_bytes().startswith(start)
+    assert "var(" not in (tmp_path / "SVG").read_text(encoding="utf-8").partition("ma-node")[2]
+    freed = Explorer(lab.cell(1))
+    assert freed.root.locator(".ma-freed").count() > 40
+    assert not freed.root.locator(".ma-saved").first.is_visible()
+    freed.press("Memory")
+    assert freed.root.locator(".ma-saved").first.is_visible()
+    assert lab.console_errors == []
+    assert lab.external_requests == []
+
+
 def test_exported_html_shows_the_finished_picture(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (ENGINE, STUDENT)])
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(notebook, tmp_path / "explorer.ipynb")
-    options = ["--to", "html", "--execute", "--NotebookClient.store_widget_state=False"]
+    options = ["--to", "html", "--execute"]
     command = [sys.executable, "-m", "nbconvert", *options, "explorer.ipynb"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     page = (tmp_path / "explorer.html").read_text(encoding="utf-8")
