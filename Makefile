@@ -1,4 +1,5 @@
 # make lab    open the lessons in JupyterLab, as a student sees them
+# make demos  open all demos on one full page, for an audience
 # make test   everything that CI checks
 # make class  the instructor's whole loop on a pretend class
 # Each creates .venv and installs what it needs, the first time and whenever the lock file changes.
@@ -12,10 +13,13 @@ SUITABLE_PYTHON = $(shell for python in $(PYTHON) python3.14 python3.13 python3.
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 TEST_WORKERS ?= 2
 
-.PHONY: lab test class demo lint unit lessons lock clean
+.PHONY: lab demos test class demo lint unit lessons lock clean
 
 lab: $(VENV)/ready
 	@$(RUN) autograder lab $(ARGS)
+
+demos: $(VENV)/ready
+	@$(RUN) autograder demos $(ARGS)
 
 class: $(VENV)/ready
 	@$(VENV)/bin/python bootstrap.py system bubblewrap

@@ -56,9 +56,11 @@ def server_environment(hidden: Path, environment: Mapping[str, str] = os.environ
     return {**environment, **added, "JUPYTER_PREFER_ENV_PATH": "1"}
 
 
-def server_command(workspace: Path, hidden: Path, first: Path | None, port: int | None, browser: bool) -> list[str]:
-    """The command that starts JupyterLab on a notebook of the workspace."""
-    opened = f"/lab/tree/{quote(first.relative_to(workspace).as_posix())}" if first else "/lab"
+def server_command(
+    workspace: Path, hidden: Path, first: Path | None, port: int | None, browser: bool, page: str = "/lab"
+) -> list[str]:
+    """The command that starts JupyterLab on a notebook of the workspace; with the page "/doc", on that alone."""
+    opened = f"{page}/tree/{quote(first.relative_to(workspace).as_posix())}" if first else page
     options = [
         "--ServerApp.ip=127.0.0.1",
         f"--ServerApp.root_dir={workspace}",

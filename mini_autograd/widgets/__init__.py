@@ -9,6 +9,7 @@ from mini_autograd.widgets.graph_explorer import explore
 from mini_autograd.widgets.lifetime import lifetime
 from mini_autograd.widgets.monitor import monitor
 from mini_autograd.widgets.optimizer_paths import optimizer_paths
+from mini_autograd.widgets.stage import on_stage
 from mini_autograd.widgets.step_size import step_size
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "forward_or_reverse",
     "lifetime",
     "monitor",
+    "on_stage",
     "optimizer_paths",
     "step_size",
 ]

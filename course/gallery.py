@@ -1,0 +1,151 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: jupyter,tags,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Gallery
+#
+# Every demonstration of the course, in large type. Choose **Run > Run All Cells**. Each has buttons for settings that
+# are worth showing, and *Reset*. Ctrl and + makes all of it larger still.
+#
+# The numbers are measured or computed in the moment in which they appear; nothing is played back.
+
+# %% jupyter={"source_hidden": true}
+import numpy as np
+import torch
+
+import mini_autograd
+from mini_autograd.widgets import (
+    accumulation,
+    activations,
+    broadcast,
+    checkpoint_planner,
+    explore,
+    forward_or_reverse,
+    lifetime,
+    monitor,
+    on_stage,
+    optimizer_paths,
+    step_size,
+)
+
+on_stage()
+
+# %% [markdown]
+# ## A gradient arrives
+#
+# Step forward, then backward. Ask before each backward step which two numbers will be multiplied. `a` is used twice:
+# its gradient is a sum.
+
+# %% jupyter={"source_hidden": true}
+a = mini_autograd.tensor(2.0, requires_grad=True)
+b = mini_autograd.tensor(-3.0, requires_grad=True)
+d = (a + b) * a
+explore(d, {"a": a, "b": b, "d": d})
+
+# %% [markdown]
+# ## The same, of PyTorch
+#
+# A layer and its loss, as PyTorch recorded them. Click a node to see what it saved, and its local derivative.
+
+# %% jupyter={"source_hidden": true}
+torch.manual_seed(0)
+weight = torch.randn(3, 2, requires_grad=True)
+bias = torch.zeros(2, requires_grad=True)
+loss = ((torch.ones(4, 3) @ weight + bias).tanh() - 0.5).pow(2).mean()
+explore(loss, {"weight": weight, "bias": bias, "loss": loss})
+
+# %% [markdown]
+# ## How small should a step be?
+#
+# Let the audience guess the best `h` for a numerical derivative before the slider moves. Then: why is it another one in
+# float32?
+
+# %% jupyter={"source_hidden": true}
+step_size()
+
+# %% [markdown]
+# ## Shapes that stretch
+#
+# Type two shapes. Which axes will the gradient be summed over?
+
+# %% jupyter={"source_hidden": true}
+broadcast()
+
+# %% [markdown]
+# ## Nobody cleared the gradient
+#
+# First the bug: the loss falls *faster*. Then lay momentum 1.0 on top. Then small batches.
+
+# %% jupyter={"source_hidden": true}
+accumulation()
+
+# %% [markdown]
+# ## What lives how long
+#
+# A training step in slow motion. Which of the settings is a leak?
+
+# %% jupyter={"source_hidden": true}
+lifetime()
+
+# %% [markdown]
+# ## Units that pass gradient, and units that are dead
+#
+# Move x from left to right. Then push three units down, and train: who comes back?
+
+# %% jupyter={"source_hidden": true}
+activations()
+
+# %% [markdown]
+# ## Four walkers
+#
+# Same start, same learning rate. Which one arrives first? Which one never does?
+
+# %% jupyter={"source_hidden": true}
+optimizer_paths()
+
+# %% [markdown]
+# ## Forward or reverse?
+#
+# How many passes for n inputs and m outputs, and how long they take here and now.
+
+# %% jupyter={"source_hidden": true}
+forward_or_reverse()
+
+# %% [markdown]
+# ## Time for memory
+#
+# How long should a segment between two checkpoints be? Predicted and measured.
+
+# %% jupyter={"source_hidden": true}
+checkpoint_planner()
+
+# %% [markdown]
+# ## Watching a loop
+#
+# Any loop, any engine. Run this cell again to see the curves grow; interrupt it, and what was seen so far stays.
+
+# %%
+model = torch.nn.Sequential(
+    torch.nn.Linear(2, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)
+)
+optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+inputs = torch.tensor(np.random.default_rng(0).uniform(-2, 2, (512, 2)), dtype=torch.float32)
+targets = torch.sin(2 * inputs[:, :1]) * torch.cos(inputs[:, 1:])
+for _ in monitor(600, model=model):
+    rows = torch.randint(512, (64,))
+    loss = torch.nn.functional.mse_loss(model(inputs[rows]), targets[rows])
+    loss.backward()
+    monitor.log(loss=loss)
+    optimizer.step()
+    optimizer.zero_grad()
