@@ -83,9 +83,12 @@ def judge_notebook(
     with contextlib.ExitStack() as stack:
         stack.enter_context(TrustedPath())
         names = trusted_names(notebook, source)
-        sandboxes = [stack.enter_context(Sandbox(limits, files=files, unsafe=unsafe)) for _ in range(_passes(notebook))]
-        shown = _Pass(sandboxes[0], names, secret, visible_only=len(sandboxes) > 1).run(notebook)
-        scored = _Pass(sandboxes[-1], names, secret, shown).run(notebook) if len(sandboxes) > 1 else shown
+        sandboxes = [stack.enter_context(Sandbox(limits, files=files, unsafe=unsafe))]
+        scored = shown = _Pass(sandboxes[0], names, secret).run(notebook)
+        if _must_be_shown_apart(notebook, scored):
+            sandboxes[0].close()
+            sandboxes.append(stack.enter_context(Sandbox(limits, files=files, unsafe=unsafe)))
+            shown = _Pass(sandboxes[1], names, secret, scored, visible_only=True).run(notebook)
     verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
     for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
         node["execution_count"] = None
@@ -97,11 +100,18 @@ def judge_notebook(
     return verdict
 
 
-def _passes(notebook: Any) -> int:
-    """Two if there are hidden tests: what is shown then comes from a process that has never met one, so that no later
-    output can tell what a hidden test asked; the points come from a second one that runs everything.
+def _must_be_shown_apart(notebook: Any, scored: list[_Ran]) -> bool:
+    """Whether what is shown has to come from a second process that never meets a hidden test, so that no output can
+    tell what a hidden test asked. What the first one showed before any hidden test can tell nothing, and neither can a
+    test that passed without a word.
     """
-    return 2 if any(cell.is_test and hidden_lines(cell.source) for _, cell in code_cells(notebook)) else 1
+    met = False
+    for (_, cell), ran in zip(code_cells(notebook), scored, strict=True):
+        met = met or (cell.is_test and bool(hidden_lines(cell.source)))
+        outcome = ran.outcome or Outcome()
+        if met and (ran.outputs or outcome.error or outcome.printed.strip() or outcome.reports):
+            return True
+    return False
 
 
 @dataclass
