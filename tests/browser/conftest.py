@@ -14,6 +14,7 @@ import time
 import urllib.request
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
@@ -115,20 +116,33 @@ class Lab:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator:
     """One browser for the session."""
+    with browser() as started:
+        yield started
+
+
+@contextmanager
+def browser() -> Iterator:
+    """A Chromium without a window."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(INSTALL)
     playwright = pytest.importorskip("playwright.sync_api", reason="install it with `pip install playwright`")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=PATIENCE)
-        yield browser
-        browser.close()
+        started = driver.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=PATIENCE)
+        yield started
+        started.close()
 
 
 @pytest.fixture(scope="session")
 def lab_server(chromium, tmp_path_factory) -> Iterator[tuple[Path, str, str]]:
-    """One JupyterLab for the session, on an empty folder and with settings of its own: (folder, URL, token)."""
-    home = tmp_path_factory.mktemp("lab")
+    """One JupyterLab for the session: (folder, URL, token)."""
+    with serving(tmp_path_factory.mktemp("lab")) as served:
+        yield served
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
+    """A JupyterLab on an empty folder of `home`, with settings of its own: (folder, URL, token)."""
     root, token, port = home / "served", uuid.uuid4().hex, free_port()
     root.mkdir()
     settings = home / "settings"

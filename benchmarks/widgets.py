@@ -1,0 +1,191 @@
+"""How quickly widgets answer: milliseconds from a click or key to the change of the picture, in a real JupyterLab.
+
+`python -m benchmarks.widgets` opens a notebook with all demos in Chromium, uses each 15 times, and prints medians; then
+it times the layout of graphs of 30, 100 and 300 nodes. `--quick` only times layouts. The clock of the page runs from
+the event to the first change in the picture that follows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mini_autograd as ma
+from mini_autograd.drawing import read_graph
+from mini_autograd.drawing.layout import lay_out
+
+PROJECT = Path(__file__).resolve().parents[1]
+TIMES = 15
+TARGETS = {"browser": 16, "Python": 50, "Matplotlib": 200, "layout of 300": 100}
+WATCH = """root => {
+  const note = window.noted = { start: null, end: null };
+  const begin = () => { note.start = performance.now(); note.end = null; };
+  for (const kind of ["pointerdown", "keydown"]) window.addEventListener(kind, begin, { capture: true });
+  new MutationObserver(() => { if (note.start !== null && note.end === null) note.end = performance.now(); })
+    .observe(root.querySelector(".ma-canvas"), { subtree: true, childList: true, attributes: true });
+}"""
+GRAPH = """import mini_autograd as ma
+from mini_autograd.widgets import *
+net = ma.nn.Sequential(*[part for _ in range(3) for part in (ma.nn.Linear(3, 3), ma.nn.Tanh())])
+loss = net(ma.ones(2, 3)).sum()
+explore(loss)"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what was done, who answers, and the milliseconds that each time took."""
+
+    widget: str
+    action: str
+    answered_by: str
+    milliseconds: list[float]
+
+    def text(self) -> str:
+        median, target = statistics.median(self.milliseconds), TARGETS[self.answered_by]
+        low, high = min(self.milliseconds), max(self.milliseconds)
+        verdict = "" if median < target else "  over"
+        return (
+            f"{self.widget:20s} {self.action:28s} {self.answered_by:13s} {median:7.1f} {low:7.1f} {high:7.1f} "
+            f"{target:5d}{verdict}"
+        )
+
+
+def demos() -> dict[str, Any]:
+    """The demos of the package by name, each with its description."""
+    widgets = importlib.import_module("mini_autograd.widgets")
+    modules = {name: sys.modules.get(getattr(widgets, name).__module__) for name in widgets.__all__}
+    return {name: module.demo() for name, module in modules.items() if hasattr(module, "demo")}
+
+
+def browser_tests() -> Any:
+    """The part of the browser tests that starts a JupyterLab and drives it."""
+    spec = importlib.util.spec_from_file_location("browser_tests", PROJECT / "tests" / "browser" / "conftest.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def measured(page: Any, root: Any, actions: list[Callable[[], None]]) -> list[float]:
+    """Take turns with the actions, and note how long each takes to show. The first round is not counted."""
+    root.evaluate(WATCH)
+    found = []
+    for number in range(TIMES + len(actions)):
+        page.evaluate("() => { window.noted.start = window.noted.end = null; }")
+        actions[number % len(actions)]()
+        page.wait_for_function("() => window.noted.end !== null")
+        page.wait_for_timeout(150)
+        if number >= len(actions):
+            found.append(page.evaluate("() => window.noted.end - window.noted.start"))
+    return found
+
+
+def in_browser() -> Iterator[Row]:
+    """Every demo and the graph explorer, used in one notebook."""
+    tools, known = browser_tests(), demos()
+    with tempfile.TemporaryDirectory() as home, tools.browser() as browser, tools.serving(Path(home)) as served:
+        context = browser.new_context(viewport={"width": 1400, "height": 1000})
+        lab = tools.Lab(context.new_page(), *served)
+        lab.open_notebook(lab.write_notebook("widgets.ipynb", [GRAPH, *(f"{name}()" for name in known)]))
+        lab.run_all()
+        if lab.errors():
+            raise RuntimeError(f"a cell failed: {lab.errors()}")
+        yield from explorer_rows(lab)
+        for index, (name, demo) in enumerate(known.items(), 1):
+            yield from demo_rows(lab, index, name, demo)
+        context.close()
+
+
+def explorer_rows(lab: Any) -> Iterator[Row]:
+    root = lab.cell(0).locator(".ma-explorer")
+    root.wait_for()
+    yield Row("explore", "Step, Back", "browser", measured(lab.page, root, pressing(root, "Step", "Back")))
+    yield Row("explore", "Blocks", "Python", measured(lab.page, root, pressing(root, "Blocks")))
+
+
+def demo_rows(lab: Any, index: int, name: str, demo: Any) -> Iterator[Row]:
+    root = lab.cell(index).locator(".ma-demo")
+    root.wait_for()
+    shown = demo.show(**demo.start)
+    answered_by = "Matplotlib" if "figure_1" in shown.svg else "Python"
+    if shown.steps:
+        yield Row(name, "Back, Step", "browser", measured(lab.page, root, pressing(root, "Back", "Step")))
+    sliders = [control.to_json() for control in demo.controls if control.to_json()["kind"] == "slider"]
+    if sliders:
+        field, values = root.locator(f"[data-control='{sliders[0]['name']}']"), sliders[0]["values"]
+        keys = ["ArrowRight", "ArrowLeft"]
+        if demo.start[sliders[0]["name"]] == values[-1]:
+            keys.reverse()
+        actions: list[Callable[[], None]] = [partial(field.press, key) for key in keys]
+        yield Row(name, f"slider {sliders[0]['label']}"[:28], answered_by, measured(lab.page, root, actions))
+    preset = next(iter(demo.presets))
+    yield Row(name, f"{preset}, Reset", answered_by, measured(lab.page, root, pressing(root, preset, "Reset")))
+
+
+def pressing(root: Any, *names: str) -> list[Callable[[], None]]:
+    buttons = [root.get_by_role("button", name=name, exact=True) for name in names]
+    return [button.click for button in buttons]
+
+
+def network(nodes: int, shared: bool) -> Any:
+    """The graph of a residual network of about so many nodes, whose layers have weights of their own or share three."""
+    generator = np.random.default_rng(0)
+
+    def weight(*shape: int) -> Any:
+        return ma.tensor(generator.normal(size=shape) / 2, requires_grad=True)
+
+    common = [(weight(4, 4), weight(4)) for _ in range(3)]
+    h, layer = weight(4, 4), 0
+    while h.grad_fn is None or len(read_graph(h).nodes) < nodes - 4:
+        matrix, bias = common[layer % 3] if shared else (weight(4, 4), weight(4))
+        h, layer = (h @ matrix + bias).tanh() + h, layer + 1
+    return read_graph(h.sum())
+
+
+def layouts() -> Iterator[str]:
+    for shared in (False, True):
+        for nodes in (30, 100, 300):
+            graph = network(nodes, shared)
+            edges = [(edge.source, edge.target) for edge in graph.edges]
+            found, worked = [], []
+            for _ in range(TIMES):
+                start, begun = time.perf_counter(), time.process_time()
+                lay_out([(90.0, 65.0)] * len(graph.nodes), edges)
+                found.append(1e3 * (time.perf_counter() - start))
+                worked.append(1e3 * (time.process_time() - begun))
+            kind = "shared weights" if shared else "own weights"
+            yield (
+                f"layout, {kind:15s} {len(graph.nodes):4d} nodes {len(edges):4d} lines   median "
+                f"{statistics.median(found):6.1f} ms, of the processor {statistics.median(worked):6.1f} ms"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="time layouts only")
+    options = parser.parse_args()
+    for line in layouts():
+        print(line, flush=True)
+    print(f"target: 300 nodes in less than {TARGETS['layout of 300']} ms")
+    if options.quick:
+        return
+    print(f"\n{'widget':20s} {'action':28s} {'answered by':13s} {'median':>7s} {'min':>7s} {'max':>7s} target, in ms")
+    for row in in_browser():
+        print(row.text(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
