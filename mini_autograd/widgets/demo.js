@@ -5,6 +5,8 @@ function make(tag, attributes, text = "") {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.textContent = text;
+  // JupyterLab takes the arrow keys of a focused element, unless the element itself says that it wants them.
+  if (["button", "input", "select"].includes(tag)) element.setAttribute("data-lm-suppress-shortcuts", "true");
   return element;
 }
 
