@@ -16,6 +16,7 @@ import numpy as np
 
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
+from autograder.bugs.families.engine import assigned_not_accumulated
 from autograder.bugs.pairs import Pair, find_pairs
 from autograder.bugs.planting import LOCK, symbol
 from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, sparing, suspects_in
@@ -54,6 +55,8 @@ class Diagnosis:
         if len(self.pairs) == 1:
             return f"two mistakes at once: {self.pairs[0].sentence()}."
         texts = [pair.sentence() for pair in self.pairs] or [bug.explanation for bug in self.candidates]
+        if len(texts) == 1:  # it fits, but an exception alone proves nothing
+            texts.append("a mistake that is not known")
         return f"one of these: {'; or '.join(texts)}." if texts else ""
 
     def hint(self) -> str:
@@ -63,6 +66,8 @@ class Diagnosis:
         names = [f"`{symbol(operation)}`" for operation in self.operations]
         if not names or len(names) > MOST_NAMED:
             return ""
+        if self.certain is assigned_not_accumulated:  # not the rule's fault where `backward` does the adding
+            return f"in what {' and '.join(names)} hand{'s' * (len(names) == 1)} on, "
         return f"in the rule{'s' * (len(names) > 1)} of {' and '.join(names)} "
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from autograder.bugs.families.engine import assigned_not_accumulated
 from autograder.bugs.matching import Diagnosis, Evidence, diagnose_all
 from autograder.bugs.planting import symbol
 from autograder.checks import means, student_side
@@ -142,6 +143,8 @@ def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:
         return ()
     rules = " and ".join(f"`{symbol(operation)}`" for operation in diagnosis.operations)
     where = f"the backward rule of {rules}" if rules else PLACES.get(bug.family, "the backward rules of the operations")
+    if bug is assigned_not_accumulated:
+        where = f"the line that adds what {rules or 'a rule'} gives: in the rule, or in `backward`"
     return diagnosis.hint(), f"This mistake often comes from a belief: *{bug.misconception}*", f"Look at {where}."
 
 

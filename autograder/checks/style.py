@@ -32,14 +32,17 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 def escaped(text: str, longest: int = LONGEST) -> str:
     """Text of bounded length for HTML. What stands between backquotes becomes code, between stars emphasis."""
-    parts = html.escape(cut(text, longest)).split("`")
+    parts = html.escape(cut(text, longest)).replace(CODE, "").split("`")
     if len(parts) % 2 == 0:
         return "`".join(parts).replace("\n", "<br>")
     code = f"font-family:{MONO};font-size:12px;background:{CHIP};padding:1px 4px;border-radius:3px;color:{TEXT}"
-    shown = [f'<code style="{code}">{part}</code>' if n % 2 else _emphasised(part) for n, part in enumerate(parts)]
-    return "".join(shown).replace("\n", "<br>")
+    shown = _emphasised(CODE.join(parts[::2]))  # emphasis may reach across code
+    for part in parts[1::2]:
+        shown = shown.replace(CODE, f'<code style="{code}">{part}</code>', 1)
+    return shown.replace("\n", "<br>")
 
 
+CODE = "\0"  # stands for a piece of code
 STRONG = re.compile(r"(?<![\w*])\*\*(\S(?:[^*]*[^*\s])?)\*\*(?![\w*])")
 EMPHASIS = re.compile(r"(?<![\w*])\*(\S(?:[^*]*[^*\s])?)\*(?![\w*])")
 

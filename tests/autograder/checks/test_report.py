@@ -46,10 +46,12 @@ def test_everything_from_students_is_escaped_and_cut():
         ("the *other* factor", "the <em>other</em> factor"),
         ("**whole**", "<strong>whole</strong>"),
         ("odd ` quote", "odd ` quote"),
+        ("*before `a * b` and after*", "<em>before <code>a * b</code> and after</em>"),
+        ("*`x[i] += y` adds* `a`*b", "<em><code>x[i] += y</code> adds</em> <code>a</code>*b"),
     ],
 )
 def test_emphasis_is_not_confused_with_products(text, html):
-    assert escaped(text) == html
+    assert re.sub(r"<code [^>]*>", "<code>", escaped(text)) == html
 
 
 def test_credit_is_a_number_with_reports():
