@@ -114,6 +114,9 @@ const CONTROLS = {
   entry(control, id, change) {
     const input = make("input", { id, type: "text", size: "14", spellcheck: "false", autocomplete: "off" });
     input.addEventListener("change", () => change(input.value));
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") change(input.value);
+    });
     const read = (value) => {
       if (input.value !== value) input.value = value;
     };
