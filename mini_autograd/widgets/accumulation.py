@@ -200,8 +200,17 @@ def picture(runs: dict[str, Run], title: str, bound: float | None) -> str:
                 lines = axis.plot(np.arange(1, len(values) + 1), values, **STYLES[name])
                 lines[0].set_label(name)
         if bound:
-            line = row[1].axhline(bound, color="gray", linestyle="--", linewidth=1.5, label="bound from the first loss")
-            row[1].legend(handles=[line], loc="lower right", fontsize=9)
+            row[1].axhline(bound, color="gray", linestyle="--", linewidth=1.5)
+            row[1].text(
+                0.98,
+                bound,
+                "bound from the first loss",
+                transform=row[1].get_yaxis_transform(),
+                va="bottom",
+                ha="right",
+                fontsize=9,
+            )
+            row[1].margins(y=0.1)
         several = next(iter(runs.values())).weights.shape[1] > 1
         for axis, label in zip(
             row, ("loss", "length of .grad", "three of the weights" if several else "w"), strict=True
