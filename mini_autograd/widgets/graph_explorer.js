@@ -36,6 +36,7 @@ function make(tag, attributes, text = "") {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.textContent = text;
+  if (tag === "button") element.setAttribute("data-lm-suppress-shortcuts", "true"); // else JupyterLab takes its arrow keys
   return element;
 }
 
@@ -72,6 +73,7 @@ function place(view, model) {
   view.svg = view.canvas.querySelector("svg");
   view.svg.setAttribute("role", "group");
   view.nodes = [...view.svg.querySelectorAll(".ma-node")];
+  for (const node of view.nodes) node.setAttribute("data-lm-suppress-shortcuts", "true");
   view.edges = [...view.svg.querySelectorAll(".ma-edge")];
   view.flows = [...view.svg.querySelectorAll(".ma-flow")];
   view.ends = model.get("edges").map(([source, target, factors]) => ({ source, target, factors }));
