@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from autograder import cli
 from autograder.checks.context import CheckContext, listening
 from autograder.checks.engines import REFERENCE
 from autograder.lessons.strength import Check, Strength, strength_of
@@ -94,3 +96,25 @@ def test_what_changes_nothing_on_the_values_does_not_apply() -> None:
     """Operands swapped in a square, or batch axes of a plain matrix product."""
     square = strength_of(checks_of(("test", lambda a: a * a, [SQUARE])), writes_backward=False)
     assert not any(one.bug.name == "operands_swapped" for one in square.survived)
+
+
+TEXT = (Path(__file__).parent / "weak_lesson.txt").read_text()
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("weak", [False, True], ids=["random cotangents", "a cotangent of ones"])
+def test_the_audit_stops_a_lesson_whose_check_lets_bugs_through(
+    weak: bool, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """The weak check only ever adds up the outputs of softmax, which is to hand a cotangent of ones to its rule."""
+    text = TEXT.replace("lambda a: a.softmax(1)}", "lambda a: a.softmax(1).sum()}") if weak else TEXT
+    lesson = tmp_path / "course" / "lessons" / "01_softmax.py"
+    lesson.parent.mkdir(parents=True)
+    lesson.write_text(text)
+    assert (text != TEXT) == weak
+    status = cli.main(["audit", "01", "--workers", "1", "--course", str(tmp_path / "course")])
+    output = " ".join(capsys.readouterr().out.split())
+    assert status == int(weak), output
+    if weak:
+        assert "test_softmax: softmax_zero in `softmax` costs nothing" in output
+        assert "test_softmax: softmax_without_coupling in `softmax`" not in output, "the sum shows that one"
