@@ -677,6 +677,13 @@ for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.fun
 
 # %% [markdown]
 # The saying holds for leaky ReLU. GELU has its lowest point near -0.75, where any smooth curve is flat, and far out its slope is too small for float32.
+#
+# Here are three small networks with the same weights. The coloured lines carry gradient. Move `x`, and watch which units of the first network let it through. **Predict** what *Train them* does to the three units that were pushed down, in each network. The last sentence below the picture has the answer.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import activations
+
+activations(shift=-8.0)
 
 # %% [markdown]
 # ## 5. What hand work costs, and what a program does instead
