@@ -29,12 +29,12 @@ from mini_autograd.drawing.layout import lay_out
 PROJECT = Path(__file__).resolve().parents[1]
 TIMES = 15
 TARGETS = {"browser": 16, "Python": 50, "Matplotlib": 200, "layout of 300": 100}
-WATCH = """root => {
+WATCH = """(root, part) => {
   const note = window.noted = { start: null, end: null };
   const begin = () => { note.start = performance.now(); note.end = null; };
   for (const kind of ["pointerdown", "keydown"]) window.addEventListener(kind, begin, { capture: true });
   new MutationObserver(() => { if (note.start !== null && note.end === null) note.end = performance.now(); })
-    .observe(root.querySelector(".ma-canvas"), { subtree: true, childList: true, attributes: true });
+    .observe(part ? root.querySelector(part) : root, { subtree: true, childList: true, attributes: true });
 }"""
 GRAPH = """import mini_autograd as ma
 from mini_autograd.widgets import *
@@ -79,9 +79,12 @@ def browser_tests() -> Any:
     return module
 
 
-def measured(page: Any, root: Any, actions: list[Callable[[], None]]) -> list[float]:
-    """Take turns with the actions, and note how long each takes to show. The first round is not counted."""
-    root.evaluate(WATCH)
+def measured(page: Any, root: Any, actions: list[Callable[[], None]], part: str = ".ma-canvas") -> list[float]:
+    """Take turns with the actions, and note how long each takes to show in a part of the widget ("": in any).
+
+    The first round is not counted.
+    """
+    root.evaluate(WATCH, part)
     found = []
     for number in range(TIMES + len(actions)):
         page.evaluate("() => { window.noted.start = window.noted.end = null; }")
@@ -122,7 +125,7 @@ def demo_rows(lab: Any, index: int, name: str, demo: Any) -> Iterator[Row]:
     shown = demo.show(**demo.start)
     answered_by = "Matplotlib" if "figure_1" in shown.svg else "Python"
     if shown.steps:
-        yield Row(name, "Back, Step", "browser", measured(lab.page, root, pressing(root, "Back", "Step")))
+        yield Row(name, "Back, Step", "browser", measured(lab.page, root, pressing(root, "Back", "Step"), ""))
     sliders = [control.to_json() for control in demo.controls if control.to_json()["kind"] == "slider"]
     if sliders:
         field, values = root.locator(f"[data-control='{sliders[0]['name']}']"), sliders[0]["values"]

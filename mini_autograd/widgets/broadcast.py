@@ -157,7 +157,7 @@ def verdict(name: str, shape: Shape, result: Shape) -> str:
 def table(shapes: Sequence[Shape], result: Shape | None, wrong: Sequence[int] = ()) -> tuple[list[str], float, float]:
     """The sizes in columns, lined up at the last axis: the parts, and how wide and high they are together."""
     length = max(map(len, shapes))
-    left, wide, high = 70.0, 46.0, 30.0
+    left, wide, high = 70.0, 54.0, 30.0
     parts = []
     for axis in range(length):
         parts.append(words(left + (axis + 0.5) * wide, 16, f"axis {axis}", size=11, anchor="middle", opacity=0.75))

@@ -15,7 +15,7 @@ from mini_autograd.creation import tensor
 from mini_autograd.optim import SGD
 from mini_autograd.widgets.census import Census, Sample, Seen
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Switch
-from mini_autograd.widgets.sketch import box, from_step, only_step, picture, segment, words
+from mini_autograd.widgets.sketch import PAPER, box, from_step, only_step, picture, segment, words
 
 ROUNDS, BATCH, WIDTH = 3, 64, 32
 KEPT = ("nothing", "losses.append(loss.item())", "losses.append(loss)")
@@ -140,7 +140,7 @@ def nodes(census: Census, top: float) -> tuple[list[str], float]:
 def node_box(node: Seen, x: float, y: float, width: float, size: int) -> str:
     name = words(x + width / 2, y + 15, node.name, size=12, anchor="middle")
     saved = words(x + width / 2, y + 29, kilobytes(size) if size else "", size=11, anchor="middle")
-    clear = box(x, y, width, 35, fill="var(--jp-layout-color1, white)", stroke="none")
+    clear = box(x, y, width, 35, fill=PAPER, stroke=PAPER, line=3)
     full = box(x, y, width, 35, fill=BLUE, opacity=0.45 if node.own else 0.0, stroke=BLUE, line=1.5)
     parts = [from_step(node.born, full, name, saved)]
     if node.freed is not None and (node.gone is None or node.freed < node.gone):
@@ -167,7 +167,8 @@ def curves(samples: Sequence[Sample], top: float) -> tuple[list[str], float]:
         parts.append(
             f'<path d="M{left} {bottom}{path}V{bottom}Z" fill="{colour}" fill-opacity="0.3" stroke="{colour}"/>'
         )
-        parts.append(words(left, top + 11, f"{title} alive, at most {text(max(values))}", size=12))
+        once = " (an array that two nodes saved counts once)" if text is kilobytes else ""
+        parts.append(words(left, top + 11, f"{title} alive, at most {text(max(values))}{once}", size=12))
         parts.append(segment(left, bottom, left + width, bottom))
         top = bottom + 10
     for step, sample in enumerate(samples):

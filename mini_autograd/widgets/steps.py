@@ -51,11 +51,11 @@ def details(node: Node, graph: Graph) -> dict[str, Any]:
         known.append("A constant: no gradient flows here (data, or made under no_grad, or detached).")
     back = []
     for edge in graph.edges_into(node.index):
-        source = graph.nodes[edge.source].name
+        source = graph.nodes[edge.source]
         if edge.local is not None:
-            back.append(f"Local derivative with respect to {source}: {describe(edge.local)}.")
-        if edge.contribution is not None:
-            back.append(f"{source} receives {_product(node.incoming, edge)}.")
+            back.append(f"Local derivative with respect to {source.name}: {describe(edge.local)}.")
+        if edge.contribution is not None and source.kind != "constant":
+            back.append(f"{source.name} receives {_product(node.incoming, edge)}.")
     return {"name": title(node), "forward": known + _memory(node), "backward": back + _disagreement(node)}
 
 
