@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 if TYPE_CHECKING:
     from autograder.grading.assignments import Assignment
     from autograder.grading.courses import Course
@@ -49,9 +51,20 @@ def write(course: Course, lesson: str, target: Path) -> None:
     environment = Environment(
         loader=PackageLoader("autograder.grading"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["coded"] = coded
     target.parent.mkdir(parents=True, exist_ok=True)
     page = environment.get_template("report.html.j2").render(report=report)
     target.write_text(page, encoding="utf-8", errors="replace")
+
+
+def coded(text: str) -> Markup:
+    """What stands between backticks as code; all of it escaped."""
+    parts = text.split("`")
+    whole = len(parts) % 2 == 1
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if whole and index % 2 else Markup("{}").format(part)
+        for index, part in enumerate(parts)
+    )
 
 
 def collected(course: Course, lesson: str, target: Path) -> Report:

@@ -26,6 +26,9 @@ from autograder.grading.worker import failure
 from autograder.sandbox import isolation_available
 
 BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one waits for others
+CANNOT_GO_ON = (
+    "This machine cannot go on: {}. What was graded is kept; run the same command again when this has been seen to."
+)
 DIED = "The process that graded this submission was killed, twice. Nobody else's marks are touched."
 
 
@@ -65,6 +68,8 @@ def grade_class(
             run = _Run(request, course, spool, students, on_record)
             try:
                 run.go(on_start)
+            except OSError as error:
+                raise CourseError(CANNOT_GO_ON.format(error.strerror or error)) from error
             finally:
                 run.marks.close()
     if request.feedback:
@@ -111,10 +116,7 @@ class _Run:
                 self.spool.put(failure(self.assignment, task.student, "died", DIED), None)
             elif outcome.fault:
                 self._flush()
-                raise CourseError(
-                    f"This machine cannot go on: {outcome.fault}. What was graded is kept; run the same command again "
-                    "when this has been seen to."
-                )
+                raise CourseError(CANNOT_GO_ON.format(outcome.fault))
             self._take(task.student)
         self._flush()
 

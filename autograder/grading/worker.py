@@ -37,6 +37,7 @@ from autograder.nbgrader_plugins.context import grade_id
 from autograder.nbgrader_plugins.submissions import note_of
 
 EMPTY = "empty"
+PROBE = 1_000_000
 PATTERN = "nbgrader takes names with *, ? or [ for patterns and would grade somebody else's notebook."
 
 
@@ -120,8 +121,16 @@ class Workshop:
             converter.force = True
             outcome = capture_log(converter)
             if not outcome["success"]:
+                self._probe()
                 return self._failed(submission, complaint(outcome))
             return self._result(student)
+
+    def _probe(self) -> None:
+        """Raises OSError where nothing can be written: nbgrader says only that the submission failed."""
+        for folder in (self.root, None):
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(PROBE))
+                file.flush()
 
     def _failed(self, submission: Submission, reason: str) -> Result:
         return failure(self.assignment, submission.student, "failed", reason)

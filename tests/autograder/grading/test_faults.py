@@ -1,0 +1,199 @@
+"""What breaks around a run: the database's connection, the disk, a worker. Marks are neither lost nor doubled."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from autograder.grading import run
+from autograder.grading.courses import CourseError, generate_assignment, open_course
+from autograder.grading.spool import Spool
+from tests.autograder.grading.here import ASSIGNMENT, grade_all
+
+pytestmark = pytest.mark.sandbox
+
+MARKS = {f"s{number}": 5 if number % 2 else 2 for number in range(6)}
+
+
+def submit_all(course: Any) -> None:
+    for student, mark in MARKS.items():
+        course.submit(student, course.answered(shout="return word.upper()" if mark == 5 else "return word"))
+
+
+def points(records: dict[str, Any]) -> dict[str, float]:
+    return {student: record.points for student, record in records.items()}
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    """The address of a server of our own, on loopback alone."""
+    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1:] or [
+        str(Path(found).parent) for found in [shutil.which("initdb")] if found
+    ]
+    if not programs:
+        pytest.skip("there is no PostgreSQL server; install one with `apt-get install postgresql`")
+    pytest.importorskip("psycopg", reason="install it with `pip install 'mini-autograd-course[postgres]'`")
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))  # not pytest's folders, which other users cannot enter
+    folder.chmod(0o755)
+    as_user = []
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres")
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    quiet: dict[str, Any] = {"cwd": folder, "check": True, "stdout": subprocess.DEVNULL}
+    subprocess.run([*as_user, f"{programs[0]}/initdb", "-D", "data", "-A", "trust", "-U", "postgres", "-N"], **quiet)
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
+    control = [*as_user, f"{programs[0]}/pg_ctl", "-D", "data", "-w"]
+    subprocess.run([*control, "-o", options, "-l", "log", "start"], **quiet)
+    yield f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
+    subprocess.run([*control, "-m", "immediate", "stop"], **quiet)
+    shutil.rmtree(folder)
+
+
+def test_postgresql_keeps_the_marks_and_survives_a_lost_connection(small_course: Any, postgresql: str) -> None:
+    here = grade_all_of(small_course)
+    config = small_course.root / "nbgrader_config.py"
+    config.write_text(config.read_text() + f"c.CourseDirectory.db_url = '{postgresql}'\n")
+    with open_course(small_course.root) as course:
+        generate_assignment(course, ASSIGNMENT)
+    update, cut = run.Marks._update, []
+
+    def cut_once(marks: Any, connection: Any, entry: Any, result: Any) -> None:
+        update(marks, connection, entry, result)
+        if not cut:  # in the middle of a transaction
+            cut.append(result.student)
+            with create_engine(postgresql).connect() as other:
+                others = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() "
+                other.execute(text(others + "and backend_type = 'client backend'"))
+
+    with mock.patch.object(run.Marks, "_update", cut_once):
+        records = grade_all(small_course)
+    assert cut
+    assert points(records) == MARKS
+    assert {name: record.cells for name, record in records.items()} == here
+    assert all(record.unchanged for record in grade_all(small_course).values())
+    with create_engine(postgresql).connect() as connection:
+        assert connection.execute(text("select count(*), sum(auto_score) from grade")).one() == (
+            12,
+            sum(MARKS.values()),
+        )
+
+
+def grade_all_of(course: Any) -> dict[str, Any]:
+    submit_all(course)
+    return {name: record.cells for name, record in grade_all(course).items()}
+
+
+def test_a_gradebook_that_stays_locked_loses_nothing(small_course: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit_all(small_course)
+    monkeypatch.setattr("autograder.grading.marks.WAITS", (0.01,))
+    monkeypatch.setattr("autograder.grading.courses.WAIT_FOR_LOCK", 0.05)
+    engine = create_engine(f"sqlite:///{small_course.root}/gradebook.db")
+    write, locked = run.Marks.write, []
+
+    def while_locked(marks: Any, results: Any) -> Any:
+        if not results:
+            return write(marks, results)
+        locked.append([result.student for result in results])
+        with engine.connect() as other:
+            other.execute(text("begin immediate"))
+            return write(marks, results)
+
+    with mock.patch.object(run.Marks, "write", while_locked), pytest.raises(CourseError, match=r"locked.*is kept"):
+        grade_all(small_course)
+    assert locked
+    assert Spool.of(small_course.root, ASSIGNMENT).waiting() == sorted(student for part in locked for student in part)
+    assert points(grade_all(small_course)) == MARKS
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"a small disk cannot be mounted here: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def test_a_full_disk_loses_nothing(small_course: Any, small_disk: Path) -> None:
+    submit_all(small_course)
+    for student in MARKS:
+        (small_course.root / "submitted" / student / ASSIGNMENT / "data.bin").write_bytes(bytes(150_000))
+    course = type(small_course)(Path(shutil.copytree(small_course.root, small_disk / "course")))
+    with pytest.raises(CourseError, match=r"(No space|full).*is kept"):
+        grade_all(course)
+    subprocess.run(["mount", "-o", "remount,size=2m", small_disk], check=True)
+    records = grade_all(course)
+    assert points(records) == MARKS
+    assert all(record.status == "graded" for record in records.values())
+    engine = create_engine(f"sqlite:///{course.root}/gradebook.db")
+    with engine.connect() as connection:
+        assert connection.execute(text("select count(*), sum(auto_score) from grade")).one() == (
+            12,
+            sum(MARKS.values()),
+        )
+    assert all(record.unchanged for record in grade_all(course).values())
+
+
+def test_the_command_is_killed_and_given_again(small_course: Any) -> None:
+    submit_all(small_course)
+    slow = small_course.answered(length="import time; time.sleep(3); return len(word)", shout="return word")
+    small_course.submit("s0", slow)
+    command = [sys.executable, "-m", "autograder.cli", "grade", ASSIGNMENT, "--course", str(small_course.root)]
+    process = subprocess.Popen([*command, "--workers", "2"], stdout=subprocess.DEVNULL, start_new_session=True)
+    spool = Spool.of(small_course.root, ASSIGNMENT)
+    wait_for(lambda: spool.done.is_dir() and len(done(small_course)) >= 3)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    finished = done(small_course)
+    wait_for(lambda: not members(process.pid))
+    records = grade_all(small_course)
+    assert points(records) == MARKS
+    assert {name for name, record in records.items() if record.unchanged} <= set(finished)
+
+
+def done(course: Any) -> list[str]:
+    """Whose autograded notebook is in its place or waits for that."""
+    places = (
+        course.root.glob(f"autograded/*/{ASSIGNMENT}"),
+        Spool.of(course.root, ASSIGNMENT).done.glob("*/result.json"),
+    )
+    return sorted({path.parent.name for paths in places for path in paths})
+
+
+def members(session: int) -> list[int]:
+    """The processes that are left of a run, by the session that it was given."""
+    found = []
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            fields = Path(stat).read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append(int(stat.split("/")[2]))
+    return found
+
+
+def wait_for(condition: Any, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
