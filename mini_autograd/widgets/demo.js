@@ -67,10 +67,8 @@ function makeSender(model) {
   };
 }
 
-const ids = { next: 0 };
-
 function addControl(bar, control, model, sender) {
-  const id = `ma-control-${ids.next++}`;
+  const id = `ma-control-${Math.random().toString(36).slice(2)}`; // each demo of a page loads this file for itself
   const field = make("div", { class: `ma-field ma-${control.kind}` });
   const label = make("label", { for: id }, control.label);
   const { input, read, after } = CONTROLS[control.kind](control, id, (value) => sender.change({ [control.name]: value }));
