@@ -980,6 +980,14 @@ print("nodes alive after 20 iterations, remembering loss:       ", skeleton(lamb
 print("nodes alive after 20 iterations, remembering loss.item():", skeleton(lambda loss: loss.item()))
 
 # %% [markdown]
+# The same in slow motion, three steps of a small network. **Predict** before you press a button: what is alive at the end of each step if the losses are kept in a list, with and without `retain_graph=True`, and what does `.item()` change? Then step through it and find the moment in which each node goes.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import lifetime
+
+lifetime()
+
+# %% [markdown]
 # And how long does one step of E take? Count the rules that `backward` calls.
 
 # %%
