@@ -301,7 +301,7 @@ print(Mul.backward(ctx, np.array(10.0)))
 # %% [markdown]
 # ### Exercise 1: two rules as classes
 #
-# Translate a difference and tanh from lesson 04. Write the four bodies. What a rule needs of the arrays goes through `ctx.save_for_backward`, as in `Mul`; what it does not need is not saved. Rules say nothing about shapes: broadcasting is undone elsewhere.
+# Translate a difference and tanh from lesson 04. Write the four bodies. What a rule needs of the arrays goes through `ctx.save_for_backward`, as in `Mul`; what it does not need is not saved. Of `tanh`, save the output itself: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts). Rules say nothing about shapes: broadcasting is undone elsewhere.
 
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
 # The rule of a difference needs neither of its inputs, so `Sub.forward` is one line: `return a - b`.
