@@ -17,7 +17,8 @@ import numpy as np
 
 from mini_autograd.checkpoint import checkpoint
 from mini_autograd.creation import tensor
-from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider, axes, plotting, svg_of
+from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
+from mini_autograd.widgets.sketch import picture, segment, words
 
 BATCH, WIDTH = 512, 16
 LAYER = BATCH * WIDTH * 8
@@ -111,14 +112,12 @@ def show(depth: str, length: float, run: float) -> Shown:
     lengths = [plan.length for plan in plans]
     at = lengths.index(int(length)) if int(length) in lengths else len(plans) - 1
     plan, plain = plans[at], plans[0]
-    names = ["none" if value == 0 else str(value) for value in lengths]
-    with plotting():
-        left, right = axes(2, figsize=(8.4, 3.6))
-        kilo = [1e-6 * value.predicted_bytes for value in plans], [1e-6 * value.measured_bytes for value in plans]
-        curve(left, names, *kilo, at, "memory at most, MB")
-        milli = [1e3 * value.predicted_seconds for value in plans], [1e3 * value.measured_seconds for value in plans]
-        curve(right, names, *milli, at, "time of a step, ms")
-        svg = svg_of(left, f"Memory and time of a step of {depth} layers against the length of checkpointed segments")
+    kilo = [1e-6 * value.predicted_bytes for value in plans], [1e-6 * value.measured_bytes for value in plans]
+    milli = [1e3 * value.predicted_seconds for value in plans], [1e3 * value.measured_seconds for value in plans]
+    left = curve(50, "memory at most, MB", lengths, kilo, at)
+    right = curve(480, "time of a step, ms", lengths, milli, at)
+    label = f"Memory and time of a step of {depth} layers against the length of checkpointed segments"
+    svg = picture(860, 300, [*left, *right], label)
     best = min(plans, key=lambda value: value.measured_bytes)
     chosen = "Without checkpoints" if plan.length == 0 else f"Segments of {plan.length}"
     kept = predicted_arrays(int(depth), plan.length)
@@ -134,15 +133,33 @@ def show(depth: str, length: float, run: float) -> Shown:
     return Shown(svg, sentences)
 
 
-def curve(axis: Any, names: list[str], predicted: Sequence[float], found: Sequence[float], at: int, title: str) -> None:
-    places = range(len(names))
-    axis.plot(places, predicted, "--", color=COLOURS[1], label="predicted")
-    axis.plot(places, found, "o-", color=COLOURS[0], label="measured", markersize=5)
-    axis.plot(at, found[at], "o", color=COLOURS[0], markersize=12, fillstyle="none", markeredgewidth=2.5)
-    axis.set_xticks(places, names)
-    axis.set(xlabel="layers per segment", ylim=(0, 1.15 * max(*predicted, *found)))
-    axis.set_title(title, fontsize=11)
-    axis.legend(loc="lower right", fontsize=9)
+def curve(left: float, title: str, lengths: Sequence[int], curves: Sequence[Sequence[float]], at: int) -> list[str]:
+    """Predicted (dashed) and measured values over the lengths of segments, side by side with another such picture."""
+    top, width, height = 44.0, 360.0, 210.0
+    bottom, most = top + height, 1.12 * max(map(max, curves))
+    x = [left + width * (place + 0.5) / len(lengths) for place in range(len(lengths))]
+    parts = [words(left + width / 2, 18, title, anchor="middle", bold=True)]
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        line_y = bottom - share * height
+        parts.append(segment(left, line_y, left + width, line_y, width=1.2 if share == 0 else 0.3))
+        parts.append(words(left - 6, line_y + 4, f"{share * most:.2g}", size=12, anchor="end"))
+    for place, length in enumerate(lengths):
+        parts.append(words(x[place], bottom + 17, length or "none", size=12, anchor="middle", bold=place == at))
+    parts.append(words(left + width / 2, bottom + 36, "layers per segment", size=12, anchor="middle"))
+    for name, values, colour, dashes, legend in zip(
+        ("predicted", "measured"), curves, (COLOURS[1], COLOURS[0]), ("6 4", "none"), (0.0, 110.0), strict=True
+    ):
+        y = [bottom - value / most * height for value in values]
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+        line = f'fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"'
+        parts.append(f'<polyline points="{points}" {line}/>')
+        parts.append(f'<path d="M{left + legend:.1f} {top - 10}h24" {line}/>')
+        parts.append(words(left + legend + 30, top - 6, name, size=12))
+        if name == "measured":
+            dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>' for a, b in zip(x, y, strict=True))
+            ring = f'<circle cx="{x[at]:.1f}" cy="{y[at]:.1f}" r="8" fill="none" stroke="{colour}" stroke-width="2.5"/>'
+            parts.append(f'<g fill="{colour}">{dots}</g>{ring}')
+    return parts
 
 
 @functools.cache

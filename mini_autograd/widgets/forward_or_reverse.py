@@ -21,7 +21,7 @@ from mini_autograd.widgets.sketch import box, picture, segment, words
 
 HIDDEN = 32
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-LIMIT = 0.008  # seconds that repeating a measurement may take
+LIMIT = 0.004  # seconds that repeating a measurement may take
 FORWARD, REVERSE = COLOURS[0], COLOURS[1]
 
 
