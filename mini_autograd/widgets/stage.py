@@ -6,7 +6,7 @@ STYLE = """<style>
 .jp-Notebook .jp-RenderedMarkdown { font-size: 20px; line-height: 1.5; }
 .jp-Notebook .jp-RenderedMarkdown h1 { font-size: 42px; }
 .jp-Notebook .jp-RenderedMarkdown h2 { font-size: 32px; }
-.jp-Notebook .jp-InputPrompt, .jp-Notebook .jp-OutputPrompt { display: none; }
+.jp-Notebook :is(.jp-InputPrompt, .jp-OutputPrompt, .jp-OutputArea-promptOverlay) { display: none; }
 .jp-Notebook .jp-Placeholder, .jp-Notebook .jp-InputArea-editor[hidden] { opacity: 0.4; }
 .ma-demo, .ma-explorer { font-size: 20px !important; border: none !important; }
 .ma-demo .ma-canvas svg { max-width: min(100%, calc(150vh - 300px)) !important; }
