@@ -6,11 +6,15 @@ nbgrader's own lists are restated here because traitlets has no way to say "the 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import nbgrader
 from traitlets.config import Config
 
 PLUGINS = "autograder.nbgrader_plugins"
+TEMPLATES = Path(__file__).parent / "templates"
+FORMGRADER_TEMPLATES = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
 JUDGE = f"{PLUGINS}.judge_notebook.JudgeNotebook"
 COMMENTS = f"{PLUGINS}.auto_comments.AutoComments"
 
@@ -81,6 +85,7 @@ def configure(c: Config) -> None:
         "clean_html": f"{PLUGINS}.safe_html.clean_html",
         "markdown2html": f"{PLUGINS}.safe_html.markdown2html",
     }
+    c.HTMLExporter.extra_template_basedirs = [str(TEMPLATES), str(FORMGRADER_TEMPLATES)]
     c.NbConvertBase.display_data_priority = DISPLAYED
 
 
