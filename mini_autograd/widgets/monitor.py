@@ -233,6 +233,13 @@ def when_cell_ends(action: Any) -> None:
     events.register("post_run_cell", once)
 
 
+class Inline(StaticPicture):
+    """A picture that takes the colours of the page: as an image, JupyterLab would keep it black in a dark theme."""
+
+    def _repr_html_(self) -> str:
+        return f'<div class="ma-monitor" style="color: var(--jp-ui-font-color1, black)">{self.svg}</div>'
+
+
 class InNotebook:
     """A picture that is replaced while the loop runs, and stays in the notebook."""
 
@@ -242,7 +249,7 @@ class InNotebook:
     def show(self, monitor: Monitor, last: bool) -> None:
         from IPython.display import display
 
-        picture = StaticPicture(draw(monitor), monitor.describe())
+        picture = Inline(draw(monitor), monitor.describe())
         if self.handle is None:
             self.handle = display(picture, display_id=True)
         else:

@@ -11,7 +11,7 @@ STYLE = """<style>
 .ma-demo, .ma-explorer { font-size: 20px !important; border: none !important; }
 .ma-demo .ma-canvas svg { max-width: min(100%, calc(150vh - 300px)) !important; }
 .ma-demo input[type="range"] { width: 260px; }
-.jp-OutputArea-output[data-mime-type="image/svg+xml"] svg { width: 100%; height: auto; max-width: calc(150vh - 300px); }
+.ma-monitor svg { width: 100%; height: auto; max-width: calc(150vh - 300px); }
 </style>"""
 
 

@@ -229,5 +229,6 @@ def test_in_a_notebook_the_last_picture_stays():
     (finished,), (broken,), (failed,) = pictures
     assert "step 20 of 20: finished; loss" in finished["text/plain"]
     assert "length of the gradient, by layer" in finished["image/svg+xml"]
+    assert finished["image/svg+xml"] in finished["text/html"]
     assert broken["text/plain"] == "step 7 of 20: stopped in step 8; loss 7"
     assert failed["text/plain"] == "step 9 of 20: stopped in step 10; loss 9"
