@@ -112,7 +112,7 @@ def test_what_is_sent_is_plain_json_and_small():
     widget = explore(*example())
     sent = json.dumps([widget.picture, widget.steps, widget.edges, widget.details])
     assert len(sent) < 20_000
-    assert widget.edges == [[0, 2, '2 \u00d7 1'], [1, 2, '2 \u00d7 1'], [2, 3, '1 \u00d7 2'], [0, 3, '1 \u00d7 (-1)']]
+    assert widget.edges == [[0, 2, "2 \u00d7 1"], [1, 2, "2 \u00d7 1"], [2, 3, "1 \u00d7 2"], [0, 3, "1 \u00d7 (-1)"]]
 
 
 def test_the_mime_bundle_carries_picture_and_words():
