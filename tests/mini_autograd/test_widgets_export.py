@@ -13,13 +13,15 @@ import mini_autograd.widgets
 from mini_autograd.widgets.export import STATE, VIEW, StillPictures
 
 EXAMPLE = "import mini_autograd as ma\nx = ma.tensor([1.0, 2.0], requires_grad=True)\ny = (x * 3.0).sum()"
-CALLS = {"explore": "explore(y)", "monitor": "list(monitor(range(3)))", "quiz": None, "progress": None}
+MONITORED = "for loss in monitor([3.0, 2.0, 1.0]):\n    monitor.log(loss=loss)"
 
 
 def calls():
-    """One line per widget of the package that is called without arguments, or as it is written above."""
-    names = [name for name in mini_autograd.widgets.__all__ if name not in CALLS]
-    return [CALLS["explore"], *(f"{name}()" for name in names)]
+    """One cell per widget of the package: every demo, and what needs something to show."""
+    functions = [getattr(mini_autograd.widgets, name) for name in mini_autograd.widgets.__all__]
+    demos = [f"{f.__name__}()" for f in functions if hasattr(sys.modules[f.__module__], "demo")]
+    assert len(demos) >= 8
+    return ["explore(y)", MONITORED, *demos]
 
 
 @pytest.fixture(scope="module")
