@@ -84,3 +84,12 @@ def test_without_a_sandbox_it_refuses(
     assert main(["grade", "words", "--course", str(small_course.root)]) == 2
     assert "--unsafe-no-sandbox" in capfd.readouterr().err
     assert not (small_course.root / "autograded").exists()
+
+
+def test_which_isolation_is_in_force_is_said(capfd: pytest.CaptureFixture) -> None:
+    assert main(["grade", "--sandbox"]) == 0
+    assert capfd.readouterr().out.startswith("sandbox: bubblewrap")
+    assert main(["grade", "--sandbox", "--unsafe-no-sandbox"]) == 0
+    assert "none" in capfd.readouterr().out
+    assert main(["grade"]) == 2
+    assert "Name the assignment" in capfd.readouterr().err
