@@ -142,7 +142,7 @@ model = torch.nn.Sequential(
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 inputs = torch.tensor(np.random.default_rng(0).uniform(-2, 2, (512, 2)), dtype=torch.float32)
 targets = torch.sin(2 * inputs[:, :1]) * torch.cos(inputs[:, 1:])
-for _ in monitor(600, model=model):
+for _ in monitor(3000, model=model):
     rows = torch.randint(512, (64,))
     loss = torch.nn.functional.mse_loss(model(inputs[rows]), targets[rows])
     loss.backward()

@@ -88,7 +88,7 @@ def test_the_monitor_leaves_its_curves(opened):
     opened.cell(len(gallery(COURSE)["cells"]) - 1)
     picture = opened.page.locator(".ma-monitor svg[aria-label^='Training monitor']")
     text = picture.text_content()
-    assert "step 600 of 600: finished" in text
+    assert "step 3000 of 3000: finished" in text
     assert "length of the gradient, by layer" in text
     opened.use_theme("JupyterLab Dark")
     assert picture.evaluate("element => getComputedStyle(element).color") != "rgb(0, 0, 0)"
