@@ -15,6 +15,7 @@ from typing import Any
 import cloudpickle
 
 from autograder.checks import probes, student_side
+from autograder.checks.report import Report
 from autograder.judge import mirroring
 from autograder.judge.cells import Cell, code_cells, hidden_lines
 from autograder.judge.messages import cut, error_name, explain
@@ -201,6 +202,7 @@ def _judge(cell: Cell, shown: Outcome, scored: Outcome) -> tuple[list[Any], Cell
         cards=cards,
         cards_text=cards_text,
         full=full,
+        bugs=_certain_bugs(reports),
     )
     seconds = shown.seconds + (scored.seconds if scored is not shown else 0.0)
     return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds)
@@ -226,6 +228,15 @@ def _said(reports: list[Any]) -> str:
     texts = [text for report in reports if isinstance(text := getattr(report, "message", ""), str) and text]
     unique = list(dict.fromkeys(texts))
     return cut(" ".join(text for text in unique if not any(text != other and text in other for other in unique)))
+
+
+def _certain_bugs(reports: list[Any]) -> list[str]:
+    """The names of the mistakes that the checks of a cell are certain of, each once."""
+    names: dict[str, None] = {}
+    for report in reports:
+        if isinstance(report, Report) and report.diagnosis and not report.diagnosis.startswith("one of these"):
+            names |= dict.fromkeys(report.bugs)
+    return list(names)
 
 
 def _cards(reports: list[Any]) -> tuple[str, str]:

@@ -5,7 +5,7 @@ nbgrader reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -121,13 +121,24 @@ def printable(text: str) -> str:
 
 
 def verdict_outputs(
-    *, points: float, message: str, name: str, printed: str, cards: str, cards_text: str, full: bool
+    *,
+    points: float,
+    message: str,
+    name: str,
+    printed: str,
+    cards: str,
+    cards_text: str,
+    full: bool,
+    bugs: Sequence[str] = (),
 ) -> list[Any]:
-    """The outputs of a test cell, from which nbgrader's `determine_grade` reads exactly these points."""
+    """The outputs of a test cell, from which nbgrader's `determine_grade` reads exactly these points.
+
+    `bugs` are the names of mistakes that the checks are certain of; reports about a class count them.
+    """
     outputs = []
     if printed.strip():
         outputs.append(new_output("stream", name="stdout", text=printable(printed)))
-    metadata = {"autograder": {"message": message, "points": points}}
+    metadata = {"autograder": {"message": message, "points": points, "bugs": list(bugs)}}
     if cards or message:
         text = cards_text or message
         html = cards or f"<p>{escape(message)}</p>"
