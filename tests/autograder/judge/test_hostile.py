@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,7 +18,7 @@ HOSTILE = read_table(Path(__file__).with_name("hostile.txt"))
 LIMITS = Limits(cell_seconds=2, query_seconds=1, grace_seconds=1, outputs=200)
 
 
-def processes_left() -> list[str]:
+def started() -> set[int]:
     """Everything that was started from here and still runs, but for the warm process and the bubblewrap around it."""
     parents = {}
     for folder in Path("/proc").iterdir():
@@ -33,16 +32,15 @@ def processes_left() -> list[str]:
     ours = {os.getpid()}
     while more := {number for number, (parent, _) in parents.items() if parent in ours} - ours:
         ours |= more
-    living = {number for number in ours if number in parents and parents[number][1] != "Z"} - kept - {os.getpid()}
-    return [Path(f"/proc/{number}/cmdline").read_text() for number in living if Path(f"/proc/{number}").exists()]
+    return {number for number in ours if number in parents and parents[number][1] != "Z"} - kept - {os.getpid()}
 
 
-def lasting(look: Callable[[], list[str]]) -> list[str]:
-    """What is still found after a while: a process that is just ending takes a moment on a busy machine."""
+def lasting(before: set[int]) -> list[str]:
+    """What was not there before and still runs after a while: a process that is just ending takes a moment."""
     deadline = time.monotonic() + 5
-    while (found := look()) and time.monotonic() < deadline:
+    while (found := started() - before) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return found
+    return [Path(f"/proc/{number}/cmdline").read_text() for number in found if Path(f"/proc/{number}").exists()]
 
 
 HONEST = ["def add(a, b):\n    return a + b", "# test\nassert add(1, 2) == 3"]
@@ -55,10 +53,11 @@ def test_a_hostile_notebook_earns_what_its_answers_are_worth(name, tmp_path, mon
     cells, deserved = HOSTILE[name]
     judged = notebook(*cells)
     warm = warm_process()
+    before = started()  # tests of other parts may have left a process of theirs
     verdict = judge_notebook(judged, limits=LIMITS)
     assert [cell.points for cell in verdict.cells] == deserved, [cell.message for cell in verdict.cells]
     assert stock_points(judged) == deserved
-    assert not lasting(processes_left)
+    assert not lasting(before)
     assert list(tmp_path.iterdir()) == []
     assert len(str(judged)) < 1_000_000
     assert not may_act_or_tell(judged)
