@@ -18,6 +18,7 @@ import struct
 
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NETWORK = 0x0002_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000
 NO_SUID, NO_DEVICES, NO_PROGRAMS = 2, 4, 8
+BIND, RECURSIVE = 0x1000, 0x4000
 SET_DUMPABLE, CAPBSET_DROP, SET_SECCOMP, SET_NO_NEW_PRIVS, AMBIENT = 4, 24, 22, 38, 47
 AMBIENT_CLEAR_ALL, SECCOMP_FILTER = 4, 2
 CAPABILITY_VERSION, CAPABILITIES = 0x2008_0522, 64
@@ -70,13 +71,40 @@ def enter_namespaces() -> None:
 
 
 def mount_private(folders: list[str], size: int) -> None:
-    """Empty, writable folders of this sandbox's own; its own view of processes and terminals; a loopback interface."""
+    """Empty, writable folders of this sandbox's own; its own view of processes and terminals; a loopback interface.
+
+    What bubblewrap has made visible inside such a folder stays visible: Python may itself live below /tmp.
+    """
+    kept = [(point, os.open(point, os.O_PATH)) for point in mounts_below(folders)]
     for folder in folders:
         mount("tmpfs", folder, NO_SUID | NO_DEVICES, f"size={size},mode=1777")
+    for point, descriptor in kept:
+        put_back(point, descriptor)
     mount("proc", "/proc", NO_SUID | NO_DEVICES | NO_PROGRAMS)
     mount("devpts", "/dev/pts", NO_SUID | NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=620")
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as any_socket:
         fcntl.ioctl(any_socket, SET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", UP_AND_RUNNING))
+
+
+def mounts_below(folders: list[str]) -> list[str]:
+    """Where something is mounted inside these folders; not what is mounted inside of that, which comes with it."""
+    with open("/proc/self/mountinfo") as file:
+        points = [line.split()[4].encode().decode("unicode_escape") for line in file]
+    inside = sorted({point for point in points if any(point.startswith(f"{folder}/") for folder in folders)})
+    return [point for point in inside if not any(point.startswith(f"{other}/") for other in inside)]
+
+
+def put_back(point: str, descriptor: int) -> None:
+    """Show again, in the same place and as read-only as it was, what was opened before its folder was covered."""
+    if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+        os.makedirs(point, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(point), exist_ok=True)
+        os.close(os.open(point, os.O_CREAT | os.O_WRONLY))
+    source = f"/proc/self/fd/{descriptor}".encode()
+    result = LIBC.mount(source, point.encode(), None, ctypes.c_ulong(BIND | RECURSIVE), None)
+    os.close(descriptor)
+    _succeeds(result, f"mount {point}")
 
 
 def mount(kind: str, target: str, flags: int, options: str = "") -> None:
