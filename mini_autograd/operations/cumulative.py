@@ -12,7 +12,7 @@ import numpy as np
 
 from mini_autograd.arrays import floating, holds, int64, is_floating, normalize_dim
 from mini_autograd.function import Function, Value, as_array
-from mini_autograd.operations.elementwise import cast, exp, module_of, quiet, where
+from mini_autograd.operations.elementwise import cast, clone, exp, module_of, quiet, where
 from mini_autograd.operations.joining import cat
 from mini_autograd.operations.shape import flip, transpose
 
@@ -165,6 +165,10 @@ def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value = None, append:
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     axis = normalize_dim(dim, input.ndim)
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return clone(input)
     parts = [part for part in (prepend, input, append) if part is not None]
     output = cat(parts, axis) if len(parts) > 1 else input
     before = (slice(None),) * axis

@@ -208,7 +208,7 @@ def _windows(
     if input.ndim not in (axes + 1, axes + 2):
         raise RuntimeError(f"Expected {axes + 1}D or {axes + 2}D input, but got {input.ndim}D")
     kernel = one_per_axis(kernel, axes)
-    stride = kernel if stride is None or stride == [] else one_per_axis(stride, axes)
+    stride = kernel if stride is None or stride in ([], ()) else one_per_axis(stride, axes)
     padding, dilation = one_per_axis(padding, axes), one_per_axis(dilation, axes)
     if any(p > ((k - 1) * d + 1) // 2 for p, k, d in zip(padding, kernel, dilation, strict=True)):
         raise RuntimeError(
