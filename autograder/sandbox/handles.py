@@ -214,13 +214,27 @@ def make_handle_class(name: str, special: list[str], base: str | None) -> type[H
 
     Where the class derives from a builtin one, `isinstance(handle, tuple)` says so, by way of `__class__`.
     """
-    methods: dict[str, Any] = {method: FORWARDS[method] for method in special if method in FORWARDS}
-    if "__len__" in methods and "__bool__" not in methods:
-        methods["__bool__"] = FORWARDS["__bool__"]
+    methods = _forwarded(special)
     if base in BUILTIN_BASES:
         apparent = type(name, (BUILTIN_BASES[base],), {"__module__": "submission"})
         methods["__class__"] = property(lambda self: apparent)
     return type(name, (Handle,), {"__slots__": (), "__module__": "submission", **methods})
+
+
+def change_handle_class(kind: type[Handle], special: list[str]) -> None:
+    """Give a handle class the special methods that its class of the submission has now, and all its handles with it."""
+    methods = _forwarded(special)
+    for name in FORWARDS.keys() & vars(kind).keys() - methods.keys():
+        delattr(kind, name)
+    for name, method in methods.items():
+        setattr(kind, name, method)
+
+
+def _forwarded(special: list[str]) -> dict[str, Any]:
+    methods: dict[str, Any] = {method: FORWARDS[method] for method in special if method in FORWARDS}
+    if "__len__" in methods and "__bool__" not in methods:
+        methods["__bool__"] = FORWARDS["__bool__"]
+    return methods
 
 
 # Rules for operations with values of the test's own

@@ -11,7 +11,7 @@ import stat
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from autograder.sandbox.handles import (
     CLASSES_LIMIT,
     Handle,
     Reference,
+    change_handle_class,
     is_handle,
     make_handle,
     make_handle_class,
@@ -256,7 +257,10 @@ class Sandbox:
         if self.used > self.limits.total_seconds:
             self.close()
             raise SandboxDied("the notebook used up all its time")
-        return self._exchange(self._ready_process(), request, buffers, seconds)
+        reply, reply_buffers, late = self._exchange(self._ready_process(), request, buffers, seconds)
+        with self._believing_nothing():
+            self._change_classes(reply.get("classes", []))
+        return reply, reply_buffers, late
 
     def _exchange(
         self, process: StudentProcess, request: dict[str, Any], buffers: Sequence[Any], seconds: float
@@ -282,22 +286,26 @@ class Sandbox:
         if isinstance(outputs, list):
             _print_again(outputs)
         decoder = self._decoder(reply_buffers, arguments)
-        try:
+        with self._believing_nothing():
             self._write_back(reply.get("changed"), decoder, arguments)
             error = self._exception(reply["error"], decoder) if "error" in reply else None
             value = decoder.decode(reply.get("value"))
-        except (
-            Exception
-        ) as malformed:  # whatever it was, it came from the answer, and no answer may get further than here
-            self.close()
-            reason = f"{type(malformed).__name__}: {malformed}"
-            raise SandboxDied(f"its process sent something that is no answer ({reason[:200]})") from None
         if late:
             seconds = self.limits.query_seconds
             raise NotAnswered(f"the submission's code ran for more than {seconds:g} seconds and was interrupted")
         if error is not None:
             raise error
         return value
+
+    @contextlib.contextmanager
+    def _believing_nothing(self) -> Iterator[None]:
+        """While an answer is read: whatever goes wrong comes from the answer, and no answer may get further."""
+        try:
+            yield
+        except Exception as malformed:
+            self.close()
+            reason = f"{type(malformed).__name__}: {malformed}"
+            raise SandboxDied(f"its process sent something that is no answer ({reason[:200]})") from None
 
     def _write_back(self, changed: Any, decoder: Decoder, arguments: Sequence[Any]) -> None:
         if changed is None:
@@ -330,6 +338,8 @@ class Sandbox:
         known = self._handles.get(number)
         if description is not None and kind not in self._classes:
             self._classes[kind] = self._handle_class(description)
+        elif description is not None:
+            self._change_classes([[kind, description.get("special")]])
         if known is not None:
             return known
         class_, base = self._classes[kind]
@@ -340,14 +350,17 @@ class Sandbox:
     def _handle_class(self, description: Any) -> tuple[type[Handle], str | None]:
         if type(description) is not dict or len(self._classes) > CLASSES_LIMIT:
             raise Malformed("a class is not described, or there are too many")
-        special, base = description.get("special"), description.get("base")
-        if (
-            type(special) is not list
-            or not all(type(name) is str for name in special)
-            or not isinstance(base, (str, type(None)))
-        ):
+        special, base = _names(description.get("special")), description.get("base")
+        if not isinstance(base, (str, type(None))):
             raise Malformed("a class is not described")
         return make_handle_class(errors.clean_name(description.get("name")), special, base), base
+
+    def _change_classes(self, changes: Any) -> None:
+        """Classes that have other special methods than they had when they were described."""
+        if type(changes) is not list or len(changes) > CLASSES_LIMIT:
+            raise Malformed("changed classes are not a list, or there are too many")
+        for number, special in changes:
+            change_handle_class(self._classes[number][0], _names(special))
 
     def _apply_known(self, ref: Reference) -> Any:
         return self._answer({"do": "apply", "name": "identity", "args": [["h", self.number_of(ref)]]})
@@ -392,6 +405,12 @@ class Sandbox:
         if type(description.get("instance")) is int:
             error.student_reference = Reference(self, description["instance"], self.generation, None)  # type: ignore[attr-defined]
         return error
+
+
+def _names(code: Any) -> list[str]:
+    if type(code) is not list or not all(type(name) is str for name in code):
+        raise Malformed("a class is not described")
+    return code
 
 
 def _print_again(outputs: list[Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import cloudpickle
 from cloudpickle import cloudpickle as cloudpickle_module
 
-from .operations import base_name, special_methods
+from .operations import base_name, may_change, special_methods
 from .values import Decoder, Encoder, NotPlain
 
 MAX_MESSAGE = 2_000
@@ -27,7 +27,8 @@ class Objects:
         self.namespace = namespace
         self.by_number: dict[int, Any] = {}
         self.numbers: dict[int, int] = {}
-        self.described: set[int] = set()
+        self.described: dict[int, list[str]] = {}  # the special methods of each class, as the judge knows them
+        self.changeable: list[int] = []
         self.last = 0
 
     def number(self, target: Any) -> int:
@@ -81,9 +82,28 @@ class Objects:
         kind_number = self.number(kind)
         code = ["h", self.number(value), kind_number]
         if kind_number not in self.described:
-            self.described.add(kind_number)
-            code.append({"name": kind.__name__, "special": special_methods(kind), "base": base_name(kind)})
+            special = self.described[kind_number] = special_methods(kind)
+            if may_change(kind):
+                self.changeable.append(kind_number)
+            code.append({"name": kind.__name__, "special": special, "base": base_name(kind)})
         return code
+
+    def redescribed(self) -> list[list[Any]]:
+        """Classes that have gained or lost special methods since the judge was told of them, with those they have now.
+        An operator may be attached at any time: in a later cell, by a decorator, by the test itself.
+        """
+        found = []
+        for number in self.changeable:
+            special = special_methods(self.by_number[number])
+            if special != self.described[number]:
+                self.described[number] = special
+                found.append([number, special])
+        return found
+
+    def forget_descriptions(self) -> None:
+        """The judge has not been told after all: describe every class anew when one of its objects is sent."""
+        self.described.clear()
+        self.changeable.clear()
 
     def _exception_class(self, kind: type) -> list[Any]:
         """Name and bases of an exception class, up to the builtin ones."""

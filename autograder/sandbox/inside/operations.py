@@ -83,6 +83,12 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "ufunc": _ufunc,
 }
 
+# What a class really is, whatever its metaclass says.
+_BASES_OF: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+_MEMBERS_OF: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
+_FLAGS_OF: Callable[[type], int] = type.__dict__["__flags__"].__get__
+IMMUTABLE_TYPE = 1 << 8
+
 _EMPTY: dict[str, int] = {}
 _VIEWS: dict[str, type] = {type(v).__name__: type(v) for v in (_EMPTY.keys(), _EMPTY.values(), _EMPTY.items())}
 BASE_TYPES: dict[str, type] = {
@@ -125,9 +131,17 @@ def base_value(target: Any) -> Any:
 
 
 def special_methods(kind: type) -> list[str]:
-    """The special methods by which objects of a class answer operators and builtins."""
-    names: set[str] = set()
-    for base in kind.__mro__:
+    """The special methods by which objects of a class answer operators and builtins: those found in the class and its
+    bases as Python finds them, without running a line of the student's.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(_BASES_OF(kind)):
         if base is not object:
-            names.update(SPECIAL_METHODS.intersection(vars(base)))
-    return sorted(name for name in names if getattr(kind, name, None) is not None or name == "__hash__")
+            members = _MEMBERS_OF(base)
+            found.update((name, members[name]) for name in SPECIAL_METHODS.intersection(members))
+    return sorted(name for name, method in found.items() if method is not None or name == "__hash__")
+
+
+def may_change(kind: type) -> bool:
+    """Whether a class can be given further methods: one that is written in Python can."""
+    return not _FLAGS_OF(kind) & IMMUTABLE_TYPE

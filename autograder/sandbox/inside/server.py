@@ -74,9 +74,9 @@ class Server:
             try:
                 self.wire.send(header, reply_buffers)
             except WireError:
-                self.wire.send(
-                    {"id": request["id"], "error": self.objects.error(ValueError("the answer is too large to send"))}
-                )
+                self.objects.forget_descriptions()
+                too_large = self.objects.error(ValueError("the answer is too large to send"))
+                self.wire.send({"id": request["id"], "error": too_large})
 
     def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
         """Run one request with interrupts allowed; whatever is raised becomes an error reply."""
@@ -90,6 +90,9 @@ class Server:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
         except BaseException as error:
             header, reply = {"error": self.objects.error(error)}, []
+        changed = self.objects.redescribed()
+        if changed:
+            header["classes"] = changed
         if "outputs" not in header:
             self.descriptors.take(self.collector)
             outputs = self.collector.finish()

@@ -62,6 +62,8 @@ ANSWERS = st.fixed_dictionaries(
         "names": CODES,
         "states": CODES,
         "gone": CODES,
+        "classes": CODES
+        | st.lists(st.tuples(NUMBERS, st.lists(st.sampled_from(sorted(SPECIAL_METHODS)), max_size=12))),
     },
 )
 BUFFERS = st.lists(st.binary(max_size=24), max_size=3)

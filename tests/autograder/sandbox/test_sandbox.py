@@ -114,6 +114,71 @@ def test_an_object_that_the_test_made_answers_for_itself(sandbox):
     assert float(kind(3) + 1) == 4.0
 
 
+LATER = """
+class Money:
+    def __init__(self, v): self.v = v
+def make(v): return Money(v)
+def add(self, other): return Money(self.v + other.v)
+def with_length(kind):
+    kind.__len__ = lambda self: self.v
+    return kind
+"""
+
+
+@pytest.mark.parametrize(
+    "attach",
+    [
+        lambda sandbox: sandbox.execute("Money.__add__ = add"),
+        lambda sandbox: sandbox.execute("setattr(Money, '__add__', add)"),
+        lambda sandbox: sandbox.execute("class Adds:\n    __add__ = add\nMoney.__bases__ = (Adds, *Money.__bases__)"),
+        lambda sandbox: setattr(sandbox.lookup("Money"), "__add__", sandbox.lookup("add")),
+        lambda sandbox: sandbox.lookup("attach")(),
+    ],
+)
+def test_an_operator_may_be_attached_after_the_first_object_was_seen(sandbox, attach):
+    sandbox.execute(LATER + "class Money(Money, type('Base', (), {})): pass\ndef attach(): Money.__add__ = add")
+    first = sandbox.lookup("make")(3)
+    with pytest.raises(TypeError):
+        first + first
+    attach(sandbox)
+    assert (first + first).v == 6
+    assert (first + sandbox.lookup("make")(4)).v == 7
+
+
+def test_an_operator_may_be_taken_away_or_changed_by_a_decorator(sandbox):
+    sandbox.execute(LATER)
+    first = sandbox.lookup("make")(3)
+    assert not hasattr(type(first), "__len__")
+    sandbox.execute("Money = with_length(Money)")
+    assert len(first) == 3
+    assert bool(first)
+    sandbox.execute("del Money.__len__\nMoney.__hash__ = None")
+    with pytest.raises(TypeError):
+        len(first)
+    with pytest.raises(TypeError):
+        hash(first)
+
+
+def test_a_class_cell_that_is_run_again_makes_a_new_class(sandbox):
+    sandbox.execute(LATER)
+    old = sandbox.lookup("make")(3)
+    sandbox.execute(LATER + "Money.__add__ = add")
+    new = sandbox.lookup("make")(4)
+    assert (new + new).v == 8
+    with pytest.raises(TypeError):
+        old + old
+
+
+def test_an_answer_too_large_to_send_describes_no_class():
+    with Sandbox(Limits(message_bytes=1 << 16)) as sandbox:
+        sandbox.execute(
+            "import numpy as np\nclass A: pass\ndef f(): return [A(), np.zeros(1 << 16)]\ndef g(): return A()"
+        )
+        with pytest.raises(ValueError, match="too large"):
+            sandbox.lookup("f")()
+        assert type(sandbox.lookup("g")()).__name__ == "A"
+
+
 def test_a_function_runs_where_the_object_lives(sandbox):
     sandbox.execute(BOX + "offset = 10")
 
