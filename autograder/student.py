@@ -14,7 +14,7 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any
 
 from autograder.bugs.breaking import BrokenEngine, Expression, broken_engine, exposure
@@ -28,6 +28,7 @@ from autograder.checks.gradients import gradients_report
 from autograder.checks.inputs import between, positive
 from autograder.checks.quizzes import Hints, quiz_report
 from autograder.checks.report import Line, Report
+from autograder.lessons.sealing import open_questions
 
 __all__ = [
     "CheckFailed",
@@ -169,13 +170,17 @@ def expose(
 
 
 def quiz(answers: Any, sealed: str, *, points: float | None = None) -> Credit | None:
-    """Score a quiz, question by question, and explain every chosen option. Never raises for a wrong answer."""
+    """Score a quiz, question by question, and explain every chosen option. Never raises for a wrong answer.
+
+    In a notebook it can also be answered with clicks; the letters are then written into the cell of the answers.
+    """
     report = quiz_report(answers, sealed, points)
     current().reports.append(report)
-    if points is None:
-        _show(report)
-        return None
-    return Credit(report.earned, (report,))
+    live = _clickable(answers, sealed, points)
+    if points is not None:
+        return Credit(report.earned, (report,), live)
+    _show(report, live)
+    return None
 
 
 def hints(sealed: str) -> None:
@@ -230,14 +235,33 @@ def _finish(report: Report, points: float | None) -> Credit | None:
     return None
 
 
-def _show(shown: Any) -> None:
-    """As HTML in a notebook, as text elsewhere."""
+def _clickable(answers: Any, sealed: str, points: float | None) -> dict[str, Any]:
+    """The mime types of a quiz to click on; none while grading, outside notebooks, and without the widget library."""
+    if current().graded or not _in_notebook() or type(answers) is not dict:
+        return {}
+    try:
+        from autograder.checks.quiz_widget import QuizWidget
+    except ImportError:
+        return {}
+
+    def renewed() -> dict[str, str]:
+        now = quiz_report(answers, sealed, points)
+        if points is None:
+            return {"text/html": now.html(), "text/plain": now.text()}
+        return Credit(now.earned, (now,)).still()
+
+    questions = open_questions(sealed)
+    return QuizWidget(questions, answers, renewed).bundle() if questions else {}
+
+
+def _show(shown: Any, live: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """As HTML in a notebook (or live there), as text elsewhere."""
     if _in_notebook():
         from IPython.display import display
 
         html = shown._repr_html_() if isinstance(shown, Hints) else shown.html()
         text = repr(shown) if isinstance(shown, Hints) else shown.text()
-        display({"text/html": html, "text/plain": text}, raw=True)
+        display({"text/html": html, "text/plain": text, **live}, raw=True)
     elif not current().graded:
         print(repr(shown) if isinstance(shown, Hints) else shown.text())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,10 +18,14 @@ class Credit(float):
     """
 
     reports: tuple[Report, ...]
+    live: Mapping[str, Any]
+    """What a notebook shows in the place of the cards where it can: the mime types of a widget."""
 
-    def __new__(cls, points: float, reports: tuple[Report, ...] = ()) -> Credit:
+    def __new__(
+        cls, points: float, reports: tuple[Report, ...] = (), live: Mapping[str, Any] = MappingProxyType({})
+    ) -> Credit:
         credit = super().__new__(cls, round(float(points), 9))
-        credit.reports = tuple(reports)
+        credit.reports, credit.live = tuple(reports), live
         return credit
 
     def __add__(self, other: float) -> Credit:
@@ -41,8 +47,21 @@ class Credit(float):
     def _repr_html_(self) -> str:
         return "\n".join(report.html() for report in self.reports)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        bundle = {"text/plain": repr(self)}
+    def still(self) -> dict[str, str]:
+        """The cards for pages without a kernel, and in the text what nbgrader is to read: see `_ipython_display_`."""
+        text = f"{self:g} of {self.whole:g} points" if self.is_whole else repr(self)
+        return {"text/html": self._repr_html_(), "text/plain": text}
+
+    @property
+    def whole(self) -> float:
+        return sum(report.points or 0.0 for report in self.reports)
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.reports) and self >= self.whole - 1e-9
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle = {"text/plain": repr(self), **self.live}
         if self.reports:
             bundle["text/html"] = self._repr_html_()
         return bundle
@@ -53,9 +72,8 @@ class Credit(float):
         The hidden checks are missing on a laptop, so a right solution's credit is below the cell's points, and
         nbgrader's Validate would call it partly wrong. A cell that shows no value is fully right to nbgrader.
         """
-        whole = sum(report.points or 0.0 for report in self.reports)
-        if not self.reports or self < whole - 1e-9:
+        if not self.is_whole:
             raise NotImplementedError
         from IPython.display import display
 
-        display({**self._repr_mimebundle_(), "text/plain": f"{self:g} of {whole:g} points"}, raw=True)
+        display({**self.live, **self.still()}, raw=True)

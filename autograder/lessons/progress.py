@@ -1,6 +1,7 @@
 """How far a student has come: read from the saved notebooks of all lessons, and shown as a table.
 
-Nothing is run. What a cell gave when it was last run stands in its outputs: the points of a check, or its error. Only
+Nothing is run. What a cell gave when it was last run stands in its outputs: the points of a check, or its error. The
+points of a quiz come from the letters in the cell of its answers, whether they were clicked or typed, run or not. Only
 the standard library and the looks of a card are needed, so that the table appears at once.
 """
 
@@ -16,12 +17,14 @@ from typing import Any
 
 from autograder.checks.style import FAINT, RIGHT, RULE, SANS, TEXT, UNDECIDED
 from autograder.lessons.places import LESSON_NAME
+from autograder.lessons.sealing import SealError, open_answer, question_keys
 
 DONE, NOT_YET, NOT_STARTED = "done", "not yet", "not started"
 COLOURS = {DONE: RIGHT, NOT_YET: UNDECIDED, NOT_STARTED: FAINT}
 SHOWN_POINTS = re.compile(r"(\d+(?:\.\d+)?) of (\d+(?:\.\d+)?) points")
 CARD_POINTS = re.compile(r">([\d.]+) of ([\d.]+) points<")
 NUMBER = re.compile(r"\d+(\.\d+)?")
+SEALED = re.compile(r'"(quiz\d+\.[0-9a-f]+\.[\w\-=]+)"')
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
 NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add their points when you hand in."
 
@@ -161,7 +164,7 @@ def _exercises(cells: Sequence[_Cell]) -> list[Exercise]:
 
 def _exercise(title: str, solution: _Cell, tests: Sequence[_Cell]) -> Exercise:
     is_quiz = solution.name.endswith("_answers")
-    results = [test.earned() for test in tests]
+    results = [(_earned_by_letters(solution, test) if is_quiz else None) or test.earned() for test in tests]
     with_points = [points for _, points in results if points is not None]
     points = (sum(p for p, _ in with_points), sum(most for _, most in with_points)) if with_points else None
     if all(passed for passed, _ in results):
@@ -171,6 +174,25 @@ def _exercise(title: str, solution: _Cell, tests: Sequence[_Cell]) -> Exercise:
     else:
         state = NOT_YET
     return Exercise("Quiz" if is_quiz else title or solution.name, state, points, is_quiz)
+
+
+def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float, float]] | None:
+    """Whether all letters of a quiz are right, and the points for them; None where the check holds no sealed quiz."""
+    found = SEALED.search(check.source)
+    try:
+        keys = question_keys(found[1]) if found else []
+        right = sum(_is_right(found[1], key, answers.source) for key in keys) if found else 0
+    except SealError:
+        return None
+    return (right == len(keys), (check.points * right / len(keys), check.points)) if keys else None
+
+
+def _is_right(sealed: str, key: str, source: str) -> bool:
+    letters = re.findall(rf"""["']{re.escape(key)}["']\]?\s*[:=]\s*["']([^"'\n]*)["']""", source)
+    try:
+        return bool(letters) and open_answer(sealed, key, letters[-1]).right
+    except SealError:  # no letter of this question
+        return False
 
 
 def _untouched(solution: _Cell, is_quiz: bool) -> bool:

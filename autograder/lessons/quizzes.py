@@ -23,7 +23,10 @@ from inspect import cleandoc
 from autograder.lessons.sealing import Answer, seal_quiz
 from autograder.lessons.text import TextCell
 
-INSTRUCTION = "Write the letter of your answer between the quotes in the next cell, then run it and the check below it."
+INSTRUCTION = (
+    "Run the next two cells and answer with a click. Or write the letter of your answer between the quotes in the next "
+    "cell, then run it and the check below it. Both ways count the same."
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def expand_quiz(cell: TextCell) -> list[TextCell]:
         raise cell.error('a quiz needs nbgrader={"grade": true, "grade_id": ..., "points": ...}')
     questions = read_questions(cell)
     answers = re.sub(r"\W", "_", cell.grade_id) + "_answers"
-    sealed = seal_quiz({question.key: question.letters for question in questions})
+    sealed = seal_quiz({q.key: q.letters for q in questions}, {q.key: q.text for q in questions})
     points = cell.nbgrader.get("points")
     check = f"quiz({answers}, points={points!r}, sealed={json.dumps(sealed)})"
     marks = {**cell.nbgrader, "grade": False, "solution": True, "locked": False, "grade_id": f"{cell.grade_id}_answers"}

@@ -10,6 +10,7 @@ and which misconception it shows. All records of a question are equally long, so
     sealed = seal_quiz({"sum_rule": {"a": Answer(False, "...", "assigned_not_accumulated"), "b": Answer(True, "...")}})
     question_keys(sealed)                  -> ["sum_rule"]
     option_letters(sealed, "sum_rule")     -> ["a", "b"]
+    open_questions(sealed)                 -> what may be read before answering: texts and options, and the records
     open_answer(sealed, "sum_rule", "b")   -> Answer(right=True, explanation="...", misconception="", text="")
 
 Hints: one masked list of Markdown texts, the mildest hint first.
@@ -59,6 +60,16 @@ class Answer:
     text: str = ""
 
 
+@dataclass(frozen=True)
+class OpenQuestion:
+    """A question as it is shown before it is answered, and its sealed records, one for each letter."""
+
+    key: str
+    text: str
+    options: dict[str, str]
+    records: dict[str, str]
+
+
 def seal(value: Any, key: str = "") -> str:
     """Seal a JSON value (a note); `unseal` needs the same key."""
     return _wrap("note", _masked(_to_bytes(value), key))
@@ -82,20 +93,38 @@ def open_hints(text: str) -> list[str]:
     return hints
 
 
-def seal_quiz(questions: Mapping[str, Mapping[str, Answer]]) -> str:
-    """Seal a quiz: question key -> option letter -> what choosing that letter reveals. Keeps the order."""
-    body = []
+def seal_quiz(questions: Mapping[str, Mapping[str, Answer]], texts: Mapping[str, str] | None = None) -> str:
+    """Seal a quiz: question key -> option letter -> what choosing that letter reveals. Keeps the order.
+
+    With the `texts` of the questions the sealed text also holds what a reader sees before answering.
+    """
+    body: list[list[Any]] = []
     for key, options in questions.items():
         records = {letter: _to_bytes(asdict(answer)) for letter, answer in options.items()}
         length = max((len(record) for record in records.values()), default=0)
         masked = {letter: _masked(record.ljust(length), f"{key}/{letter}") for letter, record in records.items()}
         body.append([key, {letter: base64.b64encode(record).decode() for letter, record in masked.items()}])
+        if texts is not None:
+            body[-1] += [texts[key], {letter: answer.text for letter, answer in options.items()}]
     return _wrap("quiz", _to_bytes(body))
 
 
 def question_keys(sealed: str) -> list[str]:
     """The keys of the questions of a sealed quiz, in the order in which they are asked."""
     return list(_quiz(sealed))
+
+
+def open_questions(sealed: str) -> list[OpenQuestion]:
+    """What may be read of a quiz before it is answered; nothing for one that was sealed without its texts."""
+    quiz = _quiz(sealed)
+    shown = [entry for entry in _from_bytes(_unwrap("quiz", sealed)) if len(entry) == 4]
+    try:
+        return [
+            OpenQuestion(str(key), str(text), {str(x): str(option) for x, option in options.items()}, quiz[key])
+            for key, _, text, options in shown
+        ]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise SealError("this sealed quiz is damaged") from error
 
 
 def option_letters(sealed: str, key: str) -> list[str]:
@@ -122,7 +151,8 @@ def open_answer(sealed: str, key: str, letter: object) -> Answer:
 def _quiz(sealed: str) -> dict[str, dict[str, str]]:
     body = _from_bytes(_unwrap("quiz", sealed))
     try:
-        quiz = {str(key): {str(letter): str(record) for letter, record in options.items()} for key, options in body}
+        entries = [(key, options) for key, options, *_ in body]
+        quiz = {str(key): {str(letter): str(record) for letter, record in options.items()} for key, options in entries}
     except (AttributeError, TypeError, ValueError) as error:
         raise SealError("this sealed quiz is damaged") from error
     return quiz

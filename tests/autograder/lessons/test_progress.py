@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from autograder.lessons.progress import Exercise, progress_of, read_progress
+from autograder.lessons.sealing import Answer, seal_quiz
 from autograder.student import progress
 
 STUB = 'def power(a, n):\n    """a ** n"""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
@@ -82,6 +83,25 @@ def test_a_quiz_is_read_too(answers: str, outputs: list[Any], state: str, tmp_pa
     read = read_progress(write(tmp_path, "02_engine", *cells))
     assert read is not None
     assert [(quiz.title, quiz.state, quiz.is_quiz) for quiz in read.exercises] == [("Quiz", state, True)]
+
+
+@pytest.mark.parametrize(
+    ("answers", "state", "points"),
+    [
+        ('quiz_02_answers = {\n    "a": "",\n    "b.c": "",\n}', "not started", None),
+        ('quiz_02_answers = {\n    "a": "b",  # question 1\n    "b.c": "x",\n}', "not yet", (2.0, 4.0)),
+        ('quiz_02_answers = {\n    "a": "a",\n    "b.c": "a",\n}\nquiz_02_answers["a"] = "B "', "done", (4.0, 4.0)),
+    ],
+)
+def test_a_quiz_counts_by_its_letters_even_when_it_was_not_run_again(
+    answers: str, state: str, points: Any, tmp_path: Path
+) -> None:
+    right, wrong = Answer(True, "yes"), Answer(False, "no")
+    sealed = seal_quiz({"a": {"a": wrong, "b": right}, "b.c": {"a": right, "b": wrong}})
+    check = code("quiz_02", f'quiz(quiz_02_answers, points=4, sealed="{sealed}")', PARTLY, 4)
+    read = read_progress(write(tmp_path, "02_engine", code("quiz_02_answers", answers, []), check))
+    assert read is not None
+    assert read.exercises == (Exercise("Quiz", state, points, is_quiz=True),)
 
 
 def test_all_lessons_of_the_folder_are_shown_and_nothing_else(
