@@ -127,6 +127,7 @@ def browser() -> Iterator:
     if path is None:
         pytest.skip(INSTALL)
     playwright = pytest.importorskip("playwright.sync_api", reason="install it with `pip install playwright`")
+    playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=PATIENCE)
         yield started

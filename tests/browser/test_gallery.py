@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from autograder.lessons.demos_command import gallery
 
@@ -23,7 +24,7 @@ class Shown:
 
     @property
     def words(self):
-        return self.root.locator(".ma-words").inner_text()
+        return self.root.locator(".ma-words")
 
     def until_changed(self, action):
         before = self.root.locator(".ma-canvas").inner_html()
@@ -53,42 +54,41 @@ def opened(lab):
 def test_the_gallery_is_used_with_mouse_and_keyboard_and_reloaded(opened):
     demo = Shown(opened, "accumulation()")
     demo.until_changed(lambda: demo.press("The same as momentum 1.0"))
-    assert "momentum 1.0 (dotted, with its buffer): 0." in demo.words
+    expect(demo.words).to_contain_text("momentum 1.0 (dotted, with its buffer): 0.")
     slider = demo.root.get_by_role("slider", name="learning rate")  # by its label, which belongs to this demo alone
     slider.focus()
     demo.until_changed(lambda: slider.press("ArrowRight"))
-    assert slider.get_attribute("aria-valuetext") == "0.1"
+    expect(slider).to_have_attribute("aria-valuetext", "0.1")
     demo.until_changed(lambda: demo.press("Reset"))
-    assert "never cleared" not in demo.words
+    expect(demo.words).not_to_contain_text("never cleared")
 
     demo = Shown(opened, "optimizer_paths()")
-    assert "step 60: loss SGD" in demo.root.inner_text()
+    expect(demo.root).to_contain_text("step 60: loss SGD")
     demo.press("Start")
-    assert "step 0: loss SGD" in demo.root.inner_text()
-    assert demo.root.locator("g[id='from-1']").first.is_hidden()
+    expect(demo.root).to_contain_text("step 0: loss SGD")
+    expect(demo.root.locator("g[id='from-1']").first).to_be_hidden()
     demo.press("Step")
-    assert demo.root.locator("g[id='from-1']").first.is_visible()
-    assert "step 1: loss SGD" in demo.root.inner_text()
+    expect(demo.root.locator("g[id='from-1']").first).to_be_visible()
+    expect(demo.root).to_contain_text("step 1: loss SGD")
 
     demo = Shown(opened, "activations()")
     demo.until_changed(lambda: demo.press("Kill three units"))
-    assert "ReLU: 5 of 12 units pass gradient at x = 0.5; 3 at no x at all." in demo.words
+    expect(demo.words).to_contain_text("ReLU: 5 of 12 units pass gradient at x = 0.5; 3 at no x at all.")
     opened.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     opened.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
     opened.page.reload()
     opened.page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext !== undefined")
     opened.wait_idle()
     demo = Shown(opened, "activations()")
-    assert "3 at no x at all." in demo.words
-    assert demo.root.get_by_role("slider", name="added to the biases").get_attribute("aria-valuetext") == "-8"
+    expect(demo.words).to_contain_text("3 at no x at all.")
+    expect(demo.root.get_by_role("slider", name="added to the biases")).to_have_attribute("aria-valuetext", "-8")
     opened.console_errors.clear()
 
 
 def test_the_monitor_leaves_its_curves(opened):
     opened.cell(len(gallery(COURSE)["cells"]) - 1)
     picture = opened.page.locator(".ma-monitor svg[aria-label^='Training monitor']")
-    text = picture.text_content()
-    assert "step 3000 of 3000: finished" in text
-    assert "length of the gradient, by layer" in text
+    expect(picture).to_contain_text("step 3000 of 3000: finished")
+    expect(picture).to_contain_text("length of the gradient, by layer")
     opened.use_theme("JupyterLab Dark")
-    assert picture.evaluate("element => getComputedStyle(element).color") != "rgb(0, 0, 0)"
+    expect(picture).not_to_have_css("color", "rgb(0, 0, 0)")
