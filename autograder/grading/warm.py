@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import autograder.grading.quick  # noqa: F401
 from autograder.grading.pool import start_server
 
-PRELOAD = ("autograder.grading.local", "autograder.judge", "autograder.student", "nbconvert.exporters", "torch")
+PRELOAD = (
+    "autograder.grading.quick",
+    "autograder.grading.local",
+    "autograder.judge",
+    "autograder.student",
+    "nbconvert.exporters",
+    "torch",
+)
 
 
 def warm_up() -> None:

@@ -34,6 +34,7 @@ from autograder.grading.records import Status
 from autograder.grading.results import CellResult, Result
 from autograder.nbgrader_plugins.auto_comments import verdict
 from autograder.nbgrader_plugins.context import grade_id
+from autograder.nbgrader_plugins.course_secret import secret_path
 from autograder.nbgrader_plugins.submissions import note_of
 
 EMPTY = "empty"
@@ -59,6 +60,7 @@ class Workshop:
         self.coursedir = self.app.coursedir = CourseDirectory(parent=self.app)
         self._arrange()
         (self.root / EMPTY).touch()
+        secret_path(self.coursedir).write_bytes(assignment.secret)
         for name, content in assignment.files.items():
             _write(self.folder("source", ".") / name, content)
 
