@@ -608,8 +608,8 @@ class LogSumExp(Function):
 
     >>> a = MiniTensor([[1000.0, 1000.0], [0.0, -2000.0]], requires_grad=True)
     >>> y = a.logsumexp(dim=1)
-    >>> y.data.round(4)
-    array([1000.6931,    0.    ])
+    >>> y.data.round(2)
+    array([1000.69,    0.  ])
     >>> y.backward(np.array([10.0, 1.0]))
     >>> a.grad.data
     array([[5., 5.],
