@@ -317,8 +317,8 @@ class Binary(Function):
             y, y_edge = b.array, b._edge or b.gradient_edge
         if isinstance(a, Tensor):
             x, x_edge = a.array, a._edge or a.gradient_edge
-        kind = type(x)
-        if (kind is not type(y) or kind not in SCALARS) and cls.prepare is not None:
+        kind, other = type(x), type(y)
+        if (kind not in SCALARS or (other is not kind and other is not float)) and cls.prepare is not None:
             x, y = cls.prepare(x, y)
         ctx = cls()
         ctx.saved_tensors = ()
@@ -338,14 +338,15 @@ class Binary(Function):
             if saved:
                 in_order = len(saved) == 2 and saved[0] is x and saved[1] is y
                 ctx.origins = IN_ORDER if in_order else find_origins(saved, (x, y), output)
-                if x_edge is NO_EDGE or y_edge is NO_EDGE:
+                if (x_edge is NO_EDGE and isinstance(a, Tensor)) or (y_edge is NO_EDGE and isinstance(b, Tensor)):
                     ctx.watch_constants((a, b))
             return ctx.connect(output)
         return wrap(output, a, b)
 
 
 SCALARS = frozenset({np.float16, np.float32, np.float64})
-"""What most 0-d tensors hold. Two of one of these types need no preparation: they have a common, floating dtype."""
+"""What most 0-d tensors hold. Two of one type need no preparation, nor does one beside a Python float: NumPy computes in
+the floating dtype that PyTorch computes in."""
 
 OUTPUT, CONSTANT, COPY = -1, -2, -3
 OF_OUTPUT, IN_ORDER = (OUTPUT,), (0, 1)  # the usual cases of what is saved: the output; both inputs

@@ -35,7 +35,7 @@ def _operator(operation: type[Function], reflected: bool = False) -> Callable[[T
     apply = operation.apply
 
     def method(self: Tensor, other: Any) -> Tensor:
-        if not isinstance(other, Tensor):
+        if not isinstance(other, Tensor) and type(other) is not float:
             if not isinstance(other, arrays.NUMBER):
                 return NotImplemented
             other = function.as_array(other)
