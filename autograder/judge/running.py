@@ -25,6 +25,7 @@ from autograder.judge.cells import Cell, hidden_lines
 from autograder.judge.namespace import TestNamespace
 from autograder.judge.steps import Step, TestCode, test_code
 from autograder.judge.trusted import is_stateful, split_import
+from autograder.sandbox.allowance import Allowance
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30
@@ -70,18 +71,20 @@ def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: fl
     namespace.new_cell()
     namespace.sandbox.prepare()
     namespace.sandbox.notes.clear()
+    sandbox = namespace.sandbox
     began = time.monotonic()
-    namespace.sandbox.deadline = began + seconds
+    sandbox.allowance = allowance = Allowance(seconds, sandbox.usage, sandbox.quick_usage)
+    longer = Allowance(seconds + 1.0, sandbox.usage, sandbox.quick_usage)  # a question may tell first that it is over
     try:
-        with _time_limit(seconds + 1.0), _memory_limit(), warnings.catch_warnings():
+        with _time_limit(longer), _memory_limit(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _run_statements(cell, namespace, seed, outcome, visible_only)
     except TestTimeout as error:
         outcome.error, outcome.timed_out = outcome.error or error, True
     finally:
-        namespace.sandbox.deadline = float("inf")
+        sandbox.allowance = None
     outcome.seconds = time.monotonic() - began
-    outcome.timed_out = outcome.timed_out or outcome.seconds >= seconds
+    outcome.timed_out = outcome.timed_out or allowance.left() <= 0
     outcome.notes = list(namespace.sandbox.notes)
     return outcome
 
@@ -186,7 +189,7 @@ def _segment(test: TestCode, step: Step, error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
+def _time_limit(allowance: Allowance) -> Iterator[None]:
     """Raise TestTimeout in the main thread when the time is over. In other threads only questions to the sandbox are
     limited.
     """
@@ -195,10 +198,13 @@ def _time_limit(seconds: float) -> Iterator[None]:
         return
 
     def ring(number: int, frame: Any) -> None:
-        raise TestTimeout
+        wait = allowance.wait()
+        if not wait:
+            raise TestTimeout
+        signal.setitimer(signal.ITIMER_REAL, wait, 1.0)
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    signal.setitimer(signal.ITIMER_REAL, allowance.wait(), 1.0)
     try:
         yield
     finally:

@@ -33,11 +33,11 @@ class Refused(TypeError):  # noqa: N818
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one sandbox. Times are wall-clock seconds."""
+    """Limits of one sandbox. Times are seconds of processor time (see `allowance.py`); starting goes by the clock."""
 
     cell_seconds: float = 30.0
     query_seconds: float = 10.0
-    start_seconds: float = 30.0
+    start_seconds: float = 120.0
     total_seconds: float = 600.0
     grace_seconds: float = 2.0
     restarts: int = 25

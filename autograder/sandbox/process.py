@@ -1,20 +1,24 @@
-"""One sandboxed process: started, spoken to with a deadline for each exchange, interrupted, and killed with everything
-it started.
+"""One sandboxed process: started, spoken to with an allowance of time for each exchange, interrupted, and killed with
+everything it started.
 """
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from autograder.sandbox.allowance import ASLEEP, Allowance, Usage, usage_of_process, usage_of_tree
 from autograder.sandbox.inside.wire import Wire, WireClosed, WireError, WireTimeout
 from autograder.sandbox.isolation import require_isolation
 from autograder.sandbox.limits import Limits, SandboxDied
 from autograder.sandbox.starting import FreshProcess, Started
 from autograder.sandbox.warm import ForkedProcess, memory_limited_by, why_not_warm
+
+QUICK = 0.25  # seconds in which most questions are answered; how much time a process has used is looked up after that
 
 
 def isolation_in_force() -> str:
@@ -53,13 +57,23 @@ class StudentProcess:
     ) -> tuple[Any, list[memoryview], bool]:
         """Send one request and wait for its answer: (header, buffers, interrupted).
 
-        After `seconds` the process is interrupted; if it does not answer within the grace period either, it is killed.
-        Raises SandboxDied when there is no answer, or none that follows the protocol. Whatever cuts an exchange short
-        ends the process, because the next answer could belong to the wrong question.
+        After `seconds` of processor time the process is interrupted; if it does not answer within the grace period
+        either, it is killed. Raises SandboxDied when there is no answer, or none that follows the protocol. Whatever
+        cuts an exchange short ends the process, because the next answer could belong to the wrong question.
         """
-        try:
+        with self._ended_by_any_error():
             self._wait_until_ready()
-            return self._exchange(header, buffers, time.monotonic() + seconds)
+            return self._exchange(header, buffers, seconds)
+
+    def wait_until_ready(self) -> None:
+        """Wait until it can be asked. Raises SandboxDied when it cannot."""
+        with self._ended_by_any_error():
+            self._wait_until_ready()
+
+    @contextlib.contextmanager
+    def _ended_by_any_error(self) -> Iterator[None]:
+        try:
+            yield
         except BaseException as error:
             self.kill()
             if isinstance(error, WireTimeout):
@@ -71,32 +85,40 @@ class StudentProcess:
             raise
 
     def _exchange(
-        self, header: dict[str, Any], buffers: Sequence[Any], deadline: float
+        self, header: dict[str, Any], buffers: Sequence[Any], seconds: float
     ) -> tuple[Any, list[memoryview], bool]:
-        self.wire.send(header, buffers, deadline)
-        interrupted = False
-        while True:
-            try:
-                reply, reply_buffers = self._receive_started(deadline)
-                break
-            except _NothingYet:
-                if interrupted:
-                    raise WireTimeout from None
-                interrupted = True
-                self.interrupt()
-                deadline = time.monotonic() + self.limits.grace_seconds
+        grace = self.limits.grace_seconds
+        self.wire.send(header, buffers, time.monotonic() + ASLEEP * max(seconds, grace))
+        interrupted = not self._answers(seconds)
+        if interrupted:
+            self.interrupt()
+            if not self._answers(grace):
+                raise WireTimeout
+        reply, reply_buffers = self.wire.receive(time.monotonic() + ASLEEP * max(seconds, grace))
         if not isinstance(reply, dict) or reply.get("id") != header["id"]:
             raise WireError("the answer belongs to no question")
         return reply, reply_buffers, interrupted
 
-    def _receive_started(self, deadline: float) -> tuple[Any, list[memoryview]]:
-        """The next message. Nothing at all until the deadline is _NothingYet; an answer begun in time gets the grace
-        period to end.
-        """
-        remaining = max(0.0, deadline - time.monotonic())
-        if not select.select([self.wire.connection], [], [], remaining)[0]:
-            raise _NothingYet
-        return self.wire.receive(max(deadline, time.monotonic() + self.limits.grace_seconds))
+    def _answers(self, seconds: float) -> bool:
+        """Wait for the first byte of an answer. False when it has not come in this time."""
+        if self._has_come(min(seconds, QUICK)):
+            return True
+        allowance = Allowance(seconds, self.usage)
+        while wait := allowance.wait():
+            if self._has_come(wait):
+                return True
+        return self._has_come(0)
+
+    def _has_come(self, seconds: float) -> bool:
+        return bool(select.select([self.wire.connection], [], [], seconds)[0])
+
+    def usage(self) -> Usage | None:
+        """The time that the process and all that it started have used."""
+        return None if self.process.pid is None else usage_of_tree(self.process.pid)
+
+    def quick_usage(self) -> Usage | None:
+        """The same, but for what it started and what still runs."""
+        return None if self.process.pid is None else usage_of_process(self.process.pid)
 
     def _wait_until_ready(self) -> None:
         if not self.ready:
@@ -125,7 +147,3 @@ class StudentProcess:
             self.alive = False
             self.process.end()
             self.wire.close()
-
-
-class _NothingYet(Exception):  # noqa: N818
-    """The deadline passed and not a byte of the answer has come."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.sandbox import errors
+from autograder.sandbox.allowance import ASLEEP, Allowance, Usage, usage_of_this_thread
 from autograder.sandbox.handles import (
     CLASSES_LIMIT,
     Handle,
@@ -71,7 +72,7 @@ class Sandbox:
         self.unsafe = unsafe
         self.files = read_files(files, self.limits.files_bytes) if files else {}
         self.notes: list[str] = []
-        self.deadline = float("inf")
+        self.allowance: Allowance | None = None  # for all questions of a test cell together
         self.around: tuple[Callable[[], None], Callable[[], None]] | None = (
             None  # called before and after each question
         )
@@ -229,7 +230,7 @@ class Sandbox:
     def prepare(self) -> None:
         """Have a process ready, so that starting it afresh is not part of anybody's time."""
         with contextlib.suppress(SandboxError):
-            self._ready_process()
+            self._ready_process().wait_until_ready()
 
     def _ready_process(self) -> StudentProcess:
         """The process, with the cells run so far replayed if it is a new one."""
@@ -251,16 +252,35 @@ class Sandbox:
     def _ask(
         self, request: dict[str, Any], buffers: Sequence[Any], seconds: float
     ) -> tuple[dict[str, Any], list[memoryview], bool]:
-        seconds = min(seconds, self.deadline - time.monotonic())
+        if self.allowance is not None:
+            seconds = min(seconds, self.allowance.left())
         if seconds <= 0:
             raise NotAnswered("the time for this test cell was over")
-        if self.used > self.limits.total_seconds:
+        if self._used_up():
             self.close()
             raise SandboxDied("the notebook used up all its time")
         reply, reply_buffers, late = self._exchange(self._ready_process(), request, buffers, seconds)
         with self._believing_nothing():
             self._change_classes(reply.get("classes", []))
         return reply, reply_buffers, late
+
+    def _used_up(self) -> bool:
+        """Whether the notebook has had all its time, by the clock first, because that is known."""
+        total = self.limits.total_seconds
+        if self.used <= total or self._process is None:
+            return False
+        usage = self._process.usage()
+        return usage is None or usage.processor > total or self.used - sum(usage.waited.values()) > ASLEEP * total
+
+    def usage(self) -> Usage | None:
+        """The processor time of this thread, which runs the tests, and of the submission's processes."""
+        theirs = None if self._process is None else self._process.usage()
+        return theirs and usage_of_this_thread() + theirs
+
+    def quick_usage(self) -> Usage | None:
+        """The same, but for what the submission's process started and what still runs."""
+        theirs = None if self._process is None else self._process.quick_usage()
+        return theirs and usage_of_this_thread() + theirs
 
     def _exchange(
         self, process: StudentProcess, request: dict[str, Any], buffers: Sequence[Any], seconds: float

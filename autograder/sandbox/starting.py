@@ -30,6 +30,10 @@ START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from inside.main impor
 class Started(Protocol):
     """A process that was started for one submission."""
 
+    @property
+    def pid(self) -> int | None:
+        """Its number as seen from here, once that is known."""
+
     def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
         """Wait until it can be spoken to. Raises SandboxDied when it cannot."""
 

@@ -71,6 +71,7 @@ class ForkedProcess:
     def __init__(self, ours: socket.socket, theirs: socket.socket, limits: Limits):
         self.limits = limits
         self.descriptor: int | None = None
+        self.pid: int | None = None
         self.ready = False
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self.warm = fork_from_warm(theirs, limits)
@@ -91,7 +92,7 @@ class ForkedProcess:
         process = next(
             CREDENTIALS.unpack(content)[0] for _, kind, content in ancillary if kind == socket.SCM_CREDENTIALS
         )
-        self.descriptor = os.pidfd_open(process)
+        self.pid, self.descriptor = process, os.pidfd_open(process)
         self.warm.memory.admit(process, self.limits.memory)
         self.ready = True
 

@@ -80,6 +80,7 @@ sent = 0
 class Liar(StudentProcess):
     """In the place of a submission's process: whatever it is asked, it says the next thing on its list."""
 
+    pid = None
     script: list = []  # noqa: RUF012  (one list for all processes of an example)
 
     def __init__(self, limits, unsafe=False):

@@ -1,0 +1,138 @@
+"""How much longer something of a submission's may run: seconds of processor time, not of the clock.
+
+On an overloaded machine a process waits for a processor most of the time, and no mark may depend on that. So what ends
+a cell or a question is the processor time that it and everything it started have used. Code that only sleeps uses none,
+so the clock counts too, though generously and without the time for which the kernel says that the process was ready to
+run and had to wait.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ASLEEP = 3.0  # how many times the limit may pass by the clock, waiting for a processor not counted
+AT_MOST = 20.0  # and how many times with everything counted, whatever the kernel says
+SHORTEST, LONGEST = 0.01, 1.0  # until the next look
+TICK = os.sysconf("SC_CLK_TCK")
+NANO = 1e-9
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What processes have used so far: seconds of processor time, and for how long each waited for a processor."""
+
+    processor: float = 0.0
+    waited: dict[int, float] = field(default_factory=dict)
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.processor + other.processor, {**self.waited, **other.waited})
+
+    def since(self, earlier: Usage) -> tuple[float, float]:
+        """Processor time, and time spent waiting for a processor, since then."""
+        waits = [seconds - earlier.waited.get(process, 0.0) for process, seconds in self.waited.items()]
+        return self.processor - earlier.processor, sum(waits)
+
+
+@dataclass
+class Allowance:
+    """`seconds` of processor time for what `usage` measures, from now on. Where it measures nothing, by the clock.
+
+    `quickly`, where given, measures nearly the same for less work.
+    """
+
+    seconds: float
+    usage: Callable[[], Usage | None]
+    quickly: Callable[[], Usage | None] | None = None
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.quickly = self.quickly or self.usage
+        self.began = self.clock()
+        self.first = self.quickly()
+
+    def wait(self) -> float:
+        """Seconds by the clock after which to look again; 0 when it is used up, which it never is before its time by
+        the clock has passed.
+        """
+        passed = self.clock() - self.began
+        if passed < self.seconds:
+            return self.seconds - passed
+        left = self._left(self.usage(), passed)
+        return max(SHORTEST, min(left, LONGEST)) if left > 0 else 0.0
+
+    def left(self) -> float:
+        """About how many seconds of processor time are left. Quick, as it is asked often."""
+        passed = self.clock() - self.began
+        if passed < self.seconds / 2 or self.quickly is None:
+            return self.seconds - passed
+        return self._left(self.quickly(), passed)
+
+    def _left(self, now: Usage | None, passed: float) -> float:
+        if now is None or self.first is None:
+            return self.seconds - passed
+        used, waited = now.since(self.first)
+        return min(self.seconds - used, ASLEEP * self.seconds - (passed - waited), AT_MOST * self.seconds - passed)
+
+
+def usage_of_tree(root: int) -> Usage | None:
+    """What a process and its descendants have used; None where that cannot be known."""
+    try:
+        stats = {root: _stat(root)}
+        for process in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+            try:
+                stats[process] = _stat(process)
+            except OSError:
+                continue  # it has just ended
+    except OSError:
+        return None
+    return _sum(
+        {number: stats[number][1] for number in descendants({n: parent for n, (parent, _) in stats.items()}, root)}
+    )
+
+
+def usage_of_process(process: int) -> Usage | None:
+    """What one process and those of its children that have ended and been waited for have used: quick to find out."""
+    try:
+        return _sum({process: _stat(process)[1]})
+    except OSError:
+        return None
+
+
+def usage_of_this_thread() -> Usage:
+    """What this thread of ours has used."""
+    return Usage(time.thread_time(), {0: _waited("/proc/thread-self/schedstat")})
+
+
+def descendants(parents: dict[int, int], root: int) -> set[int]:
+    """A process and all below it, given the parent of each."""
+    children: dict[int, list[int]] = {}
+    for process, parent in parents.items():
+        children.setdefault(parent, []).append(process)
+    found, todo = {root}, [root]
+    while todo:
+        new = [child for child in children.get(todo.pop(), ()) if child not in found]
+        found.update(new)
+        todo += new
+    return found
+
+
+def _sum(processor: dict[int, float]) -> Usage:
+    return Usage(sum(processor.values()), {process: _waited(f"/proc/{process}/schedstat") for process in processor})
+
+
+def _stat(process: int) -> tuple[int, float]:
+    """The parent of a process, and its processor time with that of the children it has waited for."""
+    fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    return int(fields[1]), sum(map(int, fields[11:15])) / TICK
+
+
+def _waited(path: str) -> float:
+    """For how long a task was ready to run and had no processor; 0 where the kernel does not say."""
+    try:
+        return int(Path(path).read_bytes().split()[1]) * NANO
+    except (OSError, IndexError, ValueError):
+        return 0.0
