@@ -160,6 +160,7 @@ function makePlayer(model, canvas) {
       const visible = kind === "from" ? Number(number) <= step : Number(number) === step;
       part.style.display = visible ? "inline" : "none";
     }
+    follow(canvas, step);
     track.max = String(steps().length - 1);
     track.value = String(step);
     text.textContent = steps()[step] ?? "";
@@ -185,6 +186,17 @@ function makePlayer(model, canvas) {
     show();
   };
   return { bar, show, restart, pause };
+}
+
+// Ways are drawn as far as the step; the marks along them stand where it has led.
+function follow(canvas, step) {
+  for (const way of canvas.querySelectorAll("[data-way]")) {
+    way.points ??= way.getAttribute("d").slice(1).split("L");
+    const points = way.points.slice(0, step + 1);
+    way.setAttribute("d", `M${points.join("L")}`);
+    const mark = canvas.querySelector(`[data-along="${CSS.escape(way.dataset.way)}"]`);
+    mark?.setAttribute("transform", `translate(${points.at(-1)})`);
+  }
 }
 
 export default { render };

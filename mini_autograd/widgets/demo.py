@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mini_autograd.widgets.static import StaticPicture, with_static_picture
+from mini_autograd.widgets.static import StaticPicture, on_paper, with_static_picture
 
 try:
     import anywidget
@@ -122,7 +122,9 @@ Control = Choice | Slider | Switch | Entry
 class Shown:
     """What a demo shows for one setting: an SVG, what is to be seen in it, and what each step of it is about.
 
-    In the SVG a group with the id `from-3` is visible from step 3 on, one with the id `only-3` in step 3 alone.
+    In the SVG a group with the id `from-3` is visible from step 3 on, one with the id `only-3` in step 3 alone. A path
+    `data-way="a"` is drawn point by point, one per step, and a mark `data-along="a"` stands where it has come to; both
+    are written as they look in the last step.
     """
 
     svg: str
@@ -166,7 +168,7 @@ class Demo:
         """The picture at its last step, for pages without a kernel and for terminals."""
         last = max(len(shown.steps) - 1, 0)
         text = "\n".join((self.title, *shown.words, *shown.steps[-1:]))
-        return StaticPicture(with_steps_hidden(shown.svg, last), text)
+        return StaticPicture(on_paper(with_steps_hidden(shown.svg, last)), text)
 
 
 def with_steps_hidden(svg: str, step: int) -> str:

@@ -20,8 +20,8 @@ from mini_autograd.widgets.demo import COLOURS, Demo, Shown, Slider
 from mini_autograd.widgets.sketch import box, picture, segment, words
 
 HIDDEN = 32
-SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-LIMIT = 0.004  # seconds that repeating a measurement may take
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+LIMIT = 0.002  # seconds that repeating a measurement may take
 FORWARD, REVERSE = COLOURS[0], COLOURS[1]
 
 
@@ -129,10 +129,10 @@ def demo() -> Demo:
         title="A whole Jacobian: forward or reverse mode",
         controls=(Slider("inputs", "inputs n", SIZES, texts), Slider("outputs", "outputs m", SIZES, texts)),
         show=show,
-        start={"inputs": 64, "outputs": 1},
+        start={"inputs": 16, "outputs": 2},
         presets={
-            "A loss": {"inputs": 128, "outputs": 1},
-            "One parameter": {"inputs": 1, "outputs": 128},
+            "A loss": {"inputs": 64, "outputs": 1},
+            "One parameter": {"inputs": 1, "outputs": 64},
             "Square": {"inputs": 32, "outputs": 32},
         },
     )

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mini_autograd.widgets.monitor_picture import draw
-from mini_autograd.widgets.static import StaticPicture
+from mini_autograd.widgets.static import StaticPicture, on_paper
 
 INTERVAL = 0.25
 """Seconds between two pictures at least."""
@@ -234,7 +234,10 @@ def when_cell_ends(action: Any) -> None:
 
 
 class Inline(StaticPicture):
-    """A picture that takes the colours of the page: as an image, JupyterLab would keep it black in a dark theme."""
+    """A picture that takes the colours of the page; as an image, which cannot, it has colours of its own."""
+
+    def _repr_svg_(self) -> str:
+        return on_paper(self.svg)
 
     def _repr_html_(self) -> str:
         return f'<div class="ma-monitor" style="color: var(--jp-ui-font-color1, black)">{self.svg}</div>'

@@ -1,7 +1,7 @@
 """Optimizer paths: SGD, momentum, Adam and SGD without zero_grad walk down the same two-dimensional landscape.
 
 Every step is taken by an optimizer of `mini_autograd` with gradients of its engine. The browser walks through the steps
-by itself: the part of a path between two steps appears with the second.
+by itself, drawing each path as far as the step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
-from mini_autograd.widgets.sketch import PAPER, from_step, only_step, picture, words
+from mini_autograd.widgets.sketch import PAPER, along, picture, through, way, words
 
 STEPS = 60
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -98,7 +98,7 @@ def show(landscape: str, lr: float, method: str) -> Shown:
     count = max(map(len, paths.values()))
     steps = tuple(f"step {step}: loss {'; '.join(at_step(losses, step))}" for step in range(count))
     label = f"Paths on the landscape {landscape!r} with learning rate {lr:g}. {' '.join(told)}"
-    parts = [ground_panel(landscape, paths, count), loss_panel(landscape, losses, count)]
+    parts = [ground_panel(landscape, paths), loss_panel(landscape, losses)]
     return Shown(picture(WIDTH + RIGHT + 73, HEIGHT + 62, parts, label), told, steps)
 
 
@@ -117,8 +117,8 @@ def at_step(losses: dict[str, np.ndarray], step: int) -> list[str]:
 Place = Callable[[float, float], tuple[float, float]]
 
 
-def ground_panel(landscape: str, paths: dict[str, np.ndarray], count: int) -> str:
-    """The landscape from above, with the paths: a piece per step, and a mark where each walker is."""
+def ground_panel(landscape: str, paths: dict[str, np.ndarray]) -> str:
+    """The landscape from above, with the paths and a mark where each walker is."""
     ground = LANDSCAPES[landscape]
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -130,7 +130,7 @@ def ground_panel(landscape: str, paths: dict[str, np.ndarray], count: int) -> st
 
     low = place(*ground.lowest)
     parts = [*contours(landscape, place), words(low[0], low[1] + 7, "+", size=22, anchor="middle")]
-    parts += walked({name: [place(*point) for point in points] for name, points in paths.items()}, count)
+    parts += walked({name: [place(*point) for point in points] for name, points in paths.items()}, "ground")
     below = f"{landscape}, from above; + is the lowest point"
     return (
         inner(0, WIDTH, "".join(parts))
@@ -157,7 +157,7 @@ def contours(landscape: str, place: Place) -> list[str]:
     return drawn
 
 
-def loss_panel(landscape: str, losses: dict[str, np.ndarray], count: int) -> str:
+def loss_panel(landscape: str, losses: dict[str, np.ndarray]) -> str:
     """How far each method is above the lowest point, on a logarithmic axis."""
     lowest = float(heights(landscape, np.array([LANDSCAPES[landscape].lowest]))[0])
 
@@ -173,33 +173,20 @@ def loss_panel(landscape: str, losses: dict[str, np.ndarray], count: int) -> str
             words(WIDTH + 66, min(max(y + 4, 10), HEIGHT), f"1e{power}" if power else "1", size=11, anchor="end")
         )
     ways = {name: [place(step, at - lowest) for step, at in enumerate(along)] for name, along in losses.items()}
-    parts += walked(ways, count)
+    parts += walked(ways, "loss")
     title = "loss above the lowest point, step by step"
     labels.append(words(WIDTH + 72 + RIGHT / 2, HEIGHT + 18, title, size=12.5, anchor="middle"))
     return inner(WIDTH + 72, RIGHT, "".join(parts)) + "".join(labels)
 
 
-def walked(ways: dict[str, list[tuple[float, float]]], count: int) -> list[str]:
-    """The ways of all methods: a piece that appears with each step, and marks for the step alone."""
-    parts = []
-    for step in range(count):
-        pieces, marks = [], []
-        for name, points in ways.items():
-            if 0 < step < len(points):
-                piece, colour = through(points[step - 1 : step + 1]), COLOURS[METHODS.index(name)]
-                pieces.append(f'<path d="{piece}" fill="none" stroke="{colour}" stroke-width="2.4"/>')
-            marks.append(marker(name, *points[min(step, len(points) - 1)]))
-        parts += [from_step(step, *pieces), only_step(step, *marks)]
-    return parts
+def walked(ways: dict[str, list[tuple[float, float]]], panel: str) -> list[str]:
+    """The ways of all methods, and a mark where each has come to."""
+    lines = [way(f"{panel} {name}", points, COLOURS[METHODS.index(name)]) for name, points in ways.items()]
+    return lines + [along(f"{panel} {name}", points[-1], marker(name)) for name, points in ways.items()]
 
 
-def through(points: list[tuple[float, float]]) -> str:
-    """A line through points."""
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-
-
-def marker(name: str, x: float, y: float) -> str:
-    """Where a method is: each has a shape of its own besides its colour."""
+def marker(name: str, x: float = 0.0, y: float = 0.0) -> str:
+    """The sign of a method: each has a shape of its own besides its colour."""
     shapes = ("M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", "M-5 -5h10v10h-10z", "M0 -7l7 12h-14z", "M0 -7l7 7l-7 7l-7 -7z")
     number = METHODS.index(name)
     return (

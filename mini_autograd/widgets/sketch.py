@@ -5,7 +5,7 @@ Every function returns a piece of SVG as text, in the colours of the page: ink i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 FONT = "var(--jp-ui-font-family, system-ui, sans-serif)"
@@ -87,3 +87,18 @@ def arrow(x: float, y: float, to_x: float, text: str = "", *, colour: str = "cur
 def segment(x: float, y: float, to_x: float, to_y: float, *, colour: str = "currentColor", width: float = 1.0) -> str:
     """A straight line."""
     return f'<path d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
+
+
+def way(name: str, points: Sequence[tuple[float, float]], colour: str) -> str:
+    """A line through one point per step: in each step it is drawn as far as that. `name` is for `along`."""
+    return f'<path data-way="{escape(name)}" d="{through(points)}" fill="none" stroke="{colour}" stroke-width="2.4"/>'
+
+
+def along(name: str, last: tuple[float, float], *parts: str) -> str:
+    """A mark, drawn around 0, that stands at the point of this step of a way; `last` is the way's last point."""
+    return f'<g data-along="{escape(name)}" transform="translate({last[0]:.1f} {last[1]:.1f})">{"".join(parts)}</g>'
+
+
+def through(points: Sequence[tuple[float, float]]) -> str:
+    """A line through points, for a path."""
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,21 @@ class StaticPicture:
 
     def __repr__(self) -> str:
         return self.text
+
+
+INK, PAPER, MARGIN = "#1f1f1f", "#ffffff", 8
+
+
+def on_paper(svg: str) -> str:
+    """An SVG with ink and paper of its own, for where the page's colours cannot reach it: shown as an image."""
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    if found is None:
+        return svg
+    width, height = (float(size) + 2 * MARGIN for size in found.groups())
+    frame = f'viewBox="{-MARGIN} {-MARGIN} {width:g} {height:g}" color="{INK}"'
+    paper = f'<rect x="{-MARGIN}" y="{-MARGIN}" width="{width:g}" height="{height:g}" fill="{PAPER}"/>'
+    opened = svg.index(">", found.end()) + 1
+    return svg[: found.start()] + frame + svg[found.end() : opened] + paper + svg[opened:]
 
 
 def with_static_picture(bundle: Any, picture: StaticPicture) -> Any:

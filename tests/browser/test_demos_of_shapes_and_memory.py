@@ -71,7 +71,7 @@ def test_every_demo_is_used_as_a_reader_would(opened):
     modes.wait_for("2 inputs, 1 output")
     modes.control("inputs").focus()
     modes.control("inputs").press("End")
-    modes.wait_for("128 inputs, 1 output: .* Reverse mode is")
+    modes.wait_for("64 inputs, 1 output: .* Reverse mode is")
 
     planner = Page(opened, 3)
     planner.wait_for("Without checkpoints: 16 layer outputs")

@@ -11,7 +11,6 @@ from mini_autograd.widgets.accumulation import demo as accumulation
 from mini_autograd.widgets.accumulation import train
 from mini_autograd.widgets.activations import INPUTS, STEPS, run, start_weights, trained
 from mini_autograd.widgets.activations import demo as activations
-from mini_autograd.widgets.demo import with_steps_hidden
 from mini_autograd.widgets.optimizer_paths import LANDSCAPES, METHODS, heights, path
 from mini_autograd.widgets.optimizer_paths import STEPS as WALKED
 from mini_autograd.widgets.optimizer_paths import demo as optimizer_paths
@@ -186,13 +185,16 @@ def test_a_path_is_walked_step_by_step():
     assert now.words == (f"SGD: ran away, given up after {len(points) - 1} steps.",)
     assert len(now.steps) == len(points)
     assert now.steps[3] == f"step 3: loss SGD {heights('narrow valley', points)[3]:.3g}"
-    seen = [with_steps_hidden(now.svg, step).count('display="none"') for step in range(len(points))]
-    hidden_at_first = 2 * (len(points) - 1) + 2 * (len(points) - 1)  # two panels: pieces to come, and other marks
-    assert seen == [hidden_at_first - 2 * step for step in range(len(points))]
+    ways = re.findall(r'data-way="(ground|loss) SGD" d="M([^"]*)"', now.svg)
+    assert [panel for panel, _ in ways] == ["ground", "loss"]
+    for panel, line in ways:  # a point for each step, and the mark at the last of them
+        drawn = line.split("L")
+        assert len(drawn) == len(points)
+        assert f'data-along="{panel} SGD" transform="translate({drawn[-1]})"' in now.svg
 
 
 def test_a_picture_of_paths_shows_the_last_step():
     picture, text = static_picture(optimizer_paths().live(method="Adam"))
     assert f"step {WALKED}: loss Adam" in text
-    assert f'<g id="from-{WALKED}">' in picture
-    assert '<g id="only-0" display="none">' in picture
+    (line,) = re.findall(r'data-way="ground Adam" d="M([^"]*)"', picture)
+    assert len(line.split("L")) == WALKED + 1

@@ -52,6 +52,16 @@ def test_plain_nbconvert_shows_a_picture_for_each_widget(executed, tmp_path):
     assert page.count(f'<script type="{VIEW}">') == 1  # the slider, which has no picture
 
 
+def test_a_picture_that_is_shown_as_an_image_brings_its_own_paper_and_ink(executed):
+    stills = [output.data["image/svg+xml"] for cell in executed.cells for output in cell.outputs if "data" in output
+              and "image/svg+xml" in output.data]  # fmt: skip
+    assert len(stills) == len(calls())
+    for still in stills:
+        graph = 'class="ma-page"' in still  # a graph follows the reader's system, with the paper that belongs to it
+        assert graph or ' color="#1f1f1f"' in still.partition(">")[0]
+        assert graph or 'fill="#ffffff"' in still.split("<rect", 1)[1].partition("/>")[0]
+
+
 def test_only_what_is_not_shown_loses_its_state(executed):
     notebook, _ = StillPictures().preprocess(nbformat.from_dict(executed), {})
     kinds = {state["model_name"] for state in notebook.metadata.widgets[STATE]["state"].values()}
