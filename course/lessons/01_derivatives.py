@@ -93,7 +93,8 @@ for step in range(6):
     prediction = w * 3
     error = (prediction - 12) ** 2
     slope = (loss(w + h) - loss(w)) / h
-    print(f"{step}:  w {w:.5f}   prediction {prediction:8.5f}   loss {error:9.6f}   slope {slope:9.5f}")
+    print(f"{step}:  w {w:.5f}   prediction {prediction:8.5f}", end="   ")
+    print(f"loss {error:9.6f}   slope {slope:9.5f}")
     w = w - 0.05 * slope
 
 # %% [markdown] items="1 F34"
@@ -168,7 +169,8 @@ for dtype in (np.float64, np.float32):
         slope = np.polyfit(np.log10(steps[straight]), np.log10(error[straight]), 1)[0]
         best = np.median(steps[np.argsort(error)[:5]])
         name = "central" if central else "one-sided"
-        print(f"{dtype.__name__} {name:10s} slope {slope:.2f}   best h {best:.0e}   error {np.sort(error)[2]:.0e}")
+        print(f"{dtype.__name__} {name:10s} slope {slope:.2f}", end="   ")
+        print(f"best h {best:.0e}   error {np.sort(error)[2]:.0e}")
 
 # %% [markdown]
 # That answers the first question of this lesson. With `h = 1e-13` we were far to the left of the turn: the estimate was wrong, and PyTorch was right. With central differences in
@@ -203,8 +205,8 @@ def numerical_gradient(f, x, h=1e-5):
     """Estimate the gradient of f at x by central differences.
 
     f: function that takes an array of the shape of x and returns one number
-    x: array of any shape, such as (), (3,) or (2, 3), of floats or of whole numbers;
-        it must be unchanged when the function returns
+    x: array of any shape, such as (3,) or (2, 3), or a plain number, which counts as an array
+        of shape (); floats or whole numbers; it must be unchanged when the function returns
     h: the step
     Returns: float64 array of the shape of x
 
@@ -249,23 +251,29 @@ def numerical_gradient(f, x, h=1e-5):
     return np.array(slopes, dtype=np.float64).reshape(shape)
 
 # %% nbgrader={"grade": true, "grade_id": "test_numerical_gradient", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def sum_of_cubes(x):
-    return (x**3).sum()
+def two_sums(x):
+    return x.sum() * (x**2).sum()  # each slope depends on all entries
 
 
 credit = check_function(
     numerical_gradient,
-    lambda f, x: 3 * x**2,
-    [[sum_of_cubes, (3,)], [sum_of_cubes, (2, 3)], [sum_of_cubes, ()]],
+    lambda f, x: np.sum(x**2) + 2 * x * np.sum(x),
+    [[two_sums, (3,)], [two_sums, (2, 3)], [two_sums, ()]],
     tolerance=1e-7,
     points=2,
-    name="gradient of (x**3).sum()",
+    name="gradient of x.sum() * (x**2).sum()",
 )
-whole = numerical_gradient(sum_of_cubes, np.array([1, 2, -3]))
-if not np.allclose(whole, [3.0, 12.0, 27.0], atol=1e-6):
-    print(f"at the whole numbers [1, 2, -3] the gradient is [3, 12, 27], not {whole}")
+whole = numerical_gradient(two_sums, np.array([1, 2, -2]))
+if not np.allclose(whole, [11.0, 13.0, 5.0], atol=1e-6):
+    print(f"at the whole numbers [1, 2, -2] the gradient is [11, 13, 5], not {whole}")
     credit = credit + (-min(1.0, credit))
 ### BEGIN HIDDEN TESTS
+
+
+def sum_of_cubes(x):
+    return (x**3).sum()
+
+
 credit = credit + check_function(
     numerical_gradient,
     lambda f, x, h: 3 * x**2 + h**2,
@@ -342,7 +350,8 @@ error_torch = y_torch - target_torch
 loss_torch = error_torch**2
 loss_torch.backward()
 for name, theirs, ours in (("w", w_torch, d_w), ("x", x_torch, d_x), ("b", b_torch, d_b)):
-    print(f"{name}:  PyTorch {theirs.grad.item():6.1f}   difference {abs(theirs.grad.item() - ours)}")
+    difference = abs(theirs.grad.item() - ours)
+    print(f"{name}:  PyTorch {theirs.grad.item():6.1f}   difference {difference}")
 
 # %% [markdown]
 # PyTorch did what you just read: it kept a record of the small steps while they ran. Here is the record of its computation. Step through it with the arrow keys, first forward, then backward, and find each line of
@@ -445,7 +454,8 @@ out = (x_torch * y_torch + x_torch) ** 2
 out.backward()
 print("value", out.item())
 for name, theirs, ours in zip("xy", (x_torch, y_torch), product_and_sum_gradient(2.0, 3.0)):
-    print(f"{name}:  PyTorch {theirs.grad.item():5.1f}   difference {abs(theirs.grad.item() - ours)}")
+    difference = abs(theirs.grad.item() - ours)
+    print(f"{name}:  PyTorch {theirs.grad.item():5.1f}   difference {difference}")
 
 # %% [markdown]
 # ### Exercise 3: a neuron
@@ -569,6 +579,7 @@ credit = check_handwritten_gradient(
     lambda w, x, b, target: ((w * x + b).relu() - target) ** 2,
     [
         [between(0.5, 1.5), between(1.0, 3.0), between(0.1, 1.0), between(-4.0, -1.0)],
+        [between(0.5, 1.5), between(1.0, 3.0), between(0.1, 1.0), between(6.0, 9.0)],
         [between(0.5, 1.5), between(1.0, 3.0), between(-9.0, -6.0), between(1.0, 4.0)],
     ],
     points=3,
@@ -673,7 +684,8 @@ for layer, name in ((0, "first"), (2, "second")):
 for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.functional.gelu)):
     points = torch.tensor([-20.0, -0.7518, 1.0], requires_grad=True)
     function(points).sum().backward()
-    print(f"{name:10s}", *(f"   slope at {x:7.4f}: {slope:8.1e}" for x, slope in zip(points.tolist(), points.grad)))
+    slopes = zip(points.tolist(), points.grad.tolist())
+    print(f"{name:10s}", *(f"   slope at {x:7.4f}: {slope:8.1e}" for x, slope in slopes))
 
 # %% [markdown]
 # The saying holds for leaky ReLU. GELU has its lowest point near -0.75, where any smooth curve is flat, and far out its slope is too small for float32.
@@ -821,10 +833,16 @@ def relative_error(a, b):
     return float(np.max(np.ptp(both, axis=0)) / largest)
 
 # %% nbgrader={"grade": true, "grade_id": "test_relative_error", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-a, b, zero = np.array([1.0, -4.0]), np.array([1.0, -3.0]), np.zeros(2)
-assert relative_error(a, b) == 0.25, "the difference is 1 and the largest entry is 4"
-assert relative_error(b, a) == 0.25, "swapping the arrays must not matter"
-assert relative_error(zero, zero) == 0.0, "two zero gradients agree"
+cases = [
+    ([1.0, -4.0], [1.0, -3.0], 0.25, "the difference is 1 and the largest entry is -4"),
+    ([1.0, -3.0], [1.0, -4.0], 0.25, "swapping the arrays must not matter"),
+    ([0.5, 8.0], [1.5, 8.0], 0.125, "the difference is 1 and the largest entry is 8, elsewhere"),
+    ([0.0, 0.0], [0.0, 0.0], 0.0, "two zero gradients agree"),
+]
+for one, other, right, why in cases:
+    found = relative_error(np.array(one), np.array(other))
+    assert found == right, f"for {one} and {other} the answer is {right}, not {found}: {why}"
+print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 a, b = np.array([[1e-6, -8e-6], [2e-6, 0.0]]), np.array([[1e-6, -8e-6], [4e-6, 0.0]])
 assert abs(relative_error(a, b) - 0.25) < 1e-12, "small gradients count too"

@@ -31,10 +31,18 @@ PLANTED = [
         TANH,
     ),
     Planted("relu lets everything through", "", "d_z = d_error if z > 0 else 0.0", "d_z = d_error", RELU),
+    Planted("relu by the sign of the gradient", "", "d_error if z > 0 else 0.0", "max(d_error, 0.0)", RELU),
     Planted(
         "the prediction is not cut off", "", "d_error = 2 * (max(z, 0.0) - target)", "d_error = 2 * (z - target)", RELU
     ),
     Planted("no absolute value", "", "np.abs(a - b).max()", "(a - b).max()", ERROR),
+    Planted(
+        "entry by entry",
+        "",
+        "size = max(np.abs(a).max(), np.abs(b).max())",
+        "size = np.maximum(np.abs(a), np.abs(b))[np.abs(a - b).argmax()]",
+        ERROR,
+    ),
     Planted("relative to the first", "", "max(np.abs(a).max(), np.abs(b).max())", "np.abs(a).max()", ERROR),
     Planted(
         "zero by zero",

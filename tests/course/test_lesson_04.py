@@ -234,6 +234,12 @@ PLANTED = [
     ),
     planted("softmax overflows", "np.exp(a.data - a.data.max(axis=dim, keepdims=True))", "np.exp(a.data)", "softmax"),
     planted(
+        "softmax shifted by the largest entry of all rows",
+        "np.exp(a.data - a.data.max(axis=dim, keepdims=True))",
+        "np.exp(a.data - a.data.max())",
+        "softmax",
+    ),
+    planted(
         "log_softmax overflows",
         "shifted = a.data - a.data.max(axis=dim, keepdims=True)",
         "shifted = a.data",
