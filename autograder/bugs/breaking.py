@@ -135,7 +135,9 @@ def _difference(right: Answer, broken: Answer | None) -> str:
 def _shown(array: Array | None) -> str:
     if array is None:
         return "None"
-    return f"{array.item():.6g}" if array.ndim == 0 else np.array2string(array, precision=4, threshold=12)
+    if array.ndim == 0:
+        return f"{array.item():.6g}"
+    return " ".join(np.array2string(array, precision=4, threshold=12, separator=", ").split())
 
 
 def _count(number: int, what: str) -> str:
