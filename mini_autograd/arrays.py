@@ -109,6 +109,25 @@ def check_same_device(*operands: Any) -> None:
         )
 
 
+def references(held: Any, key: Any) -> int:
+    """How many references there are to `held[key]`."""
+    return sys.getrefcount(held[key])
+
+
+HELD_ONCE = references([object()], 0)
+
+
+def is_unshared(held: Any, key: Any) -> bool:
+    """Whether the list or dict `held` alone holds the NumPy array `held[key]`, and with it its memory, row by row.
+
+    Such an array can be changed, or kept, without anybody noticing. PyTorch counts references to the same end.
+    """
+    if references(held, key) != HELD_ONCE or type(held[key]) is not np.ndarray:
+        return False
+    flags = held[key].flags
+    return flags.owndata and flags.c_contiguous
+
+
 def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
     """Sum `grad` down to `shape`, the shape that a tensor had before it was broadcast.
 

@@ -24,6 +24,9 @@ from mini_autograd.versions import check_saved, latest_change, note_change
 
 Pending = dict[Edge, Any]
 
+LARGE = 10_000
+"""Elements from which an array is worth asking whether it may be overwritten."""
+
 
 def run_backward(
     edges: tuple[Edge, ...],
@@ -42,40 +45,45 @@ def run_backward(
     pending: Pending = {}
     order = topological_order(root)
     ends = None if wanted is None else dict.fromkeys(wanted)
-    needed = None if ends is None else nodes_leading_to(ends, order)
+    needed = set() if ends is None else nodes_leading_to(ends, order)
     plain = anomaly.active() is None and not create_graph
     with enable_grad() if create_graph else no_grad(), np.errstate(all="ignore"):
         send(pending, root, grads)
         for node in order:
-            grad = pending.pop(node, None)  # as most nodes have one output, this is all that most nodes need
-            arrived = [grad] if grad is not None else collect(pending, node)
-            if arrived is None:
+            arrived = [pending.pop(node, None)]  # as most nodes have one output, this is all that most nodes need
+            if arrived[0] is None and not collect(pending, node, arrived):
                 continue
-            if watched := node.hooks:
+            if node.hooks:
                 hooks.run(node, arrived)
             if ends is not None:
                 keep(ends, node, arrived)
-                if needed is not None and node not in needed:
+                if node not in needed:
                     continue
-            if watched:
-                arrived = hooks.run_before(node, arrived)
-            if type(node) is AccumulateGrad:
-                grads = reach_leaf(node.variable, arrived[0])
-            elif plain and node.takes_arrays and latest_change[0] <= node.sequence_nr:
-                grads = node.backward(node, arrived[0])
+            if plain and node.takes_arrays and not node.hooks and latest_change[0] <= node.sequence_nr:
+                sent = node.backward(node, arrived[0])
             else:
-                grads = gradients_of_inputs(node, arrived, create_graph)
-            grads = grads if type(grads) is tuple else (grads,)
-            if watched:
-                grads = hooks.run_after(node, grads, arrived, fitted)
-            send(pending, node, grads)
+                sent = gradients_of_inputs(node, arrived, create_graph)
+            send(pending, node, sent if type(sent) is tuple else (sent,))
+            del sent  # so that `pending` alone holds these gradients, and a leaf may keep one without copying it
             if not retain_graph:
                 node.release()
     return ends or {}
 
 
-def gradients_of_inputs(node: Function, arrived: list[Any], create_graph: bool) -> Sequence[Any]:
-    """Run a node's rule where there is more to see to: changed memory, recording, anomalies, several outputs."""
+def gradients_of_inputs(node: Function, arrived: list[Any], create_graph: bool) -> Any:
+    """Visit a node where there is more to see to: a leaf, hooks, changed memory, recording, several outputs."""
+    if not node.hooks:
+        return run_rule(node, arrived, create_graph)
+    arrived = hooks.run_before(node, arrived)
+    grads = run_rule(node, arrived, create_graph)
+    return hooks.run_after(node, grads if type(grads) is tuple else (grads,), arrived, fitted)
+
+
+def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:
+    """A node's rule, or the end of a path, where nothing goes further."""
+    if type(node) is AccumulateGrad:
+        reach_leaf(node.variable, arrived)
+        return ()
     if latest_change[0] > node.sequence_nr:
         check_saved(node)
     watcher = anomaly.active()
@@ -84,20 +92,25 @@ def gradients_of_inputs(node: Function, arrived: list[Any], create_graph: bool) 
     return anomaly.watched_gradients(node, arrived, create_graph, watcher.check_nan)
 
 
-def reach_leaf(leaf: Any, grad: Any) -> tuple:
-    """The end of a path: a leaf keeps the gradient, and tells those who wait for it. Nothing goes further."""
+def reach_leaf(leaf: Any, arrived: list[Any]) -> None:
+    """A leaf keeps its gradient, and tells those who wait for it."""
     if leaf.requires_grad:  # it may have been switched off since
-        accumulate_leaf(leaf, grad)
+        accumulate_leaf(leaf, own(arrived, 0) if leaf.grad is None else arrived[0])
         run_post_hooks(leaf)
-    return ()
 
 
-def collect(pending: Pending, node: Function) -> list[Any] | None:
-    """Take the gradients of a node's several outputs out of `pending`; None if there is none at all."""
-    if node.output_type is not SEVERAL:
-        return None
-    grads = [pending.pop((node, number), None) for number in range(len(node.outputs))]
-    return None if all(grad is None for grad in grads) else grads
+def own(held: Any, key: Any) -> Any:
+    """The gradient `held[key]`, for somebody to keep: copied if others hold it too. A Tensor is given as it is."""
+    if isinstance(held[key], graph.Tensor) or arrays.is_unshared(held, key):
+        return held[key]
+    return held[key].copy()
+
+
+def collect(pending: Pending, node: Function, arrived: list[Any]) -> bool:
+    """Take the gradients of a node's several outputs out of `pending`, into `arrived`. Whether there is any."""
+    if node.output_type is SEVERAL:
+        arrived[:] = [pending.pop((node, number), None) for number in range(len(node.outputs))]
+    return any(grad is not None for grad in arrived)
 
 
 def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
@@ -135,21 +148,26 @@ def fitted(grad: Any, node: Function, edge: Edge) -> Any:
 def accumulate(pending: Pending, node: Edge, grad: Any) -> None:
     """Add a gradient to those that wait at `node` (or at one of its outputs, if it has several).
 
-    A tensor that was used twice gets two gradients, and needs their sum. The sum is a new array: the first gradient may
-    still be in use elsewhere (an addition hands the same array to both of its inputs).
+    A tensor that was used twice gets two gradients, and needs their sum. It may overwrite the first only if that is
+    waiting nowhere else: an addition hands the same array to both of its inputs.
     """
-    pending[node] = pending[node] + grad if node in pending else grad
+    if node not in pending:
+        pending[node] = grad
+    elif type(grad) is np.ndarray and grad.size > LARGE and arrays.is_unshared(pending, node):
+        pending[node] += grad
+    else:
+        pending[node] = pending[node] + grad
 
 
 def accumulate_leaf(tensor: Any, grad: Any) -> None:
-    """Add a gradient into `tensor.grad`, which shares memory with nothing else.
+    """Add a gradient into `tensor.grad`, which shares memory with nothing else: an array is given to be kept.
 
     As in PyTorch a gradient that is there already is added to in place, unless the pass is recorded.
     """
     if isinstance(grad, graph.Tensor):
         tensor.grad = grad.clone() if tensor.grad is None else tensor.grad + grad
     elif tensor.grad is None:
-        tensor.grad = graph.Tensor(grad.copy())
+        tensor.grad = graph.Tensor(grad)
     else:
         tensor.grad.array += grad
         if tensor.grad.version is not None:

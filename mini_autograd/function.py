@@ -345,8 +345,8 @@ class Binary(Function):
 
 
 SCALARS = frozenset({np.float16, np.float32, np.float64})
-"""What most 0-d tensors hold. Two of one type need no preparation, nor does one beside a Python float: NumPy computes in
-the floating dtype that PyTorch computes in."""
+"""What most 0-d tensors hold. Two of one type need no preparation, nor does one beside a Python float: what NumPy gives
+then has the dtype that PyTorch computes in."""
 
 OUTPUT, CONSTANT, COPY = -1, -2, -3
 OF_OUTPUT, IN_ORDER = (OUTPUT,), (0, 1)  # the usual cases of what is saved: the output; both inputs
@@ -405,6 +405,7 @@ class AccumulateGrad(Function):
     """
 
     torch_name = "torch::autograd::AccumulateGrad"
+    takes_arrays = False  # it has no rule
     __slots__ = ("__weakref__", "variable")
 
     def __init__(self, variable: Any) -> None:

@@ -53,9 +53,9 @@ def backward(
         tensor.retain_grad()  # as PyTorch does: an input that is no leaf keeps its gradient from now on
     arrived = run_to(wanted, edges, grads, retain_graph, create_graph)
     for tensor in leaves:
-        grad = arrived[tensor.gradient_edge]
-        if tensor.is_leaf and grad is not None:
-            engine.accumulate_leaf(tensor, grad)
+        edge = tensor.gradient_edge
+        if tensor.is_leaf and arrived[edge] is not None:
+            engine.accumulate_leaf(tensor, engine.own(arrived, edge))
 
 
 def grad(
@@ -84,7 +84,8 @@ def grad(
     arrived = run_to(wanted_edges(inputs), edges, grads, retain_graph, create_graph)
     results = []
     for index, tensor in enumerate(inputs):
-        result = arrived[tensor.gradient_edge]
+        edge = tensor.gradient_edge
+        result = None if arrived[edge] is None else engine.own(arrived, edge)
         if result is None and materialize_grads:
             result = array_module(tensor.array).zeros(tensor.shape, tensor.dtype)
         if result is None and not allow_unused:
@@ -93,7 +94,7 @@ def grad(
                 "Set allow_unused=True if this is the desired behavior."
             )
         if result is not None and not isinstance(result, graph.Tensor):
-            result = graph.Tensor(result.copy())
+            result = graph.Tensor(result)
         results.append(result)
     return tuple(results)
 

@@ -191,13 +191,7 @@ def _in_order(order: orders.Order, contexts: Sequence[Callable[[], AbstractConte
 
 @contextmanager
 def _shared_leaf_gradient() -> Iterator[None]:
-    def accumulate_leaf(tensor: Any, grad: Any) -> None:
-        if tensor.grad is None:
-            tensor.grad = Tensor(grad)
-        else:
-            tensor.grad.array += grad
-
-    with engine_changed(accumulate_leaf=accumulate_leaf):
+    with engine_changed(own=lambda held, key: held[key]):
         yield
 
 

@@ -66,7 +66,7 @@ def gradients():
 
 def state():
     rules = {name: (vars(op).get("forward"), vars(op).get("backward")) for name, op in OPERATIONS.items()}
-    names = ("send", "accumulate", "accumulate_leaf", "topological_order", "fitted", "run_backward")
+    names = ("send", "accumulate", "accumulate_leaf", "own", "topological_order", "fitted", "run_backward")
     engine = {name: vars(backward)[name] for name in names}
     operators = {name: vars(Tensor)[name] for name in (*DIALECTS[-1], "grad")}
     modes = {name: vars(grad_mode.no_grad).get(name) for name in ("entered", "__exit__")}
