@@ -18,7 +18,7 @@ from autograder.checks.context import CheckContext, tell
 from autograder.checks.engines import run_where_it_lives
 from autograder.checks.errors import LessonError
 from autograder.checks.expected import Expected, as_pytorch, expected_of, numerical_gradient
-from autograder.checks.inputs import FLOAT32, FLOAT64, cases_of
+from autograder.checks.inputs import FLOAT32, FLOAT64, Spec, cases_of
 from autograder.checks.localising import Place, localise
 from autograder.checks.programs import Program, programs_of
 from autograder.checks.report import Line, Report
@@ -73,7 +73,7 @@ def gradients_report(
         expected = [tuple(map(as_pytorch, entries)) for entries in expected]
     tell(context, tuple(zip(programs, expected, strict=True)))
     sent = [
-        {"function": program.function, "draws": [entry.draw.sent() for entry in entries], "watch": True}
+        {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
         for program, entries in zip(programs, expected, strict=True)
     ]
     answers = run_where_it_lives(engine, student_side.run_programs, sent)
@@ -83,15 +83,19 @@ def gradients_report(
         Outcome(program, entries, compare(answer, entries, program.arguments))
         for program, entries, answer in zip(programs, expected, answers, strict=True)
     ]
-    return _report(engine, list(map(_by_the_chain_rule, outcomes, answers, sent)), context, points, name or "Gradients")
+    return _report(engine, _by_the_chain_rule(engine, outcomes, cases), context, points, name or "Gradients")
 
 
-def _by_the_chain_rule(outcome: Outcome, answer: Any, sent: dict[str, Any]) -> Outcome:
-    """The outcome, with a problem where right gradients were found by other means than backpropagation."""
-    reason = means.reason(answer, sent) if outcome.problem is None else ""
-    if not reason:
-        return outcome
-    return replace(outcome, comparison=replace(outcome.comparison, problem=Problem(reason, means.NOT_BACKPROPAGATION)))
+def _by_the_chain_rule(engine: Any, outcomes: list[Outcome], cases: Sequence[Sequence[Spec]]) -> list[Outcome]:
+    """The outcomes, with a problem where right gradients were found by other means than backpropagation."""
+    passed = [outcome for outcome in outcomes if outcome.problem is None]
+    reasons = iter(means.reasons(engine, [(outcome.program, outcome.expected) for outcome in passed], cases))
+    return [outcome if outcome.problem else _unless(outcome, next(reasons)) for outcome in outcomes]
+
+
+def _unless(outcome: Outcome, reason: str) -> Outcome:
+    problem = Problem(reason, means.NOT_BACKPROPAGATION) if reason else None
+    return replace(outcome, comparison=replace(outcome.comparison, problem=problem))
 
 
 def _report(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import operator
-import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -19,7 +18,6 @@ import numpy as np
 
 LONGEST_TEXT = 400
 LARGEST_ARRAY = 1_000_000
-NO_OPERATIONS = ("__init__", "__new__", "shape", "ndim", "size", "dtype")
 
 
 def run_programs(
@@ -35,14 +33,10 @@ def run_programs(
     SystemExit).
     """
     try:
-        tracked = _takes(engine, "requires_grad")
+        tracked = takes(engine, "requires_grad")
     except Exception as error:
         return [{"error": described(error), "draw": 0} for _ in programs]
-    results = [_run_program(engine, tracked, program["function"], program["draws"], caught) for program in programs]
-    for program, result in zip(programs, results, strict=True):
-        if program.get("watch") and "error" not in result and "returned" not in result:
-            result["means"] = _watched(engine, tracked, program)
-    return results
+    return [_run_program(engine, tracked, program["function"], program["draws"], caught) for program in programs]
 
 
 def _run_program(
@@ -67,71 +61,21 @@ def _run_draw(
     engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any], result: dict[str, Any]
 ) -> None:
     """Run one draw, and put what is known into `result` as soon as it is known."""
-    leaves = [_leaf(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
+    leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
     output = function(*leaves)
     if not hasattr(output, "backward"):
         result["returned"] = type(output).__name__[:LONGEST_TEXT]
         return
     result["value"] = plain(output.data, tracked)
-    _call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
+    call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
     result["gradients"] = [plain(leaf.grad, tracked) for leaf in leaves]
     result["inputs"] = [plain(leaf.data, tracked) for leaf in leaves]
     if draw["again"] is not None:
-        _call_backward(engine, tracked, function(*leaves), draw["again"], draw["dtype"])
+        call_backward(engine, tracked, function(*leaves), draw["again"], draw["dtype"])
         result["again"] = [plain(leaf.grad, tracked) for leaf in leaves]
 
 
-def _watched(engine: Any, tracked: bool, program: dict[str, Any]) -> dict[str, Any]:
-    """Run the largest draw of a program and look on: `forward`, how many calls of the engine's own functions forward
-    made; `repeated`, how many calls of the same functions backward made; `complex`, whether backward ran code that is
-    about complex numbers; `watched`, whether it let us look on. Empty after an error.
-    """
-    draw = max(program["draws"], key=lambda draw: sum(np.size(value) for value in draw["inputs"]))
-    try:
-        return _watch(engine, tracked, program["function"], draw)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return {}
-
-
-def _watch(engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any]) -> dict[str, Any]:
-    calls: list[Any] = []
-    ours = _watch.__code__.co_filename
-    libraries = (sys.prefix, sys.base_prefix, "<frozen")
-
-    def spy(frame: Any, event: str, argument: Any) -> None:
-        code = frame.f_code
-        if event == "call" and code.co_filename != ours and not code.co_filename.startswith(libraries):
-            calls.append(code)
-
-    leaves = [_leaf(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
-    before = sys.getprofile()
-    sys.setprofile(spy)
-    try:
-        output = function(*leaves)
-        forward = [code for code in calls if code.co_name not in NO_OPERATIONS]
-        calls.clear()
-        _call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
-        watched = sys.getprofile() is spy
-    finally:
-        sys.setprofile(before)
-    again = set(forward)
-    backward = set(calls)
-    return {
-        "forward": len(forward),
-        "repeated": sum(code in again for code in calls),
-        "complex": any(_is_about_complex_numbers(code) for code in backward),
-        "watched": watched,
-    }
-
-
-def _is_about_complex_numbers(code: Any) -> bool:
-    words = {"imag", "complex", "complex64", "complex128", "complex256", "clongdouble", "csingle", "cdouble"}
-    return any(type(constant) is complex for constant in code.co_consts) or not words.isdisjoint(code.co_names)
-
-
-def _leaf(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
+def leaf_of(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
     """A fresh leaf. Engines of numbers get a Python float, engines that know `requires_grad` an array."""
     array = np.array(value, dtype=dtype)
     if tracked:
@@ -139,7 +83,7 @@ def _leaf(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
     return engine(float(array) if array.ndim == 0 else array)
 
 
-def _call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> None:
+def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> None:
     """Call `backward` with a cotangent; where it takes none, weigh the output with the cotangent instead."""
     if cotangent is None:
         output.backward()
@@ -163,7 +107,7 @@ def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[
     how many operations the engine itself recorded (0 where its graph cannot be read), and `plain`, whether numbers went
     through `backward()` without an argument, because the engine takes none. Ends early when the time is up.
     """
-    tracked = _takes(engine, "requires_grad")
+    tracked = takes(engine, "requires_grad")
     end = time.monotonic() + seconds
     answers: list[dict[str, Any]] = []
     for part in parts:
@@ -183,7 +127,7 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
         return output
 
     try:
-        output = function(*(_leaf(engine, tracked, value, draws[0]["dtype"]) for value in draws[0]["inputs"]))
+        output = function(*(leaf_of(engine, tracked, value, draws[0]["dtype"]) for value in draws[0]["inputs"]))
         if not hasattr(output, "backward"):
             return {"returned": type(output).__name__[:LONGEST_TEXT], "draw": 0, "nodes": 0, "plain": False}
         takes = hasattr(engine, "start_backward") or _takes_gradient(output.backward)
@@ -248,7 +192,7 @@ def _inputs_of(node: Any) -> list[Any]:
     return []
 
 
-def _takes(function: Any, name: str) -> bool:
+def takes(function: Any, name: str) -> bool:
     """Whether a callable accepts an argument of that name. Yes where nobody can tell."""
     try:
         parameters = inspect.signature(function).parameters

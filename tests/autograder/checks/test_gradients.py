@@ -260,7 +260,7 @@ def test_the_students_line_is_shown():
     assert "in the line `raise error`" in report.text()
 
 
-def test_remote_engine_is_asked_in_one_call():
+def test_remote_engine_is_asked_in_one_call_and_watched_in_another():
     calls = []
 
     class Handle:
@@ -269,7 +269,7 @@ def test_remote_engine_is_asked_in_one_call():
             return function(students.closures(), *arguments)
 
     assert check_gradients(SCALAR, [(), ()], points=1, engine=Handle()) == 1
-    assert calls == ["run_programs"]
+    assert calls == ["run_programs", "watch_programs"]
 
 
 def gradient_is(value):

@@ -1,43 +1,117 @@
 """Right gradients that were found by other means than the chain rule do not count, and the report says why."""
 
+import itertools
+import math
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy import tanh as tanh_by_another_name
 
 from autograder.checks import means
 from autograder.checks.context import check_context
-from autograder.student import check_gradients
+from autograder.checks.engines import Draw
+from autograder.student import between, check_gradients
 
-RULES = {
-    "chain rule": lambda f, derivative, x: derivative(x),
-    "central differences": lambda f, derivative, x: (f(x + 1e-5) - f(x - 1e-5)) / 2e-5,
-    "differences of fourth order": lambda f, derivative, x: (
-        (8 * (f(x + 1e-3) - f(x - 1e-3)) - f(x + 2e-3) + f(x - 2e-3)) / 12e-3
-    ),
-    "complex step": lambda f, derivative, x: f(x + 1e-30j).imag / 1e-30,
-    "forward once more for every number": lambda f, derivative, x: np.reshape(
-        [derivative(number) + 0 * f(number) for number in np.repeat(np.ravel(x), 3)][::3], np.shape(x)
-    ),
-    "forward once more": lambda f, derivative, x: derivative(x) + 0 * f(x),
-    "complex step, by its name": lambda f, derivative, x: np.imag(f(np.asarray(x, np.complex128) + COMPLEX)) / 1e-30,
-}
 COMPLEX = 1e-30j
 
 
-def forward(x):
-    return np.tanh(x)
+def weights(points):
+    """Weights of the difference quotient through these points (in steps from the middle), exactly."""
+    found = []
+    for p in points:
+        total = Fraction(0)  # the slope at 0 of the polynomial that is 1 at p and 0 at the others
+        for q in points:
+            if q != p:
+                product = Fraction(1, p - q)
+                for other in points:
+                    if other not in (p, q):
+                        product *= Fraction(-other, p - other)
+                total += product
+        found.append(float(total))
+    return found
 
 
-PASSES = {"chain rule", "forward once more"}
+def quotient(points, step):
+    """A difference quotient through these points; `step` makes the step of x."""
+    factors = weights(points)
+
+    def rule(f, derivative, x):
+        h = step(x)
+        return sum(w * f(x + p * h) for p, w in zip(points, factors, strict=True)) / h
+
+    return rule
+
+
+CENTRAL = {order: [p for p in range(-order // 2, order // 2 + 1) if p] for order in (4, 8, 12, 20)}
+TABLE = np.linspace(-4, 4, 40_001)
+
+
+def looked_up(f, derivative, x):
+    """Cubic interpolation in a table of slopes."""
+    step = TABLE[1] - TABLE[0]
+    place = np.clip(((x - TABLE[0]) / step).astype(int), 1, len(TABLE) - 3)
+    t = (x - TABLE[place]) / step
+    y = [derivative(TABLE[place + k]) for k in (-1, 0, 1, 2)]
+    return (
+        -t * (t - 1) * (t - 2) / 6 * y[0]
+        + (t + 1) * (t - 1) * (t - 2) / 2 * y[1]
+        - (t + 1) * t * (t - 2) / 2 * y[2]
+        + (t + 1) * t * (t - 1) / 6 * y[3]
+    )
+
+
+def extrapolated(f, derivative, x):
+    table = [(f(x + h) - f(x - h)) / (2 * h) for h in (0.1, 0.05, 0.025, 0.0125, 0.00625)]
+    for power in range(1, len(table)):
+        table = [(4**power * b - a) / (4**power - 1) for a, b in itertools.pairwise(table)]
+    return table[0]
+
+
+def around_a_circle(f, derivative, x):
+    roots = np.exp(2j * np.pi * np.arange(32) / 32)
+    return np.mean([(f(x + 0.5 * root) / (0.5 * root)) for root in roots], axis=0).real
+
+
+RULES = {
+    "chain rule": lambda f, derivative, x: derivative(x),
+    "forward once more": lambda f, derivative, x: derivative(x) + 0 * f(x),
+    "from the value": lambda f, derivative, x: (1 - f(x)) * (1 + f(x)),
+    "central differences": lambda f, derivative, x: (f(x + 1e-5) - f(x - 1e-5)) / 2e-5,
+    "differences of fourth order": quotient(CENTRAL[4], lambda x: 1e-3),
+    "differences of eighth order": quotient(CENTRAL[8], lambda x: 1e-2),
+    "differences of twelfth order": quotient(CENTRAL[12], lambda x: 5e-2),
+    "differences of twentieth order": quotient(CENTRAL[20], lambda x: 5e-2),
+    "differences with relative steps": quotient(CENTRAL[8], lambda x: 1e-2 * x),
+    "differences with the smaller step": quotient(CENTRAL[12], lambda x: np.minimum(0.05, 0.05 * np.abs(x))),
+    "differences to one side": quotient(range(9), lambda x: 1e-2),
+    "extrapolated differences": extrapolated,
+    "looked up in a table": looked_up,
+    "the mean around a circle": around_a_circle,
+    "complex step": lambda f, derivative, x: f(x + 1e-30j).imag / 1e-30,
+    "complex step, by its name": lambda f, derivative, x: np.imag(f(np.asarray(x, np.complex128) + COMPLEX)) / 1e-30,
+    "forward once more for every number": lambda f, derivative, x: np.reshape(
+        [derivative(number) + 0 * f(number) for number in np.repeat(np.ravel(x), 3)][::3], np.shape(x)
+    ),
+}
+FORWARDS = {
+    "a function": lambda x: np.tanh(x),
+    "imported by name": lambda x: tanh_by_another_name(x),
+    "exponentials": lambda x: 1 - 2 / (np.exp(2 * x) + 1),
+}
+PASSES = {"chain rule", "forward once more", "from the value"}
 REASONS = {
     "forward once more for every number": "a difference quotient",
     "complex step": "complex numbers",
     "complex step, by its name": "complex numbers",
+    "the mean around a circle": "complex numbers",
+    "differences of twentieth order": "20 points around the one of forward",
+    "looked up in a table": "lose digits where numbers of very different size meet",
 }
 
 
-def engine_with(rule):
+def engine_with(rule, forward=FORWARDS["a function"], in_forward=False):
     """An engine of arrays whose rule for tanh is found in this way."""
 
     class MiniTensor:
@@ -46,9 +120,12 @@ def engine_with(rule):
 
         def tanh(self):
             x = self.data
-            return MiniTensor(
-                forward(x), inputs=[(self, lambda g: g * rule(forward, lambda x: 1 - np.tanh(x) ** 2, x))]
-            )
+
+            def slope():
+                return rule(forward, lambda x: 1 - np.tanh(x) ** 2, x)
+
+            known = slope() if in_forward else None
+            return MiniTensor(forward(x), inputs=[(self, lambda g: g * (slope() if known is None else known))])
 
         def __mul__(self, other):
             a, b = self.data, other.data
@@ -62,25 +139,141 @@ def engine_with(rule):
     return MiniTensor
 
 
-def checked(engine):
+def checked(engine, expressions=None, inputs=((5, 3), (5, 3))):
     reports = []
+    expressions = expressions or {"tanh": lambda a, b: a.tanh() * b}
     with check_context(12345, graded=True, hidden=False, reports=reports):
-        credit = check_gradients({"tanh": lambda a, b: a.tanh() * b}, [(5, 3), (5, 3)], points=2, engine=engine)
+        credit = check_gradients(expressions, list(inputs), points=2, engine=engine)
     return float(credit), reports[0].message
 
 
+@pytest.mark.parametrize("forward", FORWARDS)
 @pytest.mark.parametrize("name", RULES)
-def test_only_the_chain_rule_counts(name):
-    points, message = checked(engine_with(RULES[name]))
+def test_only_the_chain_rule_counts(name, forward):
+    with np.errstate(all="ignore"):
+        points, message = checked(engine_with(RULES[name], FORWARDS[forward]))
     assert points == (2 if name in PASSES else 0), message
     assert REASONS.get(name, "") in message
     if name in REASONS:
         assert "backpropagation did not find them" in message
 
 
+@pytest.mark.parametrize("name", [name for name in RULES if "order" in name])
+def test_differences_taken_in_forward_do_not_count_either(name):
+    with np.errstate(all="ignore"):
+        assert checked(engine_with(RULES[name], in_forward=True))[0] == 0
+
+
+def numeric_engine(order, step):
+    """An engine of arrays or numbers whose every rule is a difference quotient of the operation itself."""
+    rule = quotient(CENTRAL[order], step)
+
+    class MiniTensor:
+        def __init__(self, data, inputs=()):
+            self.data, self.grad, self.inputs = data, 0.0, inputs
+
+        def of(self, f, *others):
+            values = [self.data, *(other.data for other in others)]
+
+            def share(n):
+                return lambda g: g * rule(lambda x: f(*values[:n], x, *values[n + 1 :]), None, values[n])
+
+            return type(self)(f(*values), [(x, share(n)) for n, x in enumerate((self, *others))])
+
+        def __add__(self, other):
+            return self.of(lambda a, b: a + b, other)
+
+        def __mul__(self, other):
+            return self.of(lambda a, b: a * b, other)
+
+        def __truediv__(self, other):
+            return self.of(lambda a, b: a / b, other)
+
+        def __pow__(self, n):
+            return self.of(lambda a: a**n)
+
+        def exp(self):
+            return self.of(lambda a: np.exp(a))
+
+        def tanh(self):
+            return self.of(lambda a: math.tanh(a) if isinstance(a, float) else np.tanh(a))
+
+        def backward(self, gradient=1.0):
+            self.grad = self.grad + gradient
+            for source, share in self.inputs:
+                source.backward(share(gradient))
+
+    return MiniTensor
+
+
+EXPRESSIONS = {
+    "(a + b) * a": lambda a, b: (a + b) * a,
+    "a / b + a": lambda a, b: a / b + a,
+    "a**3 + b": lambda a, b: a**3 + b,
+    "a.exp() * b": lambda a, b: a.exp() * b,
+    "a.tanh() * b": lambda a, b: a.tanh() * b,
+}
+STEPS = {"fixed": lambda x: 1e-2, "relative": lambda x: 1e-2 * np.abs(x)}
+# Of a / b with two single numbers, relative steps lose no digit, and nothing can be seen from outside.
+WAYS = [
+    (name, step, shape)
+    for name in EXPRESSIONS
+    for step in STEPS
+    for shape in ((), (4, 3))
+    if (name, step, shape) != ("a / b + a", "relative", ())
+]
+
+
+@pytest.mark.parametrize(("name", "step", "shape"), WAYS)
+def test_operators_and_single_numbers_are_no_way_round(name, step, shape):
+    with np.errstate(all="ignore"):
+        points, message = checked(numeric_engine(8, STEPS[step]), {name: EXPRESSIONS[name]}, [shape, shape])
+    assert points == 0, message
+
+
+RIGHT = means.Trial(Draw((np.ones((5, 6)),), None))
+
+
 @pytest.mark.parametrize("entry", [None, [], {}, {"forward": "x"}, {"forward": 1, "repeated": None}, {"forward": -1}])
 def test_what_the_student_s_process_says_of_itself_may_be_anything(entry):
-    assert means._reason(entry, 30) == ""
+    assert means.reason(entry, RIGHT, ["a"]) == ""
+
+
+@pytest.mark.parametrize("value", [None, 1, "x", [], np.ones(2), np.array(["x"]), np.nan, {"odd": "x"}])
+def test_numbers_of_a_trial_may_be_anything(value):
+    expected = means.trial_of(*trial_parts())
+    assert expected.reference is not None
+    assert means.reason({"forward": 1, "value": value, "gradients": value}, expected, ["a"]) == ""
+    right = {"forward": 1, "value": expected.reference.value}
+    assert means.reason({**right, "gradients": [value]}, expected, ["a"]) == ""
+
+
+def trial_parts():
+    from autograder.checks.expected import expected_of
+    from autograder.checks.inputs import cases_of
+    from autograder.checks.programs import programs_of
+
+    cases = cases_of([(5, 6)])
+    (program,) = programs_of(lambda a: (a * a).sum(), 1)
+    return program, expected_of(program, cases, 1), cases
+
+
+def test_a_trial_stretches_numbers_of_any_size_and_leaves_others_as_they_are():
+    from autograder.checks.expected import expected_of
+    from autograder.checks.inputs import cases_of
+    from autograder.checks.programs import programs_of
+
+    cases = cases_of([(50,), between(0.5, 0.9, (50,))])
+    (program,) = programs_of(lambda a, b: a * b.log(), 2)
+    a, b = means.trial_of(program, expected_of(program, cases, 1), cases).draw.inputs
+    assert np.ptp(np.log2(np.abs(a))) > 10
+    assert np.all((b >= 0.5) & (b <= 0.9))
+
+
+def test_nothing_is_left_in_place_of_what_was_watched():
+    before = math.tanh, np.tanh, np.array, np.asarray, sys.getprofile()
+    checked(engine_with(RULES["chain rule"]))
+    assert (math.tanh, np.tanh, np.array, np.asarray, sys.getprofile()) == before
 
 
 def test_an_engine_that_takes_the_profiler_away_is_refused():
