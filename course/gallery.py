@@ -39,6 +39,7 @@ from mini_autograd.widgets import (
     step_size,
 )
 
+torch.set_num_threads(1)  # quicker for networks this small, and leaves the other cores to the browser
 on_stage()
 
 # %% [markdown]
@@ -62,7 +63,7 @@ explore(d, {"a": a, "b": b, "d": d})
 torch.manual_seed(0)
 weight = torch.randn(3, 2, requires_grad=True)
 bias = torch.zeros(2, requires_grad=True)
-loss = ((torch.ones(4, 3) @ weight + bias).tanh() - 0.5).pow(2).mean()
+loss = (torch.ones(4, 3) @ weight + bias).tanh().pow(2).mean()
 explore(loss, {"weight": weight, "bias": bias, "loss": loss})
 
 # %% [markdown]

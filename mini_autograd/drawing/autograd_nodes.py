@@ -24,7 +24,6 @@ from mini_autograd.drawing.graph import (
     assemble,
     check_size,
     evaluation_order,
-    is_scalar,
     plain,
 )
 from mini_autograd.drawing.node_access import access_to
@@ -166,14 +165,14 @@ class _Reader:
         return value if value is not None and self._result_shape(spot) in (None, np.shape(value)) else None
 
     def _solve_for_constant(self, spot: _Spot) -> None:
-        """x + 3 saves nothing, but the 3 is the result less x (only for numbers: a broadcast one stays unknown)."""
+        """x + 3 saves nothing, but the 3 is the result less x (of arrays, if that is one number everywhere)."""
         solve = SOLVE_FOR_CONSTANT.get(spot.sign)
-        if solve is None or len(spot.inputs) != 2 or not is_scalar(spot.value) or self._scaled(spot):
+        if solve is None or len(spot.inputs) != 2 or spot.value is None or self._scaled(spot):
             return
         for position, entry in enumerate(spot.inputs):
             other = spot.inputs[1 - position].value
             if entry.node is None and entry.value is None and other is not None:
-                entry.value = round(float(solve(spot.value, other, position)), 6)
+                entry.value = _one_number(solve(spot.value, other, position), spot.value)
 
     def _scaled(self, spot: _Spot) -> bool:
         """True for `torch.add(a, b, alpha=2)`, which is not a plain sum."""
@@ -254,6 +253,15 @@ def _inverted(spot: _Spot) -> Value | None:
     with np.errstate(all="ignore"):
         found = plain(invert(spot.value))
     return found if found is not None and bool(np.all(np.isfinite(found))) else None
+
+
+def _one_number(found: Any, result: Any) -> float | None:
+    """What an array of differences holds, if it is one number up to rounding in the result from which it was taken."""
+    array = np.asarray(found, dtype=float)
+    if array.size == 0 or not np.all(np.isfinite(array)):
+        return None
+    rounding = 1e-5 * max(1.0, float(np.abs(result).max()))
+    return round(float(array.mean()), 6) if np.ptp(array) <= rounding else None
 
 
 def _sum_to(value: Value | None, shape: tuple[int, ...] | None) -> Value | None:

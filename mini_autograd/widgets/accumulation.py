@@ -217,7 +217,9 @@ def picture(runs: dict[str, Run], title: str, bound: float | None) -> str:
         ):
             axis.set(xlabel="step", title=label)
             scale(axis, runs, label)
-        row[0].legend(fontsize=9)
+        figure = row[0].get_figure()
+        figure.subplots_adjust(bottom=0.24)
+        figure.legend(*row[0].get_legend_handles_labels(), loc="lower center", ncols=3, fontsize=10)
         return svg_of(row[0], f"Loss, length of .grad and weights, step by step: {title}")
 
 
@@ -240,6 +242,9 @@ def scale(axis: Any, runs: dict[str, Run], label: str) -> None:
         axis.minorticks_off()
 
 
+START = {"forget": False, "problem": "network", "optimizer": "SGD", "batch": "all", "lr": 0.05, "spring": False}
+
+
 @functools.cache
 def demo() -> Demo:
     return Demo(
@@ -253,26 +258,20 @@ def demo() -> Demo:
             Switch("spring", "momentum 1.0 on top"),
         ),
         show=show,
-        start={
-            "forget": False,
-            "problem": "network",
-            "optimizer": "SGD",
-            "batch": "all",
-            "lr": 0.05,
-            "spring": False,
-        },
+        start=START,
         presets={
-            "The bug": {"forget": True, "spring": False},
-            "The same as momentum 1.0": {"forget": True, "spring": True, "optimizer": "SGD"},
-            "A spring": {"forget": True, "problem": "one weight", "optimizer": "SGD", "lr": 0.1},
-            "Above 4": {"forget": True, "problem": "one weight", "optimizer": "SGD", "lr": 4.1},
-            "Small batches": {"forget": True, "problem": "regression", "optimizer": "SGD", "batch": "8", "lr": 0.05},
-            "Momentum inside": {
-                "forget": True, "problem": "regression", "optimizer": "SGD, momentum 0.9", "batch": "all", "lr": 0.05,
-            },
-            "Adam": {"forget": True, "problem": "regression", "optimizer": "Adam", "batch": "all", "lr": 0.01},
+            name: {**START, "forget": True, **state}
+            for name, state in {
+                "The bug": {},
+                "The same as momentum 1.0": {"spring": True},
+                "A spring": {"problem": "one weight", "lr": 0.1},
+                "Above 4": {"problem": "one weight", "lr": 4.1},
+                "Small batches": {"problem": "regression", "batch": "8"},
+                "Momentum inside": {"problem": "regression", "optimizer": "SGD, momentum 0.9", "spring": True},
+                "Adam": {"problem": "regression", "optimizer": "Adam", "lr": 0.01, "spring": True},
+            }.items()
         },
-    )  # fmt: skip
+    )
 
 
 def accumulation(**state: Any) -> Any:

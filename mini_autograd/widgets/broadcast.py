@@ -20,7 +20,7 @@ from mini_autograd.tensor import Tensor
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Entry, Shown
 from mini_autograd.widgets.sketch import arrow, box, from_step, picture, words
 
-CELL, GAP, TOP = 27.0, 88.0, 26.0
+CELL, GAP, TOP = 27.0, 104.0, 26.0
 DRAWN_ENTRIES, DRAWN_COLUMNS, DRAWN_AXES = 60, 8, 3
 LARGEST = 1_000_000
 OPERATIONS = ("a + b", "a * b")

@@ -87,7 +87,7 @@ def show(inputs: float, outputs: float) -> Shown:
     slowest = max(done.forward_seconds, done.reverse_seconds)
     parts = []
     for number, (title, what, passes, seconds, colour) in enumerate(rows):
-        top = 14 + 172 * number
+        top = 14 + 152 * number
         parts.append(words(14, top + 14, f"{title}: {count(passes, 'pass', 'passes')}, one per {what}", bold=True))
         parts += jacobian_picture(14, top + 26, n, m, what, colour)
         parts.append(words(330, top + 48, f"{1000 * seconds:.3g} ms", size=15, bold=True))
@@ -99,7 +99,7 @@ def show(inputs: float, outputs: float) -> Shown:
         f"in {1000 * quicker[3]:.3g} ms, against {count(slower[2], 'pass', 'passes')} in {1000 * slower[3]:.3g} ms.",
         f"The two results differ by at most {np.abs(done.forward - done.reverse).max():.1e}.",
     )
-    return Shown(picture(830, 370, parts, " ".join(sentences)), sentences)
+    return Shown(picture(830, 318, parts, " ".join(sentences)), sentences)
 
 
 def count(number: int, one: str, many: str) -> str:

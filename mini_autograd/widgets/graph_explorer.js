@@ -81,14 +81,15 @@ function place(view, model) {
   resize(view, null);
 }
 
-// A zoom of null is the picture as wide as the page, but not smaller than three quarters.
+// A zoom of null is the picture in its own size (larger on a stage) or as wide as the page, but not smaller than three
+// quarters.
 function resize(view, zoom) {
   const { width } = view.svg.viewBox.baseVal;
   const style = view.svg.style;
   view.zoom = zoom === null ? null : Math.max(0.05, Math.min(4, zoom));
   style.minWidth = zoom === null ? `${Math.round(width * 0.75)}px` : "0";
   style.maxWidth = zoom === null ? "100%" : "none";
-  style.width = zoom === null ? "" : `${width * view.zoom}px`;
+  style.width = zoom === null ? `calc(${width}px * var(--ma-scale, 1))` : `${width * view.zoom}px`;
 }
 
 function scale(view, by) {

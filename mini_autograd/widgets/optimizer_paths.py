@@ -48,7 +48,7 @@ LANDSCAPES = {
     "saddle": Landscape(lambda x, y: x**2 / 2 - y**2 / 2 + y**4 / 8, (-2.4, 0.01), -3, 3, -2, 2, (0.0, math.sqrt(2))),
     "many hollows": Landscape(
         lambda x, y: (x**2 + y**2) / 4 + sine(3.0 * x) ** 2 / 2 + sine(3.0 * y) ** 2 / 2,
-        (-2.5, 1.7), -3, 3, -2, 2, (0.0, 0.0),
+        (-2.3, 1.2), -3, 3, -2, 2, (0.0, 0.0),
     ),
 }  # fmt: skip
 """The losses by name."""
@@ -128,10 +128,14 @@ def ground_panel(landscape: str, paths: dict[str, np.ndarray]) -> str:
         )
         return min(max(across, -20), 20) * WIDTH, (1 - min(max(up, -20), 20)) * HEIGHT
 
-    low = place(*ground.lowest)
+    low, start = place(*ground.lowest), place(*ground.start)
     parts = [*contours(landscape, place), words(low[0], low[1] + 7, "+", size=22, anchor="middle")]
+    ring = (
+        f'<circle cx="{start[0]:.1f}" cy="{start[1]:.1f}" r="10" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+    )
+    parts.append(ring)
     parts += walked({name: [place(*point) for point in points] for name, points in paths.items()}, "ground")
-    below = f"{landscape}, from above; + is the lowest point"
+    below = f"{landscape}, from above; ring: start, +: lowest point"
     return (
         inner(0, WIDTH, "".join(parts))
         + words(0, HEIGHT + 17, f"{ground.left:g}", size=11)
@@ -227,7 +231,7 @@ def demo() -> Demo:
             "SGD too fast": {"landscape": "narrow valley", "method": "all", "lr": 0.2},
             "A curved valley": {"landscape": "curved valley", "method": "all", "lr": 0.01},
             "Leaving a saddle": {"landscape": "saddle", "method": "all", "lr": 0.05},
-            "Many hollows": {"landscape": "many hollows", "method": "all", "lr": 0.02},
+            "Many hollows": {"landscape": "many hollows", "method": "all", "lr": 0.05},
         },
     )
 

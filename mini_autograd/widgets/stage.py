@@ -9,9 +9,11 @@ STYLE = """<style>
 .jp-Notebook :is(.jp-InputPrompt, .jp-OutputPrompt, .jp-OutputArea-promptOverlay) { display: none; }
 .jp-Notebook .jp-Placeholder, .jp-Notebook .jp-InputArea-editor[hidden] { opacity: 0.4; }
 .ma-demo, .ma-explorer { font-size: 20px !important; border: none !important; }
-.ma-demo .ma-canvas svg { max-width: min(100%, calc(150vh - 300px)) !important; }
+.ma-demo .ma-canvas svg { max-width: 100% !important; max-height: max(300px, calc(100vh - 380px)); }
+.ma-explorer { --ma-scale: 1.9; }
+.ma-explorer .ma-canvas { max-height: max(300px, calc(100vh - 330px)) !important; }
 .ma-demo input[type="range"] { width: 260px; }
-.ma-monitor svg { width: 100%; height: auto; max-width: calc(150vh - 300px); }
+.ma-monitor svg { width: 100%; height: auto; max-height: calc(100vh - 200px); }
 </style>"""
 
 
