@@ -50,7 +50,10 @@ def start_weights(sizes=(2, 32, 32, 1)):
     arrays = []
     for inputs, outputs in zip(sizes, sizes[1:]):
         bound = 1 / np.sqrt(inputs)
-        arrays += [rng.uniform(-bound, bound, (inputs, outputs)), rng.uniform(-bound, bound, outputs)]
+        arrays += [
+            rng.uniform(-bound, bound, (inputs, outputs)),
+            rng.uniform(-bound, bound, outputs),
+        ]
     return arrays
 
 
@@ -152,7 +155,13 @@ moved = w.to(torch.float64)
 (result.sum() + moved.sum()).backward()
 
 print("             requires_grad  is_leaf  grad_fn         .grad")
-tensors = {"w": w, "data": data, "w * data": result, "data * 2": scaled_data, "w.to(float64)": moved}
+tensors = {
+    "w": w,
+    "data": data,
+    "w * data": result,
+    "data * 2": scaled_data,
+    "w.to(float64)": moved,
+}
 for name, tensor in tensors.items():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns when .grad of a result is read
@@ -225,8 +234,8 @@ def as_tensor(value):
 
 # %% tags=["engine"]
 for old_name in (
-    "negate add subtract multiply divide power exp log tanh relu sum_over mean_over max_over with_axis reshape "
-    "transpose getitem matmul matrix_product softmax log_softmax cross_entropy"
+    "negate add subtract multiply divide power exp log tanh relu sum_over mean_over max_over "
+    "with_axis reshape transpose getitem matmul matrix_product softmax log_softmax cross_entropy"
 ).split():
     globals().pop(old_name, None)
 
@@ -243,7 +252,7 @@ print(data, data.is_leaf)
 
 # %% tags=["engine"]
 class Function:
-    """One operation. An instance of it is one call: a node of the graph, and the `ctx` of its rules."""
+    """One operation. An instance is one call: a node of the graph, and the `ctx` of its rules."""
 
     next_functions = ()  # one pair (node, 0) per input; (None, 0) where no gradient is wanted
     input_shapes = ()  # the shapes of the inputs, to undo broadcasting
@@ -583,7 +592,7 @@ class Mean(Function):
 
 
 class Max(Function):
-    """Over everything, equal maxima share the gradient; along a dim, the first of them gets it all."""
+    """Without dim, equal maxima share the gradient; along a dim, the first of them gets it all."""
 
     @staticmethod
     def forward(ctx, a, dim=None, keepdim=False):
@@ -698,7 +707,7 @@ class LogSoftmax(Function):
 
 
 def cross_entropy(logits, labels):
-    """The mean over the rows of minus the log-probability of the label; labels are whole numbers."""
+    """Minus the log-probability of the label, a mean over the rows; labels are whole numbers."""
     rows = np.arange(len(labels))
     return -logits.log_softmax(1)[rows, labels].mean()
 
@@ -850,7 +859,15 @@ product = Mul.apply(w, data)
 assert product.requires_grad and product.grad_fn.name() == "MulBackward0", (
     "one input that requires a gradient is enough"
 )
-(end, number), nothing = product.grad_fn.next_functions
+edges = product.grad_fn.next_functions
+assert len(edges) == 2 and all(isinstance(edge, (tuple, list)) for edge in edges), (
+    "next_functions has one pair (node, 0) per input"
+)
+(end, number), nothing = edges
+assert end is not None, (
+    "the edge of w leads nowhere. A weak reference does not keep a node alive: hold the new node "
+    "in a variable until it is returned"
+)
 assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
     "the first edge must lead to the AccumulateGrad of w"
 )
@@ -859,6 +876,9 @@ assert len(product.grad_fn.input_shapes) == 2, "input_shapes has one entry per i
 square = Mul.apply(w, w)
 assert square.grad_fn.next_functions[0][0] is square.grad_fn.next_functions[1][0], (
     "w is used twice, but has one AccumulateGrad"
+)
+assert w._accumulate is not end, (
+    "_accumulate holds a weak reference to the node, not the node itself"
 )
 ### BEGIN HIDDEN TESTS
 assert edge_to(w)[0] is end, "a later use of w must lead to the same AccumulateGrad"
@@ -914,7 +934,8 @@ def accumulate(self, grad):
     """Add what arrives into `.grad` of the leaf of this node.
 
     self: AccumulateGrad; its leaf is self.variable
-    grad: array of the leaf's shape; it may belong to somebody else, so `.grad` never shares memory with it
+    grad: array of the leaf's shape; it may belong to somebody else, so `.grad` never shares
+        memory with it
     Returns: None. Afterwards `.grad` of the leaf is a MiniTensor that requires no gradient.
 
     >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -931,7 +952,7 @@ def accumulate(self, grad):
 
 
 def retain_grad(self):
-    """Ask that backward keeps the gradient of this result of an operation too. Nothing happens for a leaf.
+    """Ask that backward keeps the gradient of this result too. Nothing happens for a leaf.
 
     self: MiniTensor
 
@@ -1047,10 +1068,11 @@ def topological_order(root):
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None):
-    """Find the gradient of self with respect to every leaf that requires one, and add it to .grad there.
+    """Find the gradient of self for every leaf that requires one, and add it to .grad there.
 
     self: MiniTensor that requires a gradient
-    gradient: array or MiniTensor of the shape of self; may be left out for a single number, and is 1 then
+    gradient: array or MiniTensor of the shape of self; for a single number it may be left out,
+        and is 1 then
     Returns: None
 
     >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -1076,7 +1098,8 @@ def backward(self, gradient=None):
             continue
         tensor = node.retaining() if node.retaining is not None else None
         if tensor is not None:
-            tensor.grad = MiniTensor(grad.copy() if tensor.grad is None else tensor.grad.data + grad)
+            before = 0.0 if tensor.grad is None else tensor.grad.data
+            tensor.grad = MiniTensor(before + grad)
         shares = node.backward(node, grad)
         shares = shares if isinstance(shares, tuple) else (shares,)
         for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):
@@ -1231,6 +1254,21 @@ assert z.grad is not None and np.allclose(z.grad.data, [1.0, 1.0]), (
 )
 total.backward()
 assert np.allclose(x.grad.data, [200.0, 588.0]), "a second backward adds to .grad of the leaf"
+
+
+def only_the_first(node, grad):
+    """A rule that has a gradient for one of two inputs."""
+    return 7.0 * grad, None
+
+
+p, q = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor(3.0, requires_grad=True)
+product = p * q
+product.grad_fn.backward = only_the_first  # called as node.backward(node, grad)
+product.sum().backward()
+assert np.allclose(p.grad.data, [7.0, 7.0]), (
+    "what node.backward(node, grad) returns goes to the inputs"
+)
+assert q.grad is None, "where a rule returns None, nothing is sent, and .grad stays None"
 ### BEGIN HIDDEN TESTS
 assert np.allclose(z.grad.data, [2.0, 2.0]), "a retained gradient accumulates too"
 x = MiniTensor(1.0, requires_grad=True)
@@ -1342,7 +1380,9 @@ def chain_of_layers(frozen, count=8):
     saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
     with_grad = sum(w.grad is not None for w in weights)
     megabytes = sum(saved.values()) / 1e6
-    print(f"frozen {list(frozen)!s:13s} nodes {len(nodes):3d}   saved {megabytes:.1f} MB", end="   ")
+    print(
+        f"frozen {list(frozen)!s:13s} nodes {len(nodes):3d}   saved {megabytes:.1f} MB", end="   "
+    )
     print(f"weights with .grad {with_grad}")
 
 
@@ -1383,7 +1423,7 @@ print(len(trained), "of", len(list(model.parameters())), "are to be trained")
 
 # %% items="19" nbgrader={"grade": false, "grade_id": "graph_lines", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def graph_lines(node):
-    """The graph behind a node as lines of text: node first, then what its edges lead to, in their order.
+    """The graph behind a node as lines: node first, then what its edges lead to, in their order.
 
     node: a node of your graph, or of PyTorch's
     Returns: list of str
@@ -1437,16 +1477,16 @@ def graph_lines(node):
 # %% nbgrader={"grade": true, "grade_id": "test_graph_lines", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
 expected = ["PowBackward0", "    MulBackward0", "        AccumulateGrad", "        AccumulateGrad"]
-assert graph_lines(((x * y) ** 2).grad_fn) == expected, "for (x * y)**2: Pow, Mul, and two ends"
+found = graph_lines(((x * y) ** 2).grad_fn)
+assert found == expected, f"for (x * y)**2 the lines should be\n{expected}\nnot\n{found}"
 expected = [
     "AddBackward0",
     "    MulBackward0",
     "        AccumulateGrad",
     "    AccumulateGrad (again)",
 ]
-assert graph_lines((x * 3.0 + x).grad_fn) == expected, (
-    "for x * 3 + x: no line for the 3, and x the second time with (again)"
-)
+found = graph_lines((x * 3.0 + x).grad_fn)
+assert found == expected, f"for x * 3 + x the lines should be\n{expected}\nnot\n{found}"
 
 
 ### BEGIN HIDDEN TESTS
@@ -1607,8 +1647,8 @@ class SGD:
     step(): for each parameter whose .grad is not None, buffer = momentum * buffer + gradient; then
         lr * buffer is subtracted from its data. Each parameter has a buffer, which starts at zero.
         Nothing is recorded: the parameter stays the same object, and a leaf. .grad is only read.
-    zero_grad(set_to_none=True): sets .grad of each parameter to None. With set_to_none=False, a .grad
-        that is there becomes a MiniTensor of zeros, and None stays None.
+    zero_grad(set_to_none=True): sets .grad of each parameter to None. With set_to_none=False,
+        a .grad that is there becomes a MiniTensor of zeros, and None stays None.
 
     >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = SGD([w], lr=0.1)
@@ -1639,6 +1679,7 @@ class SGD:
                 parameter.grad = None
             else:
                 parameter.grad = MiniTensor(np.zeros(parameter.shape))
+
     ### END SOLUTION
 # %% tags=["style:compact"] exercise="sgd"
 class SGD:
@@ -1685,6 +1726,9 @@ frozen = MiniTensor(np.array([5.0]))
 optimizer = SGD([w, frozen], lr=0.1)
 (w * w).sum().backward()
 optimizer.step()
+assert isinstance(w.data, np.ndarray), (
+    "w.data must stay a plain array, so subtract from it .grad.data"
+)
 assert np.allclose(w.data, [0.8, -1.6]), (
     "a step subtracts lr times the gradient: [1, -2] - 0.1 * [2, -4]"
 )
@@ -1701,6 +1745,14 @@ assert w.grad is not None and np.allclose(w.grad.data, [0.0, 0.0]), (
     "zero_grad(set_to_none=False) leaves zeros"
 )
 assert frozen.grad is None, "where .grad was None, it stays None"
+u, v = (MiniTensor(np.array(5.0), requires_grad=True) for _ in range(2))
+optimizer = SGD([u, v], lr=1.0, momentum=0.5)
+for _ in range(2):
+    optimizer.zero_grad()
+    (u + v * 2.0).backward()
+    optimizer.step()
+assert np.allclose(u.data, 2.5), "u: the buffer is 1, then 0.5 * 1 + 1 = 1.5, so 5 - 1 - 1.5 = 2.5"
+assert np.allclose(v.data, 0.0), "v has a buffer of its own: 2, then 0.5 * 2 + 2 = 3"
 ### BEGIN HIDDEN TESTS
 w = MiniTensor(np.array([[1.0, 2.0]]), requires_grad=True)
 b = MiniTensor(np.array(3.0), requires_grad=True)
@@ -1838,9 +1890,8 @@ for place in (
 ):
     losses = train_clearing(place)
     largest = max(abs(a - b) for a, b in zip(losses, first))
-    print(
-        f"{place:30s} loss {losses[0]:.4f} -> {losses[-1]:.4f}   differs from the first by {largest:.1g}"
-    )
+    print(f"{place:30s} loss {losses[0]:.4f} -> {losses[-1]:.4f}", end="   ")
+    print(f"differs from the first by {largest:.1g}")
 
 # %% [markdown]
 # Three places are equal to the last bit. The one forbidden place is between `backward` and `step`: there the gradient is thrown away before anybody has read it. Anywhere after `step` and before the next `backward` is right.
@@ -2004,7 +2055,7 @@ for axis, lr in zip(axes, (0.1, 3.0, 4.1)):
         axis.set_yscale("symlog", linthresh=1.0)
         axis.set_yticks([-1e6, -1e3, -1, 1, 1e3, 1e6])
 axes[0].set(ylabel="w")
-axes[0].legend(loc="upper right")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 plt.show()
 
 # %% [markdown]
@@ -2012,7 +2063,7 @@ plt.show()
 
 # %% items="F1"
 def swing(lr, steps=5000):
-    """The same by hand, without an engine: the largest |w| in the first and in the last 500 steps."""
+    """By hand, without an engine: the largest |w| in the first and in the last 500 steps."""
     w, buffer, places = 1.0, 0.0, []
     for _ in range(steps):
         buffer += w
@@ -2027,7 +2078,7 @@ print("lr     cleared, after 200 steps   never cleared: largest |w|, first and l
 for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
     steps, early, late = swing(lr)
     stopped = "" if steps == 5000 else f"   stopped after {steps} steps"
-    print(f"{lr:4}   {abs(1 - lr) ** 200:24.2g}   {early:8.3g} {late:8.3g}{stopped}")
+    print(f"{lr:<4}   {abs(1 - lr) ** 200:24.2g}   {early:8.3g} {late:8.3g}{stopped}")
 
 # %% [markdown] items="55"
 # Clearing correctly, gradient descent breaks down above learning rate 2. The mistake holds out until 4. So the sentence "without zeroing, gradients grow exponentially" is false as it stands: here they stay bounded for ever.

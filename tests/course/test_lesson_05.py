@@ -57,6 +57,15 @@ PLANTED = [
         ("test_record", "test_graph_lines"),
     ),
     Planted(
+        "the leaf holds its end",
+        "",
+        "    node = tensor._accumulate() if tensor._accumulate is not None else None\n"
+        "    if node is None:\n        node = AccumulateGrad(tensor)\n        tensor._accumulate = weakref.ref(node)\n",
+        "    if tensor._accumulate is None:\n        tensor._accumulate = AccumulateGrad(tensor)\n"
+        "    node = tensor._accumulate\n",
+        ("test_record",),
+    ),
+    Planted(
         "constants get an edge",
         "",
         "    if not tensor.requires_grad:\n        return (None, 0)\n",
@@ -120,6 +129,13 @@ PLANTED = [
         ("test_backward", KEEPS),
     ),
     Planted(
+        "None from a rule is sent on",
+        "",
+        "if source is not None and share is not None:",
+        "if source is not None:",
+        (KEEPS,),
+    ),
+    Planted(
         "every result keeps its gradient",
         "",
         "        output.requires_grad, output.grad_fn = True, ctx",
@@ -129,8 +145,8 @@ PLANTED = [
     Planted(
         "a retained gradient is replaced",
         "",
-        "tensor.grad = MiniTensor(grad.copy() if tensor.grad is None else tensor.grad.data + grad)",
-        "tensor.grad = MiniTensor(grad.copy())",
+        "tensor.grad = MiniTensor(before + grad)",
+        "tensor.grad = MiniTensor(0.0 + grad)",
         (KEEPS,),
     ),
     Planted(
@@ -161,6 +177,13 @@ PLANTED = [
         "",
         "        self.buffers = [0.0 for _ in self.parameters]",
         "        self.buffers = dict.fromkeys(range(99), 0.0)\n        self.parameters *= 2",
+        ("test_sgd",),
+    ),
+    Planted(
+        "momentum that takes a share of the new gradient only",
+        "",
+        "self.buffers[i] + parameter.grad.data",
+        "self.buffers[i] + (1 - self.momentum) * parameter.grad.data",
         ("test_sgd",),
     ),
     Planted("the parameters are used up", "", "list(parameters)", "parameters", ("test_sgd",)),

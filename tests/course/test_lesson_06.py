@@ -43,7 +43,14 @@ PLANTED = [
         "",
         "in node.saved or ()}",
         "in node.saved}",
-        ("test_release", FREES, "test_backward_each"),
+        ("test_held", "test_release", FREES, "test_backward_each"),
+    ),
+    Planted(
+        "arrays with equal entries count once",
+        "",
+        "{id(array): array.nbytes",
+        "{(array.tobytes(), array.shape): array.nbytes",
+        ("test_held",),
     ),
     Planted(
         "release forgets quietly",

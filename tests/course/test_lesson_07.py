@@ -52,6 +52,13 @@ PLANTED = [
         ("test_no_grad", "test_decorated", "test_inference_mode"),
     ),
     Planted(
+        "leaving a block inverts the switch",
+        "",
+        "        switches.recording = self.before\n",
+        "        switches.recording = not self.recording\n",
+        ("test_no_grad", "test_decorated"),
+    ),
+    Planted(
         "an error leaves the switch alone",
         "",
         "        switches.recording = self.before\n",
@@ -147,6 +154,13 @@ PLANTED = [
         "",
         "= not self.mode, self.mode",
         "= False, True",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "inference_mode(False) as a decorator is inference_mode",
+        "",
+        "            with inference_mode(self.mode):\n",
+        "            with inference_mode():\n",
         ("test_inference_mode",),
     ),
     Planted(
