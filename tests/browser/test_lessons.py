@@ -1,12 +1,19 @@
-"""The lessons in a real JupyterLab, as a student meets them: solved, with a planted mistake, and the graph stepped."""
+"""The lessons in a real JupyterLab, as a student meets them: solved, with a planted mistake, and the graph stepped.
 
+One student types everything into the page of lesson 02, as it is delivered, and goes on with that engine in lesson 03.
+"""
+
+import re
 from pathlib import Path
+from textwrap import indent
 
 import nbformat
 import pytest
 
 from autograder.lessons.build import assemble
+from autograder.lessons.delivery import Workspace
 from autograder.lessons.variants import grade_id, solved_release
+from tests.browser.student_answers import ANSWERS, CHOSEN, OWN_CELL
 
 pytestmark = pytest.mark.browser
 
@@ -33,17 +40,98 @@ def shown_html(lab):
     return ["".join(output["data"].get("text/html", "")) for output in outputs if "data" in output]
 
 
-@pytest.mark.parametrize("lesson", ["01_derivatives", "02_scalar_engine"])
-def test_solved_lesson_runs_from_top_to_bottom(lab, lesson):
-    notebook = solved_release(assemble(LESSONS / f"{lesson}.py"))
-    lab.open_notebook(place(lab, notebook, f"{lesson}_solved.ipynb"))
-    lab.run_all()
+def cells(lab):
+    """(grade_id, source) of every cell, as the page holds them."""
+    return lab.page.evaluate(
+        """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
+            .map(cell => [cell.getMetadata('nbgrader')?.grade_id ?? '', cell.sharedModel.getSource()])"""
+    )
+
+
+def type_into(lab, index, text):
+    """Click into a cell's editor and replace all of its text from the keyboard."""
+    lab.cell(index).locator(".cm-content").first.click()
+    lab.page.keyboard.press("ControlOrMeta+a")
+    lab.page.keyboard.press("Delete")
+    lab.page.keyboard.insert_text(text)
+    assert cells(lab)[index][1] == text
+
+
+def filled(source, bodies):
+    """An exercise with an answer in the place of each of its gaps."""
+    parts = re.split(r" *# YOUR CODE HERE\n *raise NotImplementedError\(\)", source)
+    return parts[0] + "".join(
+        indent(body.strip("\n"), "    ") + rest for body, rest in zip(bodies, parts[1:], strict=True)
+    )
+
+
+def letters(questions, chosen):
+    """The letters of the options that begin like this, one per question of the page."""
+    parts = questions.split("**Question ")[1:]
+    pattern = r"\*\*(\w)\)\*\* "
+    return [re.search(pattern + re.escape(text), part)[1] for text, part in zip(chosen, parts, strict=True)]
+
+
+def solve(lab):
+    """Type the answers into the notebook that is open, exercises and quiz, and a helper into a new cell above them."""
+    first = next(i for i, (name, _) in enumerate(cells(lab)) if name in ANSWERS)
+    lab.cell(first)
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:insert-cell-above')")
+    type_into(lab, first, OWN_CELL)
+    for i, (name, source) in enumerate(cells(lab)):
+        if name in ANSWERS:
+            type_into(lab, i, filled(source, ANSWERS[name]))
+        elif name.endswith("_answers"):
+            options = next(text for _, text in cells(lab) if "**Question 1.**" in text)
+            for letter in letters(options, CHOSEN):
+                source = source.replace('""', f'"{letter}"', 1)
+            type_into(lab, i, source)
+
+
+def assert_all_right(lab, at_least):
+    """No error, at least so many cards, and none of them with anything wrong."""
     assert lab.errors() == []
     cards = [html for html in shown_html(lab) if "autograder-card" in html]
-    assert len(cards) >= sum(grade_id(cell).startswith("test_") and "credit" in cell.source for cell in notebook.cells)
+    assert len(cards) >= at_least
     assert not [html for html in cards if "Likely bug" in html or ">wrong<" in html or ">not written yet<" in html]
     assert lab.external_requests == []
     assert lab.console_errors == []
+
+
+def graded_by_cards(notebook):
+    return sum(grade_id(cell).startswith("test_") and "credit" in cell.source for cell in notebook.cells)
+
+
+def test_solved_lesson_runs_from_top_to_bottom(lab):
+    notebook = solved_release(assemble(LESSONS / "01_derivatives.py"))
+    lab.open_notebook(place(lab, notebook, "01_solved.ipynb"))
+    lab.run_all()
+    assert_all_right(lab, graded_by_cards(notebook))
+
+
+def test_a_student_types_the_engine_into_the_page_and_goes_on_with_it(lab):
+    student = Workspace(lab.root / "student")
+    course = LESSONS.parent
+    for lesson in ("02_scalar_engine", "03_order_and_reuse"):
+        student.deliver(LESSONS / f"{lesson}.py", course)
+    notebook = student.notebook(LESSONS / "02_scalar_engine.py")
+    lab.open_notebook(notebook)
+    solve(lab)
+    lab.run_all()
+    assert_all_right(lab, graded_by_cards(nbformat.read(notebook, 4)) - 1)  # the order has no card
+    assert "8 of 8 right" in "".join(shown_html(lab))
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    lab.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+
+    lab.open_notebook(student.notebook(LESSONS / "03_order_and_reuse.py"))
+    start = next(i for i, (_, source) in enumerate(cells(lab)) if "start_lesson" in source)
+    lab.cell(start)
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-above')")
+    lab.cell(start)
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
+    lab.wait_idle()
+    said = "".join(output.get("text", "") for cell in lab.outputs() for output in cell)
+    assert said == "Using your own engine of lesson 02.\n"
 
 
 def test_wrong_product_gets_a_card_that_names_it_and_the_explorer_steps(lab):
