@@ -1,0 +1,21 @@
+"""No line of code that a student sees is so long that its cell scrolls sideways in a JupyterLab 1280 pixels wide."""
+
+import re
+from pathlib import Path
+
+import jupytext
+import pytest
+
+LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*.py"))
+LONGEST = 104  # with the file browser open, a cell shows 105 characters of the usual font
+NOT_SHOWN = re.compile(r"^ *### BEGIN (SOLUTION|HIDDEN TESTS).*?^ *### END \1", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_code_fits_the_page(lesson: Path) -> None:
+    wide = []
+    for cell in jupytext.read(lesson).cells:
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and "quiz" not in tags and not any(tag.startswith("style:") for tag in tags):
+            wide += [line for line in NOT_SHOWN.sub("", cell.source).splitlines() if len(line) > LONGEST]
+    assert not wide
