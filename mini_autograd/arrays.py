@@ -8,6 +8,7 @@ times faster); only `Tensor.numpy` makes it an array.
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -234,7 +235,7 @@ def c_dtype(dtype: np.dtype) -> str:
 
 def normalize_dim(dim: int, ndim: int) -> int:
     """An axis counted from the front. A 0-d tensor counts as one that has an axis 0."""
-    size = max(ndim, 1)
+    size = ndim or 1
     if not -size <= dim < size:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
     return dim % size
@@ -247,8 +248,8 @@ def normalize_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...
     """
     if dim is None or dim == () or dim == []:
         return None
-    dims = [normalize_dim(axis, ndim) for axis in ([dim] if isinstance(dim, int) else dim)]
-    for axis in dims:
-        if dims.count(axis) > 1:
+    dims = sorted([normalize_dim(axis, ndim) for axis in ((dim,) if isinstance(dim, int) else dim)])
+    for axis, following in itertools.pairwise(dims):
+        if axis == following:
             raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
-    return tuple(sorted(dims)) if ndim else ()
+    return tuple(dims) if ndim else ()

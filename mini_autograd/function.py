@@ -186,9 +186,9 @@ class Function(metaclass=Slotted):
 
     def watch_constants(self, inputs: Sequence[Any]) -> None:
         """Note the versions of inputs that need no gradient; those of the others are known to their nodes."""
-        self.constants = tuple([x.version if isinstance(x, Tensor) else None for x in inputs])
-        for x in [inputs[i] for i in self.origins if i >= 0]:
-            if isinstance(x, Tensor) and x.version is None:
+        self.constants = versions = tuple([x.version if isinstance(x, Tensor) else None for x in inputs])
+        for origin in self.origins:
+            if origin >= 0 and versions[origin] is None and isinstance(inputs[origin], Tensor):
                 raise RuntimeError(SAVED_INFERENCE)
 
     def connect(self, output: Any) -> Any:
@@ -275,7 +275,10 @@ def as_array(value: Value) -> Any:
 
 def wrap(array: Any, *inputs: Value) -> Value:
     """The result of an operation that is not recorded: a Tensor if one of its inputs is."""
-    return Tensor(array) if any(isinstance(x, Tensor) for x in inputs) else array
+    for x in inputs:
+        if isinstance(x, Tensor):
+            return Tensor(array)
+    return array
 
 
 class Unary(Function):

@@ -111,19 +111,25 @@ def _check_reverse(
 
 def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
     """For each output the Jacobian with respect to one input, a row per element of the input."""
-    x = arguments[which]
-    rows: list[list[np.ndarray]] = []
-    for position in range(x.numel()):
-        values = []
-        for step in (eps, -eps):
-            moved = np.array(x.array)
-            moved.reshape(-1)[position] += step
-            shifted = [Tensor(moved, None) if i == which else a for i, a in enumerate(arguments)]
-            values.append([np.asarray(y.array, dtype=float).reshape(-1) for y in outputs_of(func, shifted)])
-        rows.append([(up - down) / (2 * eps) for up, down in zip(*values, strict=True)])
-    if not rows:
+    moved = Tensor(np.array(arguments[which].array, order="C"), None)
+    shifted = [moved if i == which else argument for i, argument in enumerate(arguments)]
+    if not moved.numel():
         return [np.zeros((0, y.numel())) for y in outputs_of(func, arguments)]
-    return [np.stack(column) for column in zip(*rows, strict=True)]
+    elements, above, below = moved.array.reshape(-1), [], []
+    node = moved.gradient_edge  # held, so that not every call makes a new one  # noqa: F841
+    for position, value in enumerate(elements.tolist()):
+        elements[position] = value + eps
+        above.append([flat_copy(y) for y in outputs_of(func, shifted)])
+        elements[position] = value - eps
+        below.append([flat_copy(y) for y in outputs_of(func, shifted)])
+        elements[position] = value
+    columns = zip(zip(*above, strict=True), zip(*below, strict=True), strict=True)
+    return [(np.stack(up) - np.stack(down)) / (2 * eps) for up, down in columns]
+
+
+def flat_copy(output: Tensor) -> np.ndarray:
+    """The elements of an output, which may show the input's own memory, in float64."""
+    return np.array(output.array, dtype=float).reshape(-1)
 
 
 def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
