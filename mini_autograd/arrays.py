@@ -194,7 +194,15 @@ def promoted(a: Any, b: Any) -> tuple[Any, Any]:
     if first is second or (second is None and is_floating(first)) or (first is None and is_floating(second)):
         return a, b
     common = result_type(a, b)
-    return cast(a, common), cast(b, common)
+    return cast(wrapped(a, common), common), cast(wrapped(b, common), common)
+
+
+def wrapped(operand: Any, dtype: np.dtype) -> Any:
+    """A Python integer that an integer dtype cannot hold, wrapped round as in C: 255 for -1 as uint8."""
+    if type(operand) is not int or dtype.kind not in "iu":
+        return operand
+    limits = np.iinfo(dtype)
+    return operand if limits.min <= operand <= limits.max else int(np.int64(operand).astype(dtype))
 
 
 def promoted_to_floating(a: Any, b: Any) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ keep their dtype.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,11 @@ from mini_autograd import arrays
 from mini_autograd.function import NO_EDGE
 from mini_autograd.tensor import Tensor
 
+COPY_CONSTRUCTED = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+)
+
 
 def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A new leaf with a copy of `data`: a number, nested lists, an array or a tensor.
@@ -22,6 +28,7 @@ def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False
     Raises ValueError for ragged lists and RuntimeError if an integer tensor is to require grad.
     """
     if isinstance(data, Tensor):
+        warnings.warn(COPY_CONSTRUCTED, UserWarning, stacklevel=2)
         device = data.device if device is None else device
         data = arrays.on_device(data.array, "cpu")
     array = np.array(as_nested_numbers(data))
@@ -68,6 +75,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor that shares the memory of `array`."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype.type.__name__}.")
     return Tensor(array[...])
 
 
@@ -81,12 +90,16 @@ def full(
 
 def zeros(*size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
-    return tensor(np.zeros(_size(size), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
+    return tensor(
+        np.zeros(_size(size, "zeros"), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device
+    )
 
 
 def ones(*size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
-    return tensor(np.ones(_size(size), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
+    return tensor(
+        np.ones(_size(size, "ones"), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device
+    )
 
 
 def zeros_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -102,6 +115,10 @@ def ones_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, 
 def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The numbers from `start` to before `end`; `arange(n)` starts at 0."""
     first, last = (0, start) if end is None else (start, end)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (last - first) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     integers = all(isinstance(number, int) for number in (first, last, step))
     numbers = np.arange(first, last, step).astype(dtype or (arrays.int64 if integers else arrays.default_dtype))
     return Tensor(numbers if device is None else arrays.on_device(numbers, device))
@@ -189,5 +206,10 @@ def numel(input: Tensor) -> int:
     return input.numel()
 
 
-def _size(size: tuple) -> tuple[int, ...]:
-    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
+def _size(size: tuple, name: str) -> tuple[int, ...]:
+    if not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
+    if any(length < 0 for length in size):
+        raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+    return size

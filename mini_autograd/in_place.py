@@ -69,7 +69,7 @@ class Fill(Function):
 
     @staticmethod
     def forward(ctx, x, value):
-        return np.full_like(x, value)
+        return np.full_like(x, arrays.wrapped(value, x.dtype))
 
     @staticmethod
     def backward(ctx, grad):
@@ -242,7 +242,7 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """`self[index] = value`."""
     if not isinstance(value, Tensor):
-        value = Tensor(arrays.beside(np.asarray(value, self.dtype), self.array)[()])
+        value = Tensor(arrays.beside(np.asarray(arrays.wrapped(value, self.dtype), self.dtype), self.array)[()])
     plain = as_plain(index, self.array)
     if not is_basic(plain):
         put_item(self, plain, value)
@@ -287,10 +287,11 @@ add sub subtract mul multiply div divide true_divide pow neg negative exp exp2 e
 reciprocal square abs absolute sign sin cos tan asin acos atan sinh cosh tanh sigmoid logit erf floor ceil round trunc
 frac fmod remainder floor_divide relu clamp clip clamp_min clamp_max lerp addcmul addcdiv masked_fill index_add
 index_copy index_fill scatter scatter_add tril triu nan_to_num copysign atan2 hypot xlogy float_power
-logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor eq ne lt le gt ge cumsum cumprod
+logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
+bitwise_left_shift bitwise_right_shift eq ne lt le gt ge cumsum cumprod
 """
 OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__", "pow": "__pow__"}
-OPERATORS |= {name: f"__{name}__" for name in ("floordiv", "mod", "and", "or", "xor")}
+OPERATORS |= {name: f"__{name}__" for name in ("floordiv", "mod", "and", "or", "xor", "lshift", "rshift")}
 
 
 def attach() -> None:

@@ -87,6 +87,11 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other)
 
 
+def type_(self: Tensor, dtype: Any = None) -> Any:
+    """In another dtype; without one, the name of this one as PyTorch's oldest programs know it."""
+    return f"torch.{arrays.dtype_name(self.dtype)}Tensor" if dtype is None else to(self, dtype)
+
+
 def new_tensor(self: Tensor, data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A new leaf with a copy of `data`, in the dtype of this tensor."""
     return creation.tensor(data, dtype or self.dtype, requires_grad, self.device)
@@ -147,7 +152,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf:
         raise RuntimeError(NO_DEEPCOPY)
-    result = creation.tensor(self.detach(), requires_grad=self.requires_grad)
+    result = self.detach().clone().requires_grad_(self.requires_grad)
     if self.grad is not None:
         result.grad = deepcopy(self.grad, memo)
     memo[id(self)] = result
@@ -176,6 +181,12 @@ METHODS: dict[str, Any] = {
     "itemsize": property(element_size),
     "nbytes": property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of the elements that it shows."),
     "type_as": type_as,
+    "type": type_,
+    "short": lambda self: to(self, arrays.int16),
+    "char": lambda self: to(self, arrays.int8),
+    "byte": lambda self: to(self, arrays.uint8),
+    "ndimension": Tensor.dim,
+    "is_complex": lambda self: False,
     "new_tensor": new_tensor,
     "new_zeros": new_zeros,
     "new_ones": new_ones,

@@ -10,7 +10,7 @@ from typing import Any
 
 from mini_autograd import namespace
 from mini_autograd.function import Value
-from mini_autograd.operations import joining, rounding, shape
+from mini_autograd.operations import comparison, joining, rounding, shape
 from mini_autograd.operations.elementwise import where
 from mini_autograd.tensor import Tensor
 
@@ -20,7 +20,8 @@ asinh acosh atanh arccos arcsin arctan arccosh arcsinh arctanh erf deg2rad rad2d
 round frac remainder fmod copysign floor_divide div nan_to_num positive atan2 arctan2 hypot logaddexp logaddexp2 xlogy
 lerp addcmul addcdiv float_power ldexp heaviside
 isnan isinf isfinite isposinf isneginf isreal isclose allclose equal signbit any all count_nonzero nonzero argwhere
-logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not is_floating_point isin
+logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not
+bitwise_left_shift bitwise_right_shift is_floating_point isin
 greater greater_equal less less_equal not_equal
 maximum minimum fmax fmin clamp clip clamp_min clamp_max amax amin aminmax max min argmax argmin sort argsort msort topk
 kthvalue median cummax cummin
@@ -60,6 +61,8 @@ METHODS: dict[str, Any] = {
     "__floordiv__": rounding.floor_divide,
     "__rfloordiv__": _floor_divided,
     "__mod__": rounding.remainder,
+    "__lshift__": comparison.bitwise_left_shift,
+    "__rshift__": comparison.bitwise_right_shift,
     "__rmod__": _remainder,
 }
 

@@ -125,7 +125,16 @@ def relu(input: Value, inplace: bool = False) -> Value:
 
 def adaptive_avg_pool2d(input: Value, output_size: Any) -> Value:
     """Means of `output_size` parts of `input` (..., H, W), as equal as possible; parts may overlap."""
+    if input.ndim < 3:
+        raise ValueError("Input dimension should be at least 3")
+    if not isinstance(output_size, int) and len(output_size) != 2:
+        raise RuntimeError("adaptive_avg_pool2d: output_size must be 2")
     sizes = one_per_axis(output_size, 2)
+    if any(size is not None and size < 0 for size in sizes):
+        raise RuntimeError(
+            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{sizes[0]}, {sizes[1]}}}"
+        )
     rows, columns = (parts(n, count or n) for n, count in zip(input.shape[-2:], sizes, strict=True))
     return stack([stack([input[..., row, column].mean((-2, -1)) for column in columns], -1) for row in rows], -2)
 

@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from mini_autograd.arrays import floating, normalize_dim
+from mini_autograd.arrays import dtype_name, floating, is_floating, normalize_dim
 from mini_autograd.blocks import in_blocks
 from mini_autograd.function import Function, Value
-from mini_autograd.operations.elementwise import elementwise_jvp, exp, log, quiet, relu, tanh, where
+from mini_autograd.operations.elementwise import elementwise_jvp, exp, quiet, relu, tanh, where
 from mini_autograd.operations.extremes import clamp
 from mini_autograd.operations.mathematical import OfFloats, erf
 
@@ -40,14 +40,39 @@ class LogSigmoid(OfFloats):
     torch_name = "LogSigmoidBackward0"
 
     @staticmethod
+    @quiet
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return -np.logaddexp(x * 0.0, -x)
+        return -np.logaddexp(0.0, -x)
 
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * sigmoid(-x)
+
+
+class Logit(Function):
+    """log(x / (1 - x)), of x brought into [eps, 1 - eps] if eps is given. d = dx / (x (1 - x)); outside nan, or 0."""
+
+    torch_name = "LogitBackward0"
+    __slots__ = ("eps",)
+    prepare = staticmethod(floating)
+    jvp = staticmethod(elementwise_jvp)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x, eps):
+        ctx.eps = eps
+        ctx.save_for_backward(x)
+        x = x if eps is None else np.clip(x, eps, 1.0 - eps)
+        return np.log(x / (1.0 - x))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        low, outside = (0.0, math.nan) if ctx.eps is None else (ctx.eps, 0.0)
+        is_outside = (x < low) | (x > 1.0 - low)
+        return where(is_outside, outside, grad / (x * (1.0 - x)))
 
 
 class Silu(OfFloats):
@@ -214,8 +239,7 @@ def logsigmoid(input: Value) -> Value:
 
 def logit(input: Value, eps: float | None = None) -> Value:
     """log(x / (1 - x)) of each element, the inverse of sigmoid; with `eps`, x is first brought into [eps, 1 - eps]."""
-    x = input if eps is None else clamp(input, eps, 1.0 - eps)
-    return log(x / (1.0 - x))
+    return Logit.apply(input, eps=eps)
 
 
 def silu(input: Value, inplace: bool = False) -> Value:
@@ -262,6 +286,17 @@ def selu(input: Value, inplace: bool = False) -> Value:
 
 def prelu(input: Value, weight: Value) -> Value:
     """Each element, or `weight` times it where it is negative; a weight for all, or one per channel (axis 1)."""
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if weight.ndim and weight.shape[0] != 1:
+        if input.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if weight.shape[0] != channels:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.shape[0]} and channel size = {channels}."
+            )
     if weight.ndim == 1 and input.ndim > 1:
         weight = weight.reshape((weight.shape[0], *[1] * (input.ndim - 2)))
     return Prelu.apply(input, weight if input.ndim else weight.reshape(()))
@@ -274,6 +309,10 @@ def mish(input: Value, inplace: bool = False) -> Value:
 
 def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Value:
     """Each element, brought into [min_val, max_val]. At the two ends the derivative is 0."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    if not is_floating(input.dtype):
+        min_val, max_val = int(min_val), int(max_val)
     inside = (input > min_val) & (input < max_val)
     return where(inside, input, clamp(input.detach() if hasattr(input, "detach") else input, min_val, max_val))
 
@@ -310,6 +349,9 @@ def hardshrink(input: Value, lambd: float = 0.5) -> Value:
 
 def softshrink(input: Value, lambd: float = 0.5) -> Value:
     """Each element moved towards 0 by `lambd`, and 0 where that would change its sign."""
+    if lambd < 0:
+        largest, kind = np.finfo(input.dtype).max, dtype_name(input.dtype)
+        raise RuntimeError(f"lambda must be in range [0, {largest:g}] for input dtype {kind}, but found {lambd}")
     return relu(input - lambd) - relu(-input - lambd)
 
 

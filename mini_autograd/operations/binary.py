@@ -13,7 +13,7 @@ import numpy as np
 from mini_autograd.arrays import promoted_to_floating
 from mini_autograd.function import Value
 from mini_autograd.operations.activations import sigmoid
-from mini_autograd.operations.elementwise import Arithmetic, log, multiply, pow, quiet, where
+from mini_autograd.operations.elementwise import Arithmetic, cast, log, multiply, pow, quiet, where
 
 
 class Atan2(Arithmetic):
@@ -143,4 +143,4 @@ def ldexp(input: Value, other: Value) -> Value:
 
 def heaviside(input: Value, values: Value) -> Value:
     """0 where `input` is negative, 1 where it is positive, and `values` where it is 0."""
-    return where(input == 0, values, where(input > 0, 1, 0 * values))
+    return where(input == 0, values, cast(input > 0, values.dtype))

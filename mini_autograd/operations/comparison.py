@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import bool_, holds, int64, is_floating, normalize_dims, promoted
+from mini_autograd.arrays import bool_, dtype_name, holds, int64, is_floating, normalize_dims, promoted, result_type
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.elementwise import check_broadcast
 
@@ -33,12 +33,27 @@ def _comparison(compare: Callable[[Any, Any], Any], meaning: str) -> Comparison:
     return function
 
 
+def _of_bits(combine: Callable[[Any, Any], Any], kernel: str, meaning: str) -> Comparison:
+    compute = _comparison(combine, meaning)
+
+    def function(input: Value, other: Value) -> Value:
+        common = result_type(as_array(input), as_array(other))
+        if is_floating(common):
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_name(common)}'")
+        return compute(input, other)
+
+    function.__doc__ = compute.__doc__
+    return function
+
+
 eq, ne = _comparison(operator.eq, "`input == other`"), _comparison(operator.ne, "`input != other`")
 lt, le = _comparison(operator.lt, "`input < other`"), _comparison(operator.le, "`input <= other`")
 gt, ge = _comparison(operator.gt, "`input > other`"), _comparison(operator.ge, "`input >= other`")
-bitwise_and = _comparison(operator.and_, "`input & other`")
-bitwise_or = _comparison(operator.or_, "`input | other`")
-bitwise_xor = _comparison(operator.xor, "`input ^ other`")
+bitwise_and = _of_bits(operator.and_, "bitwise_and_cpu", "`input & other`")
+bitwise_or = _of_bits(operator.or_, "bitwise_or_cpu", "`input | other`")
+bitwise_xor = _of_bits(operator.xor, "bitwise_xor_cpu", "`input ^ other`")
+bitwise_left_shift = _of_bits(operator.lshift, "lshift_cpu", "`input << other`")
+bitwise_right_shift = _of_bits(operator.rshift, "rshift_cpu", "`input >> other`")
 logical_and = _comparison(np.logical_and, "Whether both are non-zero")
 logical_or = _comparison(np.logical_or, "Whether at least one is non-zero")
 logical_xor = _comparison(np.logical_xor, "Whether exactly one is non-zero")
@@ -62,20 +77,21 @@ logical_not = _question(np.logical_not, "zero")
 
 def bitwise_not(input: Value) -> Value:
     """`~input`, of integers or bools."""
-    return wrap(~as_array(input), input)
+    array = as_array(input)
+    if is_floating(array.dtype):
+        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{dtype_name(array.dtype)}'")
+    return wrap(~array, input)
 
 
 def isclose(input: Value, other: Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Value:
     """Whether |input - other| <= atol + rtol |other|, element by element."""
     a, b = as_array(input), as_array(other)
     if a.dtype != b.dtype:
-        raise RuntimeError(f"{_type(a.dtype)} did not match {_type(b.dtype)}")
+        raise RuntimeError(f"{dtype_name(a.dtype)} did not match {dtype_name(b.dtype)}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
     return wrap(np.isclose(a, b, rtol, atol, equal_nan), input, other)
-
-
-def _type(dtype: np.dtype) -> str:
-    names = {"float64": "Double", "float32": "Float", "float16": "Half", "int64": "Long", "int32": "Int"}
-    return names.get(dtype.name, dtype.name.capitalize())
 
 
 def allclose(input: Value, other: Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.arrays import c_dtype
 from mini_autograd.function import Function, Value, as_array
 from mini_autograd.operations.fused import total
-from mini_autograd.operations.windows import Windows, count_windows, one_per_axis
+from mini_autograd.operations.windows import Sizes, Windows, count_windows, one_per_axis
 
 Numbers = int | Sequence[int]
 
@@ -244,10 +245,14 @@ def _convolution(
     axes: int,
 ) -> Value:
     batched = _batched(input, axes, f"conv{axes}d")
-    _check_channels(batched, weight, groups)
+    if weight.ndim != axes + 2:
+        raise RuntimeError(_wrong_rank(input, weight))
     kernel = tuple(weight.shape[2:])
     stride, dilation = one_per_axis(stride, axes, "stride"), one_per_axis(dilation, axes, "dilation")
     before, after = _padding(padding, kernel, stride, dilation)
+    _check_numbers(stride, before, dilation, groups)
+    _check_channels(batched, weight, groups)
+    _check_bias(input, weight, bias)
     size = tuple(batched.shape[2:])
     _check_kernel(size, before, after, kernel, dilation)
     output = tuple(map(count_windows, size, kernel, stride, before, after, dilation, (False,) * axes))
@@ -303,7 +308,50 @@ def _padding(padding: Numbers | str, kernel: Any, stride: Any, dilation: Any) ->
     return both, both
 
 
+def _wrong_rank(input: Value, weight: Value) -> str:
+    if weight.ndim < 3:
+        return "weight should have at least three dimensions"
+    return (
+        f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{list(weight.shape)}, but got "
+        f"{input.ndim}-dimensional input of size {list(input.shape)} instead"
+    )
+
+
+def _check_numbers(stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> None:
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(stride) < 1:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(dilation) < 1:
+        raise RuntimeError("dilation should be greater than zero")
+    if groups < 1:
+        raise RuntimeError("non-positive groups is not supported")
+
+
+def _check_bias(input: Value, weight: Value, bias: Value | None) -> None:
+    if bias is None:
+        return
+    if bias.dtype != input.dtype:
+        kinds = c_dtype(input.dtype), c_dtype(bias.dtype)
+        raise RuntimeError(f"Input type ({kinds[0]}) and bias type ({kinds[1]}) should be the same")
+    if tuple(bias.shape) != (weight.shape[0],):
+        raise RuntimeError(
+            f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {weight.shape[0]} "
+            f"elements, but got bias of size {list(bias.shape)} instead"
+        )
+
+
 def _check_channels(input: Value, weight: Value, groups: int) -> None:
+    if weight.shape[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+            f"{list(weight.shape)} instead"
+        )
+    if weight.shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            f"size [{', '.join(map(str, weight.shape))}] instead"
+        )
     expected = weight.shape[1] * groups
     if input.shape[1] != expected:
         raise RuntimeError(

@@ -26,7 +26,7 @@ class CumulativeSum(Function):
     @staticmethod
     def forward(ctx, x, dim):
         ctx.dim = dim
-        return x.cumsum(axis=dim)
+        return x.cumsum(axis=dim, dtype=x.dtype)
 
     @staticmethod
     def backward(ctx, grad):
@@ -49,7 +49,7 @@ class CumulativeProduct(Function):
 
     @staticmethod
     def forward(ctx, x, dim):
-        output = x.cumprod(axis=dim)
+        output = x.cumprod(axis=dim, dtype=x.dtype)
         ctx.dim = dim
         ctx.save_for_backward(x, output)
         return output

@@ -96,6 +96,8 @@ _diagonal = diagonal
 
 def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
     """Matrices of zeros with the last axis of `input` on a diagonal; they become the axes `dim1` and `dim2`."""
+    if normalize_dim(dim1, input.ndim + 1) == normalize_dim(dim2, input.ndim + 1):
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     size = input.shape[-1] + abs(offset)
     matrices = put(input, (..., *places(input, size, size, offset)), (*input.shape[:-1], size, size))
     return movedim(matrices, (-2, -1), (dim1, dim2))

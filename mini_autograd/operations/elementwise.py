@@ -214,7 +214,7 @@ class PowerOfTensors(Arithmetic):
     @staticmethod
     @quiet
     def forward(ctx, a, b):
-        output = a**b
+        output = integer_power(a, b) if are_integers(a, b) else a**b
         ctx.save_for_backward(a, b, output)
         return output
 
@@ -224,6 +224,20 @@ class PowerOfTensors(Arithmetic):
         grad_a = where(b == 0, 0.0, grad * (b * a ** (b - 1.0)))
         grad_b = where((a == 0) & (b >= 0), 0.0, grad * output * log(a))  # 0^b is flat where it is finite
         return grad_a, grad_b
+
+
+def are_integers(a: Any, b: Any) -> bool:
+    """Whether a power of them is an integer, so that NumPy refuses negative exponents."""
+    return all(isinstance(x, int) or getattr(x, "dtype", arrays.float64).kind in "iu" for x in (a, b))
+
+
+def integer_power(a: Any, b: Any) -> Any:
+    """a^b in integers: with a negative exponent 1 or -1 if a is that, and 0 otherwise, as in C++."""
+    negative = b < 0
+    sign = np.where(b % 2 == 0, 1, a)
+    return np.where(negative, np.where((a == 1) | (a == -1), sign, 0), a ** np.where(negative, 0, b)).astype(
+        arrays.result_type(a, b)
+    )
 
 
 class Exp(Elementwise):
@@ -456,8 +470,8 @@ def where(condition: Value, input: Value, other: Value) -> Value:
     return wrap(result, condition) if isinstance(result, np.ndarray) else result
 
 
-def clone(input: Value) -> Value:
-    """A copy; gradients flow through it."""
+def clone(input: Value, *, memory_format: Any = None) -> Value:
+    """A copy; gradients flow through it. How memory is laid out is not covered: `memory_format` has no effect."""
     return Clone.apply(input)
 
 

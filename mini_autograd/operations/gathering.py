@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import c_dtype, dtype_name, holds, is_floating, normalize_dim
-from mini_autograd.function import Value, as_array
+from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.elementwise import add, cast, check_broadcast, module_of, multiply, where
 from mini_autograd.operations.indexing import Index, Put, assign, getitem, put
 from mini_autograd.operations.shape import expand, reshape
@@ -96,7 +96,7 @@ def take_along_dim(input: Value, indices: Indices, dim: int | None = None) -> Va
 
 def scatter_add(input: Value, dim: int, index: Indices, src: Value) -> Value:
     """`input` with src[i][j] added at [index[i][j]][j] for dim=0, and so on."""
-    places, shape = _places(input, dim, index, "scatter_add")
+    places, shape = _places(input, dim, index, "scatter_add", src)
     added = Put.apply(
         corner(at_least_1d(src), places), index=along(places, normalize_dim(dim, input.ndim)), shape=shape
     )
@@ -105,8 +105,12 @@ def scatter_add(input: Value, dim: int, index: Indices, src: Value) -> Value:
 
 def scatter(input: Value, dim: int, index: Indices, src: Value, *, reduce: str | None = None) -> Value:
     """`input` with src[i][j], or the number `src`, put at [index[i][j]][j] for dim=0, and so on."""
-    places, _ = _places(input, dim, index, "scatter")
+    places, _ = _places(input, dim, index, "scatter", src)
     value = corner(at_least_1d(src), places) if hasattr(src, "ndim") else src
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if reduce == "multiply":
+        return _scatter_products(input, normalize_dim(dim, input.ndim), places, value)
     if reduce == "add":
         filled = value if hasattr(value, "ndim") else module_of(places).full(places.shape, value, input.dtype)
         return scatter_add(input, dim, places, filled)
@@ -114,9 +118,21 @@ def scatter(input: Value, dim: int, index: Indices, src: Value, *, reduce: str |
     return reshape(output, input.shape)
 
 
-def _places(input: Value, dim: int, index: Indices, name: str) -> tuple[Any, tuple[int, ...]]:
-    """The indices, and the shape they lead into; both with an axis at least."""
+def _scatter_products(input: Value, axis: int, places: Any, value: Value) -> Value:
+    """`input` with its elements multiplied by the values at their places; as in PyTorch no gradient flows."""
+    output = at_least_1d(as_array(input)).copy()
+    np.multiply.at(output, along(places, axis), as_array(value))
+    return wrap(output.reshape(input.shape), input)
+
+
+def _places(input: Value, dim: int, index: Indices, name: str, src: Value = None) -> tuple[Any, tuple[int, ...]]:
+    """The indices, and the shape they lead into; both with an axis at least. `src` must fit to both."""
     places = integers(index, name)
+    if hasattr(src, "ndim"):
+        if src.dtype != input.dtype:
+            raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+        if places.size and max(src.ndim, 1) != max(places.ndim, 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     check_index(input, normalize_dim(dim, input.ndim), places, "self")
     return at_least_1d(places), at_least_1d(input).shape
 
@@ -142,6 +158,12 @@ def index_select(input: Value, dim: int, index: Indices) -> Value:
 def index_add(input: Value, dim: int, index: Indices, source: Value, *, alpha: float = 1) -> Value:
     """`input` with the slices of `source`, times `alpha`, added along `dim` at the places in `index`."""
     axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
+    others = [[size for i, size in enumerate(x.shape) if i != axis] for x in (input, source)]
+    if others[0] != others[1]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(input.shape)} source.shape = {list(source.shape)}"
+        )
     source = at_least_1d(source if alpha == 1 else multiply(source, alpha))
     added = Put.apply(source, index=(*[slice(None)] * axis, places), shape=at_least_1d(input).shape)
     return add(input, reshape(added, input.shape))
@@ -178,7 +200,10 @@ def masked_fill(input: Value, mask: Value, value: Value) -> Value:
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    return where(mask, cast(value, input.dtype) if hasattr(value, "dtype") else value, input)
+    if isinstance(value, complex):
+        raise RuntimeError(f"value cannot be converted to type {c_dtype(input.dtype)} without overflow")
+    kind = bool if input.dtype == bool else float if is_floating(input.dtype) else int
+    return where(mask, cast(value, input.dtype) if hasattr(value, "dtype") else kind(value), input)
 
 
 def masked_select(input: Value, mask: Value) -> Value:
@@ -189,6 +214,9 @@ def masked_select(input: Value, mask: Value) -> Value:
 
 def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
     """`input` with the elements of `source`, in order, where `mask` holds."""
+    if mask.dtype != bool:
+        name = dtype_name(mask.dtype)
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {name}")
     shape = np.broadcast_shapes(input.shape, mask.shape)
     places = np.broadcast_to(as_array(mask), shape)
     return assign(expand(input, shape), reshape(source, -1)[: places.sum().item()], places)

@@ -94,6 +94,8 @@ def cat(tensors: Tensors, dim: int = 0) -> Value:
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for number, x in enumerate(tensors):
+        if not hasattr(x, "ndim"):
+            raise TypeError(f"expected Tensor as element {number} in argument 0, but got {type(x).__name__}")
         if x.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
     dtype = result_type(*map(as_array, tensors))
@@ -157,20 +159,27 @@ def _each(tensors: tuple[Any, ...], change: Any) -> Any:
     return change(tensors[0]) if len(tensors) == 1 else tuple(change(x) for x in tensors)
 
 
+def non_empty(tensors: Tensors, name: str) -> Tensors:
+    """The tensors, or PyTorch's error if there are none."""
+    if not len(tensors):
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
 def hstack(tensors: Tensors) -> Value:
     """Joined along axis 1; vectors along axis 0."""
-    parts = [atleast_1d(x) for x in tensors]
+    parts = [atleast_1d(x) for x in non_empty(tensors, "hstack")]
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 def vstack(tensors: Tensors) -> Value:
     """Joined along axis 0; vectors become rows."""
-    return cat([atleast_2d(x) for x in tensors], 0)
+    return cat([atleast_2d(x) for x in non_empty(tensors, "vstack")], 0)
 
 
 def dstack(tensors: Tensors) -> Value:
     """Joined along axis 2."""
-    return cat([atleast_3d(x) for x in tensors], 2)
+    return cat([atleast_3d(x) for x in non_empty(tensors, "dstack")], 2)
 
 
 def column_stack(tensors: Tensors) -> Value:
@@ -233,17 +242,32 @@ def tensor_split(input: Value, indices_or_sections: Any, dim: int = 0) -> tuple[
 
 def hsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
     """`tensor_split` along axis 1; of a vector along axis 0."""
-    return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+    return _split_axis("hsplit", 1, input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
 def vsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
     """`tensor_split` along axis 0."""
-    return tensor_split(input, indices_or_sections, 0)
+    return _split_axis("vsplit", 2, input, indices_or_sections, 0)
 
 
 def dsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
     """`tensor_split` along axis 2."""
-    return tensor_split(input, indices_or_sections, 2)
+    return _split_axis("dsplit", 3, input, indices_or_sections, 2)
+
+
+def _split_axis(name: str, ndim: int, input: Value, where: Any, axis: int) -> tuple[Value, ...]:
+    """`tensor_split` into equal parts only, along the axis that a name stands for."""
+    if input.ndim < ndim:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {ndim} dimension, but got a tensor with {input.ndim} "
+            "dimensions!"
+        )
+    if isinstance(where, int) and (where == 0 or input.shape[axis] % where):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {axis}, but the size of the dimension "
+            f"{input.shape[axis]} is not divisible by the split_size {where}!"
+        )
+    return tensor_split(input, where, axis)
 
 
 def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
@@ -254,16 +278,22 @@ def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
     return siblings((input[(*[slice(None)] * axis, i)] for i in range(input.shape[axis])), "Unbind")
 
 
-def narrow(input: Value, dim: int, start: int, length: int) -> Value:
+def narrow(input: Value, dim: int, start: Any, length: int) -> Value:
     """`length` slices along `dim`, from `start` on."""
     if input.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     axis = normalize_dim(dim, input.ndim)
     size = input.shape[axis]
+    if hasattr(start, "dtype"):
+        if start.ndim or start.dtype.kind not in "iu":
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = int(start)
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
     start += size if start < 0 else 0
-    if length < 0 or start + length > size:
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return input[(*[slice(None)] * axis, slice(start, start + length))]
 

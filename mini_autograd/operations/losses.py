@@ -16,7 +16,7 @@ import numpy as np
 from mini_autograd import arrays
 from mini_autograd.function import Function, Value, as_array, wrap
 from mini_autograd.operations.activations import sigmoid
-from mini_autograd.operations.elementwise import exp, log, quiet, relu
+from mini_autograd.operations.elementwise import check_broadcast, exp, log, quiet, relu
 from mini_autograd.operations.fused import recorded, total
 from mini_autograd.operations.mathematical import log1p
 from mini_autograd.operations.shape import expand
@@ -480,6 +480,7 @@ def same_shape(input: Value, target: Value) -> tuple[Value, Value]:
         UserWarning,
         stacklevel=3,
     )
+    check_broadcast(input.shape, target.shape)
     shape = np.broadcast_shapes(input.shape, target.shape)
     return expand(input, shape), expand(target, shape)
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.arrays import holds
 from mini_autograd.function import Function, Value, as_array, wrap
-from mini_autograd.operations.windows import Windows, count_windows, one_per_axis
+from mini_autograd.operations.windows import Sizes, Windows, count_windows, one_per_axis
 
 Numbers = int | Sequence[int]
 
@@ -138,6 +139,9 @@ def largest(x: Any, windows: Windows) -> tuple[Any, Any]:
         else:
             winners = np.maximum(winners, (candidates > output).astype(small) * small(number))
             np.maximum(output, candidates, out=output)
+    if holds((output != output).any()):  # nan is larger than all others
+        for number, place in enumerate(windows.places()):
+            winners[padded[place] != padded[place]] = number
     return output, winners
 
 
@@ -205,16 +209,16 @@ def avg_pool2d(
 def _windows(
     input: Value, kernel: Numbers, stride: Numbers | None, padding: Numbers, dilation: Numbers, ceil: bool, axes: int
 ) -> Windows:
-    if input.ndim not in (axes + 1, axes + 2):
-        raise RuntimeError(f"Expected {axes + 1}D or {axes + 2}D input, but got {input.ndim}D")
     kernel = one_per_axis(kernel, axes)
     stride = kernel if stride is None or stride in ([], ()) else one_per_axis(stride, axes)
     padding, dilation = one_per_axis(padding, axes), one_per_axis(dilation, axes)
+    _check_numbers(kernel, stride, padding, dilation)
     if any(p > ((k - 1) * d + 1) // 2 for p, k, d in zip(padding, kernel, dilation, strict=True)):
         raise RuntimeError(
             "pad should be at most half of effective kernel size, but got "
             f"pad={max(padding)}, kernel_size={max(kernel)} and dilation={max(dilation)}"
         )
+    _check_input(input, axes)
     size = tuple(input.shape[-axes:])
     output = tuple(map(count_windows, size, kernel, stride, padding, padding, dilation, (ceil,) * axes))
     if any(length < 1 for length in output):
@@ -225,6 +229,30 @@ def _windows(
             f"Given input size: ({before}). Calculated output size: ({behind}). Output size is too small"
         )
     return Windows(size, kernel, stride, padding, padding, dilation, output)
+
+
+def _check_numbers(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
+    """PyTorch's errors, of which those in one dimension are from another hand."""
+    for name, numbers in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
+        if min(numbers) < 1 and len(kernel) == 1:
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {min(numbers)}")
+    if min(stride) < 1:
+        raise RuntimeError("stride should not be zero")
+    if min(dilation) < 1:
+        height, width = dilation
+        raise RuntimeError(f"dilation should be greater than zero, but got dilationH: {height} dilationW: {width}")
+    if min(padding) < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
+
+
+def _check_input(input: Value, axes: int) -> None:
+    """PyTorch's error for another number of axes, and for an axis without elements that is not the batch."""
+    if input.ndim not in (axes + 1, axes + 2) or 0 in input.shape[-axes - 1 :]:
+        name, ndim = ("max_pool1d: ", 2) if axes == 1 else ("", 3)
+        raise RuntimeError(
+            f"{name}Expected {ndim}D or {ndim + 1}D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{list(input.shape)}"
+        )
 
 
 def _max_pool(input: Value, windows: Windows, return_indices: bool) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, floating, holds, int64, is_floating, normalize_dim, normalize_dims
-from mini_autograd.function import Function, Value, as_array
+from mini_autograd.function import Function, Value, as_array, wrap
 from mini_autograd.operations.comparison import isnan
 from mini_autograd.operations.elementwise import cast, exp, module_of, where
 from mini_autograd.operations.mathematical import sqrt
@@ -78,7 +78,7 @@ class Product(Function):
 
     @staticmethod
     def forward(ctx, x, dim, keepdim):
-        output = x.prod(axis=dim, keepdims=keepdim)
+        output = x.prod(axis=dim, keepdims=keepdim, dtype=x.dtype)
         ctx.dim, ctx.keepdim = dim, keepdim
         ctx.save_for_backward(x, output)
         return output
@@ -237,9 +237,13 @@ def sum(
 
     NumPy's names `axis` and `keepdims` are understood too, as in PyTorch.
     """
-    dim, keepdim = numpy.pop("axis", dim), numpy.pop("keepdims", keepdim)
+    if numpy:
+        dim, keepdim = numpy.pop("axis", dim), numpy.pop("keepdims", keepdim)
     if dtype is not None or not is_floating(input.dtype):
         input = cast(input, dtype or int64)
+        if not is_floating(input.dtype):  # NumPy would widen it
+            axes = normalize_dims(dim, input.ndim)
+            return wrap(as_array(input).sum(axis=axes, keepdims=keepdim, dtype=input.dtype), input)
     return Sum.apply(input, dim=normalize_dims(dim, input.ndim), keepdim=keepdim)
 
 
@@ -251,8 +255,9 @@ def mean(
     if dtype is not None:
         input = cast(input, dtype)
     if not is_floating(input.dtype):
+        which = "Input" if dtype is None else "Optional"
         raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
             f"Got: {dtype_name(input.dtype)}"
         )
     return Mean.apply(input, dim=normalize_dims(dim, input.ndim), keepdim=keepdim)

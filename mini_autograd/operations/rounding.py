@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import is_floating, result_type
+from mini_autograd.arrays import default_dtype, holds, is_floating, promoted_to_floating, result_type
 from mini_autograd.function import Value, as_array
 from mini_autograd.operations.elementwise import Arithmetic, Elementwise, cast, divide, is_bool, quiet, where
 
@@ -24,6 +24,12 @@ def not_of_bools(kernel: str) -> Any:
         return (x,)
 
     return staticmethod(prepare)
+
+
+def check_divisor(divisor: Any) -> None:
+    """Raise PyTorch's error for a division of integers by 0; of floats it gives inf or nan."""
+    if not is_floating(getattr(divisor, "dtype", default_dtype)) and holds((divisor == 0).any()):
+        raise RuntimeError("ZeroDivisionError")
 
 
 class Abs(Elementwise):
@@ -123,12 +129,13 @@ class Remainder(Arithmetic):
     @quiet
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
+        check_divisor(b)
         return np.remainder(a, b)
 
     @staticmethod
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
-        return grad, -grad * floor(a / b)
+        return grad, -grad * floor_divide(a, b)
 
 
 class Fmod(Arithmetic):
@@ -140,6 +147,7 @@ class Fmod(Arithmetic):
     @quiet
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
+        check_divisor(b)
         return np.fmod(a, b)
 
     @staticmethod
@@ -152,6 +160,7 @@ class CopySign(Arithmetic):
     """The absolute value of a with the sign of b. The derivative with respect to a is 1 or -1, and 0 where a is 0."""
 
     torch_name = "CopysignBackward0"
+    prepare = staticmethod(promoted_to_floating)
 
     @staticmethod
     def forward(ctx, a, b):
@@ -173,6 +182,7 @@ class FloorDivide(Arithmetic):
     @staticmethod
     @quiet
     def forward(ctx, a, b):
+        check_divisor(b)
         return np.floor_divide(a, b)
 
     @staticmethod

@@ -299,6 +299,14 @@ def unsqueeze(input: Value, dim: int) -> Value:
 def movedim(input: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
     """Axes moved to other places; the rest stays in order."""
     origin, target = ([x] if isinstance(x, int) else list(x) for x in (source, destination))
+    if len(origin) != len(target):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({origin} dims) should contain the same number of "
+            f"dims as destination ({target} dims)"
+        )
+    for name, given in (("source", origin), ("destination", target)):
+        if len({normalize_dim(axis, input.ndim) for axis in given}) < len(given):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
     origin, target = ([normalize_dim(axis, input.ndim) for axis in axes] for axes in (origin, target))
     if input.ndim == 0:
         return input
@@ -338,6 +346,8 @@ def flipud(input: Value) -> Value:
 def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
     """Moved by `shifts` along `dims`, round the end; without `dims` the flat tensor is moved."""
     steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if not steps:
+        raise RuntimeError("`shifts` required")
     if dims is None or dims == ():
         if len(steps) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:0")
@@ -345,13 +355,21 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
     given = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(steps) != len(given):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(given)}")
+    if input.ndim == 0:
+        raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
     axes = tuple(normalize_dim(axis, input.ndim) for axis in given)
-    return Roll.apply(input, shifts=steps, dims=axes) if input.ndim else input
+    return Roll.apply(input, shifts=steps, dims=axes)
 
 
 def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
     """Turned by `k` right angles in the plane of two axes."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
     first, second = (normalize_dim(axis, input.ndim) for axis in dims)
+    if first == second:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     if k % 4 == 0:
         return input[...]
     if k % 4 == 2:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mini_autograd.arrays import is_floating, normalize_dim
+from mini_autograd.arrays import holds, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.cumulative import running
 from mini_autograd.operations.elementwise import module_of, where
-from mini_autograd.operations.extremes import amax, amin, checked_dims, maximum, minimum
+from mini_autograd.operations.extremes import amax, amin, checked_dims, maximum, minimum, ties
 from mini_autograd.operations.gathering import along, at_least_1d
 from mini_autograd.operations.indexing import Index
 from mini_autograd.operations.reduction import sum
@@ -106,7 +106,13 @@ def min(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = 
 
 def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> tuple[Value, Value]:
     """The smallest and the largest element, of all or along one axis."""
-    dims = () if dim is None else dim
+    if dim is None and 0 in input.shape:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
+    dims: Any = () if dim is None else dim
+    if dim is not None and input.ndim and input.shape[axis := normalize_dim(dim, input.ndim)] == 0:
+        raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
     return amin(input, dims, keepdim), amax(input, dims, keepdim)
 
 
@@ -189,13 +195,25 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element, of two the lower: of all (ties share the gradient), or along `dim` with its place."""
     array = at_least_1d(as_array(input))
     if dim is None:
-        middle = np.sort(array.reshape(-1))[(array.size - 1) // 2]
-        chosen = at_least_1d(input) == wrap(middle, input)
+        if array.size == 0:
+            return wrap(np.full_like(array, np.nan, shape=()), input)
+        middle = np.sort(array.reshape(-1))[-1 if holds(has_nan(array).any()) else (array.size - 1) // 2]
+        if not is_floating(array.dtype):
+            return wrap(middle, input)
+        chosen = ties(at_least_1d(input), wrap(middle, input), None)
         return sum(where(chosen, input, 0.0)) / as_array(chosen).sum().item()
     axis = normalize_dim(dim, input.ndim)
     middle = (array.shape[axis] - 1) // 2
-    places = order(array, axis, False)[(*[slice(None)] * axis, slice(middle, middle + 1))]
+    ordered = order(array, axis, False)
+    places = ordered[(*[slice(None)] * axis, slice(middle, middle + 1))]
+    if holds((nan := has_nan(array)).any()):  # it stands for the whole
+        places = np.where(nan.any(axis=axis, keepdims=True), nan.argmax(axis=axis, keepdims=True), places)
     return pick(Median, input, places, axis, keepdim)
+
+
+def has_nan(array: Any) -> Any:
+    """Where an array of any dtype is nan."""
+    return array != array
 
 
 def cummax(input: Value, dim: int) -> Found:

@@ -19,8 +19,9 @@ ONLY_SOMETIMES = ("__array_wrap__", "create_graph=True will create a reference c
 def plain(value: Any, lib: Any) -> Any:
     """A result as nested plain values, with dtypes by name."""
     if isinstance(value, lib.Tensor):
-        values = np.round(np.asarray(value.detach().numpy(), dtype=np.float64), 5).tolist()
-        return str(value.dtype).removeprefix("torch."), tuple(value.shape), values, value.requires_grad
+        values = np.round(np.asarray(value.detach().numpy(), dtype=np.float64), 5) + 0.0  # no -0.0
+        # as text, in which nan is nan
+        return str(value.dtype).removeprefix("torch."), tuple(value.shape), str(values.tolist()), value.requires_grad
     if isinstance(value, list | tuple):
         return [plain(part, lib) for part in value]
     return re.sub(r"0x[0-9a-f]+", "0x", value) if isinstance(value, str) else value

@@ -1,0 +1,104 @@
+"""Edges where this engine once differed from PyTorch: special numbers, small dtypes, odd arguments, rare methods.
+
+A row is an expression of `lib`, F (its nn.functional) and d (makes a float64 leaf); it gives the same under PyTorch:
+values, dtype, shape and warnings, or error type and text. The rows of GRADIENTS are differentiated, with respect to x.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.mini_autograd.same_as_torch import d, same
+
+EXPRESSIONS = """
+u - 3
+u + 300
+lib.tensor([1], dtype=lib.int8) * 200
+u.sum(dtype=lib.uint8)
+u.prod(0, dtype=lib.uint8)
+u.cumsum(0, dtype=lib.uint8)
+u.cumprod(0, dtype=lib.uint8)
+lib.add(u, u, alpha=-3)
+lib.tensor([1, 2], dtype=lib.uint8).fill_(-1)
+lib.tensor([1, 2], dtype=lib.uint8).add_(-3)
+i ** lib.tensor([-1, -3, 2])
+2 ** lib.tensor([-1, 0, 1])
+i // lib.tensor([0, 1, 1])
+i % lib.tensor([0, 1, 1])
+lib.copysign(i, -i)
+lib.heaviside(lib.tensor([False, True]), lib.tensor([True, False]))
+i.addmv(lib.ones(3, 2).long(), lib.ones(2).long(), beta=0.6)
+F.hardtanh(i, -0.5, 1.5)
+F.relu6(i)
+i.masked_fill(i > 1, 2.7)
+i << 1
+lib.tensor([8]) >> lib.tensor([2])
+lib.ones(2) & lib.ones(2)
+F.logsigmoid(special)
+lib.logit(special)
+lib.logit(special, 0.1)
+lib.remainder(lib.tensor(-1.0), lib.tensor(math.inf))
+lib.median(lib.tensor([1.0, math.nan, 0.0]))
+lib.median(lib.tensor([1.0, math.nan, 0.0]), 0)
+lib.median(lib.tensor([]))
+lib.median(lib.tensor([3, 1, 2]))
+F.max_pool2d(lib.tensor([[[1.0, math.nan], [2.0, 3.0]]]), 2, return_indices=True)
+F.max_pool2d(lib.ones(1, 4, 4), 2, stride=0)
+F.max_pool2d(lib.ones(1, 4, 4), 2, dilation=0)
+F.avg_pool2d(lib.ones(1, 4, 4), (2, 2), ())
+lib.diff(lib.ones(3), 0, prepend=lib.ones(1))
+lib.diff(lib.ones(3), -1)
+lib.ones(3).scatter(0, lib.tensor([0, 0]), lib.tensor([2.0, 3.0]), reduce="other")
+lib.arange(5, 1)
+lib.arange(0, 5, 0)
+lib.zeros(-1)
+lib.zeros()
+lib.tensor(lib.tensor([1.0]))
+lib.ones(2).type()
+lib.ones(2).type(lib.float64)
+lib.ones(2).short()
+lib.ones(2).char()
+lib.ones(2).byte()
+lib.ones(2).is_complex()
+lib.ones(2, 3).ndimension()
+
+""".strip().splitlines()
+
+GRADIENTS = """
+lib.remainder(lib.tensor([-1.0, 5.0], dtype=lib.float64), x[:2])
+lib.logit(x)
+lib.logit(x, 0.1)
+F.logsigmoid(x)
+F.max_pool2d(x.reshape(1, 2, 3), 2, stride=1)
+lib.median(x)
+""".strip().splitlines()
+
+
+def names(lib: Any) -> dict[str, Any]:
+    return {
+        "lib": lib,
+        "F": lib.nn.functional,
+        "math": math,
+        "u": lib.tensor([1, 200, 100], dtype=lib.uint8),
+        "i": lib.tensor([2, -1, 1]),
+        "special": lib.tensor([0.0, 1.0, 0.5, -0.5, 2.0, math.inf, -math.inf, math.nan]),
+        "x": d(lib, math.inf, 0.25, 0.0, 1.0, math.nan, 0.5),
+    }
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expression(expression: str) -> None:
+    same(lambda lib: eval(expression, names(lib)))
+
+
+@pytest.mark.parametrize("expression", GRADIENTS)
+def test_gradient(expression: str) -> None:
+    def program(lib: Any) -> Any:
+        known = names(lib)
+        output = eval(expression, known)
+        cotangent = lib.tensor(np.arange(1.0, output.numel() + 1).reshape(tuple(output.shape)))
+        return output, *lib.autograd.grad(output, known["x"], cotangent)
+
+    same(program)
