@@ -14,23 +14,17 @@ import platform
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import timedelta
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-from nbgrader.api import Base
-from sqlalchemy import Connection, select
-
 import autograder
 import mini_autograd
-from autograder.grading.courses import Course, CourseError
-from autograder.nbgrader_plugins.course_secret import course_secret
+from autograder.nbgrader_plugins.direct import Settings
 
 LARGEST = 200_000_000  # bytes of one submission; nbgrader's own limit for handing in is half of it
 LIBRARIES = ("torch", "numpy", "nbgrader", "nbconvert", "nbformat")
-TABLES = Base.metadata.tables
 
 
 class TooLargeError(ValueError):
@@ -39,16 +33,22 @@ class TooLargeError(ValueError):
 
 @dataclass(frozen=True)
 class Assignment:
-    """One assignment of a course: its rows of the gradebook, its files, and how to grade."""
+    """One assignment of a course: its rows of the gradebook, its files, and how to grade.
+
+    `usual` says that the course leaves nbgrader's steps of grading as they are, `penalties` that it has some for late
+    submissions; `ignored` are patterns of names of files that do not count.
+    """
 
     name: str
     rows: Mapping[str, list[dict[str, Any]]]
     files: Mapping[str, bytes]
     config: bytes
     described: str
-    secret: bytes
     grader: str
-    unsafe: bool = False
+    settings: Settings
+    ignored: tuple[str, ...] = ()
+    usual: bool = False
+    penalties: bool = False
 
     @cached_property
     def fingerprint(self) -> str:
@@ -62,8 +62,8 @@ class Assignment:
         points = [[names[row["id"]], row["max_score"]] for row in self.rows["grade_cells"] + self.rows["task_cells"]]
         notebooks = [[row["name"], row["kernelspec"]] for row in self.rows["notebook"]]
         due = [str(row["duedate"]) for row in self.rows["assignment"]]
-        about = [self.name, sorted(known), sorted(points), sorted(notebooks), due, self.grader, self.unsafe]
-        digest = hashlib.sha256(f"{json.dumps(about)}\0{self.described}\0".encode() + self.secret)
+        about = [self.name, sorted(known), sorted(points), sorted(notebooks), due, self.grader, self.settings.unsafe]
+        digest = hashlib.sha256(f"{json.dumps(about)}\0{self.described}\0".encode() + self.settings.secret)
         return _with_files(digest, self.files, ())
 
     @property
@@ -75,7 +75,7 @@ class Assignment:
 class Earlier:
     """What people have said about a submission in the gradebook, on which its late penalty depends."""
 
-    extension: datetime | None = None
+    extension: timedelta | None = None
     manual: Mapping[tuple[str, str], tuple[float | None, float | None]] = field(default_factory=dict)
 
 
@@ -93,45 +93,9 @@ class Submission:
         return _with_files(digest, self.files, self.links)
 
 
-def read_assignment(course: Course, name: str, *, unsafe: bool = False) -> Assignment:
-    """Everything that grading needs, read once per run."""
-    folder = course.folder("source", ".", name)
-    files = {path: (folder / path).read_bytes() for path, link in sorted(_walk(folder)) if not link}
-    with course.gradebook() as gradebook, gradebook.engine.connect() as connection:
-        rows = rows_of(connection, name)
-    try:
-        config = cloudpickle.dumps(course.app.config)
-    except Exception as error:
-        raise CourseError(f"The course's configuration cannot be handed to the workers: {error}") from error
-    secret = course_secret(course.coursedir)
-    return Assignment(name, rows, files, config, described(course), secret, grader_version(), unsafe)
-
-
-def described(course: Course) -> str:
-    """The configuration as text: its values, and the file with the code of functions that it may hold."""
-    values = {name: value for name, value in course.app.config.items() if name != "CourseDirectory"}
-    text = json.dumps(values, sort_keys=True, default=lambda value: getattr(value, "__qualname__", str(type(value))))
-    path = course.root / "nbgrader_config.py"
-    return text + (path.read_text(errors="replace") if path.is_file() else "")
-
-
-def rows_of(connection: Connection, name: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the gradebook that define an assignment."""
-
-    def rows(table: str, column: str, values: list[Any]) -> list[dict[str, Any]]:
-        query = select(TABLES[table]).where(TABLES[table].c[column].in_(values))
-        return [dict(row._mapping) for row in connection.execute(query)]
-
-    found = {"assignment": rows("assignment", "name", [name])}
-    found["course"] = rows("course", "id", [row["course_id"] for row in found["assignment"]])
-    found["notebook"] = rows("notebook", "assignment_id", [row["id"] for row in found["assignment"]])
-    notebooks = [row["id"] for row in found["notebook"]]
-    for table in ("source_cell", "base_cell"):
-        found[table] = rows(table, "notebook_id", notebooks)
-    cells = [row["id"] for row in found["base_cell"]]
-    for table in ("grade_cells", "solution_cells", "task_cells"):
-        found[table] = rows(table, "id", cells)
-    return found
+def files_below(folder: Path) -> dict[str, bytes]:
+    """The files below a folder by their relative names, without links."""
+    return {path: (folder / path).read_bytes() for path, link in sorted(_walk(folder)) if not link}
 
 
 def read_submission(folder: Path, student: str, earlier: Earlier | None = None) -> Submission:

@@ -20,10 +20,10 @@ from typing import Any
 from autograder.grading.assignments import Assignment, TooLargeError, read_submission
 from autograder.grading.courses import CourseError
 from autograder.grading.local import Finished, Task
+from autograder.grading.places import failure
 from autograder.grading.pool import Died, Pool
 from autograder.grading.serving import Answer, Question, read_message, write_message
 from autograder.grading.spool import FILES, Spool
-from autograder.grading.worker import failure
 
 SERVE = "from autograder.grading.serving import main; main()"
 HINT = "It needs the extra `cluster`: pip install 'mini-autograd-course[cluster]'."

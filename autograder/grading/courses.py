@@ -22,13 +22,10 @@ from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import capture_log, temp_attrs
 
+from autograder.grading.errors import CourseError as CourseError
 from autograder.nbgrader_plugins import configure
 
 WAIT_FOR_LOCK = 60  # seconds that a worker waits while another one writes to an SQLite gradebook
-
-
-class CourseError(Exception):
-    """A request that cannot be met, said in one sentence for the instructor."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.grading.assignments import Assignment, Earlier, TooLargeError, read_submission
+from autograder.grading.places import failure
 from autograder.grading.spool import Spool
-from autograder.grading.worker import Workshop, failure, on_path
+from autograder.grading.worker import Workshop, on_path
 
 MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO)
 

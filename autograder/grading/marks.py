@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from nbgrader.api import Base, new_uuid
@@ -54,7 +54,7 @@ class Entry:
     """What the gradebook has of one submission: rows by notebook and cell name."""
 
     id: str
-    extension: datetime | None
+    extension: timedelta | None
     timestamp: datetime | None
     notebooks: dict[str, dict[str, Any]] = field(default_factory=dict)
     grades: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)

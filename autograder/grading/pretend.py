@@ -15,7 +15,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograder.grading.records import SubmissionRecord
-from autograder.nbgrader_plugins.context import grade_id
+from autograder.nbgrader_plugins.cells import grade_id
 
 MARKER = re.compile(r"^[^\n]*(BEGIN|END) SOLUTION[^\n]*\n?", re.MULTILINE)
 

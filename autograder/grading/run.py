@@ -11,18 +11,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.assignments import Assignment, Earlier, TooLargeError, read_assignment, read_submission
+from autograder.grading.assignments import Assignment, Earlier, TooLargeError, read_submission
 from autograder.grading.courses import Course, CourseError, open_course, prepare, submitted_students
+from autograder.grading.definition import read_assignment
 from autograder.grading.feedback import write_feedback
 from autograder.grading.local import Finished, Job, Task, grade_in_worker, open_worker
 from autograder.grading.marks import Entry, Marks
+from autograder.grading.places import failure
 from autograder.grading.pool import Died, WorkerPool
 from autograder.grading.records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 from autograder.grading.results import Result
 from autograder.grading.spool import Spool
 from autograder.grading.standin import stand_in
 from autograder.grading.warm import PRELOAD
-from autograder.grading.worker import failure
 from autograder.sandbox import isolation_available
 
 BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one waits for others

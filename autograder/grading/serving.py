@@ -16,8 +16,9 @@ from typing import Any, BinaryIO
 
 from autograder.grading.assignments import Assignment, Submission, grader_version
 from autograder.grading.local import MACHINE_FAULTS
+from autograder.grading.places import failure
 from autograder.grading.results import Result
-from autograder.grading.worker import Workshop, failure
+from autograder.grading.worker import Workshop
 
 LENGTH = struct.Struct(">Q")
 

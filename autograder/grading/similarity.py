@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbgrader import utils
 from rapidfuzz import fuzz
 
-from autograder.nbgrader_plugins.context import grade_id
+from autograder.nbgrader_plugins.cells import grade_id
 
 NEARLY = 95.0  # per cent of the text that is the same
 SHORTEST = 200  # characters: below this, honest answers agree by chance

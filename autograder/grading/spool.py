@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.grading.courses import CourseError
+from autograder.grading.errors import CourseError
 from autograder.grading.results import Result
 
 FOLDER = ".autograder"

@@ -10,7 +10,6 @@ PRELOAD = (
     "autograder.grading.local",
     "autograder.judge",
     "autograder.student",
-    "nbconvert.exporters",
     "torch",
 )
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from nbformat import NotebookNode
-from nbgrader import utils
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from autograder.nbgrader_plugins.context import grade_id
+from autograder.nbgrader_plugins.cells import messages_by_answer
 
 NO_RESPONSE = "No response."
 
@@ -30,27 +29,3 @@ class AutoComments(NbGraderPreprocessor):
                     comment.auto_comment = "\n\n".join(messages)
             gradebook.db.commit()
         return nb, resources
-
-
-def messages_by_answer(nb: NotebookNode) -> dict[str, list[str]]:
-    """The messages of the tests that cost points, by the grade_id of the answer that they are about."""
-    found: dict[str, list[str]] = {}
-    answer: str | None = None
-    for cell in nb.cells:
-        if utils.is_solution(cell):
-            answer = grade_id(cell)
-        elif utils.is_grade(cell) and answer is not None:
-            note = verdict(cell)
-            message, points = note.get("message"), note.get("points")
-            if message and (points is None or points < float(cell.metadata.nbgrader["points"])):
-                found.setdefault(answer, []).append(str(message))
-    return found
-
-
-def verdict(cell: NotebookNode) -> dict[str, Any]:
-    """What the judge noted in the outputs of a test cell: `message`, `points`, `bugs`. Empty where it noted nothing."""
-    for output in cell.get("outputs", []):
-        note = output.get("metadata", {}).get("autograder")
-        if isinstance(note, dict):
-            return note
-    return {}

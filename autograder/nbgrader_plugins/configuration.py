@@ -6,15 +6,17 @@ nbgrader's own lists are restated here because traitlets has no way to say "the 
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import nbgrader
 from traitlets.config import Config
 
 PLUGINS = "autograder.nbgrader_plugins"
 TEMPLATES = Path(__file__).parent / "templates"
-FORMGRADER_TEMPLATES = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
+NBGRADER = find_spec("nbgrader")  # where it is, without importing it
+FORMGRADER = Path(NBGRADER.origin or "" if NBGRADER else "").parent / "server_extensions" / "formgrader"
+FORMGRADER_TEMPLATES = FORMGRADER / "templates"
 JUDGE = f"{PLUGINS}.judge_notebook.JudgeNotebook"
 COMMENTS = f"{PLUGINS}.auto_comments.AutoComments"
 
@@ -125,3 +127,18 @@ def _given(value: Any, default: Any) -> Any:
 
 def _class_name(item: Any) -> str:
     return item.rsplit(".", 1)[-1] if isinstance(item, str) else item.__name__
+
+
+def cell_seconds(config: Config) -> float:
+    """How long one cell may run in a course: the judge's own setting, else nbgrader's, else half a minute."""
+    for section, name in (("JudgeNotebook", "cell_seconds"), ("Execute", "timeout")):
+        seconds = (config.get(section) or {}).get(name)
+        if isinstance(seconds, int | float) and (seconds > 0 or section == "JudgeNotebook"):
+            return float(seconds)
+    return 30.0
+
+
+def query_seconds(config: Config) -> float:
+    """How long the answer to one question of a test may take."""
+    seconds = (config.get("JudgeNotebook") or {}).get("query_seconds")
+    return float(seconds) if isinstance(seconds, int | float) else 10.0

@@ -25,10 +25,3 @@ def source_notebook(coursedir: CourseDirectory, assignment: str, notebook: str) 
     """The instructor's notebook with solutions and hidden tests, or None where only the gradebook is left of it."""
     path = Path(coursedir.format_path(coursedir.source_directory, ".", assignment), f"{notebook}.ipynb")
     return nbformat.read(path, as_version=4) if path.is_file() else None
-
-
-def grade_id(cell: NotebookNode) -> str | None:
-    """The name that nbgrader knows a cell by."""
-    metadata = cell.metadata.get("nbgrader")
-    name = metadata.get("grade_id") if isinstance(metadata, dict) else None
-    return name if isinstance(name, str) else None

@@ -20,6 +20,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Float, default
 
 from autograder.judge import judge_notebook
+from autograder.nbgrader_plugins.configuration import cell_seconds
 from autograder.nbgrader_plugins.context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
 from autograder.sandbox import Limits
@@ -40,8 +41,7 @@ class JudgeNotebook(NbGraderPreprocessor):
 
     @default("cell_seconds")
     def _cell_seconds(self) -> float:
-        timeout = self.config.Execute.get("timeout")
-        return float(timeout) if isinstance(timeout, int | float) and timeout > 0 else 30.0
+        return cell_seconds(self.config)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         coursedir = course_directory(self)

@@ -1,39 +1,21 @@
-"""Reading what students send in. A file that is no notebook becomes an empty one that says so, and is graded.
-
-So a broken submission has a mark, feedback and a reason, in nbgrader's own commands too, and costs nobody else
-anything.
-"""
+"""nbgrader's exporter, made to read files as they come: with a byte-order mark, in Latin-1, or broken."""
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
-import nbformat
 from nbconvert.exporters import NotebookExporter
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
-ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
-LARGEST = 50_000_000
-NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
-
-
-class UnreadableError(ValueError):
-    """Why a submitted file is no notebook, in words for its author."""
+from autograder.nbgrader_plugins.reading import LARGEST, NO_FILE, read_submission, stand_in
 
 
 class SubmissionExporter(NotebookExporter):
-    """nbgrader's exporter, except that it reads files as they come: with a byte-order mark, in Latin-1, or broken.
-
-    What was wrong is in `metadata.autograder.problem` of the notebook that it writes.
-    """
+    """What was wrong is in `metadata.autograder.problem` of the notebook that it writes."""
 
     def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[Any, dict[str, Any]]:
         if os.path.islink(filename) or not os.path.isfile(filename):
-            stand_in = _stand_in("It is a link or a special file, not a notebook.")
-            return self.from_notebook_node(stand_in, resources=resources, **kw)
+            return self.from_notebook_node(stand_in(NO_FILE), resources=resources, **kw)
         return super().from_filename(filename, resources=resources, **kw)
 
     def from_file(self, file_stream: Any, resources: Any = None, **kw: Any) -> tuple[Any, dict[str, Any]]:
@@ -41,69 +23,3 @@ class SubmissionExporter(NotebookExporter):
             return super().from_file(file_stream, resources=resources, **kw)
         raw = file_stream.buffer.read(LARGEST + 1) if hasattr(file_stream, "buffer") else file_stream.read().encode()
         return self.from_notebook_node(read_submission(raw), resources=resources, **kw)
-
-
-def read_submission(raw: bytes) -> NotebookNode:
-    """The notebook in a submitted file, or a stand-in that says why there is none."""
-    try:
-        return _notebook(_parsed(raw))
-    except UnreadableError as error:
-        return _stand_in(str(error))
-
-
-def note_of(notebook: NotebookNode, name: str) -> str:
-    """What was noted on a graded notebook: `problem` (why it stands in for one that cannot be read), `isolation`."""
-    note = notebook.metadata.get("autograder")
-    return str(note.get(name, "")) if isinstance(note, dict) else ""
-
-
-def _parsed(raw: bytes) -> Any:
-    if len(raw) > LARGEST:
-        raise UnreadableError(f"The file is larger than {LARGEST // 1_000_000} MB.")
-    if not raw.strip():
-        raise UnreadableError("The file is empty.")
-    reason = ""
-    for encoding in ENCODINGS:
-        try:
-            return json.loads(raw.decode(encoding))
-        except UnicodeError:
-            continue
-        except (ValueError, RecursionError) as error:
-            reason = reason or str(error)
-    raise UnreadableError(f"The file is not valid JSON: {reason}.")
-
-
-def _notebook(content: Any) -> NotebookNode:
-    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
-        raise UnreadableError("The file is JSON, but not a Jupyter notebook.")
-    try:
-        notebook = nbformat.reads(json.dumps(content), as_version=4)
-        nbformat.validate(notebook)
-    except Exception:  # whatever a malformed notebook provokes in nbformat's readers
-        notebook = _salvaged(content)
-    notebook.metadata.pop("autograder", None)
-    return notebook
-
-
-def _salvaged(content: dict[str, Any]) -> NotebookNode:
-    """A valid notebook of the cells that still are cells."""
-    cells = content.get("cells")
-    if not isinstance(cells, list):
-        raise UnreadableError("The file has no list of cells, so it is not a Jupyter notebook.")
-    notebook = new_notebook()
-    for cell in cells:
-        if not isinstance(cell, dict) or cell.get("cell_type") not in NEW_CELL:
-            continue
-        source = cell.get("source", "")
-        lines = source if isinstance(source, list) else [source]
-        text = "".join(line for line in lines if isinstance(line, str))
-        nbgrader = cell["metadata"].get("nbgrader") if isinstance(cell.get("metadata"), dict) else None
-        kept = {"nbgrader": NotebookNode(nbgrader)} if isinstance(nbgrader, dict) else {}
-        notebook.cells.append(NEW_CELL[cell["cell_type"]](text, metadata=NotebookNode(kept)))
-    return notebook
-
-
-def _stand_in(problem: str) -> NotebookNode:
-    notebook = new_notebook(cells=[new_markdown_cell(f"**This submission could not be read.** {problem}")])
-    notebook.metadata["autograder"] = {"problem": problem}
-    return notebook

@@ -1,0 +1,147 @@
+"""Grading one submission with nbgrader's own converter: for courses and submissions that are not as usual.
+
+It works in a course directory of its own, with a gradebook in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+
+import cloudpickle
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
+from nbgrader.apps.baseapp import NbGrader
+from nbgrader.converters import Autograde
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import capture_log
+
+from autograder.grading.assignments import Assignment, Earlier, Submission
+from autograder.grading.courses import complaint, put_environment_on_path, quieted
+from autograder.grading.diagnoses import bugs_of
+from autograder.grading.places import Places, failure, write
+from autograder.grading.private_gradebook import URL, PrivateGradebook
+from autograder.grading.results import CellResult, Result
+from autograder.nbgrader_plugins.cells import grade_id, verdict
+from autograder.nbgrader_plugins.course_secret import secret_path
+from autograder.nbgrader_plugins.reading import note_of
+
+EMPTY = "empty"
+PROBE = 1_000_000
+
+
+class NbgraderWay:
+    """nbgrader's converter, set up once for all submissions of an assignment."""
+
+    def __init__(self, assignment: Assignment, places: Places) -> None:
+        warnings.filterwarnings("ignore", module=r"nbgrader|nbformat|sqlalchemy|nbconvert")
+        put_environment_on_path()
+        self.assignment, self.places = assignment, places
+        self.gradebook = PrivateGradebook(assignment.rows)
+        self.app = quieted(NbGrader())
+        self.app.load_cwd_config = False
+        self.app.initialize([], root=str(places.root))
+        quieted(self.app)
+        self.app.update_config(cloudpickle.loads(assignment.config))
+        self.app.config.JudgeNotebook.unsafe = assignment.settings.unsafe
+        self.coursedir = self.app.coursedir = CourseDirectory(parent=self.app)
+        self._arrange()
+        (places.root / EMPTY).touch()
+        secret_path(self.coursedir).write_bytes(assignment.settings.secret)
+        for name, content in assignment.files.items():
+            write(places.folder("source", ".") / name, content)
+
+    def _arrange(self) -> None:
+        """Whatever the real course is like, this one has nbgrader's usual folders, and nothing outside its root."""
+        root = str(self.places.root)
+        steps = {f"{step}_directory": step for step in ("source", "submitted", "autograded")}
+        settings = {"root": root, "db_url": URL, "assignment_id": self.assignment.name, "notebook_id": "*"}
+        structure = {"directory_structure": os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}")}
+        for name, value in {**steps, **settings, **structure}.items():
+            setattr(self.coursedir, name, value)
+
+    def grade(self, submission: Submission) -> Result:
+        student = submission.student
+        self.gradebook.clear()
+        folder = self.places.folder("submitted", student)
+        folder.mkdir(parents=True)
+        for name, content in submission.files.items():
+            write(folder / name, content)
+        for name in submission.links:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).symlink_to(self.places.root / EMPTY)
+        with self.gradebook.opened():
+            self._tell(submission)
+            self.coursedir.student_id = student
+            converter = Autograde(coursedir=self.coursedir, parent=self.app)
+            converter.force = True
+            outcome = capture_log(converter)
+            if not outcome["success"]:
+                self._probe()
+                return failure(self.assignment, student, "failed", complaint(outcome))
+            return self._result(student)
+
+    def _probe(self) -> None:
+        """Raises OSError where nothing can be written: nbgrader says only that the submission failed."""
+        for folder in (self.places.root, None):
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(PROBE))
+                file.flush()
+
+    def _tell(self, submission: Submission) -> None:
+        """What graders have said before belongs to the score that a late penalty is taken from."""
+        earlier = submission.earlier
+        if earlier == Earlier():
+            return
+        with Gradebook(URL) as gradebook:
+            gradebook.update_or_create_student(submission.student)
+            entry = gradebook.update_or_create_submission(self.assignment.name, submission.student)
+            entry.extension = earlier.extension
+            for notebook in entry.notebooks:
+                for grade in notebook.grades:
+                    points = earlier.manual.get((notebook.name, grade.name), (None, None))
+                    grade.manual_score, grade.extra_credit = points
+            gradebook.db.commit()
+
+    def _result(self, student: str) -> Result:
+        with Gradebook(URL) as gradebook:
+            try:
+                entry = gradebook.find_submission(self.assignment.name, student)
+            except MissingEntry:
+                return failure(self.assignment, student, "failed", "nbgrader left no result.")
+            return self._read(student, entry)
+
+    def _read(self, student: str, entry: SubmittedAssignment) -> Result:
+        folder = self.places.folder("autograded", student)
+        names = [notebook.name for notebook in entry.notebooks if (folder / f"{notebook.name}.ipynb").is_file()]
+        graded = {name: nbformat.read(folder / f"{name}.ipynb", as_version=4) for name in names}
+        problems = [problem for notebook in graded.values() if (problem := note_of(notebook, "problem"))]
+        return Result(
+            student,
+            self.assignment.name,
+            "unreadable" if problems else "graded",
+            reason=problems[0] if problems else "",
+            isolation=next((note_of(notebook, "isolation") for notebook in graded.values()), ""),
+            timestamp=entry.timestamp.isoformat() if entry.timestamp else None,
+            cells=tuple(cell for notebook in entry.notebooks for cell in _cells(notebook, graded.get(notebook.name))),
+            comments=tuple(
+                (notebook.name, comment.name, comment.auto_comment)
+                for notebook in entry.notebooks
+                for comment in notebook.comments
+            ),
+            penalties=tuple((notebook.name, notebook.late_submission_penalty) for notebook in entry.notebooks),
+            notebooks=tuple(names),
+        )
+
+
+def _cells(entry: SubmittedNotebook, graded: NotebookNode | None) -> Iterator[CellResult]:
+    """The graded cells of one notebook, in its order."""
+    notes = {grade_id(cell): verdict(cell) for cell in graded.cells} if graded else {}
+    order = list(notes)
+    for grade in sorted(entry.grades, key=lambda grade: order.index(grade.name) if grade.name in notes else -1):
+        note = notes.get(grade.name, {})
+        message = str(note.get("message") or "")
+        yield CellResult(entry.name, grade.name, grade.auto_score, grade.max_score, message, bugs_of(note))
