@@ -174,6 +174,13 @@ PLANTED = [
         ("test_gradcheck",),
     ),
     Planted(
+        "a wrong entry is averaged away",
+        "",
+        "if not np.allclose(analytical, numerical, rtol=rtol, atol=atol):",
+        "if not np.allclose(analytical.mean(), numerical.mean(), rtol=rtol, atol=atol):",
+        ("test_gradcheck",),
+    ),
+    Planted(
         "the tolerances are ignored",
         "",
         "np.allclose(analytical, numerical, rtol=rtol, atol=atol)",
