@@ -23,7 +23,7 @@ from autograder.judge.namespace import TestNamespace, TrustedPath
 from autograder.judge.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.points import points_for_value
 from autograder.judge.running import Outcome, run_test
-from autograder.judge.trusted import TrustedNames, bound_names, parse, trusted_names
+from autograder.judge.trusted import TrustedNames, parse, trusted_names
 from autograder.sandbox import Limits, Sandbox, isolation_in_force
 
 for module in (student_side, probes, watching):  # the sandbox does not have these modules; their functions travel whole
@@ -104,13 +104,12 @@ def judge_notebook(
 def _must_be_shown_apart(notebook: Any, scored: list[_Ran]) -> bool:
     """Whether what is shown has to come from a second process that never meets a hidden test, so that no output can
     tell what a hidden test asked. What the first one showed before any hidden test can tell nothing, and neither can a
-    test that passed without a word.
+    test that passed or failed without a word more.
     """
     met = False
     for (_, cell), ran in zip(code_cells(notebook), scored, strict=True):
         met = met or (cell.is_test and bool(hidden_lines(cell.source)))
-        outcome = ran.outcome or Outcome()
-        if met and (ran.outputs or outcome.error or outcome.printed.strip() or outcome.reports):
+        if met and (ran.outputs or not (ran.outcome or Outcome()).tells_only_points):
             return True
     return False
 
@@ -155,7 +154,7 @@ class _Pass:
 
     def student(self, cell: Cell, seconds: float) -> _Ran:
         result = self.sandbox.execute(cell.source, seconds)
-        self.namespace.forget(bound_names(parse(cell.source)) & self.namespace.trusted.students)
+        self.namespace.forget(parse(cell.source))
         outputs = clean_student_outputs(result.outputs)
         if result.timed_out or result.died:
             outputs += clean_student_outputs([_error("CellStopped", result.error or "")])

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from autograder.judge.guard import within_reach
 from autograder.sandbox import Sandbox, SandboxError
 
 SIMPLE = (int, float, str, bytes, type(None))
 TOUCHES_FILES = re.compile(
     r"\b(open|Path|os|pathlib|exists|isfile|csv|glob|shutil|read_\w+|load\w*|save\w*|write\w*|\w+_file|genfromtxt|fromfile)\b"
 )
-MOST_BYTES = 32 << 20
+MOST_BYTES, MOST_FILES = 32 << 20, 2_000
 
 
 @contextlib.contextmanager
@@ -73,7 +74,8 @@ class Files:
         try:
             self.fetch()
             self.sandbox.around = self.send, self.fetch
-            yield
+            with within_reach(self.folder):
+                yield
         finally:
             self.sandbox.around = None
             os.chdir(before)
@@ -86,6 +88,8 @@ class Files:
             changed, gone = self.sandbox.changed_files(self.there, MOST_BYTES)
             for name, (state, content) in changed.items():
                 path = self.folder / name
+                if not self._has_room(name, len(content)):
+                    continue
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
                 self.there[name] = state
@@ -94,6 +98,11 @@ class Files:
                 self.there.pop(name, None)
                 self.here.pop(name, None)
                 (self.folder / name).unlink(missing_ok=True)
+
+    def _has_room(self, name: str, size: int) -> bool:
+        """Whether the mirror may take this file, too: what comes from inside need not keep to any bound."""
+        others = sum(there for other, (there, _) in self.here.items() if other != name)
+        return others + size <= MOST_BYTES and (name in self.here or len(self.here) < MOST_FILES)
 
     def send(self) -> None:
         """Send what the test has written or removed."""

@@ -13,7 +13,7 @@ import importlib
 import sys
 from typing import Any
 
-from autograder.judge.trusted import TrustedNames
+from autograder.judge.trusted import TrustedNames, bound_names
 from autograder.sandbox import Sandbox, is_handle
 from autograder.sandbox.handles import mark_constructor, reference
 
@@ -44,7 +44,7 @@ class TestNamespace(dict[str, Any]):
         self.trusted = trusted
         self.looked_up: dict[str, Any] = {}
         self.unavailable: set[str] = set()
-        self.imported: list[ast.stmt] = []
+        self.imported: dict[str, frozenset[str]] = {}  # imports that were made in the submission too: what they bind
         self.secrets: set[str] = set()  # names that hidden tests have bound
         self.taken: set[str] = set()  # names that a test has deleted in the submission
 
@@ -94,10 +94,14 @@ class TestNamespace(dict[str, Any]):
         """Forget what names meant in the submission: its cells may have run since."""
         self.looked_up.clear()
 
-    def forget(self, names: set[str]) -> None:
-        """Names that test cells had bound and that belong to the student from now on."""
-        for name in names:
+    def forget(self, cell: list[ast.stmt]) -> None:
+        """Names that a student's cell binds belong to the student from now on, also where a test has bound them."""
+        bound = bound_names(cell)
+        for name in bound & self.trusted.students:
             self.pop(name, None)
+        if any(isinstance(node, ast.Delete) for statement in cell for node in ast.walk(statement)):
+            self.imported.clear()
+        self.imported = {text: names for text, names in self.imported.items() if bound.isdisjoint(names)}
 
     def _execute(self, name: str, statement: ast.stmt) -> bool:
         if name in self.unavailable:

@@ -22,6 +22,7 @@ from typing import Any
 
 from autograder.checks.context import check_context
 from autograder.judge.cells import Cell, hidden_lines
+from autograder.judge.guard import on_guard
 from autograder.judge.namespace import TestNamespace
 from autograder.judge.steps import Step, TestCode, test_code
 from autograder.judge.trusted import is_stateful, split_import
@@ -40,7 +41,7 @@ class TestTimeout(BaseException):
 @dataclass
 class Outcome:
     """How a test cell went. `failed_hidden`: what went wrong did so in the hidden part, so that its details are
-    secret.
+    secret. `bare`: the only visible assertion has failed, and that is all there is to say.
     """
 
     value: Any = None
@@ -52,6 +53,15 @@ class Outcome:
     seconds: float = 0.0
     timed_out: bool = False
     notes: list[str] = field(default_factory=list)
+    bare: bool = False
+
+    @property
+    def tells_only_points(self) -> bool:
+        """Whether nothing but the points follows from how this test went: it showed nothing, and failed, if at all, in
+        a hidden test or in the one place where it can fail without a word.
+        """
+        shows = self.printed.strip() or any(not getattr(report, "hidden", False) for report in self.reports)
+        return not shows and (self.error is None or self.failed_hidden or self.bare)
 
 
 class BoundedText(io.StringIO):
@@ -76,7 +86,7 @@ def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: fl
     sandbox.allowance = allowance = Allowance(seconds, sandbox.usage, sandbox.quick_usage)
     longer = Allowance(seconds + 1.0, sandbox.usage, sandbox.quick_usage)  # a question may tell first that it is over
     try:
-        with _time_limit(longer), _memory_limit(), warnings.catch_warnings():
+        with on_guard(), _time_limit(longer), _memory_limit(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _run_statements(cell, namespace, seed, outcome, visible_only)
     except TestTimeout as error:
@@ -86,6 +96,7 @@ def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: fl
     outcome.seconds = time.monotonic() - began
     outcome.timed_out = outcome.timed_out or allowance.left() <= 0
     outcome.notes = list(namespace.sandbox.notes)
+    outcome.bare = outcome.bare and not outcome.notes and not outcome.timed_out
     return outcome
 
 
@@ -112,6 +123,7 @@ def _run_statements(
             outcome.error = error
             outcome.failed_hidden = is_hidden or _passes_through(error, filename, test.hidden)
             outcome.failed_source = "" if outcome.failed_hidden else _segment(test, step, error)
+            outcome.bare = step is test.only_assertion and _is_bare(error, filename)
             if isinstance(error, KeyboardInterrupt) and type(error) is KeyboardInterrupt:
                 raise
             return
@@ -136,18 +148,19 @@ def _run_step(step: Step, namespace: TestNamespace, is_hidden: bool) -> Any:
                 namespace[name] = namespace.sandbox.lookup(name)
             return None
         if not is_hidden:
-            _import_there_too(step.statement, namespace)
+            _import_there_too(step, namespace)
     code = step.code
     if code.co_flags & inspect.CO_COROUTINE:
         return asyncio.run(types.FunctionType(code, namespace)())
     return eval(code, namespace)
 
 
-def _import_there_too(statement: ast.stmt, namespace: TestNamespace) -> None:
+def _import_there_too(step: Step, namespace: TestNamespace) -> None:
     """In a notebook, what a test cell imports is there for the student's later cells."""
-    if statement not in namespace.imported:
-        namespace.imported.append(statement)
-        namespace.sandbox.execute(f"try:\n    {ast.unparse(statement)}\nexcept Exception:\n    pass")
+    text = ast.unparse(step.statement)
+    if text not in namespace.imported or "*" in step.binds:
+        namespace.imported[text] = step.binds
+        namespace.sandbox.execute(f"try:\n    {text}\nexcept Exception:\n    pass")
 
 
 @contextlib.contextmanager
@@ -171,6 +184,15 @@ def _passes_through(error: BaseException, filename: str, hidden: frozenset[int])
             return True
         frame = frame.tb_next
     return False
+
+
+def _is_bare(error: BaseException, filename: str) -> bool:
+    """Whether an assertion of the test's own has failed that says nothing of values."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    here = frame is not None and frame.tb_frame.f_code.co_filename == filename
+    return type(error) is AssertionError and not error.args and here
 
 
 def _segment(test: TestCode, step: Step, error: BaseException) -> str:

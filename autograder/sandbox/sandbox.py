@@ -5,6 +5,7 @@ process is lost.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 import stat
@@ -32,6 +33,7 @@ from autograder.sandbox.inside.values import Decoder, Malformed
 from autograder.sandbox.limits import Limits, NotAnswered, SandboxDied, SandboxError
 from autograder.sandbox.process import StudentProcess
 from autograder.sandbox.travel import (
+    ACTING_MODULES,
     REAL_MODULES,
     encode_arguments,
     is_module_function,
@@ -305,7 +307,7 @@ class Sandbox:
         outputs = reply.get("outputs")
         if isinstance(outputs, list):
             _print_again(outputs)
-        decoder = self._decoder(reply_buffers, arguments)
+        decoder = self._decoder(reply_buffers, arguments, request["name"] if request["do"] == "lookup" else "")
         with self._believing_nothing():
             self._write_back(reply.get("changed"), decoder, arguments)
             error = self._exception(reply["error"], decoder) if "error" in reply else None
@@ -342,14 +344,17 @@ class Sandbox:
                 raise Malformed("a changed argument has no position")
             update_in_place(arguments[entry[0]], decoder.decode(entry[1]))
 
-    def _decoder(self, buffers: list[memoryview], arguments: Sequence[Any] = ()) -> Decoder:
+    def _decoder(self, buffers: list[memoryview], arguments: Sequence[Any] = (), name: str = "") -> Decoder:
+        """`name`: the name in the notebook that was looked up."""
+
         def argument(position: Any) -> Any:
             if type(position) is not int or position < 0:
                 raise Malformed("an argument has no position")
             return arguments[position]
 
+        module = functools.partial(self._module, name)
         return Decoder(
-            buffers, {"h": self._handle, "g": argument, "x": _builtin, "X": self._exception_class, "m": self._module}
+            buffers, {"h": self._handle, "g": argument, "x": _builtin, "X": self._exception_class, "m": module}
         )
 
     def _handle(self, number: Any, kind: Any, description: Any = None) -> Handle:
@@ -385,8 +390,11 @@ class Sandbox:
     def _apply_known(self, ref: Reference) -> Any:
         return self._answer({"do": "apply", "name": "identity", "args": [["h", self.number_of(ref)]]})
 
-    def _module(self, name: Any, handle: Any) -> Any:
-        if name in REAL_MODULES:
+    def _module(self, asked: str, name: Any, handle: Any) -> Any:
+        """A module that acts upon this machine stands for itself under its own name only, and not where a test calls
+        `account.remove(...)`.
+        """
+        if name in REAL_MODULES and (name not in ACTING_MODULES or name == asked):
             return importlib.import_module(name)
         return self._decoder([]).decode(handle)
 

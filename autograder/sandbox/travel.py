@@ -32,6 +32,7 @@ REAL_MODULES = words("""
     collections fractions decimal statistics string re json datetime time copy typing dataclasses abc enum io os sys
     textwrap unittest types contextlib heapq bisect
 """)
+ACTING_MODULES = words("os sys io")
 
 
 class _Pickler(cloudpickle.Pickler):
