@@ -13,7 +13,7 @@ from nbgrader.api import Gradebook, Student, SubmittedAssignment
 from nbgrader.plugins import ExportPlugin
 from traitlets import Unicode
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the last four are the first four as wide as Chinese letters
 
 
 class _Table(ExportPlugin):
@@ -83,7 +83,10 @@ class CanvasExportPlugin(_Table):
                 yield [*identity, *(number(maxima[name]) for name in marks)]
                 continue
             found = next((known[cell.strip()] for cell in identity[1:] if cell.strip() in known), None)
-            yield [*identity, *(number(scores.get(found or "")) for scores in marks.values())]
+            about = [
+                harmless(text) if name == "Student" else text for name, text in zip(identities, identity, strict=True)
+            ]
+            yield [*about, *(number(scores.get(found or "")) for scores in marks.values())]
 
 
 class MoodleExportPlugin(_Table):
@@ -121,7 +124,7 @@ def number(value: float | None) -> str:
 
 def harmless(text: str) -> str:
     """A name that a spreadsheet would take for a formula is text."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return f"'{text}" if text.lstrip().startswith(FORMULA) or text[:1] in ("\t", "\r", "\n") else text
 
 
 def _name(student: Student) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from autograder.cli import main
+from autograder.grading.exporters import harmless
 from autograder.grading.records import CellRecord, SubmissionRecord
 from autograder.grading.report import Report
 from autograder.grading.similarity import groups, plain
@@ -125,11 +126,20 @@ def test_canvas_moodle_and_nbgrader_get_the_same_marks(graded: Any, tmp_path: Pa
     roster = tmp_path / "from_canvas.csv"
     roster.write_text(
         "Student,ID,SIS Login ID,Section,words (881),Final Score\n    Points Possible,,,,5,\n"
-        '"A, Ann",71,a.a@uni,S1,,90\n"B, Bob",72,bob,S1,,80\n"N, Nobody",73,nobody,S1,,\n'
+        '"A, Ann",71,a.a@uni,S1,,90\n"=B, Bob",72,bob,S1,,80\n"N, Nobody",73,nobody,S1,,\n'
     )
     filled = table("--for", "canvas", "--canvas-gradebook", str(roster), "words")
     assert filled[0] == ["Student", "ID", "SIS Login ID", "Section", "words (881)"]
+    assert [row[0] for row in filled[2:]] == ["A, Ann", "'=B, Bob", "N, Nobody"]
     assert [row[-1] for row in filled[1:]] == ["5", "4.5", "1.5", ""]
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\n=1", "\r", "\uff1dcmd()", "\uff20x"]
+)
+def test_no_name_is_a_formula_in_a_spreadsheet(text: str) -> None:
+    assert harmless(text) == f"'{text}"
+    assert harmless(f"Ann {text}") == f"Ann {text}"
 
 
 @pytest.mark.parametrize(
