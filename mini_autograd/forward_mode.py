@@ -1,8 +1,9 @@
 """Forward mode: dual numbers, PyTorch's `autograd.forward_ad`. A tensor carries a tangent, and operations push it on.
 
-Imports function, grad_mode, operations and tensor. The one idea to know: an operation's rule `jvp(ctx, *tangents)`
-stands next to its `backward`, and is called right after `forward` with the same ctx, so tangents travel along with the
-values and nothing is kept. Where the operation itself is recorded the rule gets Tensors, and is recorded too.
+Imports function, grad_mode, operations, tensor and views. The one idea to know: an operation's rule, `jvp(ctx,
+*tangents)`, stands next to its `backward`, and is called right after `forward` with the same ctx, so tangents travel
+along with the values and nothing is kept. Where the operation itself is recorded the rule gets Tensors, and is recorded
+too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import numpy as np
 
 from mini_autograd.function import Connected, Function
 from mini_autograd.grad_mode import FORWARD, state
+from mini_autograd.operations.indexing import assign
 from mini_autograd.tensor import Tensor
+from mini_autograd.views import Step, follow
 
 NO_LEVEL = "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
 MISSING = (
@@ -37,6 +40,37 @@ class Level:
 
     def __init__(self) -> None:
         self.carriers: list[Tensor] = []
+        self.duals: dict[Tensor, Tensor] = {}  # by the tensor whose memory they show
+        self.changed: set[Tensor] = set()  # whose memory was changed in place: their views carry parts of their tangent
+
+    def tangent_of(self, tensor: Tensor) -> Tensor | None:
+        """The tangent that a tensor carries: of a view, if the memory was changed since, its part of the base's."""
+        view = tensor.view_info
+        if view is None or view.base not in self.changed:
+            return getattr(tensor, "_tangent", None)
+        with outside():
+            return follow(view.steps, view.base._tangent)
+
+    def replace(self, tensor: Tensor, before: Tensor | None, result: Tensor) -> None:
+        """Follow a change in place: `tensor` carried `before`, and now has the values, and the tangent, of `result`."""
+        new = getattr(result, "_tangent", None)
+        if new is None and before is None:
+            return
+        with outside():
+            part = as_tangent(np.zeros_like(tensor.array) if new is None else new, tensor)
+            view = tensor.view_info
+            base = tensor if view is None else view.base
+            if view is not None:
+                part = with_part(self.tangent_of_memory(base), base, view.steps, part)
+            self.give(base, part)
+        self.changed.add(base)
+
+    def tangent_of_memory(self, base: Tensor) -> Tensor | None:
+        """The tangent of a base, which a dual number may have been made to carry in its place."""
+        dual = self.duals.get(base)
+        if base in self.changed or dual is None:
+            return self.tangent_of(base)
+        return with_part(None, base, dual.view_info.steps, self.tangent_of(dual))
 
     def give(self, tensor: Tensor, tangent: Tensor) -> None:
         """Let `tensor` carry `tangent` as long as the level lasts."""
@@ -79,6 +113,13 @@ class Level:
                 self.give(output, tangent)
 
 
+def with_part(tangent: Tensor | None, base: Tensor, steps: tuple[Step, ...], part: Tensor) -> Tensor:
+    """The tangent of `base` (None: zeros) with another one for the part that a view shows."""
+    whole = Tensor(np.zeros_like(base.array)) if tangent is None else tangent
+    numbers = follow(steps, np.arange(base.numel(), like=base.array).reshape(base.shape))
+    return assign(whole.reshape(-1), part.reshape(-1), numbers.reshape(-1)).reshape(base.shape)
+
+
 def as_tangent(value: Any, output: Tensor) -> Tensor:
     """What a rule returned, in the shape and dtype of its output (a rule need not broadcast)."""
     tangent = value if isinstance(value, Tensor) else Tensor(value)
@@ -117,7 +158,7 @@ class dual_level:  # noqa: N801  (PyTorch's name)
 
 def tangent_of(value: Any) -> Tensor | None:
     """The tangent that a tensor carries."""
-    return getattr(value, "_tangent", None) if isinstance(value, Tensor) else None
+    return state.forward_level.tangent_of(value) if isinstance(value, Tensor) and state.forward_level else None
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -137,6 +178,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     with outside():
         dual = tensor.view_as_itself()
     state.forward_level.give(dual, tangent)
+    if dual.view_info is not None:
+        state.forward_level.duals[dual.view_info.base] = dual
     return dual
 
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from mini_autograd import arrays
 from mini_autograd.function import COPY, NO_EDGE, OUTPUT, SEVERAL, Function, Value, as_array, next_sequence_nr, wrap
-from mini_autograd.grad_mode import INFERENCE, RECORDING, state
+from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, state
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import shape as shapes
 from mini_autograd.operations.elementwise import cast, module_of, where
-from mini_autograd.operations.indexing import Index, as_plain, getitem, is_basic
+from mini_autograd.operations.indexing import Index, as_plain, assign, getitem, is_basic
 from mini_autograd.versions import note_change
 from mini_autograd.views import follow
 
@@ -75,6 +75,10 @@ class Fill(Function):
     def backward(ctx, grad):
         return zeros_of(grad)
 
+    @staticmethod
+    def jvp(ctx, tangent):
+        return None
+
 
 class Zero(Fill):
     """Every element becomes 0."""
@@ -95,6 +99,10 @@ class Copy(Function):
     def backward(ctx, grad):
         return zeros_of(grad), grad
 
+    @staticmethod
+    def jvp(ctx, old_tangent, tangent):
+        return tangent
+
 
 class IndexPut(Function):
     """Some elements, picked by an advanced index, are replaced. Where an index is repeated the last value stays."""
@@ -114,6 +122,12 @@ class IndexPut(Function):
     def backward(ctx, grad):
         return where(ctx.replaced, 0.0, grad), grad[ctx.index]
 
+    @staticmethod
+    def jvp(ctx, tangent, value_tangent):
+        if tangent is None:
+            tangent = np.zeros_like(as_array(value_tangent), shape=ctx.replaced.shape)
+        return assign(tangent, 0.0 if value_tangent is None else value_tangent, ctx.index)
+
 
 def zeros_of(grad: Value) -> Value:
     """Zeros in the shape and dtype of a gradient."""
@@ -130,7 +144,14 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Tensor]:
         check_may_change(self, any(x.requires_grad for x in concerned))
         started = next_sequence_nr()
         before = Tensor(self.array[...], self.gradient_edge if self._history is not None else NO_EDGE)
-        return store(self, before, function(before, *args, **kwargs), started)
+        if not state.mode & FORWARD:
+            return store(self, before, function(before, *args, **kwargs), started)
+        tangent = state.forward_level.tangent_of(self)
+        before._tangent = tangent  # type: ignore[attr-defined]
+        result = function(before, *args, **kwargs)
+        store(self, before, result, started)
+        state.forward_level.replace(self, tangent, result)
+        return self
 
     method.__doc__ = f"{(function.__doc__ or '').strip().splitlines()[0] if function.__doc__ else ''} In place."
     return method
