@@ -174,7 +174,8 @@ def curves(samples: Sequence[Sample], top: float) -> tuple[list[str], float]:
     for step, sample in enumerate(samples):
         if step and sample.round != samples[step - 1].round:
             parts.append(words(x[step], top + 8, f"step {sample.round + 1}", size=11))
-            parts.append(segment(x[step], top - 2 * (high + 28), x[step], top, width=0.6))
+            for end in (top - 10, top - 38 - high):  # through each plot, below its title
+                parts.append(segment(x[step], end - high, x[step], end, width=0.6))
         parts.append(
             only_step(step, segment(x[step], top - 2 * (high + 20), x[step], top - 8, colour=ORANGE, width=2.5))
         )

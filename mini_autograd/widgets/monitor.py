@@ -65,6 +65,7 @@ class Monitor:
         self.step, self.passes, self.in_pass, self.state = 0, 0, 0, "not started"
         self.seconds = 0.0
         self._started = self._next_picture = self._next_norms = 0.0
+        self._cheapest = math.inf
         self._display = display or (InNotebook() if in_notebook() else InTerminal())
 
     def __iter__(self) -> Iterator[Any]:
@@ -90,7 +91,9 @@ class Monitor:
             for name, norm in gradient_norms(self.model).items():
                 self.norms.setdefault(name, Series()).append(self.step + 1, norm)
             after = time.perf_counter()
-            self._next_norms = after + (after - began) / SHARE
+            self._cheapest = min(self._cheapest, after - began)
+            cost = min(after - began, 3 * self._cheapest)  # more is time that another program took
+            self._next_norms = after + cost / SHARE
 
     def finish(self) -> None:
         """Draw the last picture. Called when the loop ends, is broken off or fails; calling it again does nothing."""

@@ -36,7 +36,7 @@ def draw(monitor: Monitor) -> str:
     for number, (title, series) in enumerate(panels.items()):
         if title == "logged":
             title = ", ".join(series) or "nothing logged yet"
-        parts.append(f'<g transform="translate({number * (WIDTH + 20)} 52)">{plot(title, series)}</g>')
+        parts.append(f'<g transform="translate({number * (WIDTH + 20)} 52)">{plot(title, series, monitor.step)}</g>')
     lost = monitor.describe()
     return picture(full, 52 + PLOT + 44 + KEY * math.ceil(lines / 2), parts, f"Training monitor. {lost}")
 
@@ -72,17 +72,17 @@ def speed(monitor: Monitor) -> str:
     return f"{each}, {(monitor.total - monitor.in_pass) / rate:.0f} s left"
 
 
-def plot(title: str, series: Mapping[str, Series]) -> str:
+def plot(title: str, series: Mapping[str, Series], last: int) -> str:
     """The curves of some series over the steps, with a key below."""
     finite = [v for s in series.values() for v in s.values if math.isfinite(v)]
     parts = [words(0, 12, title, size=12.5, bold=True)]
     if not finite:
         return "".join(parts)
-    scale = Scale(finite, max(s.steps[-1] for s in series.values()))
+    scale = Scale(finite, max(last, *(s.steps[-1] for s in series.values())))
     parts += scale.lines()
     for number, (name, one) in enumerate(series.items()):
         colour, dashes = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
-        style = f'stroke="{colour}" stroke-width="1.8" fill="none" stroke-dasharray="{dashes}"'
+        style = f'stroke="{colour}" stroke-width="1.5" stroke-opacity="0.9" fill="none" stroke-dasharray="{dashes}"'
         points = [scale.place(step, value) for step, value in thinned(one)]
         parts.append(f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}" {style}/>' if points else "")
         if (lost := one.first_lost()) is not None:

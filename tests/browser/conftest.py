@@ -42,9 +42,10 @@ class Lab:
         page.on("pageerror", lambda error: self.console_errors.append(str(error)))
         page.on("request", self._note_request)
 
-    def write_notebook(self, name: str, cells: list[str]) -> Path:
-        """A notebook with the given code cells in the served folder."""
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    def write_notebook(self, name: str, cells: list[str | nbformat.NotebookNode]) -> Path:
+        """A notebook in the served folder with the given cells; a text is the source of a code cell."""
+        made = [nbformat.v4.new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells]
+        notebook = nbformat.v4.new_notebook(cells=made)
         notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,8 +60,23 @@ class Lab:
         name = path.relative_to(self.root).as_posix() if path.is_absolute() else path.as_posix()
         workspace = uuid.uuid4().hex
         self.page.goto(f"{self.url}/lab/workspaces/{workspace}/tree/{name}?token={self.token}&reset")
+        self.wait_open()
+
+    def wait_open(self) -> None:
+        """Wait until a notebook is open and its kernel has nothing to do."""
         self.page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext !== undefined")
         self.wait_idle()
+
+    def save(self) -> None:
+        """Save the notebook and wait until it is in its file."""
+        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+        self.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+
+    def save_and_reload(self) -> None:
+        """As a reader does who comes back the next day, but with the kernel still alive."""
+        self.save()
+        self.page.reload()
+        self.wait_open()
 
     def run_all(self) -> None:
         """Run all cells and wait until the last one is done."""
@@ -184,11 +200,24 @@ def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
 
 @pytest.fixture
 def lab(chromium, lab_server) -> Iterator[Lab]:
-    """A fresh page on the session's JupyterLab; its kernels are shut down afterwards."""
+    """A fresh page on the session's JupyterLab."""
+    with fresh_page(chromium, lab_server) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def module_lab(chromium, lab_server) -> Iterator[Lab]:
+    """A page for all tests of a file, which open one notebook once and then each use what it needs in it."""
+    with fresh_page(chromium, lab_server) as page:
+        yield page
+
+
+@contextmanager
+def fresh_page(chromium, lab_server) -> Iterator[Lab]:
+    """A page in a context of its own; the kernels are shut down afterwards."""
     root, url, token = lab_server
     context = chromium.new_context(viewport={"width": 1400, "height": 1000})
-    page = Lab(context.new_page(), root, url, token)
-    yield page
+    yield Lab(context.new_page(), root, url, token)
     shut_down_kernels(url, token)
     context.close()
 

@@ -7,8 +7,9 @@ import sys
 
 import nbformat
 import pytest
+from playwright.sync_api import expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("explorer in the browser")]
 
 ENGINE = """
 class MiniTensor:
@@ -46,91 +47,87 @@ FREED = "loss.backward()\nexplore(loss, fold=False)"
 
 
 class Explorer:
-    """One explorer in the page and what a reader sees of it."""
+    """One explorer in the page and what a reader sees of it, put back to the start."""
 
     def __init__(self, cell):
         self.root = cell.locator(".ma-explorer")
-        self.root.wait_for()
+        self.words = self.root.locator(".ma-words")
+        self.counter = self.root.locator(".ma-counter")
+        self.nodes = self.root.locator(".ma-node")
+        self.root.press("Home")
 
     def press(self, button):
         self.root.get_by_role("button", name=button, exact=True).click()
-
-    def key(self, name):
-        self.root.press(name)
 
     def node(self, start):
         return self.root.locator(f".ma-node[aria-label^='{start}']")
 
     def number(self, start, row):
-        return self.node(start).locator(f".ma-{row}").text_content()
+        return self.node(start).locator(f".ma-{row}")
 
-    @property
-    def words(self):
-        return self.root.locator(".ma-words").inner_text()
-
-    @property
-    def counter(self):
-        return self.root.locator(".ma-counter").inner_text()
+    def width(self):
+        return self.root.evaluate("root => root.querySelector('svg').getBoundingClientRect().width")
 
 
-@pytest.fixture
-def opened(lab):
-    lab.open_notebook(lab.write_notebook("explorer.ipynb", [ENGINE, STUDENT, PYTORCH]))
-    lab.run_all()
-    assert lab.errors() == []
-    yield lab
-    assert lab.console_errors == []
-    assert lab.external_requests == []
+@pytest.fixture(scope="module")
+def opened(module_lab):
+    module_lab.open_notebook(module_lab.write_notebook("explorer.ipynb", [ENGINE, STUDENT, PYTORCH, LARGE, FREED]))
+    module_lab.run_all()
+    assert module_lab.errors() == []
+    yield module_lab
+    assert module_lab.console_errors == []
+    assert module_lab.external_requests == []
 
 
 def test_students_graph_is_stepped_with_the_mouse(opened):
     explorer = Explorer(opened.cell(1))
-    assert explorer.counter == "Leaves, step 0 of 6"
-    assert explorer.number("a", "value") == "2"
-    assert explorer.number("a", "grad") == ""
+    expect(explorer.counter).to_have_text("Leaves, step 0 of 6")
+    expect(explorer.number("a", "value")).to_have_text("2")
+    expect(explorer.number("a", "grad")).to_have_text("")
     explorer.press("Step")
-    assert "v1 = a + b = 2 + 3 = 5" in explorer.words
+    expect(explorer.words).to_contain_text("v1 = a + b = 2 + 3 = 5")
     for _ in range(3):
         explorer.press("Step")
-    assert "a receives 1 \u00d7 5 = 5, sum so far 5." in explorer.words
-    assert explorer.number("a", "grad") == "5"
+    expect(explorer.words).to_contain_text("a receives 1 \u00d7 5 = 5, sum so far 5.")
+    expect(explorer.number("a", "grad")).to_have_text("5")
     explorer.press("Step")
-    assert "a receives 2 \u00d7 1 = 2, sum so far 7." in explorer.words
-    assert explorer.number("a", "grad") == "7"
+    expect(explorer.words).to_contain_text("a receives 2 \u00d7 1 = 2, sum so far 7.")
+    expect(explorer.number("a", "grad")).to_have_text("7")
     explorer.press("Back")
-    assert explorer.number("a", "grad") == "5"
+    expect(explorer.number("a", "grad")).to_have_text("5")
     explorer.press("End")
-    assert (explorer.number("a", "grad"), explorer.number("b", "grad")) == ("7", "2")
+    expect(explorer.number("a", "grad")).to_have_text("7")
+    expect(explorer.number("b", "grad")).to_have_text("2")
     explorer.press("Start")
-    assert explorer.number("a", "grad") == ""
+    expect(explorer.number("a", "grad")).to_have_text("")
 
 
 def test_pytorch_graph_is_stepped_with_the_keyboard(opened):
     explorer = Explorer(opened.cell(2))
-    explorer.root.focus()
-    explorer.key("End")
-    assert explorer.number("x", "grad") == "0"
-    explorer.key("ArrowLeft")
-    assert explorer.counter.startswith("Backward")
-    explorer.key("Home")
-    explorer.key("ArrowRight")
-    assert explorer.counter == "Forward, step 1 of 8"
-    assert "2.25" in explorer.words
-    explorer.node("x").focus()
+    explorer.root.press("End")
+    expect(explorer.number("x", "grad")).to_have_text("0")
+    explorer.root.press("ArrowLeft")
+    expect(explorer.counter).to_contain_text("Backward")
+    explorer.root.press("Home")
+    explorer.root.press("ArrowRight")
+    expect(explorer.counter).to_have_text("Forward, step 1 of 8")
+    expect(explorer.words).to_contain_text("2.25")
+    explorer.root.get_by_role("button", name="Step", exact=True).press("ArrowRight")  # a button keeps its arrow keys
+    expect(explorer.counter).to_have_text("Forward, step 2 of 8")
     explorer.node("x").press("Enter")
-    assert "x: value -1.5" in explorer.words
+    expect(explorer.words).to_contain_text("x: value -1.5")
     assert opened.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.mode") == "command"
 
 
 def test_a_click_on_a_node_shows_its_details_and_tells_nothing_early(opened):
     explorer = Explorer(opened.cell(1))
     explorer.node("d").click()
-    assert explorer.words == "d = v1 \u00d7 a: not evaluated yet."
+    expect(explorer.words).to_have_text("d = v1 \u00d7 a: not evaluated yet.")
     explorer.press("End")
     explorer.node("d").click()
-    assert "Local derivative with respect to a: 5." in explorer.words
+    expect(explorer.words).to_contain_text("Local derivative with respect to a: 5.")
     explorer.node("d").click()
-    assert explorer.words.startswith("Finished.")
+    expect(explorer.words).to_contain_text("Finished.")
 
 
 def test_a_click_shows_the_two_factors_on_the_lines(opened):
@@ -138,65 +135,57 @@ def test_a_click_shows_the_two_factors_on_the_lines(opened):
     explorer.press("End")
     explorer.node("d").click()
     flows = explorer.root.locator(".ma-flow")
-    assert [text for text in flows.all_text_contents() if text] == ["1 \u00d7 2", "1 \u00d7 5"]
-    assert "v1 receives 1 \u00d7 2 = 2." in explorer.words
+    expect(flows.filter(has_text="1 \u00d7 2")).to_have_count(1)
+    expect(flows.filter(has_text="1 \u00d7 5")).to_have_count(1)
+    expect(explorer.words).to_contain_text("v1 receives 1 \u00d7 2 = 2.")
     explorer.node("d").click()
-    assert not any(flows.all_text_contents())
+    expect(flows.filter(has_text=re.compile("."))).to_have_count(0)
 
 
 def test_play_runs_to_the_end_and_pause_stops(opened):
     explorer = Explorer(opened.cell(1))
     explorer.press("Play")
     explorer.press("Pause")
-    before = explorer.counter
-    opened.page.wait_for_timeout(1500)
-    assert explorer.counter == before
+    explorer.root.get_by_role("button", name="Play", exact=True).wait_for()
+    before = explorer.counter.inner_text()
+    opened.page.wait_for_timeout(1300)  # longer than a step is shown
+    expect(explorer.counter).to_have_text(before)
     explorer.press("Play")
-    opened.page.wait_for_function(
-        "root => root.querySelector('.ma-counter').textContent.startsWith('Finished')",
-        arg=explorer.root.element_handle(),
-    )
+    expect(explorer.counter).to_contain_text("Finished")
     explorer.root.get_by_role("button", name="Play", exact=True).wait_for()
 
 
-def test_a_large_graph_is_folded_zoomed_and_saved(lab, tmp_path):
-    lab.open_notebook(lab.write_notebook("explorer_large.ipynb", [LARGE, FREED]))
-    lab.run_all()
-    assert lab.errors() == []
-    explorer = Explorer(lab.cell(0))
-    folded = explorer.root.locator(".ma-node").count()
+def test_a_large_graph_is_folded_zoomed_and_saved(opened, tmp_path):
+    explorer = Explorer(opened.cell(3))
+    expect(explorer.nodes).not_to_have_count(0)
+    folded = explorer.nodes.count()
     assert folded < 60
     explorer.press("Blocks")
-    lab.page.wait_for_function(
-        "([root, few]) => root.querySelectorAll('.ma-node').length > 3 * few",
-        arg=[explorer.root.element_handle(), folded],
-    )
-    assert explorer.root.locator(".ma-hook").count() == 1
-    width = "root => root.querySelector('svg').getBoundingClientRect().width"
-    before = explorer.root.evaluate(width)
+    expect(explorer.nodes).not_to_have_count(folded)
+    assert explorer.nodes.count() > 3 * folded
+    expect(explorer.root.locator(".ma-hook")).to_have_count(1)
+    before = explorer.width()
     explorer.press("Larger")
-    assert explorer.root.evaluate(width) == pytest.approx(1.25 * before, rel=0.02)
-    explorer.key("0")
+    assert explorer.width() == pytest.approx(1.25 * before, rel=0.02)
+    explorer.root.press("0")
     explorer.press("Fit")
-    assert explorer.root.evaluate(width) <= 1400
+    assert explorer.width() <= 1400
     explorer.press("Blocks")
-    lab.page.wait_for_function(
-        "([root, few]) => root.querySelectorAll('.ma-node').length === few",
-        arg=[explorer.root.element_handle(), folded],
-    )
+    expect(explorer.nodes).to_have_count(folded)
     for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
-        with lab.page.expect_download() as download:
+        with opened.page.expect_download() as download:
             explorer.press(f"Save {kind}")
         download.value.save_as(tmp_path / kind)
         assert (tmp_path / kind).read_bytes().startswith(start)
     assert "var(" not in (tmp_path / "SVG").read_text(encoding="utf-8").partition("ma-node")[2]
-    freed = Explorer(lab.cell(1))
-    assert freed.root.locator(".ma-freed").count() > 40
-    assert not freed.root.locator(".ma-saved").first.is_visible()
+
+
+def test_freed_nodes_are_marked_and_memory_is_shown_on_demand(opened):
+    freed = Explorer(opened.cell(4))
+    expect(freed.root.locator(".ma-freed").nth(40)).to_be_attached()
+    expect(freed.root.locator(".ma-saved").first).to_be_hidden()
     freed.press("Memory")
-    assert freed.root.locator(".ma-saved").first.is_visible()
-    assert lab.console_errors == []
-    assert lab.external_requests == []
+    expect(freed.root.locator(".ma-saved").first).to_be_visible()
 
 
 def test_exported_html_shows_the_finished_picture(tmp_path):
