@@ -23,9 +23,11 @@ from inspect import cleandoc
 from autograder.lessons.sealing import Answer, seal_quiz
 from autograder.lessons.text import TextCell
 
+# The first line is all that JupyterLab shows once the click widget has folded the cell, so it must fit the page.
 INSTRUCTION = (
-    "Run the next two cells and answer with a click. Or write the letter of your answer between the quotes in the next "
-    "cell, then run it and the check below it. Both ways count the same."
+    "Run the next two cells and answer with a click.\n"
+    "Or write the letter of your answer between the quotes in the next cell, then run it and the check below it. "
+    "Both ways count the same."
 )
 
 
