@@ -1014,7 +1014,7 @@ y = w * 2.0
 y.retain_grad()
 assert y.grad_fn.retaining is not y, "grad_fn.retaining is a weak reference to y, not y itself"
 assert y.grad_fn.retaining() is y, "after y.retain_grad(), y.grad_fn.retaining() must be y"
-w.retain_grad()  # a leaf keeps its gradient anyway
+w.retain_grad()  # a leaf keeps its gradient anyway: nothing happens, and there is no error
 ### BEGIN HIDDEN TESTS
 node.accumulate(np.array([-13.0, -24.0]))
 assert np.allclose(w.grad.data, [0.0, 0.0]), "a sum that happens to be zero is still a sum"
