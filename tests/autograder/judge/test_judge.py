@@ -11,7 +11,7 @@ from autograder.checks.credit import Credit
 from autograder.judge import judge_notebook
 from autograder.judge.outputs import clean_data, clean_student_outputs
 from autograder.judge.points import points_for_value
-from autograder.sandbox import Limits, SandboxUnavailable, isolation
+from autograder.sandbox import Limits, Sandbox, SandboxUnavailable, isolation
 from tests.autograder.judge.notebooks import cell, notebook, stock_points
 
 pytestmark = pytest.mark.sandbox
@@ -73,6 +73,46 @@ def test_what_hidden_tests_asked_cannot_be_kept_and_shown_later():
     shown = json.dumps([c.outputs for c in judged.cells]) + str(verdict.cells)
     assert "7731" not in shown
     assert "[1]" in judged.cells[2].outputs[0].text
+
+
+KEEPS = "seen = []\ndef add(a, b):\n    seen.append(a)\n    return a + b"
+
+
+@pytest.mark.parametrize(
+    ("answer", "test", "processes"),
+    [
+        (KEEPS, "assert add(1, 1) == 2", 1),
+        (KEEPS, "x = add(1, 1)\nassert x == 3", 1),
+        (KEEPS, "assert add(1, 1) == 2\n### BEGIN HIDDEN TESTS\nassert add(1, 1) == 3, 'x'\n### END HIDDEN TESTS", 1),
+        (KEEPS, "assert add(1, 1) == 3, f'{add(1, 1)}'", 2),
+        (KEEPS, "assert add(1, 1) == 2\nassert add(1, 1) == 3", 2),  # which one fails can be a message
+        (KEEPS, "if add(1, 1) == 2:\n    assert add(1, 1) == 3", 2),
+        (KEEPS, "import numpy as np\nnp.testing.assert_equal(add(1, 1), 3)", 2),
+        (KEEPS, "print(add(1, 1))\nassert add(1, 1) == 3", 2),
+        (KEEPS, "missing\nassert True", 2),
+        (KEEPS.replace("return", "assert a < 0\n    return"), "assert add(1, 1) == 3", 2),
+        (KEEPS + "\nprint(seen)", "assert add(1, 1) == 3", 1),  # printed before any hidden test
+    ],
+)
+def test_a_second_process_shows_what_could_tell_of_a_hidden_test(monkeypatch, answer, test, processes):
+    started = []
+
+    def counted(*arguments, **options):
+        started.append(Sandbox(*arguments, **options))
+        return started[-1]
+
+    monkeypatch.setattr("autograder.judge.judge.Sandbox", counted)
+    hidden = "# test\n### BEGIN HIDDEN TESTS\nassert callable(add)\n### END HIDDEN TESTS"
+    verdict_on(answer, hidden, f"# test\n{test}")
+    assert len(started) == processes
+
+
+@pytest.mark.parametrize("change", ["del np", "np = 3", "import math as np"])
+def test_an_import_of_a_test_is_made_again_after_a_student_has_changed_the_name(change):
+    test = "# test\nimport numpy as np\nassert True"
+    _, judged = verdict_on("x = 1", test, change, test, "print(np.arange(3))", test, "np.arange(3)")
+    assert judged.cells[4].outputs[0].text == "[0 1 2]\n"
+    assert judged.cells[6].outputs[0].data["text/plain"] == "array([0, 1, 2])"
 
 
 def test_points_count_what_hidden_tests_changed_as_in_one_notebook():
