@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -27,6 +28,12 @@ from autograder.grading.spool import FILES, Spool
 
 SERVE = "from autograder.grading.serving import main; main()"
 HINT = "It needs the extra `cluster`: pip install 'mini-autograd-course[cluster]'."
+
+WITHOUT_WORKERS, ANSWER = 60.0, 10.0  # seconds: for how long a cluster may have no worker, and take to answer
+ALONE = (
+    "The Dask cluster has had no workers for {:g} seconds. What was graded is kept; run the same command again when it "
+    "has some."
+)
 
 
 class ServerDiedError(Exception):
@@ -61,13 +68,33 @@ def _graded(
     def executor(workers: int) -> _Tasks:
         return _Tasks(client, assignment)
 
-    pool: Pool[Task, Answer] = Pool(grade_remotely, threads, executor, (KilledWorker, ServerDiedError))
+    broken = (KilledWorker, ServerDiedError)
+    pool: Pool[Task, Answer] = Pool(grade_remotely, threads, executor, broken, _Lookout(client))
     try:
         for task, outcome in pool.run(tasks):
             yield task, outcome if isinstance(outcome, Died) else _received(outcome, assignment, spool)
     finally:
         with contextlib.suppress(Exception):  # workers may have gone
             client.run(close_servers)
+
+
+class _Lookout:
+    """Ends a run whose cluster has had no worker for too long: Dask itself would wait for ever."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.seen = time.monotonic()
+
+    def __call__(self) -> None:
+        if self._has_workers():
+            self.seen = time.monotonic()
+        elif time.monotonic() - self.seen > WITHOUT_WORKERS:
+            raise CourseError(ALONE.format(WITHOUT_WORKERS))
+
+    def _has_workers(self) -> bool:
+        with contextlib.suppress(Exception):  # the scheduler may have gone as well
+            return bool(self.client.sync(self.client.scheduler.ncores, callback_timeout=ANSWER))
+        return False
 
 
 def _received(answer: Answer, assignment: Assignment, spool: Spool) -> Finished:

@@ -46,10 +46,7 @@ _workshop: Workshop | None = None
 def open_worker(job: Job) -> None:
     """Prepare this process for all submissions that it will grade."""
     global _job, _workshop
-    import torch  # not above: the process that starts workers imports this module and never computes
-
     on_path(job.course)
-    torch.set_num_threads(1)  # there is a worker for each processor already
     _job = job
     try:
         _workshop = Workshop(job.assignment, job.spool.work)

@@ -22,6 +22,7 @@ from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+LOOK = 1.0  # seconds until somebody looks why nothing gets done
 AHEAD = 1  # tasks that wait for a process: it need not wait for us then
 
 
@@ -34,12 +35,16 @@ class Died:
 
 @dataclass(frozen=True)
 class Pool(Generic[Task, Result]):
-    """Runs `function(task)` on what `executor(workers)` makes. `broken` are the errors that tell of a dead worker."""
+    """Runs `function(task)` on what `executor(workers)` makes. `broken` are the errors that tell of a dead worker.
+
+    `look` is called now and then while nothing gets done; it may raise, which ends the run.
+    """
 
     function: Callable[..., Result]
     workers: int
     executor: Callable[[int], AbstractContextManager[Executor]]
     broken: tuple[type[Exception], ...]
+    look: Callable[[], None] | None = None
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Result | Died]]:
         """Yield each task with its result as it is done; `Died` for a task that kills its process twice."""
@@ -61,8 +66,7 @@ class Pool(Generic[Task, Result]):
                     except self.broken:
                         waiting.appendleft(task)
                         break
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
+                for future in self._done(running):
                     task = running.pop(future)
                     try:
                         result = future.result()
@@ -74,9 +78,18 @@ class Pool(Generic[Task, Result]):
     def _run_alone(self, task: Task) -> Result | Died:
         with self.executor(1) as executor:
             try:
-                return executor.submit(self.function, task).result()
+                (future,) = self._done([executor.submit(self.function, task)])
+                return future.result()
             except self.broken:
                 return Died(task)
+
+    def _done(self, running: Iterable[Future[Result]]) -> set[Future[Result]]:
+        """Those that are done, as soon as there are any."""
+        while True:
+            done, _ = wait(running, None if self.look is None else LOOK, FIRST_COMPLETED)
+            if done or self.look is None:
+                return done
+            self.look()
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import autograder.grading.quick  # noqa: F401
 from autograder.grading.pool import start_server
 
-PRELOAD = (
-    "autograder.grading.quick",
-    "autograder.grading.local",
-    "autograder.judge",
-    "autograder.student",
-    "torch",
-)
+PRELOAD = ("autograder.grading.preloaded",)
 
 
 def warm_up() -> None:
