@@ -78,6 +78,11 @@ class Lab:
         self.page.reload()
         self.wait_open()
 
+    def leave(self) -> None:
+        """Close the notebook and shut its kernel down."""
+        self.page.goto("about:blank")
+        shut_down_kernels(self.url, self.token)
+
     def run_all(self) -> None:
         """Run all cells and wait until the last one is done."""
         self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")

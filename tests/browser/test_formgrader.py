@@ -85,7 +85,10 @@ def test_formgrader_and_feedback_show_marks_and_cards_and_run_nothing(
     feedback = gradient_course.root / "feedback" / "ann" / "words" / "strings.html"
     page.goto(f"{server.address}/formgrader/gradebook/words/strings")
     page.locator("tbody a", has_text="Submission").first.click()
-    page.locator("input.score").first.wait_for()
+    page.wait_for_function(
+        "() => { const boxes = [...document.querySelectorAll('input.score')];"
+        " return boxes.length === 3 && boxes.every(box => box.value || box.placeholder); }"
+    )
     scores = page.locator("input.score").evaluate_all("boxes => boxes.map(box => box.value || box.placeholder)")
     assert sorted(map(float, scores)) == [0, 1, 2], "of 3, of 4 and of 2"
     look(page, tmp_path / "formgrader.png")
