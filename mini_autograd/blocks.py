@@ -102,9 +102,11 @@ def in_blocks(formula: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(formula)
     def run(*arrays: Any) -> Any:
-        first, shape = arrays[0], arrays[0].shape
-        plain = all(type(x) is np.ndarray and x.shape == shape for x in arrays)
-        if not plain or first.size < 2 * BLOCK:
+        first = arrays[0]
+        if type(first) is not np.ndarray or first.size < 2 * BLOCK:  # the usual case, quickly
+            return formula(*arrays)
+        shape = first.shape
+        if not all(type(x) is np.ndarray and x.shape == shape for x in arrays):
             return formula(*arrays)
         dtypes = tuple([x.dtype for x in arrays])
         program = programs.get(dtypes)

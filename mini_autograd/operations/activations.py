@@ -31,7 +31,13 @@ class Sigmoid(OfFloats):
     @staticmethod
     def backward(ctx, grad):
         (output,) = ctx.saved_tensors
-        return grad * (output * (1.0 - output))
+        return sigmoid_gradient(grad, output)
+
+
+@in_blocks
+def sigmoid_gradient(grad: Value, output: Value) -> Value:
+    """The rule of `Sigmoid`."""
+    return grad * (output * (1.0 - output))
 
 
 class LogSigmoid(OfFloats):

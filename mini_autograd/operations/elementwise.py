@@ -1,8 +1,8 @@
 """Operations that act on every element by itself: arithmetic, powers, exp, log, tanh, relu, where.
 
-Imports arrays and function. The one idea to know: a rule is the derivative of a number; broadcasting never appears,
-because the backward pass sums gradients back to the shape of each input. Further functions are in mathematical,
-rounding, activations, selection and comparison.
+Imports arrays, blocks and function. The one idea to know: a rule is the derivative of a number; broadcasting never
+appears, because the backward pass sums gradients back to the shape of each input. Further functions are in
+mathematical, rounding, activations, selection and comparison.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from mini_autograd import arrays, function
 from mini_autograd.arrays import floating, is_floating, promoted, promoted_to_floating
+from mini_autograd.blocks import in_blocks
 from mini_autograd.function import Binary, Function, Unary, Value, as_array, wrap
 
 quiet = np.errstate(all="ignore")  # PyTorch gives inf and nan without a warning
@@ -289,7 +290,13 @@ class Tanh(Elementwise):
     @staticmethod
     def backward(ctx, grad):
         (output,) = ctx.saved_tensors
-        return grad * (1.0 - output * output)
+        return tanh_gradient(grad, output)
+
+
+@in_blocks
+def tanh_gradient(grad: Value, output: Value) -> Value:
+    """The rule of `Tanh`."""
+    return grad * (1.0 - output * output)
 
 
 class Relu(Elementwise):

@@ -9,12 +9,11 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import c_dtype, dtype_name, normalize_dim
+from mini_autograd.arrays import c_dtype, dtype_name, is_floating, normalize_dim, sum_of_rows
 from mini_autograd.function import Binary, Function, Value
 from mini_autograd.operations.elementwise import check_broadcast, multiply
 from mini_autograd.operations.shape import permute
@@ -99,7 +98,7 @@ class Linear(Function):
         return (
             (rows @ weight).reshape(x.shape) if need_x else None,
             rows.T @ as_rows(x) if need_weight else None,
-            rows.sum(0) if need_bias else None,
+            sum_of_rows(rows) if need_bias else None,
         )
 
     @staticmethod
@@ -254,9 +253,9 @@ def tensordot(a: Value, b: Value, dims: Any = 2) -> Value:
                 f"{n} in dim {i} and second has size {m} in dim {j}"
             )
         if n == 1 != m:  # an axis of size 1 broadcasts
-            b = b.sum(j, keepdim=True)
+            b = b.sum(j, keepdim=True, dtype=b.dtype)
         if m == 1 != n:
-            a = a.sum(i, keepdim=True)
+            a = a.sum(i, keepdim=True, dtype=a.dtype)
     free_a, free_b = ([axis for axis in range(x.ndim) if axis not in axes] for x, axes in ((a, first), (b, second)))
     size = math.prod(a.shape[axis] for axis in first)
     shape = [a.shape[axis] for axis in free_a], [b.shape[axis] for axis in free_b]
@@ -276,6 +275,8 @@ def kron(input: Value, other: Value) -> Value:
 
 
 def _add_product(input: Value, product: Value, beta: float, alpha: float) -> Value:
+    if not is_floating(product.dtype):
+        beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else multiply(product, alpha)
     if beta == 0:  # PyTorch does not look at the input then, not even at its nan
         return product
@@ -304,4 +305,4 @@ def baddbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alph
 
 def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * the sum of all products of the batch."""
-    return _add_product(input, bmm(batch1, batch2).sum(0), beta, alpha)
+    return _add_product(input, bmm(batch1, batch2).sum(0, dtype=input.dtype), beta, alpha)

@@ -30,9 +30,9 @@ class LayerNorm(Function):
     @staticmethod
     def forward(ctx, x, weight, bias, axes, eps):
         ctx.axes, ctx.eps = axes, eps
-        mean, inverse_std = moments(x, axes, eps)[::2]
+        normalized, mean, _, inverse_std = standardize(x, axes, eps)
         ctx.save_for_backward(x, weight, mean, inverse_std)
-        return scaled((x - mean) * inverse_std, weight, bias)
+        return scaled_in_place(normalized, weight, bias)
 
     @staticmethod
     def backward(ctx, grad):
@@ -63,28 +63,35 @@ class BatchNorm(LayerNorm):
     @staticmethod
     def forward(ctx, x, weight, bias, axes, eps, running, momentum):  # type: ignore[override]  # it has two options more
         ctx.axes, ctx.eps = axes, eps
-        mean, variance, inverse_std = moments(x, axes, eps)
+        normalized, mean, variance, inverse_std = standardize(x, axes, eps)
         ctx.save_for_backward(x, weight, mean, inverse_std)
         if running is not None:
             count = math.prod(x.shape[axis] for axis in axes)
             for kept, new in zip(running, (mean, variance * (count / max(count - 1, 1))), strict=True):
                 kept += momentum * (new.reshape(kept.shape) - kept)
-        return scaled((x - mean) * inverse_std, weight, bias)
+        return scaled_in_place(normalized, weight, bias)
 
 
-def moments(x: Value, axes: Axes, eps: float) -> tuple[Value, Value, Value]:
-    """Mean, variance and 1 / sqrt(variance + eps) along `axes`."""
+def moments(x: Value, axes: Axes, eps: float) -> tuple[Value, Value, Value, Value]:
+    """x without its mean along `axes`, the mean, the variance and 1 / sqrt(variance + eps)."""
     mean = average(x, axes)
     centred = x - mean
-    variance = average(centred * centred, axes)
-    return mean, variance, (variance + eps) ** -0.5
+    variance = sum_of_products(centred, centred, axes) / math.prod([x.shape[axis] for axis in axes])
+    return centred, mean, variance, (variance + eps) ** -0.5
+
+
+def standardize(x: Any, axes: Axes, eps: float) -> tuple[Any, Any, Any, Any]:
+    """The normalized array, which is a new one, and the mean, the variance and 1 / sqrt(variance + eps)."""
+    normalized, mean, variance, inverse_std = moments(x, axes, eps)
+    normalized *= inverse_std
+    return normalized, mean, variance, inverse_std
 
 
 def standardized(ctx: Any, *given: Value) -> tuple[Value, Value]:
     """The normalized x and 1 / sqrt(variance + eps), from what was kept or, in a recorded pass, from x."""
     x, _, mean, inverse_std = ctx.saved_tensors
     if recorded(*given):
-        mean, _, inverse_std = moments(x, ctx.axes, ctx.eps)
+        _, mean, _, inverse_std = moments(x, ctx.axes, ctx.eps)
     return (x - mean) * inverse_std, inverse_std
 
 
@@ -93,15 +100,24 @@ def through_standardizing(grad: Value, normalized: Value, inverse_std: Value, ax
     count = math.prod([grad.shape[axis] for axis in axes])
     taken = normalized * (sum_of_products(grad, normalized, axes) / count)
     taken += average(grad, axes)
-    result = grad - taken
-    result *= inverse_std
-    return result
+    taken -= grad
+    taken *= -inverse_std
+    return taken
 
 
 def scaled(normalized: Value, weight: Value | None, bias: Value | None) -> Value:
     """`normalized * weight + bias`, where these are given."""
     result = normalized if weight is None else normalized * weight
     return result if bias is None else result + bias
+
+
+def scaled_in_place(normalized: Any, weight: Any, bias: Any) -> Any:
+    """The same, into the array itself."""
+    if weight is not None:
+        normalized *= weight
+    if bias is not None:
+        normalized += bias
+    return normalized
 
 
 def layer_norm(
