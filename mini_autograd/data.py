@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.creation import tensor
+from mini_autograd.arrays import float64
+from mini_autograd.creation import as_tensor, tensor
 from mini_autograd.generator import Generator, default_generator
 from mini_autograd.operations.joining import stack
+from mini_autograd.random import multinomial
 from mini_autograd.tensor import Tensor
 
 
@@ -156,6 +158,29 @@ class SubsetRandomSampler(Sampler):
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """`num_samples` indices, each drawn with a probability in proportion to its weight."""
+
+    def __init__(
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
+            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+        self.weights = as_tensor(weights, dtype=float64)
+        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
+
+    def __iter__(self) -> Iterator[int]:
+        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        return iter(drawn.tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
 
 
 class BatchSampler(Sampler):

@@ -70,7 +70,7 @@ class Level:
         dual = self.duals.get(base)
         if base in self.changed or dual is None:
             return self.tangent_of(base)
-        return with_part(None, base, dual.view_info.steps, self.tangent_of(dual))
+        return with_part(None, base, dual.view_info.steps, dual._tangent)
 
     def give(self, tensor: Tensor, tangent: Tensor) -> None:
         """Let `tensor` carry `tangent` as long as the level lasts."""

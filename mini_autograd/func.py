@@ -40,8 +40,8 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
                 "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                 f"{list(dict.fromkeys(found))} for the mapped dimension"
             )
-        if found[0] == 0:
-            raise ValueError(f"vmap({name}): there is no example in the batch, so the shape of a result is not known")
+        if found[0] == 0:  # one example of zeros tells what the results look like
+            return _stacked([func(*_example(args, dims, None), **kwargs)], out_dims, name, empty=True)
         results = [func(*_example(args, dims, number), **kwargs) for number in range(found[0])]
         return _stacked(results, out_dims, name)
 
@@ -90,24 +90,28 @@ def _sizes(value: Any, dims: Any, name: str) -> Iterator[int]:
         yield value.shape[dims]
 
 
-def _example(value: Any, dims: Any, number: int) -> Any:
-    """The arguments with one example in the place of every batch."""
+def _example(value: Any, dims: Any, number: int | None) -> Any:
+    """The arguments with one example in the place of every batch: that of a number, or (None) one of zeros."""
     if isinstance(value, dict):
         return {key: _example(part, dim, number) for key, part, dim in _parts(value, dims)}
     if isinstance(value, tuple | list):
         return type(value)(_example(part, dim, number) for _, part, dim in _parts(value, dims))
-    return value if dims is None else value.select(dims, number)
+    if dims is None:
+        return value
+    return value.sum(dims, dtype=value.dtype) if number is None else value.select(dims, number)
 
 
-def _stacked(results: Sequence[Any], out_dims: Any, name: str) -> Any:
-    """The results of all examples as one. Raises ValueError where a result is no tensor."""
+def _stacked(results: Sequence[Any], out_dims: Any, name: str, empty: bool = False) -> Any:
+    """The results of all examples as one; `empty`: without any. Raises ValueError where a result is no tensor."""
     first = results[0]
     if isinstance(first, dict):
-        return {key: _stacked([r[key] for r in results], dim, name) for key, _, dim in _parts(first, out_dims)}
+        return {key: _stacked([r[key] for r in results], dim, name, empty) for key, _, dim in _parts(first, out_dims)}
     if isinstance(first, tuple | list):
         if isinstance(out_dims, tuple | list) and len(out_dims) != len(first):
             raise ValueError(f"vmap({name}): out_dims has {len(out_dims)} entries, but there are {len(first)} outputs")
-        return type(first)(_stacked([r[key] for r in results], dim, name) for key, _, dim in _parts(first, out_dims))
+        return type(first)(
+            _stacked([r[key] for r in results], dim, name, empty) for key, _, dim in _parts(first, out_dims)
+        )
     if out_dims is None:
         return first
     if not isinstance(first, Tensor):
@@ -115,7 +119,9 @@ def _stacked(results: Sequence[Any], out_dims: Any, name: str) -> Any:
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(first)}. Did you mean to set "
             "out_dims= to None for output?"
         )
-    return stack(list(results), normalize_dim(out_dims, first.ndim + 1))
+    axis = normalize_dim(out_dims, first.ndim + 1)
+    stacked = stack(list(results), axis)
+    return stacked.narrow(axis, 0, 0) if empty else stacked
 
 
 def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:

@@ -155,11 +155,12 @@ def evaluated(function: Callable, xs: Sequence[Tensor], name: str) -> tuple[list
     result = function(*xs)
     many = isinstance(result, tuple)
     outputs = list(result) if many else [result]
+    has = "have" if many else "has"
     for output in outputs:
         if not isinstance(output, Tensor):
             raise TypeError(
                 f"The outputs of the user-provided function given to {name} must be either a Tensor or a tuple of "
-                f"Tensors but the given outputs of the user-provided function have type {type(output)}."
+                f"Tensors but the given outputs of the user-provided function {has} type {type(output)}."
             )
     return outputs, many
 

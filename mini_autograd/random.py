@@ -110,7 +110,8 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn with the probabilities (or weights) in `input`, of shape (n,) or (rows, n): one row of draws each.
 
-    Of weights divided by exponential draws the largest wins; without replacement the `num_samples` largest do.
+    Of weights divided by exponential draws the largest wins; without replacement the `num_samples` largest do. With it,
+    a uniform draw picks a place among the running sums of the weights.
     """
     weights = np.atleast_2d(input.detach().numpy())
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
@@ -120,14 +121,16 @@ def multinomial(
     if not replacement and num_samples > weights.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     source = generator or default_generator
-    rounds = num_samples if replacement else 1
-    drawn = []
-    for _ in range(rounds):
+    if replacement and num_samples > 1:
+        sums = np.cumsum(weights, axis=-1)
+        draws = source.uniform((len(weights), num_samples), arrays.float64)
+        rows = [np.searchsorted(row / row[-1], drawn) for row, drawn in zip(sums, draws, strict=True)]
+        indices = np.stack(rows)
+    else:
         exponential = -np.log1p(-source.uniform(weights.shape, arrays.float64))
         with np.errstate(divide="ignore", invalid="ignore"):
             order = np.argsort(-(weights / exponential.astype(weights.dtype)), axis=-1, kind="stable")
-        drawn.append(order[:, : num_samples if rounds == 1 else 1])
-    indices = np.concatenate(drawn, axis=-1)
+        indices = order[:, :num_samples]
     return Tensor(indices.reshape((*input.shape[:-1], num_samples)))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -42,8 +43,23 @@ class Sequential(Module):
     def __getitem__(self, index: int | slice) -> Any:
         modules = list(self._modules.values())
         if isinstance(index, slice):
-            return type(self)(*modules[index])
+            return type(self)(OrderedDict(list(self._modules.items())[index]))  # they keep their names
         return modules[position(index, len(modules))]
+
+    def insert(self, index: int, module: Module) -> Sequential:
+        """Put a module in front of the one at `index`; those behind it get new names."""
+        modules = list(self)
+        if not -len(modules) <= index <= len(modules):
+            raise IndexError(f"Index out of range: {index}")
+        modules.insert(index, module)
+        self._modules.clear()
+        return self.extend(modules)
+
+    def extend(self, sequential: Iterable[Module]) -> Sequential:
+        """Add several modules at the end."""
+        for module in list(sequential):
+            self.append(module)
+        return self
 
 
 class ModuleList(Module):

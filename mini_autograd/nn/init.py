@@ -131,8 +131,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """By how much a layer before that nonlinearity is to be scaled up."""
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    gains = {"sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
-    gains |= dict.fromkeys(("linear", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"), 1.0)
+    gains: dict[str, float] = {"sigmoid": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+    gains |= dict.fromkeys(("linear", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"), 1)
     if nonlinearity not in gains:
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
     return gains[nonlinearity]

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mini_autograd.arrays import is_floating
+from mini_autograd.arrays import dtype_name, is_floating
+from mini_autograd.nn.backward_hooks import Watch
 from mini_autograd.nn.hooks import RemovableHandle
 from mini_autograd.nn.loading import IncompatibleKeys, load
 from mini_autograd.nn.parameter import Parameter
@@ -29,6 +30,7 @@ class Module:
     def __init__(self) -> None:
         own: dict[str, Any] = {"training": True, "_parameters": {}, "_buffers": {}, "_modules": {}}
         own |= {"_forward_hooks": {}, "_forward_pre_hooks": {}, "_non_persistent": set()}
+        own |= {"_backward_hooks": {}, "_backward_pre_hooks": {}}
         self.__dict__.update(own)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -41,11 +43,15 @@ class Module:
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
+        watch = None
+        if self._backward_hooks or self._backward_pre_hooks:
+            watch = Watch(self, self._backward_pre_hooks, self._backward_hooks)
+            args = watch.inputs(args)
         result = self.forward(*args, **kwargs)
         for hook in list(self._forward_hooks.values()):
             changed = hook(self, args, result)
             result = result if changed is None else changed
-        return result
+        return result if watch is None else watch.outputs(result)
 
     # attributes
 
@@ -114,6 +120,8 @@ class Module:
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a module under a name."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name(name, "module")
         self._modules[name] = module
 
@@ -191,6 +199,16 @@ class Module:
                 raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
             module = getattr(module, name)
         return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path such as "encoder.0.weight"."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        if not isinstance(found := getattr(module, name), Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return found
 
     # changing all of it
 
@@ -295,6 +313,14 @@ class Module:
         """Call `hook(module, args, result)` after every forward pass."""
         return RemovableHandle(self._forward_hooks, hook, prepend)
 
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` in backward passes; what it returns replaces `grad_input`."""
+        return RemovableHandle(self._backward_hooks, hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` before the module's backward pass; what it returns replaces it."""
+        return RemovableHandle(self._backward_pre_hooks, hook, prepend)
+
     # how it looks
 
     def extra_repr(self) -> str:
@@ -332,6 +358,6 @@ def join(path: str, name: str) -> str:
 def type_name(value: Any) -> str:
     """The name of a type as PyTorch's errors have it."""
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
-        return "torch.FloatTensor"
+        return f"torch.{dtype_name(value.dtype)}Tensor"
     module = type(value).__module__
     return type(value).__name__ if module == "builtins" else f"{module}.{type(value).__name__}"

@@ -7,11 +7,13 @@ allocates nothing.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from mini_autograd.arrays import dtype_name
 from mini_autograd.grad_mode import enable_grad
 from mini_autograd.tensor import Tensor
 from mini_autograd.versions import note_change
@@ -24,6 +26,12 @@ IGNORED = {"foreach": None, "capturable": False, "differentiable": False, "fused
 """Options that choose between PyTorch's implementations: accepted, kept, and without effect."""
 
 
+DUPLICATES = (
+    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+    "github.com/pytorch/pytorch/issues/40967 for more information"
+)
+
+
 class Optimizer:
     """The base of all optimisers. `params` are tensors, or dicts with "params" and options of their own."""
 
@@ -31,7 +39,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                "torch.FloatTensor"
+                f"torch.{dtype_name(params.dtype)}Tensor"
             )
         self.defaults = defaults
         self.param_groups: list[Group] = []
@@ -59,6 +67,8 @@ class Optimizer:
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}")
             if not param.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
+        if len(set(group["params"])) < len(group["params"]):
+            warnings.warn(DUPLICATES, stacklevel=3)
         if not known.isdisjoint(group["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append({"params": group.pop("params"), **group})
