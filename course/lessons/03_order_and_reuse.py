@@ -195,8 +195,8 @@ def operations(expression, *numbers):
 
 def compare(backward, expression, *numbers):
     """Whether a backward pass is right on an expression, and how many operations that took."""
-    right = gradients(every_way, expression, *numbers)
-    found = gradients(backward, expression, *numbers)
+    right = [round(grad, 6) for grad in gradients(every_way, expression, *numbers)]
+    found = [round(grad, 6) for grad in gradients(backward, expression, *numbers)]
     print(f"{operations(expression, *numbers)} operations: right {right}, found {found}")
 
 # %%
