@@ -20,7 +20,8 @@ import numpy as np
 from autograder.checks.student_side import call_backward, leaf_of, plain, takes
 from autograder.sandbox.inside.protocol import words
 
-NO_OPERATIONS = ("__init__", "__new__", "shape", "ndim", "size", "dtype")
+# `__missing__` is how functions that travelled look up names, those of this file among them.
+NO_OPERATIONS = ("__init__", "__new__", "__missing__", "shape", "ndim", "size", "dtype")
 CURVED = words("""
     exp expm1 exp2 log log1p log2 log10 sqrt cbrt square reciprocal power float_power sin cos tan arcsin arccos arctan
     asin acos atan sinh cosh tanh arcsinh arccosh arctanh asinh acosh atanh erf erfc gamma lgamma divide true_divide

@@ -192,6 +192,32 @@ check_handwritten_gradient(slope, lambda x: x * x, [()], points=2)
     assert judged.cells[1].outputs[0].metadata.autograder.points == 2
 
 
+def test_an_engine_that_works_element_by_element_is_no_difference_quotient():
+    engine = """import numpy as np
+class MiniTensor:
+    def __init__(self, data, requires_grad=False, source=None, index=None):
+        self.data, self.grad, self.source, self.index = np.asarray(data, dtype=float), None, source, index
+    def __getitem__(self, index):
+        return MiniTensor(self.data[index], source=self, index=index)
+    def backward(self, gradient):
+        self.grad = gradient if self.grad is None else self.grad + gradient
+        if self.source is not None:
+            size = self.source.data.size
+            places = np.arange(size).reshape(self.source.data.shape)[self.index].ravel()
+            total = np.zeros(size)
+            shares = np.ravel(gradient)
+            for number, place in enumerate(places):
+                total[place : place + 1] += shares[number : number + 1]
+            self.source.backward(total.reshape(self.source.data.shape))
+"""
+    test = """# test
+from autograder.student import check_gradients
+check_gradients({"rows": lambda a: a[np.array([[0, 1], [1, 1], [2, 0]])]}, [(3, 4)], points=2)
+"""
+    verdict, _ = verdict_on(engine, test)
+    assert verdict.points == 2, verdict.cells
+
+
 def test_the_seed_depends_on_the_secret_and_the_cell_only():
     test = "# test\nfrom autograder.checks import context\nprint('seed', context.current().seed)"
     shown = [str(verdict_on("x = 1", test, secret=secret)[1].cells[1].outputs) for secret in (b"a", b"a", b"b")]
