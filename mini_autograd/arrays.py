@@ -7,6 +7,7 @@ times faster); only `Tensor.numpy` makes it an array.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import math
@@ -228,7 +229,7 @@ def promoted_to_floating(a: Any, b: Any) -> tuple[Any, Any]:
 
 def floating(x: Any) -> tuple[Any]:
     """An operand as it is if it is floating or a number, else in the default dtype."""
-    return (x,) if is_floating(getattr(x, "dtype", default_dtype)) else (x.astype(default_dtype),)
+    return (x,) if getattr(x, "dtype", default_dtype).kind == "f" else (x.astype(default_dtype),)
 
 
 def cast(operand: Any, dtype: np.dtype) -> Any:
@@ -271,8 +272,14 @@ def normalize_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...
     """
     if dim is None or dim == () or dim == []:
         return None
-    dims = sorted([normalize_dim(axis, ndim) for axis in ((dim,) if isinstance(dim, int) else dim)])
-    for axis, following in itertools.pairwise(dims):
+    return normalized_axes((dim,) if isinstance(dim, int) else tuple(dim), ndim)
+
+
+@functools.lru_cache(maxsize=256)
+def normalized_axes(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    """The same for several axes. The answers are kept: on a small tensor this takes as long as adding up."""
+    axes = sorted([normalize_dim(axis, ndim) for axis in dims])
+    for axis, following in itertools.pairwise(axes):
         if axis == following:
             raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
-    return tuple(dims) if ndim else ()
+    return tuple(axes) if ndim else ()

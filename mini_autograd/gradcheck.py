@@ -50,11 +50,8 @@ def gradcheck(
         outputs = outputs_of(func, arguments)
         if check_backward_ad:
             jacobian = batched_numerical_jacobian if batched else numerical_jacobian
-            numerical = {
-                i: jacobian(func, arguments, i, eps)
-                for i, x in enumerate(arguments)
-                if isinstance(x, Tensor) and x.requires_grad
-            }
+            checked = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+            numerical = {i: jacobian(func, arguments, i, eps) for i in checked}
             _check_reverse(arguments, outputs, numerical, atol, rtol, fast_mode, nondet_tol)
         if check_forward_ad:
             _check_forward(func, arguments, eps, atol, rtol)
@@ -83,7 +80,7 @@ def _check_inputs(arguments: Sequence[Any]) -> None:
 def outputs_of(func: Callable, arguments: Sequence[Any]) -> list[Tensor]:
     """The outputs that can have a gradient."""
     result = func(*arguments)
-    outputs = list(result) if isinstance(result, tuple | list) else [result]
+    outputs = result if isinstance(result, (tuple, list)) else (result,)
     return [x for x in outputs if isinstance(x, Tensor) and x.requires_grad]
 
 
@@ -124,7 +121,7 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
         below.append([flat_copy(y) for y in outputs_of(func, shifted)])
         elements[position] = value
     columns = zip(zip(*above, strict=True), zip(*below, strict=True), strict=True)
-    return [(np.stack(up) - np.stack(down)) / (2 * eps) for up, down in columns]
+    return [(np.array(up) - np.array(down)) / (2 * eps) for up, down in columns]
 
 
 def flat_copy(output: Tensor) -> np.ndarray:
