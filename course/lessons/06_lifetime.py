@@ -497,6 +497,12 @@ assert x.grad.item() == 38.0, "x + 1 has saved nothing, so it runs as often as o
 chain = ((x * x).tanh() * x).exp()
 chain.backward()
 assert held(chain.grad_fn) == (5, 0), "every node on the way must be released, not only one of them"
+outer = (x * x).tanh()
+outer.grad_fn.next_functions[0][0].release()  # now the product cannot run its rule
+assert message_of(lambda: outer.backward()) != "", "the product has been freed"
+assert held(outer.grad_fn)[1] == 0, (
+    "tanh had run its rule before the error came, and lets go at once, not at the end"
+)
 ### BEGIN HIDDEN TESTS
 trunk = x.tanh()
 one, two = trunk * 2.0, trunk.exp()
@@ -581,13 +587,12 @@ x_torch = torch.full((1000,), 0.5, requires_grad=True)
 loss_torch = (x_torch.exp() * 3.0).sum()
 before = graph_lines(loss_torch.grad_fn)
 loss_torch.backward()
-print(
-    "PyTorch: same lines", graph_lines(loss_torch.grad_fn) == before, end="   saved value of exp: "
-)
+print("PyTorch: the same lines:", graph_lines(loss_torch.grad_fn) == before)
+print("PyTorch: the saved value of exp:", end=" ")
 try:
     print(loss_torch.grad_fn.next_functions[0][0].next_functions[0][0]._saved_result.shape)
 except RuntimeError as error:
-    print("RuntimeError,", str(error)[:50], "...")
+    print("RuntimeError:", str(error)[:26], "...")
 
 # %% [markdown]
 # **Values are freed, nodes stay.** Nodes live as long as something points at them: the loss, or a later node. When the last one goes, the whole chain goes with it:
@@ -949,9 +954,8 @@ def growth_of_torch(loop, iterations=20):
 
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
-print(
-    "after 1, 10, 20 iterations   nodes alive              kB saved and alive       kB in PyTorch"
-)
+print("after 1, 10 and 20 iterations:")
+print(f"{'':18s} {'nodes alive':>24s} {'kB saved and alive':>24s} {'the same in PyTorch':>24s}")
 for loop, width in zip(LOOPS, (10, 7.5, 5, 3, 1.5)):
     nodes, kilobytes = growth_of_mine(loop)
     theirs = growth_of_torch(loop)
