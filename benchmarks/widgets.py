@@ -1,8 +1,9 @@
 """How quickly widgets answer: milliseconds from a click or key to the change of the picture, in a real JupyterLab.
 
-`python -m benchmarks.widgets` opens a notebook with all demos in Chromium, uses each 15 times, and prints medians; then
-it times the layout of graphs of 30, 100 and 300 nodes. `--quick` only times layouts. The clock of the page runs from
-the event to the first change in the picture that follows it.
+`python -m benchmarks.widgets` times the layout of graphs of 30, 100 and 300 nodes; then it opens a notebook with every
+widget of the course in Chromium, uses each 15 times, and prints medians beside targets. `--quick` only times layouts.
+The clock of the page runs from the event to the first change that follows it. Last come the two pictures that are not
+clicked: how long drawing the training monitor takes, and the table of progress from the notebooks of all lessons.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import itertools
+import json
 import statistics
 import sys
 import tempfile
@@ -23,8 +26,15 @@ from typing import Any
 import numpy as np
 
 import mini_autograd as ma
+from autograder.lessons.build import assemble, notebook_text
+from autograder.lessons.places import lesson_texts
+from autograder.lessons.progress import progress_of
+from autograder.lessons.release import release_notebook
+from autograder.lessons.sealing import Answer, seal_quiz
 from mini_autograd.drawing import read_graph
 from mini_autograd.drawing.layout import lay_out
+from mini_autograd.widgets.monitor import Monitor
+from mini_autograd.widgets.monitor_picture import draw
 
 PROJECT = Path(__file__).resolve().parents[1]
 TIMES = 15
@@ -41,6 +51,13 @@ from mini_autograd.widgets import *
 net = ma.nn.Sequential(*[part for _ in range(3) for part in (ma.nn.Linear(3, 3), ma.nn.Tanh())])
 loss = net(ma.ones(2, 3)).sum()
 explore(loss)"""
+KEYS = [f"q{number}" for number in range(8)]
+OPTIONS = {"a": Answer(True, "Yes. " * 20, "", "One"), "b": Answer(False, "No. " * 20, "", "Two")}
+SEALED = seal_quiz(dict.fromkeys(KEYS, OPTIONS), dict.fromkeys(KEYS, "Which of the two is it?"))
+QUIZ = (
+    f"answers = {json.dumps(dict.fromkeys(KEYS, ''))}",
+    f'from autograder.student import quiz\nquiz(answers, points=4, sealed="{SEALED}")',
+)
 
 
 @dataclass(frozen=True)
@@ -98,18 +115,20 @@ def measured(page: Any, root: Any, actions: list[Callable[[], None]], part: str 
 
 
 def in_browser() -> Iterator[Row]:
-    """Every demo and the graph explorer, used in one notebook."""
+    """Every demo, the graph explorer and a quiz, used in one notebook."""
     tools, known = browser_tests(), demos()
     with tempfile.TemporaryDirectory() as home, tools.browser() as browser, tools.serving(Path(home)) as served:
         context = browser.new_context(viewport={"width": 1400, "height": 1000})
         lab = tools.Lab(context.new_page(), *served)
-        lab.open_notebook(lab.write_notebook("widgets.ipynb", [GRAPH, *(f"{name}()" for name in known)]))
+        sources = [GRAPH, *(f"{name}()" for name in known), *QUIZ]
+        lab.open_notebook(lab.write_notebook("widgets.ipynb", sources))
         lab.run_all()
         if lab.errors():
             raise RuntimeError(f"a cell failed: {lab.errors()}")
         yield from explorer_rows(lab)
         for index, (name, demo) in enumerate(known.items(), 1):
             yield from demo_rows(lab, index, name, demo)
+        yield from quiz_rows(lab, len(sources) - 1)
         context.close()
 
 
@@ -137,6 +156,56 @@ def demo_rows(lab: Any, index: int, name: str, demo: Any) -> Iterator[Row]:
         yield Row(name, f"slider {sliders[0]['label']}"[:28], answered_by, measured(lab.page, root, actions))
     preset = next(iter(demo.presets))
     yield Row(name, f"{preset}, Reset", answered_by, measured(lab.page, root, pressing(root, preset, "Reset")))
+
+
+def quiz_rows(lab: Any, index: int) -> Iterator[Row]:
+    root = lab.cell(index).locator(".aq-quiz")
+    root.wait_for()
+    options = root.locator("button")
+    yield Row(
+        "quiz",
+        "an option, another one",
+        "browser",
+        measured(lab.page, root, [options.nth(0).click, options.nth(1).click], ""),
+    )
+    keys: list[Callable[[], None]] = [partial(options.nth(0).press, key) for key in ("a", "b")]
+    yield Row("quiz", "keys a and b", "browser", measured(lab.page, root, keys, ""))
+
+
+def in_python() -> Iterator[Row]:
+    """What is drawn and not clicked: the training monitor, and the progress of a student."""
+    watched = Monitor(range(2000), {f"layer {n}.weight": ma.ones(3, requires_grad=True) for n in range(6)}, Silent())
+    for step in watched:
+        for weight in watched.model.values():
+            weight.grad = ma.full((3,), 1.0 + step % 7)
+        watched.log(loss=1 / (1 + step))
+    yield Row("monitor", "draw 2,000 steps, 6 layers", "Python", repeated(lambda: draw(watched)))
+    with tempfile.TemporaryDirectory() as folder:
+        texts = lesson_texts(PROJECT / "course")
+        for text in texts:
+            (Path(folder) / text.stem).mkdir()
+            notebook = release_notebook(assemble(text))
+            (Path(folder) / text.stem / f"{text.stem}.ipynb").write_text(notebook_text(notebook), encoding="utf-8")
+        yield Row(
+            "progress", f"table of {len(texts)} lessons", "Python", repeated(lambda: progress_of(Path(folder)).html())
+        )
+
+
+class Silent:
+    """A display that shows nothing."""
+
+    def show(self, monitor: Monitor, last: bool) -> None:
+        return
+
+
+def repeated(work: Callable[[], Any]) -> list[float]:
+    work()
+    found = []
+    for _ in range(TIMES):
+        start = time.perf_counter()
+        work()
+        found.append(1e3 * (time.perf_counter() - start))
+    return found
 
 
 def pressing(root: Any, *names: str) -> list[Callable[[], None]]:
@@ -187,7 +256,7 @@ def main() -> None:
     if options.quick:
         return
     print(f"\n{'widget':20s} {'action':28s} {'answered by':13s} {'median':>7s} {'min':>7s} {'max':>7s} target, in ms")
-    for row in in_browser():
+    for row in itertools.chain(in_browser(), in_python()):
         print(row.text(), flush=True)
 
 

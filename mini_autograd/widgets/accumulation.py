@@ -242,7 +242,14 @@ def scale(axis: Any, runs: dict[str, Run], label: str) -> None:
         axis.minorticks_off()
 
 
-START = {"forget": False, "problem": "network", "optimizer": "SGD", "batch": "all", "lr": 0.05, "spring": False}
+START: dict[str, Any] = {
+    "forget": False,
+    "problem": "network",
+    "optimizer": "SGD",
+    "batch": "all",
+    "lr": 0.05,
+    "spring": False,
+}
 
 
 @functools.cache
