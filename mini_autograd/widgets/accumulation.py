@@ -243,13 +243,18 @@ def scale(axis: Any, runs: dict[str, Run], label: str) -> None:
 
 
 START: dict[str, Any] = {
-    "forget": False,
-    "problem": "network",
-    "optimizer": "SGD",
-    "batch": "all",
-    "lr": 0.05,
-    "spring": False,
+    "forget": False, "problem": "network", "optimizer": "SGD", "batch": "all", "lr": 0.05, "spring": False,
+}  # fmt: skip
+FORGETTING: dict[str, dict[str, Any]] = {
+    "The bug": {},
+    "The same as momentum 1.0": {"spring": True},
+    "A spring": {"problem": "one weight", "lr": 0.1},
+    "Above 4": {"problem": "one weight", "lr": 4.1},
+    "Small batches": {"problem": "regression", "batch": "8"},
+    "Momentum inside": {"problem": "regression", "optimizer": "SGD, momentum 0.9", "spring": True},
+    "Adam": {"problem": "regression", "optimizer": "Adam", "lr": 0.01, "spring": True},
 }
+"""Settings worth a button, by what differs from the start besides forgetting."""
 
 
 @functools.cache
@@ -266,18 +271,7 @@ def demo() -> Demo:
         ),
         show=show,
         start=START,
-        presets={
-            name: {**START, "forget": True, **state}
-            for name, state in {
-                "The bug": {},
-                "The same as momentum 1.0": {"spring": True},
-                "A spring": {"problem": "one weight", "lr": 0.1},
-                "Above 4": {"problem": "one weight", "lr": 4.1},
-                "Small batches": {"problem": "regression", "batch": "8"},
-                "Momentum inside": {"problem": "regression", "optimizer": "SGD, momentum 0.9", "spring": True},
-                "Adam": {"problem": "regression", "optimizer": "Adam", "lr": 0.01, "spring": True},
-            }.items()
-        },
+        presets={name: {**START, "forget": True, **state} for name, state in FORGETTING.items()},
     )
 
 
