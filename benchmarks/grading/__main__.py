@@ -1,7 +1,9 @@
 """`python -m benchmarks.grading`: the same submissions graded by nbgrader, otter-grader and us, in one run.
 
 Seconds depend on the machine and on what else it does; the processor time a submission costs, beside nbgrader's in the
-same run, says more. otter-grader is measured where it is installed, which needs `pip install otter-grader`.
+same run, says more. Both hold what starting costs; `further` does not: it is the processor time of one submission more,
+from a class of one beside the whole. otter-grader is measured where it is installed (extra `peers`), or by `--otter`
+with its program in an environment of its own.
 """
 
 from __future__ import annotations
@@ -24,12 +26,23 @@ OURS = "from autograder.nbgrader_plugins import configure\n\nc = get_config()\nc
 
 @dataclass
 class Result:
-    """One way of grading: how many submissions, what they cost, and how many got the mark that they deserve."""
+    """One way of grading: how many submissions, what they cost, and how many got the mark that they deserve.
+
+    `first` is what a class of one costs, where that was measured.
+    """
 
     way: str
     submissions: int
     cost: Cost
     right: int
+    first: Cost | None = None
+
+    @property
+    def further(self) -> float | None:
+        """Processor time of one submission more."""
+        if self.first is None or self.submissions < 2:
+            return None
+        return (self.cost.cpu - self.first.cpu) / (self.submissions - 1)
 
 
 def grade_with_us(root: Path, workers: int, *more: str) -> list[str]:
@@ -82,12 +95,14 @@ def compare(arguments: argparse.Namespace) -> list[Result]:
     ways += [(f"autograder grade, {n} worker{'s' * (n > 1)}", grade_with_us(Path("COURSE"), n), OURS) for n in (1, 2)]
     results = []
     for way, command, configuration in ways:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as folder:
+            first = nbgrader(Path(one), 1, way, command, configuration).cost
             results.append(nbgrader(Path(folder), count, way, command, configuration))
+            results[-1].first = first
             print(line(results[-1], results[0]), flush=True)
     program = otter_program(arguments.otter)
     if program is None:
-        print("otter run: not measured, because otter-grader is not installed here")
+        print("otter run: not measured, because otter-grader is not installed here (extra `peers`, or --otter PROGRAM)")
         return results
     with tempfile.TemporaryDirectory() as folder:
         results.append(otter(Path(folder), min(count, arguments.otter_submissions or count), program))
@@ -95,15 +110,16 @@ def compare(arguments: argparse.Namespace) -> list[Result]:
     return results
 
 
-HEAD = f"{'':28}{'n':>5}{'right':>7}{'s each':>9}{'times':>7}{'cpu s each':>12}{'times':>7}{'peak MB':>9}"
+HEAD = f"{'':28}{'n':>5}{'right':>7}{'s each':>9}{'times':>7}{'cpu s each':>12}{'times':>7}{'further':>9}{'peak MB':>9}"
 
 
 def line(result: Result, base: Result) -> str:
     wall, cpu = result.cost.wall / result.submissions, result.cost.cpu / result.submissions
+    further = "" if result.further is None else f"{result.further:.3f}"
     faster = base.cost.wall / base.submissions / wall, base.cost.cpu / base.submissions / cpu
     return (
         f"{result.way:28}{result.submissions:5}{result.right:7}{wall:9.3f}{faster[0]:7.1f}{cpu:12.3f}{faster[1]:7.1f}"
-        f"{result.cost.peak:9.0f}"
+        f"{further:>9}{result.cost.peak:9.0f}"
     )
 
 

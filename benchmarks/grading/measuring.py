@@ -51,6 +51,7 @@ def cost_of(
 ) -> Cost:
     """Run a command in a folder. Raises SystemExit with its last words when it fails."""
     environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
     keeper = [sys.executable, "-c", KEEPER, json.dumps(command)]
     cost, ended = Cost(), threading.Event()
     log = folder / "log.txt"
