@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the loop and print the table. Returns 1 if any result is not as it must be, 2 if the loop cannot run."""
     from autograder.grading.warm import warm_up
 
-    warm_up()
+    warm_up(feedback=True)
     from autograder.grading import display
     from autograder.grading.courses import CourseError
 

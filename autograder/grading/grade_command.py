@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     from autograder.grading.warm import warm_up
 
     if arguments.lesson and not arguments.cluster:
-        warm_up()
+        warm_up(arguments.feedback)
     from autograder.grading import display
     from autograder.grading.courses import CourseError
     from autograder.grading.records import NEEDS_A_LOOK

@@ -5,8 +5,9 @@ from __future__ import annotations
 from autograder.grading.pool import start_server
 
 PRELOAD = ("autograder.grading.preloaded",)
+FOR_FEEDBACK = ("autograder.grading.feedback",)
 
 
-def warm_up() -> None:
+def warm_up(feedback: bool = False) -> None:
     """Let the fork server import what workers need, while this process imports what it needs itself."""
-    start_server(PRELOAD)
+    start_server((*PRELOAD, *FOR_FEEDBACK) if feedback else PRELOAD)

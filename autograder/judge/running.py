@@ -84,7 +84,7 @@ def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: fl
     sandbox = namespace.sandbox
     began = time.monotonic()
     sandbox.allowance = allowance = Allowance(seconds, sandbox.usage, sandbox.quick_usage)
-    longer = Allowance(seconds + 1.0, sandbox.usage, sandbox.quick_usage)  # a question may tell first that it is over
+    longer = allowance.longer(1.0)  # a question may tell first that it is over
     try:
         with on_guard(), _time_limit(longer), _memory_limit(), warnings.catch_warnings():
             warnings.simplefilter("ignore")

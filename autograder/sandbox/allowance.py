@@ -8,6 +8,7 @@ run and had to wait.
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from collections.abc import Callable
@@ -53,6 +54,12 @@ class Allowance:
         self.quickly = self.quickly or self.usage
         self.began = self.clock()
         self.first = self.quickly()
+
+    def longer(self, seconds: float) -> Allowance:
+        """The same from the same moment on, but for so much longer."""
+        other = copy.copy(self)
+        other.seconds += seconds
+        return other
 
     def wait(self) -> float:
         """Seconds by the clock after which to look again; 0 when it is used up, which it never is before its time by
