@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import json
 import os
 import sys
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
     from autograder.grading.warm import warm_up
 
-    if arguments.lesson and not arguments.cluster:
+    if arguments.lesson and not arguments.cluster and not _all_graded_before(arguments):
         warm_up(arguments.feedback)
     from autograder.grading import display
     from autograder.grading.courses import CourseError
@@ -83,6 +84,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         arguments.json.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
     return 1 if any(record.status in NEEDS_A_LOOK for record in records) else 0
+
+
+def _all_graded_before(arguments: argparse.Namespace) -> bool:
+    """Whether it looks as if there were nothing to do: workers are then made ready only when one is needed."""
+    course, lesson = glob.escape(str(arguments.course)), glob.escape(arguments.lesson)
+    submitted, graded = (
+        len(glob.glob(os.path.join(course, step, arguments.student, lesson))) for step in ("submitted", "autograded")
+    )
+    return not arguments.force and 0 < submitted <= graded
 
 
 def _isolation(arguments: argparse.Namespace) -> str:
