@@ -110,9 +110,15 @@ def clean_html(text: str) -> str:
         text,
         tags=HTML_TAGS,
         attributes=HTML_ATTRIBUTES,
+        attribute_filter=_no_fetching,
         filter_style_properties=STYLE,
         url_schemes={"http", "https", "mailto", "data"},
     )
+
+
+def _no_fetching(tag: str, name: str, value: str) -> str | None:
+    """No picture from elsewhere: fetching it would tell who looks at a submission, and when."""
+    return None if name == "src" and not value.lstrip().lower().startswith("data:image/") else value
 
 
 def printable(text: str) -> str:

@@ -13,6 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
+HALF = "\\ud"  # how the half of a character is written in JSON, or a whole one in two halves
 ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
 LARGEST = 50_000_000
 NO_FILE = "It is a link or a special file, not a notebook."
@@ -45,12 +46,21 @@ def _parsed(raw: bytes) -> Any:
     reason = ""
     for encoding in ENCODINGS:
         try:
-            return json.loads(raw.decode(encoding))
+            text = raw.decode(encoding)
+            return json.loads(text) if HALF not in text.lower() else _whole_characters(json.loads(text))
         except UnicodeError:
             continue
         except (ValueError, RecursionError) as error:
             reason = reason or str(error)
     raise UnreadableError(f"The file is not valid JSON: {reason}.")
+
+
+def _whole_characters(content: Any) -> Any:
+    """Halves of characters, which an editor may leave of an emoji, cannot be written to a file again: marks in their
+    place.
+    """
+    text = json.dumps(content, ensure_ascii=False)
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _notebook(content: Any) -> NotebookNode:

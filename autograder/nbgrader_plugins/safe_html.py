@@ -107,7 +107,9 @@ class SafeRenderer(IPythonRenderer):
 
 
 def _safe_attribute(tag: str, name: str, value: str) -> str | None:
-    """Names inside a fragment get a prefix (none may pass for one of the page's own); addresses that could act go."""
+    """Names inside a fragment get a prefix (none may pass for one of the page's own); addresses that could act go, and
+    those of pictures that would be fetched when somebody looks at the page.
+    """
     if name == "id":
         return LOCAL + value
     if name in ("href", "src"):
@@ -121,6 +123,6 @@ def _safe_attribute(tag: str, name: str, value: str) -> str | None:
 def _safe_address(tag: str, value: str) -> str | None:
     if value.startswith("#"):
         return f"#{LOCAL}{value[1:]}"
-    if value.lower().lstrip().startswith("data:") and not (tag == "img" and value.lstrip()[5:].startswith("image/")):
-        return None
-    return value
+    is_data = value.lower().lstrip().startswith("data:")
+    is_picture = is_data and value.lstrip()[5:].startswith("image/")
+    return value if (is_picture if tag == "img" else not is_data) else None

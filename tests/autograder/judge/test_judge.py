@@ -326,6 +326,8 @@ def test_a_test_that_computes_for_ever_is_stopped():
     [
         ("text/html", "<b>x</b><script>alert(1)</script>", "script", "<b>x</b>"),
         ("text/html", "<img src=x onerror=alert(1)>", "onerror", "img"),
+        ("text/html", "<img src='http://x/pixel'><img src='/hub/logout'>", "src", "img"),
+        ("text/html", "<img src='data:image/png;base64,AAAA'>", "script", "base64,AAAA"),
         ("text/html", "<a href='javascript:alert(1)'>x</a>", "javascript", "x"),
         ("text/html", "<div style='position:fixed;color:red'>x</div>", "position", "color"),
         ("text/html", "<iframe src='x'></iframe><b>y</b>", "iframe", "<b>y</b>"),

@@ -59,6 +59,10 @@ def test_nothing_that_acts_survives(fragment: str) -> None:
         '<p style="background:url(http://example.org/pixel)">x</p>',
         '<p style="background:URL( //example.org/pixel)">x</p>',
         '<svg><rect fill="url(http://example.org/a.svg#b)"/></svg>',
+        '<img src="http://example.org/pixel">',
+        '<img src="//example.org/pixel">',
+        '<img src="/hub/logout?from=example.org">',
+        '<img src="data:text/html,example.org">',
     ],
 )
 def test_nothing_lies_over_the_page_or_calls_home(fragment: str) -> None:
