@@ -7,7 +7,7 @@ cost ten times the way through memory. A program takes one block of the arrays t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,16 @@ def aligned_empty(size: int, dtype: np.dtype) -> Any:
     memory = np.empty(size * dtype.itemsize + CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % CACHE_LINE
     return memory[start : start + size * dtype.itemsize].view(dtype)
+
+
+def blocks_of(*arrays: Any) -> Iterator[Sequence[Any]]:
+    """Large NumPy arrays of one shape, block by block and flat. Others come whole, as they are."""
+    if arrays[0].size < 2 * BLOCK or not all(type(x) is np.ndarray and x.flags.c_contiguous for x in arrays):
+        yield arrays
+        return
+    flat = [x.reshape(-1) for x in arrays]
+    for start in range(0, flat[0].size, BLOCK):
+        yield [x[start : start + BLOCK] for x in flat]
 
 
 def needed_steps(steps: Sequence[Step], results: Sequence[int]) -> tuple[list[Step], dict[int, int]]:

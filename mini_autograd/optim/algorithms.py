@@ -1,6 +1,6 @@
 """The algorithms: SGD, Adam, AdamW, RMSprop.
 
-Imports optimizer. The one idea to know: `update` gets arrays and changes them in place. What is written as
+Imports optimizer and blocks. The one idea to know: `update` gets arrays and changes them in place. What is written as
 `np.multiply(a, b, out=scratch)` is `a * b`, without an array of its own.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.blocks import blocks_of
 from mini_autograd.optim.optimizer import Group, Optimizer, State, check, ignored_options
 
 
@@ -53,7 +54,8 @@ class SGD(Optimizer):
             if group["nesterov"]:
                 direction = np.multiply(velocity, momentum, out=scratch)
                 direction += gradient
-        values -= np.multiply(direction, group["lr"], out=scratch)
+        for part, change in blocks_of(values, direction):
+            part -= np.multiply(change, group["lr"], out=self.scratch(part))
 
 
 class Adam(Optimizer):

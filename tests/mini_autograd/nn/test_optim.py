@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import mini_autograd as ma
+from mini_autograd.blocks import BLOCK
 
 # name: optimiser(optim, params)
 OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
@@ -83,6 +84,24 @@ def test_steps_and_state_are_pytorchs(name: str) -> None:
     assert_close(found[0][0], found[1][0])
     assert_close(found[0][1], found[1][1])
     assert found[0][2] == found[1][2]
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("name", [name for name in OPTIMIZERS if "SGD" in name])
+def test_a_large_parameter_is_stepped_block_by_block(name: str, by_columns: bool) -> None:
+    """More than two blocks, and no whole number of them; or, column by column in memory, in one."""
+    numbers, stepped = np.random.default_rng(3).standard_normal((3, 301, 120)), []
+    for lib in (ma, torch):
+        start, *grads = (lib.tensor(part).T if by_columns else lib.tensor(part) for part in numbers)
+        param = lib.nn.Parameter(start)
+        assert param.is_contiguous() is not by_columns
+        optimizer = OPTIMIZERS[name](lib.optim, [param])
+        for grad in grads:
+            param.grad = grad
+            optimizer.step()
+        stepped.append(param.detach().numpy())
+    assert stepped[0].size > 2 * BLOCK
+    np.testing.assert_allclose(stepped[0], stepped[1], rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
