@@ -13,6 +13,7 @@ import sys
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from benchmarks.engine import measuring, report
 from benchmarks.engine.measuring import Effort
@@ -31,7 +32,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="W1,W5", help="these workloads only")
     parser.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
-    parser.add_argument("--markdown", action="store_true", help="print the table in Markdown")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="measure nothing; show what --json wrote")
+    parser.add_argument("--markdown", action="store_true", help="print the tables in Markdown, as the README has them")
     parser.add_argument("--tune-all", action="store_true", help="give every library glibc's setting that ours makes")
     return parser.parse_args()
 
@@ -67,39 +69,38 @@ def allocator() -> str:
     return f"allocator: {'mini_autograd keeps freed memory (glibc)' if in_force else 'the system as it is'}"
 
 
-def main() -> int:
-    """Measure, print, and return 1 if a floor is missed."""
-    options = arguments()
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Everything that is measured, as it is written as JSON."""
     if options.tune_all:
         os.environ |= {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)}
     effort = QUICK if options.quick else Effort()
     names = chosen(options.only, options.quick)
-    threads = [int(number) for number in options.threads.split(",")]
-    measured = {
-        count: measuring.measure(
-            [name for name in names if name != "W7" and (count == 1 or name not in SINGLE)],
-            *(count, effort, lambda message: print(message, file=sys.stderr)),
-        )
-        for count in threads
-    }
-    one, two = measured.get(1, {}), measured.get(2, {})
-    tables = [report.table(one, two)] if one or two else []
+    begun, measured = surroundings(), {}
+    for threads in map(int, options.threads.split(",")):
+        asked = [name for name in names if name != "W7" and (threads == 1 or name not in SINGLE)]
+        table = measuring.measure(asked, threads, effort, lambda message: print(message, file=sys.stderr))
+        measured[str(threads)] = {w: {c: asdict(f) for c, f in row.items()} for w, row in table.items()}
     imports = measuring.measure_imports(effort) if "W7" in names else {}
-    if imports:
-        tables.append(report.import_table(imports))
-    show = report.as_markdown if options.markdown else report.as_text
-    print(surroundings(), *map(show, tables), sep="\n\n")
+    return {
+        "surroundings": begun,
+        "measured": measured | {"imports": {name: asdict(figure) for name, figure in imports.items()}},
+    }
+
+
+def main() -> int:
+    """Measure, print, and return 1 if a floor is missed."""
+    options = arguments()
+    record = json.loads(options.again.read_text()) if options.again else measure(options)
     if options.json:
-        everything = {
-            str(count): {w: {c: asdict(f) for c, f in row.items()} for w, row in table.items()}
-            for count, table in measured.items()
-        }
-        everything["imports"] = {name: asdict(figure) for name, figure in imports.items()}
-        options.json.write_text(json.dumps({"surroundings": surroundings(), "measured": everything}, indent=1))
-    failures = report.missed(one, two)
-    if tables and any(report.MISSED in line for line in tables[-1] if imports):
-        failures.append("W7 (import)")
+        options.json.write_text(json.dumps(record, indent=1))
+    one, two, imports = report.read(record["measured"])
+    show = report.as_markdown if options.markdown else report.as_text
+    tables = [report.table(one, two)] if one or two else []
+    tables += [report.import_table(imports)] if imports else []
+    print(record["surroundings"], *map(show, tables), sep="\n\n")
+    failures = report.missed(one, two) + report.missed_import(imports)
     print("\nmissed: " + ("; ".join(failures) or "nothing"))
+    print(*report.remaining_costs(one), sep="\n")
     return 1 if failures else 0
 
 
