@@ -294,7 +294,7 @@ progress()
 # %% [markdown]
 # ## 7. Quiz
 #
-# Each lesson ends with a quiz. Wrong answers are explained too, and you may change yours and run the check again.
+# Each lesson ends with a quiz. Wrong answers are explained too, and you may change yours as often as you like.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_00", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 question(
