@@ -23,8 +23,7 @@ LATER = ("torch.fx.experimental.symbolic_shapes",)
 for name in LATER:
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
-for relaxed in (False, True):
-    nbformat.validate(new_notebook(), relax_add_props=relaxed)
+nbformat.validate(new_notebook())
 torch.set_num_threads(1)  # there is a worker for each processor; and no thread may live when workers are forked
 gc.collect()
 gc.freeze()  # a collection in a worker would touch, and so copy, every page

@@ -124,7 +124,7 @@ def restore(notebook: NotebookNode, known: KnownNotebook) -> None:
 def as_text(notebook: NotebookNode) -> str:
     """The notebook as it is written to a file. Raises `Unusual` for one that no program would read."""
     try:
-        nbformat.validate(notebook, relax_add_props=True)
+        nbformat.validate(notebook)
     except nbformat.ValidationError as error:
         raise Unusual from error
     return nbformat.v4.writes(notebook) + "\n"
