@@ -886,6 +886,7 @@ longer = Mul.apply(product, product)
 assert longer.grad_fn.next_functions[0][0] is product.grad_fn, (
     "the edge of a result must lead to its grad_fn"
 )
+assert longer.grad_fn.next_functions[0][1] == 0, "a node has one output, so the number is always 0"
 assert [tuple(shape) for shape in product.grad_fn.input_shapes] == [(1, 3), (2, 1)], (
     "input_shapes are the shapes of the inputs"
 )

@@ -1149,6 +1149,9 @@ for refused in (lambda: w * t, lambda: w / t, lambda: t @ w):
     except RuntimeError:
         raised = True
     assert raised, "a marked tensor was saved"
+with inference_mode():
+    u = MiniTensor([0.5, 1.0], requires_grad=True)
+assert u.exp().requires_grad, "exp saves its output, which is not the marked array"
 assert (t * 2).requires_grad is False, (
     "without an input that requires grad nothing is recorded, so nothing is refused"
 )

@@ -66,6 +66,13 @@ PLANTED = [
         ("test_record",),
     ),
     Planted(
+        "edges count from 1",
+        "",
+        "        return (tensor.grad_fn, 0)",
+        "        return (tensor.grad_fn, 1)",
+        ("test_record",),
+    ),
+    Planted(
         "constants get an edge",
         "",
         "    if not tensor.requires_grad:\n        return (None, 0)\n",

@@ -171,6 +171,13 @@ PLANTED = [
         ("test_inference_mode",),
     ),
     Planted(
+        "whatever is saved beside a marked tensor is refused",
+        "",
+        "any(saved is x.data for saved in ctx.saved_tensors)",
+        "len(ctx.saved_tensors) > 0",
+        ("test_inference_mode",),
+    ),
+    Planted(
         "a marked tensor may not even be added",
         "",
         "if x.is_inference() and any(saved is x.data for saved in ctx.saved_tensors):",
