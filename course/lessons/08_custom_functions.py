@@ -1152,7 +1152,10 @@ class BlindLinear(torch.autograd.Function):
         return grad @ w, None, None
 
 
-blind = lambda x: BlindLinear.apply(x, model.weight, model.bias)
+def blind(x):
+    return BlindLinear.apply(x, model.weight, model.bias)
+
+
 print("no gradient for the parameters:", result_of(blind, (inputs,)))
 
 # %% [markdown] items="104 F20"
