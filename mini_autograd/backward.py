@@ -53,12 +53,13 @@ def run_backward(
             arrived = [pending.pop(node, None)]  # as most nodes have one output, this is all that most nodes need
             if arrived[0] is None and not collect(pending, node, arrived):
                 continue
+            if needed and node in needed:  # what is wanted here is then kept as it came, before the hooks: PyTorch does
+                keep(ends, node, arrived)
             if node.hooks:
                 hooks.run(node, arrived)
-            if ends is not None:
+            if ends is not None and node not in needed:
                 keep(ends, node, arrived)
-                if node not in needed:
-                    continue
+                continue
             if plain and node.takes_arrays and not node.hooks and latest_change[0] <= node.sequence_nr:
                 sent = node.backward(node, arrived[0])
             else:

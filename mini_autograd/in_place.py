@@ -18,8 +18,9 @@ from mini_autograd.function import COPY, NO_EDGE, OUTPUT, SEVERAL, Function, Val
 from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, state
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import shape as shapes
+from mini_autograd.operations.diagonals import Diagonal
 from mini_autograd.operations.elementwise import cast, module_of, where
-from mini_autograd.operations.indexing import Index, as_plain, assign, getitem, is_basic
+from mini_autograd.operations.indexing import Index, as_plain, assign, getitem, in_two_steps, is_basic
 from mini_autograd.versions import note_change
 from mini_autograd.views import follow
 
@@ -265,6 +266,10 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         value = Tensor(arrays.beside(np.asarray(arrays.wrapped(value, self.dtype), self.dtype), self.array)[()])
     plain = as_plain(index, self.array)
+    steps = in_two_steps(plain) if isinstance(plain, tuple) else None
+    if steps:
+        put_item(getitem(self, steps[0]), steps[1], value)
+        return
     if not is_basic(plain):
         put_item(self, plain, value)
         return
@@ -277,6 +282,8 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
 def put_item(self: Tensor, index: Any, value: Tensor) -> None:
     """`self[index] = value` for an index that picks elements one by one."""
     picked = np.empty_like(self.array, bool)[index].shape
+    while value.ndim > len(picked) and value.shape[0] == 1:
+        value = value.reshape(value.shape[1:])
     if not arrays.broadcasts_to(value.shape, picked):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
@@ -337,6 +344,6 @@ def _operator(operator: str) -> Callable[..., Any]:
     return method
 
 
-for _view_operation in (shapes.Reshape, shapes.Expand, shapes.Transpose, shapes.Permute, Index):
+for _view_operation in (Diagonal, shapes.Reshape, shapes.Expand, shapes.Transpose, shapes.Permute, Index):
     _view_operation.shows_memory = True  # type: ignore[attr-defined]
 attach()

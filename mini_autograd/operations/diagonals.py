@@ -12,10 +12,38 @@ import numpy as np
 
 from mini_autograd.arrays import normalize_dim
 from mini_autograd.function import Function, Value
-from mini_autograd.operations.elementwise import module_of
-from mini_autograd.operations.indexing import getitem, put
+from mini_autograd.operations.elementwise import clone, module_of
+from mini_autograd.operations.indexing import put
 from mini_autograd.operations.reduction import sum
 from mini_autograd.operations.shape import movedim
+
+
+class Diagonal(Function):
+    """A diagonal of the matrices that two axes form, as a view. The gradient goes back to it; all else gets 0."""
+
+    torch_name = "DiagonalBackward0"
+    __slots__ = ("place", "shape")
+    place: tuple[int, int, int]
+
+    @staticmethod
+    def forward(ctx, x, offset, dim1, dim2):
+        ctx.place, ctx.shape = (offset, dim1, dim2), x.shape
+        output = x.diagonal(offset, dim1, dim2)
+        if isinstance(x, np.ndarray):
+            output.flags.writeable = x.flags.writeable  # NumPy gives it for reading only
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        offset, dim1, dim2 = ctx.place
+        shape = [size for axis, size in enumerate(ctx.shape) if axis not in (dim1, dim2)]
+        rows, columns = ctx.shape[dim1], ctx.shape[dim2]
+        matrices = put(grad, (..., *places(grad, rows, columns, offset)), (*shape, rows, columns))
+        return movedim(matrices, (-2, -1), (dim1, dim2))
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return diagonal(tangent, *ctx.place)
 
 
 class Tril(Function):
@@ -87,8 +115,7 @@ def diagonal(input: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Val
     first, second = normalize_dim(dim1, input.ndim), normalize_dim(dim2, input.ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    matrices = movedim(input, (first, second), (-2, -1))
-    return getitem(matrices, (..., *places(matrices, matrices.shape[-2], matrices.shape[-1], offset)))
+    return Diagonal.apply(input, offset=offset, dim1=first, dim2=second)
 
 
 _diagonal = diagonal
@@ -107,7 +134,7 @@ def diag(input: Value, diagonal: int = 0) -> Value:
     """The matrix with that vector on a diagonal, or a diagonal of that matrix."""
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    return diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal)
+    return diag_embed(input, diagonal) if input.ndim == 1 else clone(_diagonal(input, diagonal))
 
 
 def diagflat(input: Value, offset: int = 0) -> Value:

@@ -7,6 +7,7 @@ Imports arrays, function, elementwise, indexing and shape operations. The one id
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -64,15 +65,20 @@ def at_least_1d(x: Value) -> Value:
     return x if x.ndim else reshape(x, 1)
 
 
+def shaped(x: Value, shape: tuple[int, ...]) -> Value:
+    """`x` in that shape; itself, and no view of itself, if it has it."""
+    return x if x.shape == shape else reshape(x, shape)
+
+
 def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False) -> Value:
     """output[i][j] = input[index[i][j]][j] for dim=0, and so on; `index` may be smaller along the other axes."""
     places = integers(index, "gather")
     axis = normalize_dim(dim, input.ndim)
     if places.size == 0:
-        return reshape(getitem(reshape(input, -1), slice(0)), places.shape)
+        return shaped(getitem(reshape(input, -1), slice(0)), places.shape)
     check_index(input, axis, places, "input")
     output = Gather.apply(at_least_1d(input), index=along(at_least_1d(places), axis))
-    return reshape(output, places.shape)
+    return shaped(output, places.shape)
 
 
 def take_along_dim(input: Value, indices: Indices, dim: int | None = None) -> Value:
@@ -115,7 +121,7 @@ def scatter(input: Value, dim: int, index: Indices, src: Value, *, reduce: str |
         filled = value if hasattr(value, "ndim") else module_of(places).full(places.shape, value, input.dtype)
         return scatter_add(input, dim, places, filled)
     output = assign(at_least_1d(input), value, along(places, normalize_dim(dim, input.ndim)))
-    return reshape(output, input.shape)
+    return shaped(output, input.shape)
 
 
 def _scatter_products(input: Value, axis: int, places: Any, value: Value) -> Value:
@@ -159,7 +165,7 @@ def index_add(input: Value, dim: int, index: Indices, source: Value, *, alpha: f
     """`input` with the slices of `source`, times `alpha`, added along `dim` at the places in `index`."""
     axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
     others = [[size for i, size in enumerate(x.shape) if i != axis] for x in (input, source)]
-    if others[0] != others[1]:
+    if others[0] != others[1] or (input.ndim == 0 and math.prod(source.shape) != 1):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(input.shape)} source.shape = {list(source.shape)}"
@@ -173,13 +179,13 @@ def index_copy(input: Value, dim: int, index: Indices, source: Value) -> Value:
     """`input` with the slices of `source` put along `dim` at the places in `index`."""
     axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
     output = assign(at_least_1d(input), at_least_1d(source), (*[slice(None)] * axis, places))
-    return reshape(output, input.shape)
+    return shaped(output, input.shape)
 
 
 def index_fill(input: Value, dim: int, index: Indices, value: Value) -> Value:
     """`input` with one value along `dim` at the places in `index`."""
     axis, places = normalize_dim(dim, input.ndim), np.unique(as_array(index))
-    return reshape(assign(at_least_1d(input), value, (*[slice(None)] * axis, places)), input.shape)
+    return shaped(assign(at_least_1d(input), value, (*[slice(None)] * axis, places)), input.shape)
 
 
 def index_put(input: Value, indices: tuple[Indices, ...], values: Value, accumulate: bool = False) -> Value:
@@ -224,7 +230,8 @@ def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
 
 def take(input: Value, index: Indices) -> Value:
     """Elements by their places in the flat input."""
-    return getitem(reshape(input, -1), integers(index, "take"))
+    places = integers(index, "take")
+    return shaped(getitem(reshape(input, -1), places.reshape(-1)), places.shape)
 
 
 def embedding(input: Indices, weight: Value, padding_idx: int | None = None) -> Value:

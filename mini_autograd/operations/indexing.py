@@ -112,6 +112,8 @@ def add_rows(output: Any, index: Any, rows: Any) -> None:
 def getitem(input: Value, index: Any) -> Value:
     """`input[index]`: integers, slices, None, `...`, lists, integer and bool tensors or arrays, and tuples of these."""
     plain = as_plain(index, as_array(input))
+    if isinstance(plain, tuple) and (steps := in_two_steps(plain)):
+        return getitem(getitem(input, steps[0]), steps[1])
     try:
         return Index.apply(input, index=plain)
     except IndexError as error:
@@ -134,6 +136,27 @@ def as_plain(index: Any, indexed: Any) -> Any:
     return tuple(as_index(part, indexed) for part in index) if isinstance(index, tuple) else as_index(index, indexed)
 
 
+def in_two_steps(index: tuple) -> tuple[tuple, tuple] | None:
+    """An index with both integers and arrays as one with integers only, and one with arrays only, to be taken after it.
+
+    NumPy counts the integers among the arrays when it decides where the axis of the arrays goes; PyTorch does not.
+    """
+    arrays = [hasattr(part, "ndim") for part in index]
+    if not any(arrays) or not any(type(part) is int for part in index):
+        return None
+    first: list[Any] = []
+    second: list[Any] = []
+    for part, is_array in zip(index, arrays, strict=True):
+        if is_array:
+            first += [slice(None)] * (part.ndim if part.dtype == bool else 1)
+            second.append(part)
+        else:
+            first.append(part)
+            if type(part) is not int:
+                second.append(part if part is Ellipsis else slice(None))
+    return tuple(first), tuple(second)
+
+
 def as_index(part: Any, indexed: Any) -> Any:
     """One part of an index as NumPy wants it: tensors and lists as arrays, on the device of what is indexed."""
     if isinstance(part, slice):
@@ -150,6 +173,8 @@ def as_index(part: Any, indexed: Any) -> Any:
     array = as_array(part) if hasattr(part, "ndim") and not isinstance(part, np.generic) else np.asarray(part)
     if array.size == 0 and not hasattr(part, "dtype"):
         array = array.astype(np.int64)
+    if array.ndim == 0 and array.dtype.kind == "i":
+        return int(array.item())  # so it is a slice, that is a view, and not an array of one place
     if array.dtype.kind not in "iub":
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return beside(array, indexed)

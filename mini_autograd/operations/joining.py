@@ -14,7 +14,7 @@ import numpy as np
 
 from mini_autograd.arrays import normalize_dim, result_type
 from mini_autograd.function import Function, Value, as_array
-from mini_autograd.operations.elementwise import cast, module_of
+from mini_autograd.operations.elementwise import cast, clone, module_of
 from mini_autograd.operations.shape import (
     Sizes,
     expand,
@@ -320,7 +320,8 @@ def repeat(input: Value, *repeats: Sizes) -> Value:
     split_axes = [size for pair in zip([1] * len(times), shape, strict=True) for size in pair]
     copies = [size for pair in zip(times, shape, strict=True) for size in pair]
     output = expand(reshape(input, split_axes), copies)
-    return reshape(output, [n * size for n, size in zip(times, shape, strict=True)])
+    output = reshape(output, [n * size for n, size in zip(times, shape, strict=True)])
+    return clone(output) if hasattr(output, "_is_view") and output._is_view() else output
 
 
 def tile(input: Value, *dims: Sizes) -> Value:

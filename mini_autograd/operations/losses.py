@@ -348,7 +348,11 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
     The mathematical divergence is the sum over a distribution: `reduction="batchmean"` divides by the batch only.
     """
     check_reduction(reduction)
+    check_broadcast(target.shape, input.shape)
     target = exp(target) if log_target else target
+    if input.shape != target.shape:
+        shape = np.broadcast_shapes(input.shape, target.shape)
+        input, target = expand(input, shape), expand(target, shape)
     result = KlDivergence.apply(input, target, reduction="sum" if reduction == "batchmean" else reduction)
     return result / input.shape[0] if reduction == "batchmean" else result
 

@@ -160,6 +160,7 @@ class CopySign(Arithmetic):
     """The absolute value of a with the sign of b. The derivative with respect to a is 1 or -1, and 0 where a is 0."""
 
     torch_name = "CopysignBackward0"
+    needed_by = {0: (0,)}  # noqa: RUF012
     prepare = staticmethod(promoted_to_floating)
 
     @staticmethod

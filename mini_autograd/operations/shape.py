@@ -232,7 +232,7 @@ def t(input: Value) -> Value:
     """The transpose of a matrix; a vector or a number is returned as it is."""
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
-    return transpose(input, 0, 1) if input.ndim == 2 else input
+    return transpose(input, 0, 1) if input.ndim == 2 else reshape(input, input.shape)
 
 
 def ravel(input: Value) -> Value:
@@ -371,7 +371,7 @@ def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
     if first == second:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     if k % 4 == 0:
-        return input[...]
+        return flip(input, ())
     if k % 4 == 2:
         return flip(input, first, second)
     return flip(transpose(input, first, second), first if k % 4 == 1 else second)

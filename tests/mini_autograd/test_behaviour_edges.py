@@ -63,6 +63,22 @@ lib.ones(2).char()
 lib.ones(2).byte()
 lib.ones(2).is_complex()
 lib.ones(2, 3).ndimension()
+m[0, :, [0, 2]]
+m[lib.tensor(1), :, lib.tensor([0, 2])]
+m[..., 1, lib.tensor([0, 2])]
+m[0, :, lib.tensor([True, False, True, False])]
+m[None, 0, :, [0, 2]]
+m[lib.tensor(1)]
+m[lib.tensor(5)]
+m[lib.tensor(1)]._is_view()
+m[0].diagonal()._is_view()
+m[0].diagonal(1).fill_(7.0)
+lib.ones(4).repeat(2, 1).add_(1)
+lib.ones(3).expand(2, 3).repeat(1, 1).add_(1)
+F.kl_div(lib.tensor(-1.0), lib.ones(2, 3), reduction="sum")
+F.kl_div(lib.ones(3), lib.ones(2, 3), reduction="sum")
+lib.tensor(1.0).index_add(0, lib.tensor([0, 0]), lib.ones(2))
+lib.ones(1).kthvalue(1)
 
 """.strip().splitlines()
 
@@ -73,6 +89,10 @@ lib.logit(x, 0.1)
 F.logsigmoid(x)
 F.max_pool2d(x.reshape(1, 2, 3), 2, stride=1)
 lib.median(x)
+F.kl_div(x[1], x[1:2], reduction="sum")
+x[1:4][[0, 0]].repeat(2, 1)
+x.reshape(2, 3).diagonal(1)
+x.reshape(2, 3)[1, [0, 2]]
 """.strip().splitlines()
 
 
@@ -83,6 +103,7 @@ def names(lib: Any) -> dict[str, Any]:
         "math": math,
         "u": lib.tensor([1, 200, 100], dtype=lib.uint8),
         "i": lib.tensor([2, -1, 1]),
+        "m": lib.arange(24.0).reshape(2, 3, 4),
         "special": lib.tensor([0.0, 1.0, 0.5, -0.5, 2.0, math.inf, -math.inf, math.nan]),
         "x": d(lib, math.inf, 0.25, 0.0, 1.0, math.nan, 0.5),
     }
@@ -100,5 +121,41 @@ def test_gradient(expression: str) -> None:
         output = eval(expression, known)
         cotangent = lib.tensor(np.arange(1.0, output.numel() + 1).reshape(tuple(output.shape)))
         return output, *lib.autograd.grad(output, known["x"], cotangent)
+
+    same(program)
+
+
+STATEMENTS = {
+    "a list for an axis, after an integer": ("m[0, :, [0, 2]] = lib.ones(3, 2)", "m"),
+    "leading axes of size 1": ("y = lib.zeros(3); y[[0, 1]] = lib.ones(1, 1, 2)", "y"),
+    "an element by a tensor": ("m[0, 0][lib.tensor(1)] = 9.0", "m"),
+    "a diagonal": ("m[0].diagonal().mul_(0)", "m"),
+    "a part by a tensor, and back": (
+        "y = w * 2; v = y[y.argmax()]; v.mul_(3); g, = lib.autograd.grad((y * y).sum(), w)",
+        "y, v, g",
+    ),
+    "a diagonal, and back": (
+        "y = (w * 2).reshape(2, 2); y.diagonal().mul_(w[:2]); g, = lib.autograd.grad((y * y).sum(), w)",
+        "y, g",
+    ),
+    "the gradient of a tensor with a hook, on the way": (
+        "y = w * 2; h = y.register_hook(lambda g: g * 2); g = lib.autograd.grad((y * y).sum(), [w, y])",
+        "g",
+    ),
+    "the gradient of a tensor with a hook, at the end": (
+        "y = w * 2; h = y.register_hook(lambda g: g * 2); g = lib.autograd.grad((y * y).sum(), [y])",
+        "g",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statement(name: str) -> None:
+    steps, shown = STATEMENTS[name]
+
+    def program(lib: Any) -> Any:
+        known = {**names(lib), "w": d(lib, 1.0, 2.0, 3.0, 4.0)}
+        exec(steps, known)
+        return list(eval(f"({shown},)", known))
 
     same(program)
