@@ -53,7 +53,7 @@ def run_backward(
             arrived = [pending.pop(node, None)]  # as most nodes have one output, this is all that most nodes need
             if arrived[0] is None and not collect(pending, node, arrived):
                 continue
-            if ends is not None and node in needed:  # what is wanted here is then kept as it came, before the hooks: PyTorch does
+            if ends is not None and node in needed:  # wanted here, and further on: kept before the hooks, as in PyTorch
                 keep(ends, node, arrived)
             if node.hooks:
                 hooks.run(node, arrived)
