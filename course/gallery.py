@@ -67,6 +67,24 @@ loss = (torch.ones(4, 3) @ weight + bias).tanh().pow(2).mean()
 explore(loss, {"weight": weight, "bias": bias, "loss": loss})
 
 # %% [markdown]
+# ## What a graph does not know
+#
+# The target is computed under `no_grad`, from the same weight. A graph keeps no trace of it: a function is given to the
+# explorer, which watches while it runs. Which of the two paths to `w` will the gradient take?
+
+# %% jupyter={"source_hidden": true}
+w, x = torch.tensor(3.0, requires_grad=True), torch.tensor(2.0)
+
+
+def loss_with_target():
+    with torch.no_grad():
+        target = (w * x).tanh() + 1
+    return (w * x - target) ** 2
+
+
+explore(loss_with_target, {"w": w, "x": x})
+
+# %% [markdown]
 # ## How small should a step be?
 #
 # Let the audience guess the best `h` for a numerical derivative before the slider moves. Then: why is it another one in

@@ -168,9 +168,12 @@ class Function(metaclass=Slotted):
         """The end of `apply` in the rare modes: inference, forward mode, watched by hooks or by anomaly detection."""
         recorded = mode & RECORDING and not mode & INFERENCE and edges.count(NO_EDGE) < len(edges)
         result = self.record(inputs, arrays, edges, output) if recorded else wrap(output, *inputs)
-        if recorded and mode & WATCHED:
+        if mode & WATCHED:
             for watcher in state.watchers:
-                watcher.node_was_recorded(self)
+                if recorded:
+                    watcher.node_was_recorded(self)
+                if hasattr(watcher, "saw"):  # it wants to know of unrecorded calls too
+                    watcher.saw(type(self).__name__, inputs, result)
         if mode & FORWARD:
             state.forward_level.push(self, inputs, result, recorded)
         return result

@@ -27,6 +27,7 @@ from mini_autograd.drawing.graph import (
     plain,
 )
 from mini_autograd.drawing.node_access import access_to
+from mini_autograd.drawing.unrecorded import Call, Trace
 
 COMPUTE: dict[str, Callable[..., Any]] = {
     "+": lambda a, b: a + b,
@@ -61,6 +62,8 @@ class _Spot:
         self.inputs: list[_Spot] = []
         self.positions: list[int] = []
         self.value: Any = None
+        self.call: Call | None = None  # of an operation that was not recorded
+        self.label = ""
 
 
 def is_autograd_tensor(candidate: Any) -> bool:
@@ -68,11 +71,13 @@ def is_autograd_tensor(candidate: Any) -> bool:
     return hasattr(candidate, "grad_fn") and hasattr(candidate, "requires_grad")
 
 
-def read_autograd(output: Any, names: Mapping[str, Any], limit: int | None, gradient: Any) -> Graph:
+def read_autograd(
+    output: Any, names: Mapping[str, Any], limit: int | None, gradient: Any, trace: Trace | None = None
+) -> Graph:
     """The graph behind a PyTorch tensor, or one of ours; `gradient` seeds backward (ones when it is not given)."""
     seed = np.ones(_shape(output))[()] if gradient is None else plain(gradient)
     if output.grad_fn is not None:
-        return assemble(_Reader(output, names, limit).drafts(), seed)
+        return assemble(_Reader(output, names, limit, trace or Trace()).drafts(), seed)
     label = next((label for label, item in names.items() if item is output), "")
     leaf = Draft("constant", name=label, shape=_shape(output), value=plain(output))
     if output.requires_grad:
@@ -83,14 +88,14 @@ def read_autograd(output: Any, names: Mapping[str, Any], limit: int | None, grad
 class _Reader:
     """Walks the nodes once, then finds values and rules."""
 
-    def __init__(self, output: Any, names: Mapping[str, Any], limit: int | None) -> None:
-        self.access = access_to(output)
+    def __init__(self, output: Any, names: Mapping[str, Any], limit: int | None, trace: Trace) -> None:
+        self.access, self.trace = access_to(output), trace
         self.known: dict[tuple[int, int], _Spot] = {}
+        self.leaf_names = {id(tensor): label for label, tensor in names.items()}
         root = self._spot_of(output)
         self.spots: list[_Spot] = evaluation_order(root, self._connect)
         check_size(len(self.spots), limit)
         self.index = {id(spot): position for position, spot in enumerate(self.spots)}
-        self.leaf_names = {id(tensor): label for label, tensor in names.items()}
         self.named = {
             id(self._spot_of(tensor)): label for label, tensor in names.items() if _node_of(tensor) is not None
         }
@@ -118,11 +123,15 @@ class _Reader:
 
     def _connect(self, spot: _Spot) -> list[_Spot]:
         """Find the inputs of a spot; a constant stands in where an operation of two sides has an input without node."""
+        if spot.call is not None and not spot.inputs:
+            spot.inputs = self._inputs_of_call(spot.call)
         if spot.positions or not spot.node:
             return spot.inputs
         for position, (node, number) in enumerate(getattr(spot.node, "next_functions", ())):
             if node is not None:
                 entry = self._spot(node, number)
+            elif (tensor := self.trace.input_of(spot.node, position)) is not None:
+                entry = self._spot_without_node(tensor)
             elif spot.sign in TWO_SIDED or self.access.saved_input(spot.node, position) is not None:
                 entry = _Spot(None, 0)
             else:
@@ -130,6 +139,26 @@ class _Reader:
             spot.inputs.append(entry)
             spot.positions.append(position)
         return spot.inputs
+
+    def _inputs_of_call(self, call: Call) -> list[_Spot]:
+        """The tensors that an unrecorded call was given, and the numbers if it is one of two sides."""
+        spots = []
+        for given in call.inputs:
+            if is_autograd_tensor(given):
+                spots.append(self._spot_without_node(given))
+            elif symbol(call.name) in {*TWO_SIDED, "**"} and isinstance(given, (int, float)):
+                spots.append(_Spot(None, 0))
+                spots[-1].value = float(given)
+        return spots
+
+    def _spot_without_node(self, tensor: Any) -> _Spot:
+        """The spot of a tensor that a call was given, recorded or not: it has a node only if it requires grad."""
+        if tensor.requires_grad:
+            return self._spot_of(tensor) if tensor.grad_fn is not None else self._spot(_accumulator(tensor), 0)
+        spot = self.known.setdefault((id(tensor), -1), _Spot(None, 0))
+        spot.call, spot.value = self.trace.maker_of(tensor), plain(tensor)
+        spot.label = self.leaf_names.get(id(tensor), "")
+        return spot
 
     def _find_values(self) -> None:
         for spot in reversed(self.spots):
@@ -186,8 +215,11 @@ class _Reader:
 
     def _draft(self, spot: _Spot) -> Draft:
         shape = self._result_shape(spot) if spot.value is None else np.shape(spot.value)
+        if spot.call is not None:
+            sign, inputs = symbol(spot.call.name), tuple(self.index[id(entry)] for entry in spot.inputs)
+            return Draft("unrecorded", inputs, spot.label, sign, spot.call.name, shape, spot.value)
         if spot.node is None:
-            return Draft("constant", value=spot.value, shape=shape)
+            return Draft("constant", name=spot.label, value=spot.value, shape=shape)
         if spot.leaf is not None:
             label, stored = self.leaf_names.get(id(spot.leaf), ""), plain(spot.leaf.grad)
             memory = Memory(hooks=_hooks_of(spot.leaf))
@@ -229,6 +261,12 @@ def _name(node: Any) -> str:
     """PyTorch's nodes tell their name when called; a student's may keep it as a string, or have none."""
     name = getattr(node, "name", type(node).__name__ if node is not None else "")
     return str(name() if callable(name) else name)
+
+
+def _accumulator(leaf: Any) -> Any:
+    """The node at which the gradients of a leaf arrive: ours knows it, PyTorch's is found behind any view of it."""
+    edge = getattr(leaf, "gradient_edge", None)
+    return leaf.view_as(leaf).grad_fn.next_functions[0][0] if edge is None else edge
 
 
 def _node_of(tensor: Any) -> Any:

@@ -16,7 +16,11 @@ from mini_autograd.arrays import broadcasts_to, sum_to
 from mini_autograd.drawing.formatting import operation_formula, short
 
 Value = np.ndarray | float
-Kind = Literal["leaf", "constant", "operation"]
+Kind = Literal["leaf", "constant", "operation", "unrecorded"]
+"""An unrecorded node is an operation that ran under `no_grad`: it has inputs, but no gradient passes it."""
+
+WITHOUT_GRADIENT = ("constant", "unrecorded")
+COMPUTED = ("operation", "unrecorded")
 Rule = Callable[[Any], Sequence[Any] | None]
 
 DRAWING_LIMIT = 400
@@ -154,7 +158,7 @@ def assemble(drafts: Sequence[Draft], seed: Any) -> Graph:
                 kind=draft.kind,
                 name=names[index],
                 operation=draft.operation,
-                formula=formula if draft.kind == "operation" else "",
+                formula=formula if draft.kind in COMPUTED else "",
                 source=draft.source or draft.operation,
                 shape=draft.shape,
                 value=draft.value,
@@ -178,10 +182,13 @@ def replay(drafts: Sequence[Draft], seed: Any) -> tuple[list[Value | None], list
     incoming: list[Value | None] = [None] * len(drafts)
     unknown = [False] * len(drafts)
     contributions: list[tuple[Value | None, ...]] = [()] * len(drafts)
-    if drafts and drafts[-1].kind != "constant":
+    if drafts and drafts[-1].kind not in WITHOUT_GRADIENT:
         incoming[-1] = seed
     for index in reversed(range(len(drafts))):
         draft = drafts[index]
+        if draft.kind == "unrecorded":
+            incoming[index], contributions[index] = None, (None,) * len(draft.inputs)
+            continue
         if unknown[index]:
             incoming[index] = draft.stored
         shapes = [drafts[source].shape for source in draft.inputs]
@@ -189,7 +196,7 @@ def replay(drafts: Sequence[Draft], seed: Any) -> tuple[list[Value | None], list
         contributions[index] = sent
         for source, gradient in zip(draft.inputs, sent, strict=True):
             if gradient is None:
-                unknown[source] = unknown[source] or drafts[source].kind != "constant"
+                unknown[source] = unknown[source] or drafts[source].kind not in WITHOUT_GRADIENT
             else:
                 previous = incoming[source]
                 incoming[source] = gradient if previous is None else previous + gradient
@@ -225,12 +232,12 @@ def _local_derivatives(draft: Draft) -> tuple[Value | None, ...]:
 def _names(drafts: Sequence[Draft]) -> list[str]:
     """Given names stay; scalar leaves without one are called by their value, the rest by a letter and a number."""
     taken = {draft.name for draft in drafts}
-    counters = {"operation": 0, "leaf": 0, "constant": 0}
-    letters = {"operation": "v", "leaf": "leaf", "constant": "const"}
+    counters = {"operation": 0, "leaf": 0, "constant": 0, "unrecorded": 0}
+    letters = {"operation": "v", "leaf": "leaf", "constant": "const", "unrecorded": "u"}
     names = []
     for draft in drafts:
         name = draft.name
-        if not name and draft.kind != "operation" and is_scalar(draft.value):
+        if not name and draft.kind not in COMPUTED and is_scalar(draft.value):
             name = short(draft.value)
         while not name:
             counters[draft.kind] += 1

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.drawing.formatting import clip, describe, shape_text, short, text_width
-from mini_autograd.drawing.graph import DRAWING_LIMIT, Graph, Node, Value, check_size, is_scalar
+from mini_autograd.drawing.graph import COMPUTED, DRAWING_LIMIT, Graph, Node, Value, check_size, is_scalar
 from mini_autograd.drawing.layout import Box, Layout, Route, Spacing, lay_out
 from mini_autograd.drawing.reading import read_graph
 
@@ -23,7 +23,8 @@ HEADER, ROW, PADDING = 23.0, 17.0, 9.0
 HEIGHT = HEADER + 2 * ROW + 8
 LABEL_WIDTH = 42.0
 TITLE_LENGTH = 26
-RADIUS = {"leaf": 13.0, "constant": 13.0, "operation": 3.0}
+RADIUS = {"leaf": 13.0, "constant": 13.0, "operation": 3.0, "unrecorded": 3.0}
+NO_GRADIENT = {"constant": "none", "unrecorded": "not recorded"}
 STYLE = (Path(__file__).parent / "graph.css").read_text(encoding="utf-8")
 
 
@@ -54,7 +55,11 @@ def render(graph: Graph, *, direction: str = "right", interactive: bool = False,
     words = "" if interactive else "; ".join(summary(graph, replay=replay).splitlines()[:12])
     parts = [_open_tag(words, layout), f"<style>{STYLE}</style>"]
     parts.append(f'<rect class="ma-page" width="{layout.width:.0f}" height="{layout.height:.0f}" rx="4"/>')
-    parts += [_edge(number, route) for number, route in enumerate(layout.routes)]
+    silent = {node.index for node in graph.nodes if node.kind == "unrecorded"}
+    parts += [
+        _edge(number, route, bool(silent & {edge.source, edge.target}))
+        for number, (edge, route) in enumerate(zip(graph.edges, layout.routes, strict=True))
+    ]
     gradients = [replayed(node) if replay else node.gradient for node in graph.nodes]
     parts += [
         _node(node, box, cell_text(gradients[node.index], norm=True), interactive)
@@ -81,7 +86,7 @@ def replayed(node: Node) -> Value | None:
 
 def title(node: Node) -> str:
     """What stands at the top of a node's box."""
-    if node.kind == "operation":
+    if node.kind in COMPUTED:
         return f"{node.name} = {node.formula}"
     return node.kind if is_scalar(node.value) and node.name == short(node.value) else node.name
 
@@ -136,7 +141,8 @@ def _open_tag(words: str, layout: Layout) -> str:
 
 def _width(node: Node) -> float:
     """Wide enough for the title and for any number that a step may put into a row."""
-    rows = [value_text(node), cell_text(node.gradient, norm=True), cell_text(node.incoming, norm=True), "-0.12345"]
+    rows = [value_text(node), "-0.12345", NO_GRADIENT.get(node.kind, "")]
+    rows += [cell_text(gradient, norm=True) for gradient in (node.gradient, node.incoming)]
     row = LABEL_WIDTH + max(text_width(text, ROW_SIZE) for text in rows)
     return max(row, text_width(clip(title(node), TITLE_LENGTH), TITLE_SIZE)) + 2 * PADDING
 
@@ -146,7 +152,7 @@ def _node(node: Node, box: Box, gradient: str, interactive: bool) -> str:
     right = box.width - PADDING
     value_line, grad_line = HEADER + ROW - 2, HEADER + 2 * ROW - 1
     label = "shape" if node.shape and not value_text(node).startswith("[") else "value"
-    gradient = "none" if node.kind == "constant" else gradient
+    gradient = NO_GRADIENT.get(node.kind, gradient)
     heading = escape(clip(title(node), TITLE_LENGTH))
     role = f' role="button" tabindex="0" aria-label="{escape(title(node), quote=True)}"' if interactive else ""
     tooltip = "" if interactive else f"<title>{escape(_spoken(node, gradient))}</title>"
@@ -182,14 +188,16 @@ def _header(width: float, radius: float) -> str:
 
 def _spoken(node: Node, gradient: str) -> str:
     value = describe(node.value) if node.value is not None else f"unknown, shape {shape_text(node.shape or ())}"
-    return f"{title(node)}; value {value}; " + ("no gradient" if node.kind == "constant" else f"gradient {gradient}")
+    return f"{title(node)}; value {value}; " + ("no gradient" if node.kind in NO_GRADIENT else f"gradient {gradient}")
 
 
-def _edge(number: int, route: Route) -> str:
+def _edge(number: int, route: Route, silent: bool) -> str:
     path = f"M{_point(route.start)}" + "".join(
         f"C{' '.join(_point(point) for point in piece)}" for piece in route.pieces
     )
-    return f'<g class="ma-edge" data-edge="{number}"><path d="{path}"/><path class="ma-tip" d="{_tip(route)}"/></g>'
+    kind = "ma-edge ma-silent" if silent else "ma-edge"
+    lines = f'<path d="{path}"/><path class="ma-tip" d="{_tip(route)}"/>'
+    return f'<g class="{kind}" data-edge="{number}">{lines}</g>'
 
 
 def _tip(route: Route) -> str:

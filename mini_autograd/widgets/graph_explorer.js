@@ -253,8 +253,8 @@ function apply(view, steps, at, details) {
   const flowing = new Map(step.flows);
   const receivers = new Set(step.flows.map(([edge]) => view.ends[edge].source));
   view.nodes.forEach((node, index) => {
-    const constant = node.classList.contains("ma-constant");
-    node.querySelector(".ma-grad").textContent = constant ? (backward ? "none" : "") : gradients.get(index) ?? "";
+    const none = node.classList.contains("ma-constant") ? "none" : node.classList.contains("ma-unrecorded") ? "not recorded" : null;
+    node.querySelector(".ma-grad").textContent = none ? (backward ? none : "") : gradients.get(index) ?? "";
     node.classList.toggle("ma-ghost", !appeared.has(index));
     node.classList.toggle("ma-now", step.node === index);
     node.classList.toggle("ma-receives", receivers.has(index));

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from mini_autograd.drawing import DRAWING_LIMIT, Graph, is_tensor, read_graph, render, summary
+from mini_autograd.drawing import DRAWING_LIMIT, Graph, is_tensor, read_graph, render, summary, watching
 from mini_autograd.drawing.folding import fold as folded_graph
 from mini_autograd.drawing.folding import repeated_blocks
 from mini_autograd.widgets.static import StaticPicture, with_static_picture
@@ -39,14 +39,20 @@ def explore(
 ) -> Any:
     """The graph behind `output` as an interactive picture; a still one where widgets are not installed.
 
-    `output` is a student's MiniTensor, a tensor of ours, or a PyTorch tensor. `names` maps labels to tensors; without
-    it the variables of the calling cell are searched. `direction` is "right" or "down", `gradient` starts backward.
-    `fold` says whether blocks that repeat, such as layers, start as one node each; large graphs do unless told not to.
+    `output` is a student's MiniTensor, a tensor of ours, or a PyTorch tensor. Of the latter two it may also be a
+    function without arguments that gives the tensor: then what it computes under `no_grad` is drawn too, marked as not
+    recorded; a finished graph tells nothing of it. `names` maps labels to tensors; without it the variables of the
+    calling cell are searched. `direction` is "right" or "down", `gradient` starts backward. `fold` says whether blocks
+    that repeat, such as layers, start as one node each; large graphs do unless told not to.
     Raises GraphTooLargeError above 400 nodes and TypeError for an object without a graph.
     """
     if names is None:
         names = names_in(sys._getframe(1))
-    graph = read_graph(output, names, limit=DRAWING_LIMIT, gradient=gradient)
+    trace = None
+    if callable(output) and not is_tensor(output):
+        with watching() as trace:
+            output = output()
+    graph = read_graph(output, names, limit=DRAWING_LIMIT, gradient=gradient, trace=trace)
     if anywidget is None:
         return StaticPicture(render(graph, direction=direction, replay=True), summary(graph, replay=True))
     return GraphExplorer(graph, direction, fold)
@@ -79,7 +85,7 @@ if anywidget is not None:
         folded = traitlets.Bool(False).tag(sync=True)
 
         def __init__(self, graph: Graph, direction: str = "right", folded: bool | None = None) -> None:
-            blocks = repeated_blocks(graph)
+            blocks = [] if any(node.kind == "unrecorded" for node in graph.nodes) else repeated_blocks(graph)
             self._graphs = {False: graph, True: folded_graph(graph, blocks) if blocks else graph}
             self._direction = direction
             if folded is None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mini_autograd.drawing.formatting import TIMES, describe, factor, operation_formula, shape_text, short
-from mini_autograd.drawing.graph import Edge, Graph, Node, is_scalar
+from mini_autograd.drawing.graph import COMPUTED, WITHOUT_GRADIENT, Edge, Graph, Node, is_scalar
 from mini_autograd.drawing.svg import bytes_text, cell_text, flow_text, replayed, title
 
 Phase = Literal["start", "forward", "backward", "end"]
@@ -47,14 +47,16 @@ def details(node: Node, graph: Graph) -> dict[str, Any]:
     users = dict.fromkeys(graph.nodes[edge.target].name for edge in graph.edges if edge.source == node.index)
     if users:
         known.append(f"Used by {', '.join(users)}.")
-    if node.kind == "constant":
+    if node.kind == "unrecorded":
+        known.append("Computed without recording (no_grad, or detached): backward does not pass here.")
+    elif node.kind == "constant":
         known.append("A constant: no gradient flows here (data, or made under no_grad, or detached).")
     back = []
     for edge in graph.edges_into(node.index):
         source = graph.nodes[edge.source]
         if edge.local is not None:
             back.append(f"Local derivative with respect to {source.name}: {describe(edge.local)}.")
-        if edge.contribution is not None and source.kind != "constant":
+        if edge.contribution is not None and source.kind not in WITHOUT_GRADIENT:
             back.append(f"{source.name} receives {_product(node.incoming, edge)}.")
     return {"name": title(node), "forward": known + _memory(node), "backward": back + _disagreement(node)}
 
@@ -80,7 +82,7 @@ def _memory(node: Node) -> list[str]:
 
 
 def _start(graph: Graph) -> Step:
-    leaves = [node for node in graph.nodes if node.kind != "operation"]
+    leaves = [node for node in graph.nodes if node.kind not in COMPUTED]
     named = [f"{node.name} = {describe(node.value)}" for node in leaves if node.name == title(node) and not node.shape]
     first = "The leaves are there from the start" + (f": {', '.join(named)}." if named else ".")
     lines = (first, "Step forward to evaluate one operation after the other.")
@@ -90,12 +92,13 @@ def _start(graph: Graph) -> Step:
 def _forward(graph: Graph) -> list[Step]:
     steps = []
     for node in graph.nodes:
-        if node.kind == "operation":
+        if node.kind in COMPUTED:
             sources = [graph.nodes[source] for source in node.inputs]
             result = f"a result of shape {shape_text(node.shape or ())}" if node.value is None else describe(node.value)
             if all(is_scalar(item.value) for item in (node, *sources)):
                 result = f"{operation_formula(node.operation, [_as_operand(source) for source in sources])} = {result}"
-            steps.append(Step("forward", node.index, (f"{title(node)} = {result}",), appear=(node.index,)))
+            told = ["Nothing is recorded here: backward will not pass."] if node.kind == "unrecorded" else []
+            steps.append(Step("forward", node.index, (f"{title(node)} = {result}", *told), appear=(node.index,)))
     return steps
 
 
@@ -112,11 +115,11 @@ class _Backward:
         self.number = {id(edge): number for number, edge in enumerate(graph.edges)}
         self.uses = {node.index: 0 for node in graph.nodes}
         for edge in graph.edges:
-            self.uses[edge.source] += 1
+            self.uses[edge.source] += graph.nodes[edge.target].kind != "unrecorded"
 
     def steps(self) -> list[Step]:
         output = self.graph.output
-        if output.kind == "constant" or output.incoming is None:
+        if output.kind in WITHOUT_GRADIENT or output.incoming is None:
             return []
         self.sums[output.index] = output.incoming
         line = f"Backward starts at the output with the gradient {describe(output.incoming)}"
@@ -124,14 +127,23 @@ class _Backward:
             line += f", that of {output.name} with respect to itself"
         shown = cell_text(output.incoming, norm=True)
         seed = Step("backward", output.index, (f"{line}.",), gradients=((output.index, shown),))
-        return [seed, *(self._step(node) for node in reversed(self.graph.nodes) if node.kind == "operation")]
+        return [seed, *(self._step(node) for node in self._reached())]
+
+    def _reached(self) -> list[Node]:
+        """The operations that backward comes to, in its order: not those behind an unrecorded one alone."""
+        arrives, found = {self.graph.output.index}, []
+        for node in reversed(self.graph.nodes):
+            if node.index in arrives and node.kind == "operation":
+                arrives.update(node.inputs)
+                found.append(node)
+        return found
 
     def _step(self, node: Node) -> Step:
         lines = [f"Backward through {title(node)}. Incoming gradient: {describe(node.incoming)}."]
         flows, gradients = [], {}
         for edge in self.graph.edges_into(node.index):
             source = self.graph.nodes[edge.source]
-            if source.kind == "constant":
+            if source.kind in WITHOUT_GRADIENT:
                 continue
             if edge.contribution is None:
                 lines.append(f"What {source.name} receives from here is not known: the operation keeps no rule.")
@@ -171,7 +183,8 @@ def _end(graph: Graph) -> Step:
         lines.append("The tensors' own .grad is still 0: backward() has not been called.")
     else:
         lines += [line for node in graph.nodes for line in _disagreement(node)][:6]
-    gradients = [(node.index, cell_text(replayed(node), norm=True)) for node in graph.nodes if node.kind != "constant"]
+    reached = [node for node in graph.nodes if node.kind not in WITHOUT_GRADIENT]
+    gradients = [(node.index, cell_text(replayed(node), norm=True)) for node in reached]
     return Step("end", None, tuple(lines), gradients=tuple(gradients))
 
 

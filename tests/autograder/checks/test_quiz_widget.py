@@ -1,5 +1,6 @@
 """The quiz to click on, from Python's side: what it shows, what a click changes, and where it stays away."""
 
+import copy
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.checks.quiz_widget import QuizWidget, letter_of
 from autograder.lessons.sealing import Answer, OpenQuestion, open_questions, seal_quiz
+from mini_autograd.widgets.export import StillPictures
 
 QUIZ = {
     "sum_rule": {"a": Answer(False, "It is not split.", "", "Half"), "b": Answer(True, "Slope 1.", "", "All of it")},
@@ -39,10 +41,22 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def outputs():
+def executed():
     notebook = new_notebook(cells=[new_code_cell(source) for source in CELLS])
     NotebookClient(notebook, kernel_name="python3", timeout=300).execute()
-    return [cell.outputs for cell in notebook.cells]
+    return notebook
+
+
+@pytest.fixture
+def outputs(executed):
+    return [cell.outputs for cell in executed.cells]
+
+
+def test_an_exported_page_shows_the_card(executed):
+    exported, _ = StillPictures().preprocess(copy.deepcopy(executed), {})
+    shown = [output.data for cell in exported.cells for output in cell.outputs if "data" in output]
+    assert not [data for data in shown if VIEW in data]
+    assert sum("autograder-card" in data.get("text/html", "") for data in shown) == 5
 
 
 def test_a_quiz_in_a_notebook_is_live_and_still_nbgraders_partial_credit(outputs):
