@@ -6,6 +6,7 @@ same bytes, and students' notebooks can be compared cell by cell after an update
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from autograder.lessons.places import data_files, write_if_changed
 from autograder.lessons.rules import check_lesson
 from autograder.lessons.text import TextCell, read_lesson
 
+# Only the first line of a cell with a sealed text is shown: the rest tells nobody anything.
+SEALED_CALL = re.compile(r"^(hints|quiz|start_lesson)\(.{100}", re.MULTILINE)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 TAGS_OF_NOTEBOOKS = {"demo", "visible", "raises-exception"}
 
@@ -71,5 +74,7 @@ def notebook_text(notebook: NotebookNode) -> str:
 
 def _metadata(cell: TextCell) -> dict[str, object]:
     metadata = {name: value for name, value in cell.metadata.items() if name in ("nbgrader", "jupyter")}
+    if cell.kind == "code" and SEALED_CALL.search(cell.source):
+        metadata["jupyter"] = {**metadata.get("jupyter", {}), "source_hidden": True}
     tags = [tag for tag in cell.tags if tag in TAGS_OF_NOTEBOOKS]
     return {**metadata, "tags": tags} if tags else metadata

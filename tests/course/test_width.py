@@ -6,9 +6,12 @@ from pathlib import Path
 import jupytext
 import pytest
 
+from autograder.lessons.build import assemble
+
 LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*.py"))
 LONGEST = 104  # with the file browser open, a cell shows 105 characters of the usual font
 NOT_SHOWN = re.compile(r"^ *### BEGIN (SOLUTION|HIDDEN TESTS).*?^ *### END \1", re.DOTALL | re.MULTILINE)
+SEALED = re.compile(r"\"(hints|quiz|engine)\d\.")
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
@@ -19,3 +22,11 @@ def test_code_fits_the_page(lesson: Path) -> None:
         if cell.cell_type == "code" and "quiz" not in tags and not any(tag.startswith("style:") for tag in tags):
             wide += [line for line in NOT_SHOWN.sub("", cell.source).splitlines() if len(line) > LONGEST]
     assert not wide
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_cells_with_a_sealed_text_are_folded_to_their_first_line(lesson: Path) -> None:
+    code = [cell for cell in assemble(lesson).cells if cell.cell_type == "code"]
+    sealed = [cell for cell in code if SEALED.search(cell.source)]
+    assert sealed
+    assert all(cell.metadata.get("jupyter", {}).get("source_hidden") for cell in sealed)
