@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import CancelledError, Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,9 @@ SERVE = "from autograder.grading.serving import main; main()"
 HINT = "It needs the extra `cluster`: pip install 'mini-autograd-course[cluster]'."
 
 WITHOUT_WORKERS, ANSWER = 60.0, 10.0  # seconds: for how long a cluster may have no worker, and take to answer
-ALONE = (
-    "The Dask cluster has had no workers for {:g} seconds. What was graded is kept; run the same command again when it "
-    "has some."
-)
+KEPT = "What was graded is kept; run the same command again when this has been seen to."
+ALONE = "The Dask cluster has had no workers for {:g} seconds. " + KEPT
+LOST = "The connection to the Dask cluster was lost. " + KEPT
 
 
 class ServerDiedError(Exception):
@@ -52,8 +51,11 @@ def grade_on_cluster(
         client = Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
         raise CourseError(f"No Dask cluster answers at {address}.") from error
-    with client, _few_retries(client):
-        yield from _graded(client, assignment, spool, tasks)
+    try:
+        with _few_retries(client):
+            yield from _graded(client, assignment, spool, tasks)
+    finally:
+        client.close(timeout=ANSWER)
 
 
 def _graded(
@@ -73,9 +75,12 @@ def _graded(
     try:
         for task, outcome in pool.run(tasks):
             yield task, outcome if isinstance(outcome, Died) else _received(outcome, assignment, spool)
+    except CancelledError as error:  # what Dask makes of everything that it has lost with its scheduler
+        raise CourseError(LOST) from error
     finally:
         with contextlib.suppress(Exception):  # workers may have gone
-            client.run(close_servers)
+            if _workers(client) is not None:
+                client.run(close_servers)
 
 
 class _Lookout:
@@ -86,15 +91,17 @@ class _Lookout:
         self.seen = time.monotonic()
 
     def __call__(self) -> None:
-        if self._has_workers():
+        if _workers(self.client):
             self.seen = time.monotonic()
         elif time.monotonic() - self.seen > WITHOUT_WORKERS:
             raise CourseError(ALONE.format(WITHOUT_WORKERS))
 
-    def _has_workers(self) -> bool:
-        with contextlib.suppress(Exception):  # the scheduler may have gone as well
-            return bool(self.client.sync(self.client.scheduler.ncores, callback_timeout=ANSWER))
-        return False
+
+def _workers(client: Any) -> int | None:
+    """How many workers a cluster has; None where its scheduler gives no answer."""
+    with contextlib.suppress(Exception):
+        return len(client.sync(client.scheduler.ncores, callback_timeout=ANSWER))
+    return None
 
 
 def _received(answer: Answer, assignment: Assignment, spool: Spool) -> Finished:
@@ -220,4 +227,5 @@ def _few_retries(client: Any) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(Exception):  # the scheduler may have gone
-            client.run_on_scheduler(set_allowed, before)
+            if _workers(client) is not None:
+                client.run_on_scheduler(set_allowed, before)

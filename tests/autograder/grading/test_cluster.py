@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +14,7 @@ import pytest
 
 from autograder.grading.courses import CourseError
 from tests.autograder.grading.here import grade_all
+from tests.autograder.grading.test_faults import done, wait_for
 
 distributed = pytest.importorskip("distributed", reason="install it with `pip install 'mini-autograd-course[cluster]'`")
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore")]
@@ -70,3 +76,57 @@ def test_no_cluster_is_said_in_one_sentence(small_course: Any) -> None:
     small_course.submit("ann", small_course.answered())
     with pytest.raises(CourseError, match="No Dask cluster answers at tcp"):
         grade_all(small_course, cluster="tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("lost", ["workers", "scheduler"])
+def test_a_cluster_that_loses_all_its_workers_ends_the_run_and_loses_nothing(
+    small_course: Any, lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.grading.cluster.WITHOUT_WORKERS", 3.0)
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered(length="import time; time.sleep(600); return len(word)"))
+    path = small_course.root / "nbgrader_config.py"
+    path.write_text(path.read_text() + "c.JudgeNotebook.cell_seconds = c.JudgeNotebook.query_seconds = 600\n")
+    with started_by_hand() as (address, processes):
+        ended = threading.Timer(
+            0, end_when_graded, (small_course, "ann", processes["worker" if lost == "workers" else lost])
+        )
+        ended.start()
+        with pytest.raises(CourseError, match=r"(no workers for 3 seconds|was lost)\. What was graded is kept"):
+            grade_all(small_course, cluster=address)
+        ended.join()
+        assert processes["worker" if lost == "workers" else lost].poll() is not None
+    small_course.submit("bob", small_course.answered(shout="return word"))
+    path.write_text(path.read_text().replace("600", "30"))
+    records = grade_all(small_course)
+    assert {name: record.points for name, record in records.items()} == {"ann": 5, "bob": 2}
+
+
+def end_when_graded(course: Any, student: str, process: subprocess.Popen) -> None:
+    """Kill a process as soon as a student's result is there."""
+    try:
+        wait_for(lambda: student in done(course))
+    finally:
+        process.kill()
+
+
+@contextlib.contextmanager
+def started_by_hand() -> Iterator[tuple[str, dict[str, subprocess.Popen]]]:
+    """A scheduler and a worker, neither of which is started again when it has gone."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    options = ["--host", address, "--no-dashboard", "--no-show"]
+    processes = {"scheduler": subprocess.Popen([*dask, *options], **quiet)}
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1"]
+    processes["worker"] = subprocess.Popen([*worker, "--no-dashboard", "--death-timeout", "60"], **quiet)
+    try:
+        with distributed.Client(address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=60)
+        yield address, processes
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
