@@ -1262,7 +1262,7 @@ for name in ("first", "second", "third"):
     print(f"{name:7s} {1000 * (time.perf_counter() - start) / 3:6.2f} ms")
 
 # %% [markdown] items="F10 86"
-# The same code, and different times: whoever goes first pays for the cold start, and the rest is whatever else the machine was doing. Measure properly: warm up, take turns, change the order from round to round, and compare **within** each round, so that a busy machine disturbs all three alike.
+# The same code, and different times: who goes first may have to pay for a cold start, and the rest is whatever else the machine was doing. Measure properly: warm up, take turns, change the order from round to round, and compare **within** each round, so that a busy machine disturbs all three alike.
 #
 # **Predict** the two ratios for forty tiny operations, for a small network and for a large one.
 
