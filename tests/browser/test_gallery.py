@@ -138,6 +138,14 @@ def test_forward_or_reverse_and_the_planner_measure_anew(opened):
     expect(planner.words).to_contain_text("Segments of 1: 16 layer outputs")
 
 
+def test_what_ran_without_recording_is_marked_in_the_graph(opened):
+    index = next(i for i, cell in enumerate(CELLS) if "explore(loss_with_target" in cell["source"])
+    explorer = opened.cell(index).locator(".ma-explorer")
+    explorer.get_by_role("button", name="End", exact=True).click()
+    expect(explorer.locator(".ma-unrecorded .ma-grad")).to_have_text(["not recorded"] * 3)
+    expect(explorer.locator(".ma-words")).to_contain_text("Gradients of the leaves: w: 16.")
+
+
 @pytest.mark.parametrize("call", DEMOS)
 def test_every_preset_is_shown_and_reset_leads_back(opened, call):
     shown = Shown(opened, call)

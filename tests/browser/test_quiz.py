@@ -1,13 +1,18 @@
-"""The quiz and the table of progress in a real JupyterLab: clicked, typed, saved, reloaded, and without a kernel."""
+"""The quiz and the table of progress in a real JupyterLab: clicked, typed, saved, reloaded, without a kernel, graded.
+
+The tests go on from each other, as a student does, in one notebook that is opened once.
+"""
 
 import json
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from playwright.sync_api import expect
 
+from autograder.judge.judge import judge_notebook
 from autograder.lessons.build import assemble
 from autograder.lessons.release import SEALED, release_notebook
 from autograder.lessons.sealing import open_answer, open_questions
@@ -145,3 +150,12 @@ def test_without_a_kernel_it_still_answers(quiz):
     (kept,) = saved["metadata"]["widgets"].values()
     assert len(kept["state"]) == 2  # the quiz and its layout, however often it was run
     assert quiz.lab.console_errors == []
+
+
+@pytest.mark.sandbox
+def test_what_was_clicked_is_what_is_graded(quiz):
+    """The last answers: the first three questions are right, and were clicked, clicked without a kernel, and typed."""
+    quiz.lab.save()
+    notebook = nbformat.read(quiz.lab.root / LESSON / f"{LESSON}.ipynb", as_version=4)
+    verdict = judge_notebook(notebook, source=assemble(TEXT), secret=b"secret")
+    assert [(cell.points, cell.max_points) for cell in verdict.cells] == [(1.5, 4)]
