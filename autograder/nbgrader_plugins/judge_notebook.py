@@ -34,10 +34,11 @@ class JudgeNotebook(NbGraderPreprocessor):
         help="Run submissions without isolation. They can then do whatever you can do on this machine.",
     ).tag(config=True)
 
-    cell_seconds = Float(help="How long one cell may run. c.Execute.timeout counts where this is not set.").tag(
-        config=True
-    )
-    query_seconds = Float(10, help="How long the answer to one question of a test may take.").tag(config=True)
+    cell_seconds = Float(
+        help="Processor time that one cell may use; three times as long if it only sleeps. "
+        "c.Execute.timeout counts where this is not set."
+    ).tag(config=True)
+    query_seconds = Float(10, help="Processor time that the answer to one question of a test may use.").tag(config=True)
 
     @default("cell_seconds")
     def _cell_seconds(self) -> float:

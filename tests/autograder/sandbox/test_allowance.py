@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -114,9 +113,8 @@ def test_a_child_that_computes_counts():
 @pytest.mark.sandbox
 def test_an_overloaded_machine_costs_no_mark():
     """More processes that compute than this machine has processors, as many times as fit a quick test."""
-    began = time.process_time()
     busy = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * min(os.cpu_count() or 1, 8))
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * min(os.cpu_count() or 1, 4))
     ]
     try:
         slow = (
@@ -131,4 +129,3 @@ def test_an_overloaded_machine_costs_no_mark():
             process.wait()
     assert [cell.points for cell in verdict.cells] == [2, 2], verdict.cells
     assert verdict.restarts == 0
-    assert time.process_time() - began < 30

@@ -141,7 +141,8 @@ def test_a_warm_process_that_was_killed_is_replaced():
     with Sandbox(QUICK) as lost:
         lost.execute("x = 1")
         os.kill(warm.warm_process().pid, signal.SIGKILL)
-        time.sleep(0.2)
+        while not lost._process.has_ended():
+            time.sleep(0.01)
         assert lost.lookup("x") == 1  # its cells were run again in a fork of a new one
         assert lost.starts == 2
 
@@ -172,7 +173,7 @@ def test_memory_of_all_processes_together_is_limited():
     group = warm.warm_process().memory
     if not group:
         pytest.skip("no control group can be made here")
-    limits = Limits(cell_seconds=20, memory=1000 << 20)
+    limits = Limits(cell_seconds=60, memory=1000 << 20)
     with Sandbox(limits) as sandbox:
         sandbox.execute("""
 import os, time
@@ -181,11 +182,14 @@ for _ in range(8):
     started.append(os.fork())
     if started[-1] == 0:
         kept = b'x' * (200 << 20)
-        time.sleep(2)
+        time.sleep(60)
         os._exit(0)
-killed = sum(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == -9 for number in started)
+first, status = os.waitpid(-1, 0)
+left = [number for number in started if number != first and os.waitpid(number, os.WNOHANG)[0] == 0]
 """)
-        assert 1 <= sandbox.lookup("killed") < 8
+        assert sandbox.lookup("status") == signal.SIGKILL
+        assert sandbox.lookup("left")
+        assert sandbox.starts == 1
 
 
 def test_the_warm_process_ends_with_its_owner():
@@ -193,7 +197,7 @@ def test_the_warm_process_ends_with_its_owner():
     for ending in ("", "; import os, signal; __import__('sys').stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)"):
         done = subprocess.run([sys.executable, "-c", program + ending], capture_output=True, text=True, check=False)
         number = int(done.stdout)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while Path(f"/proc/{number}").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not Path(f"/proc/{number}").exists()
