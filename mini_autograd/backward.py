@@ -35,11 +35,10 @@ def run_backward(
     create_graph: bool,
     wanted: Iterable[Edge] | None = None,
 ) -> Pending:
-    """Carry the gradients `grads` of the outputs `edges` backwards.
+    """Carry the gradients `grads` of the outputs `edges` backwards: arrays, or Tensors if `create_graph`.
 
     Without `wanted`, gradients end in the `.grad` of the leaves. With it, they end at those edges: nothing else is
-    computed, no `.grad` is touched, and the gradients that arrived there are returned. Gradients are arrays, or Tensors
-    if `create_graph`.
+    computed, no `.grad` is touched, and the gradients that arrived there are returned.
     """
     root = GraphRoot(edges)
     pending: Pending = {}
@@ -50,20 +49,18 @@ def run_backward(
     with enable_grad() if create_graph else no_grad(), np.errstate(all="ignore"):
         send(pending, root, grads)
         for node in order:
-            arrived = [pending.pop(node, None)]  # as most nodes have one output, this is all that most nodes need
-            if arrived[0] is None and not collect(pending, node, arrived):
-                continue
-            if ends is not None and node in needed:  # wanted here, and further on: kept before the hooks, as in PyTorch
-                keep(ends, node, arrived)
-            if node.hooks:
-                hooks.run(node, arrived)
-            if ends is not None and node not in needed:
-                keep(ends, node, arrived)
-                continue
-            if plain and node.takes_arrays and not node.hooks and latest_change[0] <= node.sequence_nr:
-                sent = node.backward(node, arrived[0])
+            grad = pending.pop(node, None)  # as most nodes have one output, this and their rule is all that they need
+            if (
+                (plain and grad is not None)
+                and (ends is None or (node in needed and node not in ends))
+                and (node.takes_arrays and not node.hooks and latest_change[0] <= node.sequence_nr)
+            ):
+                sent = node.backward(node, grad)
             else:
-                sent = gradients_of_inputs(node, arrived, create_graph)
+                arrived, grad = collect(pending, node, grad), None
+                sent = None if arrived is None else visit(node, arrived, ends, needed, create_graph)
+                if sent is None:
+                    continue
             send(pending, node, sent if type(sent) is tuple else (sent,))
             del sent  # so that `pending` alone holds these gradients, and a leaf may keep one without copying it
             if not retain_graph:
@@ -71,13 +68,26 @@ def run_backward(
     return ends or {}
 
 
-def gradients_of_inputs(node: Function, arrived: list[Any], create_graph: bool) -> Any:
-    """Visit a node where there is more to see to: a leaf, hooks, changed memory, recording, several outputs."""
-    if not node.hooks:
-        return run_rule(node, arrived, create_graph)
-    arrived = hooks.run_before(node, arrived)
-    grads = run_rule(node, arrived, create_graph)
-    return hooks.run_after(node, grads if type(grads) is tuple else (grads,), arrived, fitted)
+def visit(
+    node: Function, arrived: list[Any], ends: Pending | None, needed: set[Function], create_graph: bool
+) -> tuple | None:
+    """Visit a node where there is more to see to: a leaf, hooks, wanted gradients, changed memory, recording, ...
+
+    Gives the gradients of its inputs, or None if the pass goes no further here.
+    """
+    if ends is not None and node in needed:  # wanted here, and further on: kept before the hooks, as in PyTorch
+        keep(ends, node, arrived)
+    if node.hooks:
+        hooks.run(node, arrived)
+    if ends is not None and node not in needed:
+        keep(ends, node, arrived)
+        return None
+    watched = bool(node.hooks)
+    if watched:
+        arrived = hooks.run_before(node, arrived)
+    sent = run_rule(node, arrived, create_graph)
+    grads = sent if type(sent) is tuple else (sent,)
+    return hooks.run_after(node, grads, arrived, fitted) if watched else grads
 
 
 def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:
@@ -107,11 +117,12 @@ def own(held: Any, key: Any) -> Any:
     return held[key].copy()
 
 
-def collect(pending: Pending, node: Function, arrived: list[Any]) -> bool:
-    """Take the gradients of a node's several outputs out of `pending`, into `arrived`. Whether there is any."""
-    if node.output_type is SEVERAL:
-        arrived[:] = [pending.pop((node, number), None) for number in range(len(node.outputs))]
-    return any(grad is not None for grad in arrived)
+def collect(pending: Pending, node: Function, grad: Any) -> list[Any] | None:
+    """The gradients of a node's outputs: of one, `grad`; of several, what waits for them. None if there is none."""
+    if node.output_type is not SEVERAL:
+        return None if grad is None else [grad]
+    grads = [pending.pop((node, number), None) for number in range(len(node.outputs))]
+    return None if all(grad is None for grad in grads) else grads
 
 
 def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:

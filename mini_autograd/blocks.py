@@ -103,7 +103,7 @@ def needed_steps(steps: Sequence[Step], results: Sequence[int]) -> tuple[list[St
 
 
 def in_blocks(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """An elementwise formula that runs block by block where its arguments are large NumPy arrays of one shape.
+    """An elementwise formula of one or two arguments that runs block by block on large NumPy arrays of one shape.
 
     With anything else (Tensors, numbers, CuPy's arrays, small arrays) the formula runs as it stands. The formula may
     not depend on the numbers: it is run once on arrays without numbers, for each combination of dtypes.
@@ -111,20 +111,19 @@ def in_blocks(formula: Callable[..., Any]) -> Callable[..., Any]:
     programs: dict[tuple[np.dtype, ...], Program] = {}
 
     @functools.wraps(formula)
-    def run(*arrays: Any) -> Any:
-        first = arrays[0]
-        if type(first) is not np.ndarray or first.size < 2 * BLOCK:  # the usual case, quickly
+    def run(x: Any, y: Any = None) -> Any:
+        if type(x) is not np.ndarray or x.size < 2 * BLOCK:  # the usual case, quickly
+            return formula(x) if y is None else formula(x, y)
+        arrays = (x,) if y is None else (x, y)
+        if type(arrays[-1]) is not np.ndarray or arrays[-1].shape != x.shape:
             return formula(*arrays)
-        shape = first.shape
-        if not all(type(x) is np.ndarray and x.shape == shape for x in arrays):
-            return formula(*arrays)
-        dtypes = tuple([x.dtype for x in arrays])
+        dtypes = tuple([array.dtype for array in arrays])
         program = programs.get(dtypes)
         if program is None:
-            trace = Trace(shape)
+            trace = Trace(x.shape)
             inputs = [trace.new(dtype) for dtype in dtypes]
             result = formula(*inputs)
-            program = programs[dtypes] = Program(trace, [x.number for x in inputs], [result.number], BLOCK)
+            program = programs[dtypes] = Program(trace, [one.number for one in inputs], [result.number], BLOCK)
         return program.run(arrays)[0]
 
     return run
