@@ -79,9 +79,9 @@ class Allowance:
         return self._left(self.quickly(), passed)
 
     def _left(self, now: Usage | None, passed: float) -> float:
-        if now is None or self.first is None:
+        if self.first is None:
             return self.seconds - passed
-        used, waited = now.since(self.first)
+        used, waited = now.since(self.first) if now else (0.0, 0.0)  # the process has just ended
         return min(self.seconds - used, ASLEEP * self.seconds - (passed - waited), AT_MOST * self.seconds - passed)
 
 

@@ -11,6 +11,7 @@ import pytest
 from autograder.judge import judge_notebook
 from autograder.sandbox import Limits, Sandbox
 from autograder.sandbox.allowance import (
+    ASLEEP,
     AT_MOST,
     Allowance,
     Usage,
@@ -57,6 +58,16 @@ def test_where_nothing_can_be_measured_the_clock_counts():
     now[0] = LIMIT + 1
     assert allowance.wait() == 0
     assert allowance.left() < 0
+
+
+def test_a_process_that_has_just_ended_has_used_nothing_more():
+    now = [0.0]
+    usages = [Usage(5.0, {1: 7.0}), None]
+    allowance = Allowance(LIMIT, lambda: usages.pop(0) if usages else None, clock=lambda: now[0])
+    now[0] = LIMIT + 1
+    assert allowance.wait() > 0
+    now[0] = ASLEEP * LIMIT + 1
+    assert allowance.wait() == 0
 
 
 def test_the_time_of_descendants_counts():
