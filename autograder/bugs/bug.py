@@ -51,6 +51,7 @@ def in_orders(
 class Bug:
     """A classic mistake. `rules` gives a wrong rule per operation; `engine` makes variants that are no rule's fault.
 
+    `examples` shows the mistake in the formulas of some operations, for whom it is known to sit there.
     `forms` are further forms of the mistake: other wrong rules of the same kind. `shapes`: if the wrong rules give
     gradients of wrong shapes, what engines make of them: they keep them (True), or add them to zeros (False).
     `behaviour`: what shows a bug that values and gradients do not show (see `checks.behaviour`).
@@ -62,11 +63,17 @@ class Bug:
     hint: str
     misconception: str
     rules: Mapping[str, WrongRule] = field(default_factory=dict)
+    examples: Mapping[str, str] = field(default_factory=dict)
     forms: tuple[Mapping[str, WrongRule], ...] = ()
     engine: Callable[[Sequence[str]], Sequence[Variant]] | None = None
     engine_operations: tuple[str, ...] = ()
     shapes: tuple[bool, ...] = ()
     behaviour: str = ""
+
+    def explained(self, operations: Sequence[str] = ()) -> str:
+        """The explanation, with an example for the one operation that the bug sits in, if that is known."""
+        example = self.examples.get(operations[0]) if len(operations) == 1 else None
+        return self.explanation if example is None else f"{self.explanation} ({example})"
 
     @property
     def operations(self) -> tuple[str, ...]:

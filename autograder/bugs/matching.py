@@ -17,6 +17,7 @@ import numpy as np
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
 from autograder.bugs.families.engine import assigned_not_accumulated
+from autograder.bugs.families.upstream import upstream_ignored
 from autograder.bugs.pairs import Pair, find_pairs
 from autograder.bugs.planting import LOCK, symbol
 from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, sparing, suspects_in
@@ -51,7 +52,7 @@ class Diagnosis:
     def sentence(self) -> str:
         """One sentence for the student; empty where nothing is known."""
         if self.certain is not None:
-            return f"{self._place()}{self.certain.explanation}."
+            return f"{self._place()}{self.certain.explained(self.operations)}."
         if len(self.pairs) == 1:
             return f"two mistakes at once: {self.pairs[0].sentence()}."
         texts = [pair.sentence() for pair in self.pairs] or [bug.explanation for bug in self.candidates]
@@ -68,7 +69,8 @@ class Diagnosis:
             return ""
         if self.certain is assigned_not_accumulated:  # not the rule's fault where `backward` does the adding
             return f"in what {' and '.join(names)} hand{'s' * (len(names) == 1)} on, "
-        return f"in the rule{'s' * (len(names) > 1)} of {' and '.join(names)} "
+        or_before = ", or where `backward` calls it," if self.certain is upstream_ignored else ""
+        return f"in the rule{'s' * (len(names) > 1)} of {' and '.join(names)}{or_before} "
 
 
 def diagnose(

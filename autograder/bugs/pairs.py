@@ -37,11 +37,28 @@ class Pair:
     bugs: tuple[Bug, Bug]
     operations: tuple[tuple[str, ...], tuple[str, ...]]
 
+    def places(self) -> dict[Bug, tuple[str, ...]]:
+        """For each bug the rules that it sits in."""
+        return dict(zip(self.bugs, self.operations, strict=True))
+
+    def leaves_open(self, first: Alone, second: Alone) -> bool:
+        """Whether two suspects of these bugs would say nothing new: in all places that they differ in, none is told."""
+        told = self.places()
+        return all(told[one.suspect.bug] in ((), one.suspect.variant.operations) for one in (first, second))
+
+    def agreeing(self, other: Pair) -> Pair:
+        """The same pair, naming only the places that `other` names too: the bug may as well sit elsewhere."""
+        elsewhere = other.places()
+        return Pair(
+            self.bugs,
+            tuple(names if elsewhere[bug] == names else () for bug, names in self.places().items()),  # type: ignore[arg-type]
+        )
+
     def sentence(self) -> str:
         texts = []
         for bug, names in zip(self.bugs, self.operations, strict=True):
             place = f"in the rule of `{symbol(names[0])}` " if len(names) == 1 else ""
-            texts.append(place + bug.explanation)
+            texts.append(place + bug.explained(names))
         return "; and ".join(texts)
 
 
@@ -106,19 +123,23 @@ def _together(
         wrong = differing(entry.runs[number], right.reference, search.allowed(entry, number), right.draw.epsilon)
         for first, second in combinations(alone, 2):
             ones = {first.suspect.bug, second.suspect.bug}
-            if not _compatible(first, second, wrong) or frozenset(ones) in pairs:
+            known = pairs.get(frozenset(ones))
+            if not _compatible(first, second, wrong) or (known is not None and known.leaves_open(first, second)):
                 continue
             if not all(any(suspect.bug in ones for suspect in suspects) for suspects in explained):
                 continue
             tried += 1
             if tried > MOST_PAIRS:
+                if known is not None:  # it explains the numbers; only where it sits has not been tried to the end
+                    continue
                 raise OverBudget
             if not search.explains(entry, dialect, [both(first.plant, second.plant)]):
                 continue
             if len(sparing(search, [first.suspect, second.suspect], entry, passing)) == 2:
                 bugs_found = (first.suspect.bug, second.suspect.bug)
                 operations = (first.suspect.variant.operations, second.suspect.variant.operations)
-                pairs[frozenset(ones)] = Pair(bugs_found, operations)
+                pair = Pair(bugs_found, operations)
+                pairs[frozenset(ones)] = pair if known is None else known.agreeing(pair)
     return pairs
 
 

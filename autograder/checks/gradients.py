@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.bugs.families.engine import assigned_not_accumulated
+from autograder.bugs.families.upstream import upstream_ignored
 from autograder.bugs.matching import Diagnosis, Evidence, diagnose_all
 from autograder.bugs.planting import symbol
 from autograder.checks import means, student_side
@@ -149,6 +150,8 @@ def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:
     where = f"the backward rule of {rules}" if rules else PLACES.get(bug.family, "the backward rules of the operations")
     if bug is assigned_not_accumulated:
         where = f"the line that adds what {rules or 'a rule'} gives: in the rule, or in `backward`"
+    if bug is upstream_ignored:
+        where += ", and at what `backward` hands to it"
     return diagnosis.hint(), f"This mistake often comes from a belief: *{bug.misconception}*", f"Look at {where}."
 
 

@@ -69,10 +69,11 @@ sign_lost = Bug(
 plus_for_minus = Bug(
     name="plus_for_minus",
     family=FAMILY,
-    explanation="a plus stands in the formula where a minus belongs (1 - tanh(x)**2, not 1 + tanh(x)**2)",
+    explanation="a plus stands in the formula where a minus belongs",
     hint="Far from 0 the curve is almost flat. Does your formula give almost 0 there?",
     misconception="The sign inside a formula does not matter much near zero.",
     rules={"Tanh": slope(lambda x, y: 1.0 + y * y), "Sigmoid": slope(lambda x, y: y * (1.0 + y))},
+    examples={"Tanh": "1 - tanh(x)**2, not 1 + tanh(x)**2", "Sigmoid": "s * (1 - s), not s * (1 + s)"},
 )
 
 
@@ -133,7 +134,7 @@ rule_of_the_square = Bug(
 input_used_for_output = Bug(
     name="input_used_for_output",
     family=FAMILY,
-    explanation="the rule uses the input where the formula needs the output (1 - tanh(x)**2, not 1 - x**2)",
+    explanation="the rule uses the input where the formula needs the output",
     hint="The formula contains the result of the operation. Which number does your rule put there?",
     misconception="A derivative is always written in terms of the input.",
     rules={
@@ -141,6 +142,12 @@ input_used_for_output = Bug(
         "Exp": slope(lambda x, y: x),
         "Sigmoid": slope(lambda x, y: x * (1.0 - x)),
         "Sqrt": slope(lambda x, y: 0.5 / x),
+    },
+    examples={
+        "Tanh": "1 - tanh(x)**2, not 1 - x**2",
+        "Exp": "exp(x), not x",
+        "Sigmoid": "s * (1 - s) with s = sigmoid(x), not x * (1 - x)",
+        "Sqrt": "1 / (2 * sqrt(x)), not 1 / (2 * x)",
     },
 )
 
@@ -153,10 +160,15 @@ def power_of_output(right: Rule, call: Call, grad: Any) -> Any:
 output_used_for_input = Bug(
     name="output_used_for_input",
     family=FAMILY,
-    explanation="the rule uses the output where the formula needs the input (1 / x for the logarithm, not 1 / log(x))",
+    explanation="the rule uses the output where the formula needs the input",
     hint="The formula contains the number that went in. Which number does your rule put there?",
     misconception="A derivative is always written in terms of the output.",
     rules={"Log": slope(lambda x, y: 1.0 / y), "Power": power_of_output, "Sin": slope(lambda x, y: np.cos(y))},
+    examples={
+        "Log": "1 / x, not 1 / log(x)",
+        "Power": "n * x**(n - 1), not n * (x**n)**(n - 1)",
+        "Sin": "cos(x), not cos(sin(x))",
+    },
 )
 
 
@@ -200,19 +212,21 @@ def undivided_square(right: Rule, call: Call, grad: Any) -> Any:
 square_forgotten = Bug(
     name="square_forgotten",
     family=FAMILY,
-    explanation="a square is missing in the formula (1 - tanh(x)**2, not 1 - tanh(x); a / b**2, not a / b)",
+    explanation="a square is missing in the formula",
     hint="Write the formula on paper, with every exponent, and compare it with your line term by term.",
     misconception="The derivative of 1 / b is 1 / b.",
     rules={"Divide": undivided_square, "Tanh": slope(lambda x, y: 1.0 - y)},
+    examples={"Divide": "a / b**2, not a / b", "Tanh": "1 - tanh(x)**2, not 1 - tanh(x)"},
 )
 
 square_misplaced = Bug(
     name="square_misplaced",
     family=FAMILY,
-    explanation="the square stands around the whole bracket: (1 - tanh(x))**2 in place of 1 - tanh(x)**2",
+    explanation="the square stands around the whole bracket",
     hint="What is squared in the formula: the output alone, or the difference?",
     misconception="It does not matter where in a formula the square stands.",
     rules={"Tanh": slope(lambda x, y: (1.0 - y) ** 2), "Sigmoid": slope(lambda x, y: (1.0 - y) ** 2)},
+    examples={"Tanh": "1 - tanh(x)**2, not (1 - tanh(x))**2"},
 )
 
 
@@ -229,7 +243,7 @@ def denominator_lost(right: Rule, call: Call, grad: Any) -> Any:
 factor_lost = Bug(
     name="factor_lost",
     family=FAMILY,
-    explanation="one factor of the formula is missing (s * (1 - s) for the sigmoid; -a / b**2 for a quotient)",
+    explanation="one factor of the formula is missing",
     hint="Count the factors of the formula on paper, and those in your line.",
     misconception="The part of a derivative that is easiest to remember is all of it.",
     rules={
@@ -238,6 +252,7 @@ factor_lost = Bug(
         "Divide": numerator_lost,
     },
     forms=({"Sigmoid": slope(lambda x, y: 1.0 - y), "Divide": denominator_lost},),
+    examples={"Sigmoid": "s * (1 - s)", "Sqrt": "1 / (2 * sqrt(x))", "Divide": "-a / b**2"},
 )
 
 

@@ -29,8 +29,8 @@ def ignore_upstream(right: Rule, call: Call, grad: Any) -> Any:
 upstream_ignored = Bug(
     name="upstream_ignored",
     family=FAMILY,
-    explanation="the gradient that arrives at the output is ignored: the rule passes on its local derivative alone",
-    hint="What would your rule do differently if the output mattered ten times as much to the final result?",
+    explanation="the gradient that arrives at the output is ignored: only the local derivative is passed on",
+    hint="What would change in your numbers if the output mattered ten times as much to the final result?",
     misconception="The gradient of an input is the local derivative.",
     rules={name: ignore_upstream for name in OPERATIONS if name not in ("Where", "Put")},
 )

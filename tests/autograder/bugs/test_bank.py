@@ -129,6 +129,14 @@ def test_every_bug_has_its_words():
         assert entry.operations
 
 
+def test_examples_are_of_the_operation_that_is_wrong():
+    for entry in BUGS:
+        assert set(entry.examples) <= set(entry.operations)
+    wrong_output = bug("input_used_for_output")
+    assert wrong_output.explained(("Exp",)).endswith("(exp(x), not x)")
+    assert wrong_output.explained(("Exp", "Tanh")) == wrong_output.explained() == wrong_output.explanation
+
+
 def test_families_are_those_of_the_bank():
     names = {
         "local rule",

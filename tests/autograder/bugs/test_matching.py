@@ -111,6 +111,22 @@ def test_one_expression_alone_is_never_misdiagnosed_as_certain(style):
             assert credit == 1 or len(bugs) != 1 or bugs == (mistake[0],), f"{mistake} {name} {bugs}"
 
 
+def test_a_lost_gradient_may_be_the_fault_of_backward():
+    engine = students.closures(("upstream_ignored", "tanh"))
+    expressions = {"tanh of a product": lambda a, b: (a * b).tanh() * b}
+    report = check_gradients(expressions, [(), ()], points=1, engine=engine).reports[0]
+    assert report.bugs == ("upstream_ignored",), report.text()
+    assert "in the rule of `tanh`, or where `backward` calls it, the gradient that arrives" in report.diagnosis
+    assert "what `backward` hands to it" in report.hints[-1]
+
+
+def test_an_example_is_of_the_operation_that_is_wrong():
+    engine = students.closures(("input_used_for_output", "exp"))
+    report = check_gradients({"exp": lambda a: a.exp()}, [()], points=1, engine=engine).reports[0]
+    assert "(exp(x), not x)" in report.diagnosis
+    assert "tanh" not in report.text()
+
+
 def test_unknown_mistake_gets_no_diagnosis():
     class Odd(students.closures()):
         def tanh(self):

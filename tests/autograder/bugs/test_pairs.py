@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from autograder.bugs.bank import BUGS
 from autograder.bugs.matching import Evidence, diagnose_all
+from autograder.bugs.pairs import Pair
 from autograder.checks.expected import expected_of
 from autograder.checks.inputs import cases_of
 from autograder.checks.programs import programs_of
@@ -48,6 +50,13 @@ def test_a_mistake_in_several_rules_but_not_in_all_is_named(style, where):
     engine = planted.STYLES[style](*(("upstream_ignored", operation) for operation in where))
     report = check_gradients(THREE, SQUARE, points=1, engine=engine).reports[0]
     assert report.bugs == ("upstream_ignored",), report.text()
+
+
+def test_a_pair_names_only_places_that_all_explanations_share():
+    first, second = BUGS[:2]
+    pair = Pair((first, second), (("Exp",), ("Tanh",)))
+    assert pair.agreeing(Pair((second, first), (("Tanh",), ("Log",)))) == Pair((first, second), ((), ("Tanh",)))
+    assert "exp" not in pair.agreeing(Pair((second, first), (("Tanh",), ("Log",)))).sentence()
 
 
 def evidence_of(expression, cases, runs_of, raised=False):
