@@ -60,8 +60,12 @@ LOW_POWER, TOP_POWER = -6, 3
 """The ends of the axis of losses, as powers of ten."""
 
 
+@functools.lru_cache(maxsize=256)
 def path(landscape: str, method: str, lr: float) -> np.ndarray:
-    """The points at which an optimizer stands, from the start on: one row per step. Ends early where it runs away."""
+    """The points at which an optimizer stands, from the start on: one row per step. Ends early where it runs away.
+
+    The same walk every time, so a slider that goes back need not walk again.
+    """
     import mini_autograd as torch
     from mini_autograd import optim
 
@@ -81,7 +85,9 @@ def path(landscape: str, method: str, lr: float) -> np.ndarray:
         points.append((place[0].item(), place[1].item()))
         if not max(map(abs, points[-1])) < 1e3:
             break
-    return np.array(points)
+    found = np.array(points)
+    found.flags.writeable = False
+    return found
 
 
 def heights(landscape: str, points: np.ndarray) -> np.ndarray:
