@@ -97,8 +97,9 @@ def add_missing_tests(
 ) -> None:
     """Put deleted graded cells back, each after what precedes it in the source."""
     order = list(order)
+    there = _positions(nb)
     for name in order:
-        if known[name].grade and name not in _positions(nb):
+        if known[name].grade and name not in there:
             (warn or log).warning("Missing grade cell %s encountered, adding to notebook", name)
             nb.cells.insert(_place(nb, order, name), _added(known[name], notice))
     if nb.nbformat_minor < 5:  # cells had no ids then
