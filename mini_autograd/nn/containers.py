@@ -9,13 +9,51 @@ import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from mini_autograd.nn.module import Module, indented
 from mini_autograd.nn.parameter import Parameter
 
 
-class Sequential(Module):
+L = TypeVar("L", bound="Numbered")
+
+
+class Numbered(Module):
+    """What Sequential and ModuleList share: modules in a row, named by their places."""
+
+    def append(self: L, module: Module) -> L:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self: L, modules: Iterable[Module]) -> L:
+        """Add several modules at the end."""
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> None:
+        """Put a module in front of the one at `index`; those behind it get new names."""
+        modules = list(self)
+        modules.insert(index, module)
+        self._modules.clear()
+        self.extend(modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())
+
+    def __getitem__(self, index: int | slice) -> Any:
+        modules = list(self)
+        return self._part(index) if isinstance(index, slice) else modules[position(index, len(modules))]
+
+    def _part(self, part: slice) -> Any:
+        raise NotImplementedError
+
+
+class Sequential(Numbered):
     """Modules one after the other, each fed with the result of the one before."""
 
     def __init__(self, *args: Any) -> None:
@@ -29,68 +67,26 @@ class Sequential(Module):
             input = module(input)
         return input
 
-    def append(self, module: Module) -> Sequential:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules.values())
-
-    def __getitem__(self, index: int | slice) -> Any:
-        modules = list(self._modules.values())
-        if isinstance(index, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[index]))  # they keep their names
-        return modules[position(index, len(modules))]
-
-    def insert(self, index: int, module: Module) -> Sequential:
-        """Put a module in front of the one at `index`; those behind it get new names."""
-        modules = list(self)
-        if not -len(modules) <= index <= len(modules):
+    def insert(self, index: int, module: Module) -> Sequential:  # type: ignore[override]
+        """As of a ModuleList, within the bounds, and it returns the module itself."""
+        if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
-        modules.insert(index, module)
-        self._modules.clear()
-        return self.extend(modules)
-
-    def extend(self, sequential: Iterable[Module]) -> Sequential:
-        """Add several modules at the end."""
-        for module in list(sequential):
-            self.append(module)
+        super().insert(index, module)
         return self
 
+    def _part(self, part: slice) -> Sequential:
+        return type(self)(OrderedDict(list(self._modules.items())[part]))  # they keep their names
 
-class ModuleList(Module):
+
+class ModuleList(Numbered):
     """A list of modules, which a module that holds it finds."""
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
         self.extend(modules or ())
 
-    def append(self, module: Module) -> ModuleList:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def extend(self, modules: Iterable[Module]) -> ModuleList:
-        """Add several modules at the end."""
-        for module in modules:
-            self.append(module)
-        return self
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules.values())
-
-    def __getitem__(self, index: int | slice) -> Any:
-        modules = list(self._modules.values())
-        if isinstance(index, slice):
-            return type(self)(modules[index])
-        return modules[position(index, len(modules))]
+    def _part(self, part: slice) -> ModuleList:
+        return type(self)(list(self)[part])
 
     def _inner_lines(self) -> list[str]:
         """The modules, neighbours that look the same printed once."""
