@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from mini_autograd.nn.module import Module, indented
 from mini_autograd.nn.parameter import Parameter
 
-
 L = TypeVar("L", bound="Numbered")
 
 
