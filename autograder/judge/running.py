@@ -30,6 +30,7 @@ from autograder.sandbox.allowance import Allowance
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30
+PATIENCE, SPARE = 4.0, 30.0  # how many times its limit a test may use of the processors, and seconds for our own work
 
 
 class TestTimeout(BaseException):
@@ -86,7 +87,13 @@ def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: fl
     sandbox.allowance = allowance = Allowance(seconds, sandbox.usage, sandbox.quick_usage)
     longer = allowance.longer(1.0)  # a question may tell first that it is over
     try:
-        with on_guard(), _time_limit(longer), _memory_limit(), warnings.catch_warnings():
+        with (
+            on_guard(),
+            _time_limit(longer),
+            _processor_limit(seconds),
+            _memory_limit(),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore")
             _run_statements(cell, namespace, seed, outcome, visible_only)
     except TestTimeout as error:
@@ -232,6 +239,24 @@ def _time_limit(allowance: Allowance) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _processor_limit(seconds: float) -> Iterator[None]:
+    """What a submission's number can make endless in C, such as `sum(range(n))`, hears no alarm. Then the kernel ends
+    this process, which costs the submission its marks and nobody else anything; otherwise the run would never end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    limit = int(time.process_time() + PATIENCE * seconds + SPARE) + 1
+    known = [value for value in (soft, hard) if value != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_CPU, (min([limit, *known]), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 @contextlib.contextmanager
