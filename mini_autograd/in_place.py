@@ -20,7 +20,7 @@ from mini_autograd.methods import Tensor
 from mini_autograd.operations import shape as shapes
 from mini_autograd.operations.diagonals import Diagonal
 from mini_autograd.operations.elementwise import cast, module_of, where
-from mini_autograd.operations.indexing import Index, as_plain, assign, getitem, in_two_steps, is_basic
+from mini_autograd.operations.indexing import Index, as_plain, assign, complain, getitem, in_two_steps, is_basic
 from mini_autograd.versions import note_change
 from mini_autograd.views import follow
 
@@ -281,7 +281,11 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
 
 def put_item(self: Tensor, index: Any, value: Tensor) -> None:
     """`self[index] = value` for an index that picks elements one by one."""
-    picked = np.empty_like(self.array, bool)[index].shape
+    try:
+        picked = np.empty_like(self.array, bool)[index].shape
+    except IndexError as error:
+        complain(error, self.shape, index if isinstance(index, tuple) else (index,))
+        raise
     while value.ndim > len(picked) and value.shape[0] == 1:
         value = value.reshape(value.shape[1:])
     if not arrays.broadcasts_to(value.shape, picked):

@@ -309,7 +309,7 @@ def movedim(input: Value, source: int | Sequence[int], destination: int | Sequen
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
     origin, target = ([normalize_dim(axis, input.ndim) for axis in axes] for axes in (origin, target))
     if input.ndim == 0:
-        return input
+        return reshape(input, ())
     order = [axis for axis in range(input.ndim) if axis not in origin]
     for place, axis in sorted(zip(target, origin, strict=True)):
         order.insert(place, axis)

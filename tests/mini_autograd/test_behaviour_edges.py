@@ -128,6 +128,7 @@ def test_gradient(expression: str) -> None:
 STATEMENTS = {
     "a list for an axis, after an integer": ("m[0, :, [0, 2]] = lib.ones(3, 2)", "m"),
     "leading axes of size 1": ("y = lib.zeros(3); y[[0, 1]] = lib.ones(1, 1, 2)", "y"),
+    "a list out of bounds": ("m[0, 0, [0, 7]] = 1.0", "m"),
     "an element by a tensor": ("m[0, 0][lib.tensor(1)] = 9.0", "m"),
     "a diagonal": ("m[0].diagonal().mul_(0)", "m"),
     "a part by a tensor, and back": (

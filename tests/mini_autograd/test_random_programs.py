@@ -1,0 +1,245 @@
+"""Random programs of operations, views, changes in place and passes, each run under PyTorch and under mini_autograd.
+
+A program is a list of steps drawn from a seed; a step picks its operands among the tensors that there are by then. Both
+libraries must refuse the same steps, and end with the same values, first and second gradients. Where PyTorch's last
+pass finds a changed tensor, the program is left out: it saves some tensors that we have no need of.
+`python -m tests.mini_autograd.test_random_programs 0 3000` tries other seeds.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import mini_autograd as ma
+
+PROGRAMS = 250
+SHAPES = [(3, 4), (4,), (3, 4), (), (4, 3), (2, 3, 4)]
+
+ONE = """
+x.exp()
+x.tanh() * 2
+x.sigmoid()
+x.abs().sqrt()
+(x * x + 1).log()
+x.relu() + x.neg() / 2
+x.sum(dim)
+x.mean()
+x.amax(dim, keepdim=True)
+x.max(dim)[0]
+x.prod(dim)
+x.var(dim) if x.numel() > 1 else x * 2
+x.logsumexp(dim)
+x.softmax(dim)
+x.cumsum(dim)
+x.sort(dim, descending=True)[0]
+x.topk(2, dim)[0]
+x.kthvalue(1, dim)[0]
+x.norm(dim=dim)
+x.flip(dim)
+x.roll(1, 0)
+x.tril()
+x.diagonal()
+x.T if x.ndim == 2 else x.reshape(-1)
+x.reshape(-1)
+x.view(-1, 1)
+x.unsqueeze(dim)
+x.squeeze()
+x.movedim(0, -1)
+x.unbind(dim)[-1] * 1
+x.chunk(2, dim)[0] * 1
+x.repeat(2, *[1] * x.ndim)
+x[1:]
+x[..., 0]
+x[lib.tensor([0, -1, 0])]
+x[0, [1, 0]]
+x[x > 1]
+x.reshape(-1)[x.argmax()]
+x.gather(dim, lib.zeros(x.shape, dtype=lib.int64))
+lib.where(x > 0.8, x, x * x)
+x.clamp(0.5, 1.2)
+lib.nn.functional.gelu(x)
+lib.nn.functional.softplus(x)
+lib.nn.functional.layer_norm(x, x.shape[-1:])
+lib.nn.functional.pad(x, (1, 0), value=2.0)
+lib.stack([x, x * 2], dim)
+x @ x.transpose(-1, -2)
+x.detach() * x
+x.clone()
+""".strip().splitlines()
+
+TWO = """
+x + z
+x - z
+x * z
+x / (z.abs() + 0.1)
+x.abs() ** z
+lib.maximum(x, z)
+x @ z
+lib.cat([x, z])
+lib.stack([x, z])
+lib.where(x > z, x, z)
+x.lerp(z, 0.3)
+lib.atan2(x, z)
+x.addcmul(x, z, value=2)
+x.index_add(0, lib.tensor([0, 0]), z[:2])
+lib.nn.functional.mse_loss(x, z) + 0.5
+lib.nn.functional.linear(x, z)
+""".strip().splitlines()
+
+IN_PLACE = """
+x.add_(z)
+x.mul_(z)
+x.sub_(z, alpha=2)
+x.div_(z)
+x.exp_()
+x.clamp_(max=1.0)
+x.relu_()
+x.cumsum_(0)
+x.lerp_(z, 0.5)
+x.masked_fill_(x > 1, 0.5)
+x.view(-1).mul_(2)
+x[1:].zero_()
+x[:1].copy_(z[:1])
+x[0].fill_(2.0)
+x.t().mul_(2)
+x.diagonal().add_(1)
+x.__setitem__(0, z.sum())
+x.__setitem__(x > 1, 0.5)
+x.__setitem__((0, [0, 1]), z.mean())
+""".strip().splitlines()
+
+CHANGED = ("modified by an inplace operation", "has been modified inplace")
+"""PyTorch's words for a saved tensor, or the base of a view made under no_grad, that was changed."""
+
+SWITCHES = ["grad mode", "hook", "pass", "detach"]
+
+Step = tuple[str, str, int, int, int]
+
+
+def program_of(seed: int) -> list[Step]:
+    """Between 3 and 12 steps."""
+    draw = random.Random(seed)
+    kinds = {"one": ONE, "two": TWO, "in place": IN_PLACE, "switch": SWITCHES}
+    steps = []
+    for _ in range(draw.randint(3, 12)):
+        (kind,) = draw.choices([*kinds], [50, 25, 20, 5])
+        steps.append((kind, draw.choice(kinds[kind]), *(draw.randrange(10**6) for _ in range(3))))
+    return steps
+
+
+class Run:
+    """A program under one library: what it refused, and the tensors in the order in which they were made."""
+
+    def __init__(self, lib: Any, seed: int) -> None:
+        self.lib, self.recording = lib, True
+        numbers, draw = np.random.default_rng(seed), random.Random(seed)
+        self.leaves = [
+            lib.tensor(numbers.uniform(0.3, 1.6, draw.choice(SHAPES)), requires_grad=draw.random() < 0.8)
+            for _ in range(3)
+        ]
+        self.tensors = list(self.leaves)
+        self.refused = [not self.done(step) for step in program_of(seed)]
+
+    def done(self, step: Step) -> bool:
+        """Do a step; False if the library refuses it."""
+        kind, text, first, second, axis = step
+        x, z = (self.tensors[number % len(self.tensors)] for number in (first, second))
+        known = {"lib": self.lib, "x": x, "z": z, "dim": axis % max(x.ndim, 1)}
+        try:
+            with self.lib.set_grad_enabled(self.recording):
+                if kind == "switch":
+                    self.switch(text)
+                elif kind == "in place":
+                    eval(text, known)
+                else:
+                    self.tensors.append(eval(text, known))
+        except (RuntimeError, IndexError, ValueError, TypeError):
+            return False
+        return True
+
+    def switch(self, what: str) -> None:
+        last = self.tensors[-1]
+        if what == "grad mode":
+            self.recording = not self.recording
+        elif what == "hook" and last.grad_fn is not None:  # PyTorch crashes for views of leaves made under no_grad
+            last.register_hook(lambda grad: grad * 2)
+        elif what == "pass":
+            (last * last).sum().backward(retain_graph=True)
+        elif what == "detach":
+            self.tensors.append(last.detach().clone().requires_grad_())
+
+    def gradients(self) -> list[Any]:
+        """First gradients of all tensors by all, second ones of the leaves, and what `.grad` holds after a pass."""
+        recorded = [(n, x) for n, x in enumerate(self.tensors) if x.grad_fn is not None]
+        wanted = [x for x in self.leaves if x.requires_grad]
+        if not recorded or not wanted:
+            return []
+        total = sum((x * x.detach()).sum() * (0.1 + n / 100) for n, x in recorded)
+        grad = self.lib.autograd.grad
+        first = grad(total, wanted, create_graph=True, allow_unused=True)
+        lengths = sum((g * g).sum() for g in first if g is not None and g.requires_grad)
+        second = [None] * len(wanted)  # where the first ones are constant
+        if hasattr(lengths, "shape"):
+            second = grad(lengths, wanted, allow_unused=True, retain_graph=True)
+        total.backward()
+        return [*first, *second, *[x.grad for x in wanted]]
+
+
+def arrays(values: list[Any]) -> list[Any]:
+    return [None if value is None else np.array(value.detach().numpy()) for value in values]
+
+
+def same(found: list[Any], expected: list[Any]) -> bool:
+    """Equal shapes and numbers; a missing gradient counts as zeros."""
+    if len(found) != len(expected):
+        return False
+    for got, wanted in zip(found, expected, strict=True):
+        if got is None and wanted is None:
+            continue
+        got, wanted = (np.zeros_like(other) if x is None else x for x, other in ((got, wanted), (wanted, got)))
+        if got.shape != wanted.shape or not np.allclose(got, wanted, rtol=1e-7, atol=1e-9, equal_nan=True):
+            return False
+    return True
+
+
+def gradients_or_error(run: Run) -> Any:
+    try:
+        return arrays(run.gradients())
+    except RuntimeError as error:
+        return str(error)
+
+
+def difference(seed: int) -> str:
+    """What differs between the libraries; nothing where all is the same."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        mine, torchs = Run(ma, seed), Run(torch, seed)
+        if mine.refused != torchs.refused:
+            return f"one library refuses a step: {mine.refused}, PyTorch {torchs.refused}"
+        if not same(arrays(mine.tensors), arrays(torchs.tensors)):
+            return "other values"
+        found, expected = gradients_or_error(mine), gradients_or_error(torchs)
+    if isinstance(expected, str) and any(words in expected for words in CHANGED):
+        return ""
+    if isinstance(found, str) or isinstance(expected, str):
+        return "" if type(found) is type(expected) else f"a pass fails: {found}, PyTorch {expected}"
+    return "" if same(found, expected) else "other gradients"
+
+
+@pytest.mark.parametrize("first", range(0, PROGRAMS, 50))
+def test_random_programs_do_the_same_as_in_pytorch(first: int) -> None:
+    for seed in range(first, first + 50):
+        assert not difference(seed), f"seed {seed}: {program_of(seed)}"
+
+
+if __name__ == "__main__":
+    for number in range(*map(int, sys.argv[1:3])):
+        if text := difference(number):
+            print(number, text[:200])
