@@ -25,6 +25,8 @@ COST_OF_A_PERCEPTRON = """two thirds are matrix products, for which OpenBLAS tak
 on an Intel machine (980 against 776 microseconds a step)"""
 COST_OF_A_TRANSFORMER = """half are the matrix products of Linear, 1.17 times as long in OpenBLAS as in MKL on an Intel
 machine; a tenth each are attention and layer norm, single ways through memory in PyTorch and about ten in NumPy"""
+COST_OF_A_CNN = """a fifth goes into copying windows into columns and adding columns up into windows, a sixth into the
+slices of max pooling, and a fifth into the matrix products between"""
 COST_OF_A_GRADCHECK = """200 calls of 9 microseconds each: 1.6 of them are NumPy's three operations, the rest are Python
 frames that record them"""
 
@@ -56,7 +58,7 @@ TARGETS = (
     Row("W4 Adam", "a step of an MLP, Adam", 0.95, 0.83, 1.0),
     Row("W5", "a step of a Transformer, Adam", 1.0, 0.88, 1.15, cost=COST_OF_A_TRANSFORMER),
     Row("W5", "memory", 1.0, 0.8, measure="memory"),
-    Row("W6", "a step of a CNN, SGD", 1.05, 0.90, 1.4),
+    Row("W6", "a step of a CNN, SGD", 1.05, 0.90, 1.4, cost=COST_OF_A_CNN),
     Row("W8", "gradcheck of 100 parameters", 0.4, None, cost=COST_OF_A_GRADCHECK),
     Row("W8", "the same in one batch", None, 0.05, competitor="fast way"),
     Row("W9", "chain of 1e5, microseconds per operation", 5.0, 3.5, measure="microseconds"),
