@@ -127,7 +127,9 @@ def wanted_edges(inputs: Sequence[Any]) -> list[graph.Edge]:
 
 def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> tuple[tuple[graph.Edge, ...], list[Any]]:
     """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`."""
-    grads = [*grads, *[None] * (len(outputs) - len(grads))]
+    if len(grads) not in (0, len(outputs)):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
+    grads = grads or [None] * len(outputs)
     started = []
     for index, (output, grad) in enumerate(zip(outputs, grads, strict=False)):
         if grad is None and output.requires_grad and output.numel() != 1:

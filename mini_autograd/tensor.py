@@ -197,6 +197,10 @@ class Tensor:
             self._check_grad(grad)
         self._grad = grad
 
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
     def _check_grad(self, grad: Tensor) -> None:
         if not isinstance(grad, Tensor):
             raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
@@ -300,7 +304,7 @@ class Tensor:
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                 "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the "
-                "Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
+                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
         self._edge = NO_EDGE
         return self

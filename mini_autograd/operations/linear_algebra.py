@@ -81,6 +81,12 @@ class Linear(Function):
     @staticmethod
     def complain(x: Any, weight: Any, bias: Any) -> None:
         check_shapes(x.shape, weight.T.shape)
+        if bias is not None and bias.shape[0] not in (1, len(weight)):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({len(weight)}) must match the existing size ({bias.shape[0]}) at "
+                f"non-singleton dimension 1.  Target sizes: {[math.prod(x.shape[:-1]), len(weight)]}.  Tensor sizes: "
+                f"{list(bias.shape)}"
+            )
 
     @staticmethod
     def forward(ctx, x, weight, bias):
@@ -138,6 +144,15 @@ def check_operands(a: Any, b: Any) -> None:
         m1, m2 = c_dtype(a.dtype), c_dtype(b.dtype)
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {m1} != {m2}")
     raise RuntimeError(f"expected scalar type {first} but found {second}")
+
+
+def check_dtypes(input: np.dtype, weight: np.dtype, bias: np.dtype) -> None:
+    """PyTorch's errors for mixed dtypes in a layer with a bias."""
+    for names, first, second in (("mat1 and mat2", input, weight), ("self and mat2", bias, weight)):
+        if first != second:
+            raise RuntimeError(
+                f"{names} must have the same dtype, but got {dtype_name(first)} and {dtype_name(second)}"
+            )
 
 
 def check_shapes(a: Shape, b: Shape) -> None:
@@ -226,7 +241,12 @@ def linear(input: Value, weight: Value, bias: Value = None) -> Value:
     if weight.ndim == 1:
         output = matmul(input, weight)
         return output if bias is None else output + bias
-    check_operands(input, weight)
+    if input.ndim == 0:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and {weight.ndim}D")
+    if bias is None:
+        check_operands(input, weight)
+    else:
+        check_dtypes(input.dtype, weight.dtype, bias.dtype)
     if input.ndim == 1 or (bias is not None and bias.ndim != 1):
         output = matmul(input, weight.T)
         return output if bias is None else output + bias

@@ -79,6 +79,13 @@ F.kl_div(lib.tensor(-1.0), lib.ones(2, 3), reduction="sum")
 F.kl_div(lib.ones(3), lib.ones(2, 3), reduction="sum")
 lib.tensor(1.0).index_add(0, lib.tensor([0, 0]), lib.ones(2))
 lib.ones(1).kthvalue(1)
+F.linear(lib.ones(2, 3).double(), lib.ones(4, 3), lib.ones(4))
+F.linear(lib.ones(2, 3).long(), lib.ones(4, 3))
+F.linear(lib.ones(2, 3), lib.ones(4, 3), lib.ones(4).double())
+F.linear(lib.ones(2, 3), lib.ones(4, 3), lib.ones(5))
+F.linear(lib.tensor(1.0), lib.ones(4, 3), lib.ones(4))
+lib.autograd.backward([x * 2, x], [lib.ones(6)])
+(x * 2)[:1].detach_()
 
 """.strip().splitlines()
 
@@ -128,6 +135,7 @@ def test_gradient(expression: str) -> None:
 STATEMENTS = {
     "a list for an axis, after an integer": ("m[0, :, [0, 2]] = lib.ones(3, 2)", "m"),
     "leading axes of size 1": ("y = lib.zeros(3); y[[0, 1]] = lib.ones(1, 1, 2)", "y"),
+    "a gradient that is deleted": ("w.sum().backward(); del w.grad; g = w.grad is None", "g"),
     "a list out of bounds": ("m[0, 0, [0, 7]] = 1.0", "m"),
     "an element by a tensor": ("m[0, 0][lib.tensor(1)] = 9.0", "m"),
     "a diagonal": ("m[0].diagonal().mul_(0)", "m"),
