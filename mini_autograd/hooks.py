@@ -15,7 +15,7 @@ import numpy as np
 from mini_autograd import function as graph
 from mini_autograd.arrays import dtype_name
 from mini_autograd.function import CONSTANT, NO_EDGE, OUTPUT
-from mini_autograd.grad_mode import WATCHED, state
+from mini_autograd.grad_mode import WATCHED, no_grad, state
 
 _keys = itertools.count().__next__
 
@@ -199,9 +199,10 @@ class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
         if innermost is not self or not node.saved_tensors:
             return
         values = []
-        for value, origin in zip(node.saved_tensors, node.origins, strict=True):
-            packs = isinstance(value, graph.Tensor | np.ndarray | np.generic) or hasattr(value, "__array__")
-            values.append((packs, self.pack(node, value, origin) if packs else value))
+        with no_grad():  # what a hook computes is not recorded, and so not packed in turn
+            for value, origin in zip(node.saved_tensors, node.origins, strict=True):
+                packs = isinstance(value, graph.Tensor | np.ndarray | np.generic) or hasattr(value, "__array__")
+                values.append((packs, self.pack(node, value, origin) if packs else value))
         node.saved_tensors = Packed(values, self.unpack_hook)
         node.origins = tuple(graph.COPY - n if n >= 0 else n for n in node.origins)
 

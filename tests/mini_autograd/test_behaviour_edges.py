@@ -136,6 +136,11 @@ STATEMENTS = {
     "a list for an axis, after an integer": ("m[0, :, [0, 2]] = lib.ones(3, 2)", "m"),
     "leading axes of size 1": ("y = lib.zeros(3); y[[0, 1]] = lib.ones(1, 1, 2)", "y"),
     "a gradient that is deleted": ("w.sum().backward(); del w.grad; g = w.grad is None", "g"),
+    "a hook that computes with what it packs": (
+        "with lib.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t): y = (w * w).exp()\n"
+        "g = lib.autograd.grad(y.sum(), w)",
+        "g",
+    ),
     "a list out of bounds": ("m[0, 0, [0, 7]] = 1.0", "m"),
     "an element by a tensor": ("m[0, 0][lib.tensor(1)] = 9.0", "m"),
     "a diagonal": ("m[0].diagonal().mul_(0)", "m"),
