@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ASLEEP = 3.0  # how many times the limit may pass by the clock, waiting for a processor not counted
-AT_MOST = 20.0  # and how many times with everything counted, whatever the kernel says
+AT_MOST = 6.0  # and how many times with everything counted, whatever the kernel says
 SHORTEST, LONGEST = 0.01, 1.0  # until the next look
 TICK = os.sysconf("SC_CLK_TCK")
 NANO = 1e-9

@@ -31,8 +31,8 @@ LIMIT = 10.0
         (9.0, 9.0, 0.0, False),
         (11.0, 11.0, 0.0, True),
         (11.0, 2.0, 9.0, False),
-        (100.0, 9.0, 91.0, False),  # a machine ten times overloaded
-        (100.0, 10.5, 89.5, True),
+        (50.0, 9.0, 41.0, False),  # a machine five times overloaded
+        (50.0, 10.5, 39.5, True),
         (25.0, 0.0, 0.0, False),  # asleep
         (31.0, 0.0, 0.0, True),
         (AT_MOST * LIMIT + 1, 0.0, AT_MOST * LIMIT, True),
