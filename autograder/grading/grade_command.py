@@ -8,7 +8,13 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from autograder.grading.records import SubmissionRecord
+    from autograder.grading.run import Request
 
 COURSE = Path(__file__).resolve().parents[2] / "course"
 
@@ -47,21 +53,16 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.lesson and not arguments.cluster and not _all_graded_before(arguments):
         warm_up(arguments.feedback)
+    return _grade(arguments)
+
+
+def _grade(arguments: argparse.Namespace) -> int:
     from autograder.grading import display
     from autograder.grading.courses import CourseError
     from autograder.grading.records import NEEDS_A_LOOK
-    from autograder.grading.run import Request, grade_class
+    from autograder.grading.run import grade_class
 
-    request = Request(
-        assignment=arguments.lesson,
-        course=arguments.course,
-        student=arguments.student,
-        workers=arguments.workers,
-        unsafe=arguments.unsafe_no_sandbox,
-        feedback=arguments.feedback,
-        force=arguments.force,
-        cluster=arguments.cluster,
-    )
+    request = _request(arguments)
     console = display.wide_console()
     started = time.perf_counter()
     try:
@@ -72,18 +73,34 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"autograder grade: {error}", file=sys.stderr)
         return 2
     console.print(display.results_table(records, arguments.lesson))
-    seconds = time.perf_counter() - started
-    unchanged = sum(record.unchanged for record in records)
-    where = f"on {request.cluster}" if request.cluster else f"with {request.workers} workers"
-    done = f"{len(records)} submissions in {seconds:.1f} s {where}"
-    console.print(
-        done + (f", {unchanged} of them unchanged since they were graded" if unchanged else ""), highlight=False
-    )
+    console.print(_summary(request, records, time.perf_counter() - started), highlight=False)
     if request.unsafe:
         console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")
     if arguments.json:
         arguments.json.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
     return 1 if any(record.status in NEEDS_A_LOOK for record in records) else 0
+
+
+def _request(arguments: argparse.Namespace) -> Request:
+    from autograder.grading.run import Request
+
+    return Request(
+        assignment=arguments.lesson,
+        course=arguments.course,
+        student=arguments.student,
+        workers=arguments.workers,
+        unsafe=arguments.unsafe_no_sandbox,
+        feedback=arguments.feedback,
+        force=arguments.force,
+        cluster=arguments.cluster,
+    )
+
+
+def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: float) -> str:
+    unchanged = sum(record.unchanged for record in records)
+    where = f"on {request.cluster}" if request.cluster else f"with {request.workers} workers"
+    done = f"{len(records)} submissions in {seconds:.1f} s {where}"
+    return done + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
 
 
 def _all_graded_before(arguments: argparse.Namespace) -> bool:

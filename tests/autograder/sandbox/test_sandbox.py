@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from autograder.sandbox import Limits, NotAnswered, Refused, Sandbox, SandboxDied, StaleHandle, is_handle, isolation
+from autograder.sandbox.files import read_files
 from autograder.sandbox.handles import mark_constructor
-from autograder.sandbox.sandbox import read_files
 
 pytestmark = pytest.mark.sandbox
 
