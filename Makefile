@@ -39,8 +39,9 @@ lessons: $(VENV)/ready
 	@$(RUN) autograder build
 	@$(RUN) autograder audit
 
+# Tests of one file share a browser, a server or a sandbox, so they stay together.
 unit: $(VENV)/ready
-	@$(RUN) pytest -q -n $(TEST_WORKERS) --dist loadgroup $(ARGS)
+	@$(RUN) pytest -q -n $(TEST_WORKERS) --dist loadfile $(ARGS)
 
 $(VENV)/ready: requirements.lock pyproject.toml bootstrap.py
 	@test -n "$(SUITABLE_PYTHON)" || { \

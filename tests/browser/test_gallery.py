@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from autograder.lessons.demos_command import gallery
 from mini_autograd import widgets
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("gallery in the browser")]
+pytestmark = pytest.mark.browser
 
 COURSE = Path(__file__).resolve().parents[2] / "course"
 CELLS = gallery(COURSE)["cells"]

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("explorer in the browser")]
+pytestmark = pytest.mark.browser
 
 ENGINE = """
 class MiniTensor:

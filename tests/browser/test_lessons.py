@@ -16,7 +16,7 @@ from autograder.lessons.delivery import Workspace
 from autograder.lessons.variants import grade_id, solved_release
 from tests.browser.student_answers import ANSWERS, CHOSEN, OWN_CELL
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("lessons in the browser")]
+pytestmark = pytest.mark.browser
 
 LESSONS = Path(__file__).resolve().parents[2] / "course" / "lessons"
 RIGHT_PRODUCT = "return grad * b.data, grad * a.data"

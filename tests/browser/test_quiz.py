@@ -1,6 +1,6 @@
 """The quiz and the table of progress in a real JupyterLab: clicked, typed, saved, reloaded, without a kernel, graded.
 
-The tests go on from each other, as a student does, in one notebook that is opened once.
+It is one test of several steps, each of which goes on from the one before, as a student does.
 """
 
 import json
@@ -18,7 +18,7 @@ from autograder.lessons.release import SEALED, release_notebook
 from autograder.lessons.sealing import open_answer, open_questions
 from autograder.lessons.variants import grade_id
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("quiz in the browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.sandbox]
 
 LESSON = "02_scalar_engine"
 TEXT = Path(__file__).resolve().parents[2] / "course" / "lessons" / f"{LESSON}.py"
@@ -65,21 +65,21 @@ class Quiz:
 SOURCE = "window.jupyterapp.shell.currentWidget.content.model.cells.get(at).sharedModel.getSource()"
 
 
-@pytest.fixture(scope="module")
-def quiz(module_lab):
+@pytest.fixture
+def quiz(lab):
     released = release_notebook(assemble(TEXT))
     check = next(i for i, cell in enumerate(released.cells) if grade_id(cell) == "quiz_02")
     cells = [new_code_cell(SETUP), *released.cells[check - 2 : check + 1], new_markdown_cell("# After"), "progress()"]
-    module_lab.open_notebook(module_lab.write_notebook(f"{LESSON}/{LESSON}.ipynb", cells))
-    module_lab.run_all()
-    assert module_lab.errors() == []
+    lab.open_notebook(lab.write_notebook(f"{LESSON}/{LESSON}.ipynb", cells))
+    lab.run_all()
+    assert lab.errors() == []
     sealed = SEALED.search(released.cells[check].source)[1]
-    module_lab.cell(CHECK)
-    yield Quiz(module_lab, open_questions(sealed), sealed)
-    assert module_lab.external_requests == []
+    lab.cell(CHECK)
+    yield Quiz(lab, open_questions(sealed), sealed)
+    assert lab.external_requests == []
 
 
-def test_a_click_is_explained_at_once_and_written_where_it_is_graded(quiz):
+def a_click_is_explained_at_once_and_written_where_it_is_graded(quiz):
     first = quiz.questions[0]
     expect(quiz.score).to_have_text(f"0 of {len(quiz.questions)} right, {len(quiz.questions)} to answer")
     for letter in first.options:
@@ -90,7 +90,7 @@ def test_a_click_is_explained_at_once_and_written_where_it_is_graded(quiz):
     expect(quiz.score).to_have_text(f"1 of {len(quiz.questions)} right, {len(quiz.questions) - 1} to answer")
 
 
-def test_the_keyboard_goes_through_the_options_without_choosing(quiz):
+def the_keyboard_goes_through_the_options_without_choosing(quiz):
     second = quiz.questions[1]
     letters = list(second.options)
     quiz.option(second, letters[0]).focus()
@@ -106,14 +106,14 @@ def test_the_keyboard_goes_through_the_options_without_choosing(quiz):
     assert quiz.lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.mode") == "command"
 
 
-def test_a_typed_letter_is_followed(quiz):
+def a_typed_letter_is_followed(quiz):
     third = quiz.questions[2]
     letter = quiz.right(third)
     quiz.lab.page.evaluate(TYPE, [third.key, letter, ANSWERS])
     quiz.expect_chosen(third, letter)
 
 
-def test_it_is_all_there_after_a_reload_and_counts_in_the_table_of_progress(quiz):
+def it_is_all_there_after_a_reload_and_counts_in_the_table_of_progress(quiz):
     first, _, third = quiz.questions[:3]
     quiz.lab.page.locator(".jp-MarkdownCell", has_text="After").click()  # the card is renewed when the quiz is left
     quiz.lab.page.wait_for_function(
@@ -135,7 +135,7 @@ def test_it_is_all_there_after_a_reload_and_counts_in_the_table_of_progress(quiz
     quiz.lab.console_errors.clear()  # JupyterLab's own, of the reload
 
 
-def test_without_a_kernel_it_still_answers(quiz):
+def without_a_kernel_it_still_answers(quiz):
     second = quiz.questions[1]
     quiz.lab.save()
     quiz.lab.leave()
@@ -152,10 +152,18 @@ def test_without_a_kernel_it_still_answers(quiz):
     assert quiz.lab.console_errors == []
 
 
-@pytest.mark.sandbox
-def test_what_was_clicked_is_what_is_graded(quiz):
+def what_was_clicked_is_what_is_graded(quiz):
     """The last answers: the first three questions are right, and were clicked, clicked without a kernel, and typed."""
     quiz.lab.save()
     notebook = nbformat.read(quiz.lab.root / LESSON / f"{LESSON}.ipynb", as_version=4)
     verdict = judge_notebook(notebook, source=assemble(TEXT), secret=b"secret")
     assert [(cell.points, cell.max_points) for cell in verdict.cells] == [(1.5, 4)]
+
+
+def test_a_quiz_from_the_first_click_to_the_mark(quiz):
+    a_click_is_explained_at_once_and_written_where_it_is_graded(quiz)
+    the_keyboard_goes_through_the_options_without_choosing(quiz)
+    a_typed_letter_is_followed(quiz)
+    it_is_all_there_after_a_reload_and_counts_in_the_table_of_progress(quiz)
+    without_a_kernel_it_still_answers(quiz)
+    what_was_clicked_is_what_is_graded(quiz)
