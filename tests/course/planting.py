@@ -120,9 +120,8 @@ def cells_that_define(lesson: str, tests: bool = False) -> Iterator[NotebookNode
 
 
 def _engine_before(lesson: str) -> Iterator[NotebookNode]:
-    """The engine cells of the lesson before, after those that it started with itself."""
-    earlier = f"{int(lesson[:2]) - 1:02d}_"
-    (before,) = (path.stem for path in LESSONS.glob(f"{earlier}*.py"))
+    """The engine cells of the last lesson before that there is, after those that it started with itself."""
+    before = max(path.stem for path in LESSONS.glob("*.py") if path.stem[:2] < lesson[:2])
     for cell in _cells(before):
         if re.search(r"^start_lesson\(", cell.source, re.MULTILINE):
             yield from _engine_before(before)
