@@ -50,6 +50,10 @@ class Freed:
 
 FREED: Any = Freed()
 
+UNCHANGED: Any = (0,)
+"""The version of an output in which nobody has shown interest: `Tensor.version` puts a list in its place. Most outputs
+are never viewed or changed, and on a long chain a list for each would cost Python's garbage collector a third more."""
+
 Tensor: Any = None  # set by tensor.py, which is built on this module; importing it here would be a circle
 link_view: Any = None  # set by views.py: notes that a tensor shows the memory of another
 SEVERAL = object()
@@ -103,7 +107,7 @@ class Function(metaclass=Slotted):
     origins: tuple[int, ...]  # per saved value, which input it was, or OUTPUT
     sequence_nr: int  # counts the nodes in the order of their creation
     hooks: dict[Any, tuple[int, Callable]] | None  # called with the gradient of an output when it is complete
-    version: list[int]  # how often the memory of the output was changed
+    version: list[int]  # how often the memory of the output was changed; UNCHANGED until somebody asks the output
     constants: tuple  # per input, if one without a gradient may have been saved: its version
     changed_at: int  # of an in-place operation: when it wrote its output
 
@@ -204,11 +208,10 @@ class Function(metaclass=Slotted):
             self.array_shape, self.array_dtype = output.shape, output.dtype
         self.sequence_nr = next_sequence_nr()
         self.hooks = None
-        self.version = version = [0]
         tensor = new(Tensor)
         tensor.array = output
         tensor._edge = self
-        tensor.version = version
+        tensor._changes = self.version = UNCHANGED
         return tensor
 
     @property

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mini_autograd import arrays, function, gradients, hooks, printing
-from mini_autograd.function import NO_EDGE, AccumulateGrad, Edge, Function
+from mini_autograd.function import NO_EDGE, UNCHANGED, AccumulateGrad, Edge, Function
 from mini_autograd.grad_mode import INFERENCE, state
 from mini_autograd.operations import comparison, elementwise, indexing, linear_algebra, reduction
 from mini_autograd.operations import shape as shapes
@@ -68,7 +68,7 @@ class Tensor:
     """
 
     __slots__ = (
-        *("__weakref__", "array", "version", "_edge"),
+        *("__weakref__", "array", "_changes", "_edge"),
         *(
             "_accumulator",
             "_grad",
@@ -89,7 +89,7 @@ class Tensor:
     def __init__(self, array: Any, edge: Edge | None = NO_EDGE) -> None:
         self.array = array
         self._edge = edge
-        self.version = None if state.mode & INFERENCE else [0]
+        self._changes: Any = None if state.mode & INFERENCE else [0]
 
     # the graph
 
@@ -125,6 +125,20 @@ class Tensor:
 
     def _is_view(self) -> bool:
         return self.view_info is not None
+
+    @property
+    def version(self) -> Any:
+        """The list that all tensors of this memory, and the node that made it, share: see versions.py. None if there
+        is none, as for tensors made in inference mode.
+        """
+        if self._changes is UNCHANGED:
+            self._changes = [0]
+            self._edge.version = self._changes  # type: ignore[union-attr]  # a node made this tensor
+        return self._changes
+
+    @version.setter
+    def version(self, shared: list[int] | None) -> None:
+        self._changes = shared
 
     @property
     def _version(self) -> int:
@@ -306,6 +320,7 @@ class Tensor:
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the "
                 "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
+        self._changes = self.version  # in common with the node, which may have saved this memory
         self._edge = NO_EDGE
         return self
 

@@ -33,6 +33,24 @@ def the_same_of_a_number(lib: Any) -> Any:
     y.backward()
 
 
+def saved_result_changed_once_detached(lib: Any) -> Any:
+    x = x3(lib)
+    y = x.exp()
+    z = y.sum()
+    y.detach_()
+    y.add_(1)
+    z.backward()
+
+
+def saved_result_changed_through_data(lib: Any) -> Any:
+    x = x3(lib)
+    y = x.exp()
+    z = y.sum()
+    y.data.add_(1)
+    z.backward()
+    return x.grad, y._version
+
+
 def leaf_changed(lib: Any) -> Any:
     y = x3(lib)
     y += 1
@@ -553,6 +571,8 @@ PROGRAMS: list[Program] = [
     a_tensor_multiplied_in_place_by_itself,
     result_that_was_saved_is_changed,
     the_same_of_a_number,
+    saved_result_changed_once_detached,
+    saved_result_changed_through_data,
     leaf_changed,
     element_of_a_leaf_changed,
     view_of_a_leaf_changed,
