@@ -6,9 +6,11 @@ has to find the place in a file of a thousand lines. Imports jupytext and nbform
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -76,17 +78,23 @@ class TextCell:
 
 def read_lesson(path: Path) -> list[TextCell]:
     """The cells of a lesson's text, in order. Raises LessonError when the text is not in percent format."""
-    text = path.read_text(encoding="utf-8-sig")
+    cells = _cells_of_text(path.name, path.read_text(encoding="utf-8-sig"))
+    return [replace(cell, metadata=copy.deepcopy(cell.metadata)) for cell in cells]
+
+
+@lru_cache(maxsize=64)  # every lesson is read again for the engine of those after it, and jupytext takes its time
+def _cells_of_text(name: str, text: str) -> tuple[TextCell, ...]:
+    """The cells of the text of a file with this name."""
     try:
         notebook = jupytext.reads(text, fmt={"extension": ".py", "format_name": "percent"})
     except Exception as error:  # jupytext raises whatever its parsers raise
-        raise LessonError(f"{path.name}:1: jupytext cannot read this lesson: {error}") from error
+        raise LessonError(f"{name}:1: jupytext cannot read this lesson: {error}") from error
     lines = _cell_lines(text, notebook)
     cells = [
-        TextCell(path.name, line, cell.cell_type, cell.source.rstrip(), _metadata(cell))
+        TextCell(name, line, cell.cell_type, cell.source.rstrip(), _metadata(cell))
         for line, cell in zip(lines, notebook.cells, strict=True)
     ]
-    return [cell for cell in cells if cell.source.strip() or cell.metadata]
+    return tuple(cell for cell in cells if cell.source.strip() or cell.metadata)
 
 
 def _metadata(cell: NotebookNode) -> dict[str, Any]:
