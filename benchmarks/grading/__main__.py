@@ -3,7 +3,8 @@
 Seconds depend on the machine and on what else it does; the processor time a submission costs, beside nbgrader's in the
 same run, says more. Both hold what starting costs; `further` does not: it is the processor time of one submission more,
 from a class of one beside the whole. otter-grader is measured where it is installed (extra `peers`), or by `--otter`
-with its program in an environment of its own.
+with its program in an environment of its own. `--dask` grades with us alone, in two processes and on a Dask cluster of
+two workers in turn (extra `cluster`).
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.grading import cluster
 from benchmarks.grading.assignment import NAME, make_course, make_otter, right_points
+from benchmarks.grading.course import OURS, STOCK, count_right, grade_with_us, make_released_course
 from benchmarks.grading.measuring import Cost, cost_of
-
-STOCK = "c = get_config()\nc.CourseDirectory.course_id = 'stock'\n"
-OURS = "from autograder.nbgrader_plugins import configure\n\nc = get_config()\nconfigure(c)\n"
 
 
 @dataclass
@@ -45,27 +45,12 @@ class Result:
         return (self.cost.cpu - self.first.cpu) / (self.submissions - 1)
 
 
-def grade_with_us(root: Path, workers: int, *more: str) -> list[str]:
-    ours = [sys.executable, "-m", "autograder.cli", "grade", NAME, "--course", str(root)]
-    return [*ours, "--workers", str(workers), *more]
-
-
 def nbgrader(folder: Path, submissions: int, way: str, command: list[str], configuration: str) -> Result:
     """A course graded by a command that leaves its marks in nbgrader's gradebook."""
     root = folder / "course"
-    make_course(root, submissions, configuration)
-    release = [sys.executable, "-m", "nbgrader", "generate_assignment", NAME, "--create", f"--course-dir={root}"]
-    cost_of(release, folder)
+    make_released_course(root, submissions, configuration)
     cost = cost_of([part.replace("COURSE", str(root)) for part in command], root)
     return Result(way, submissions, cost, count_right(root))
-
-
-def count_right(root: Path) -> int:
-    from nbgrader.api import Gradebook
-
-    with Gradebook(f"sqlite:///{root / 'gradebook.db'}") as gradebook:
-        marks = {entry.student_id: entry.score for entry in gradebook.assignment_submissions(NAME)}
-    return sum(abs(score - right_points(int(student[-4:]))) < 1e-9 for student, score in marks.items())
 
 
 def otter(folder: Path, submissions: int, program: list[str]) -> Result:
@@ -89,10 +74,12 @@ def otter_program(asked: str | None) -> list[str] | None:
 
 def compare(arguments: argparse.Namespace) -> list[Result]:
     """Every way in turn, each with submissions of its own."""
-    count = arguments.submissions
+    count = arguments.submissions or 40
     stock = [sys.executable, "-m", "nbgrader", "autograde", NAME, "--course-dir=COURSE"]
     ways = [("nbgrader autograde", stock, STOCK)]
-    ways += [(f"autograder grade, {n} worker{'s' * (n > 1)}", grade_with_us(Path("COURSE"), n), OURS) for n in (1, 2)]
+    for workers in (1, 2):
+        command = grade_with_us(Path("COURSE"), "--workers", str(workers))
+        ways.append((f"autograder grade, {workers} worker{'s' * (workers > 1)}", command, OURS))
     results = []
     for way, command, configuration in ways:
         with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as folder:
@@ -128,11 +115,11 @@ def simulate(count: int, workers: int) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "course"
         make_course(root, count, OURS)
-        cost = cost_of(grade_with_us(root, workers), root)
+        cost = cost_of(grade_with_us(root, "--workers", str(workers)), root)
         print(f"{count} submissions, {workers} workers: {cost.wall:.0f} s, {cost.cpu / count:.3f} cpu s each")
         print(f"  right marks: {count_right(root)}")
         print("  memory in MB over the run: " + " ".join(f"{size:.0f}" for size in profile(cost)))
-        again = cost_of(grade_with_us(root, workers), root)
+        again = cost_of(grade_with_us(root, "--workers", str(workers)), root)
         print(f"  the same command again: {again.wall:.1f} s")
         shutil.rmtree(root)
     return cost
@@ -146,14 +133,18 @@ def profile(cost: Cost, parts: int = 12) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--submissions", type=int, default=40)
+    parser.add_argument("--submissions", type=int, help="how many (default: 40; 300 with --dask)")
     parser.add_argument("--simulate", type=int, metavar="N", help="grade N submissions with us alone, with 2 workers")
+    parser.add_argument("--dask", action="store_true", help="grade with us alone: two processes, then a Dask cluster")
+    parser.add_argument("--rounds", type=int, default=3, help="how often --dask does so")
     parser.add_argument("--otter", metavar="PROGRAM", help="otter-grader's program, where it is not installed here")
     parser.add_argument("--otter-submissions", type=int, metavar="N", help="give otter-grader only the first N")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     arguments = parser.parse_args()
     if arguments.simulate:
         record: object = asdict(simulate(arguments.simulate, workers=2))
+    elif arguments.dask:
+        record = [asdict(found) for found in cluster.compare(arguments.submissions or 300, arguments.rounds)]
     else:
         print(HEAD)
         record = [asdict(result) for result in compare(arguments)]

@@ -78,20 +78,39 @@ def cost_of(
 
 def memory_of(root: int) -> float:
     """Megabytes that everything below a process holds together; shared pages are divided among those who share."""
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            continue
-        children.setdefault(parent, []).append(int(folder.name))
-    todo, total = list(children.get(root, ())), 0
-    while todo:
-        number = todo.pop()
-        todo += children.get(number, [])
+    total = 0
+    for number in below(root):
         try:
             text = Path(f"/proc/{number}/smaps_rollup").read_text()
         except OSError:
             continue
         total += next((int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")), 0)
     return total / 1024
+
+
+def processor_time_of(root: int) -> float:
+    """Seconds that a process and everything below it have used so far, with what has ended and been waited for."""
+    ticks = [sum(map(int, fields[11:15])) for number in (root, *below(root)) if (fields := stat_of(number))]
+    return sum(ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def below(root: int) -> list[int]:
+    """The processes that a process has started, those that they have started, and so on."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        if fields := stat_of(int(folder.name)):
+            children.setdefault(int(fields[1]), []).append(int(folder.name))
+    found: list[int] = []
+    todo = list(children.get(root, ()))
+    while todo:
+        found.append(todo.pop())
+        todo += children.get(found[-1], [])
+    return found
+
+
+def stat_of(process: int) -> list[str]:
+    """What the kernel says of a process after its name, from its state on; nothing where it has ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
