@@ -20,7 +20,7 @@ from mini_autograd.operations.elementwise import check_broadcast, exp, log, quie
 from mini_autograd.operations.fused import recorded, total
 from mini_autograd.operations.mathematical import log1p
 from mini_autograd.operations.shape import expand
-from mini_autograd.operations.softmax import log_softmax
+from mini_autograd.operations.softmax import check_floating, log_probabilities, log_softmax
 
 REDUCTIONS = ("none", "mean", "sum", "batchmean")
 
@@ -234,7 +234,7 @@ class CrossEntropy(Function):
 
     @staticmethod
     def forward(ctx, input, q, axis, reduction, count):
-        log_p = log_softmax(input, axis)
+        log_p = log_probabilities(input, axis)
         ctx.save_for_backward(input, q, log_p)
         ctx.axis, ctx.reduction, ctx.count = axis, reduction, count
         return reduced(-(q * log_p).sum(axis=axis), reduction, count)
@@ -416,17 +416,19 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     count = None
-    if target.shape == input.shape and arrays.is_floating(target.dtype):
+    probabilities = target.shape == input.shape and arrays.is_floating(target.dtype)
+    if probabilities:
         axis = min(input.ndim - 1, 1)
-        q, visible = target, 1.0
+        q = target
         if reduction == "mean":
             count = math.prod(input.shape) // input.shape[axis]
     else:
         axis = class_axis(input, target)
         q = one_hot(input, target, axis, ignore_index)
         count = count_if_mean(weighted_classes(q, weight, axis), reduction)
-        visible = q.sum(axis=axis, keepdims=True)
+    check_floating("log_softmax", input, axis)
     if label_smoothing > 0.0:
+        visible = 1.0 if probabilities else q.sum(axis=axis, keepdims=True)  # 0 for samples to be ignored
         q = q * (1.0 - label_smoothing) + visible * (label_smoothing / input.shape[axis])
     q = weighted_classes(q, weight, axis)
     return CrossEntropy.apply(input, q, axis=axis, reduction=reduction, count=count)

@@ -50,11 +50,9 @@ class LogSoftmax(Function):
     prepare = staticmethod(floating)
 
     @staticmethod
-    @quiet
     def forward(ctx, x, dim):
         ctx.dim = dim
-        output = x - highest(x, dim)
-        output -= np.log(np.exp(output).sum(axis=dim, keepdims=True))
+        output = log_probabilities(x, dim)
         ctx.save_for_backward(output)
         return output
 
@@ -67,6 +65,14 @@ class LogSoftmax(Function):
     def jvp(ctx, tangent):
         (output,) = ctx.saved_tensors
         return tangent - (exp(output) * tangent).sum(ctx.dim, keepdims=True)
+
+
+@quiet
+def log_probabilities(x: Any, dim: int) -> Any:
+    """log_softmax of an array, with the largest number subtracted first so that nothing overflows."""
+    output = x - highest(x, dim)
+    output -= np.log(np.exp(output).sum(axis=dim, keepdims=True))
+    return output
 
 
 def highest(x: Any, dim: int) -> Any:
@@ -94,10 +100,14 @@ def _along(operation: type[Function], input: Value, dim: int | None, dtype: np.d
     if dim is None:  # deprecated in PyTorch, where this is its choice
         dim = 0 if input.ndim in (0, 1, 3) else 1
     axis = normalize_dim(dim, input.ndim)
-    if not is_floating(input.dtype):
-        name = "log_softmax" if operation is LogSoftmax else "softmax"
-        kernel = f"{name}_lastdim_kernel_impl" if axis == max(input.ndim - 1, 0) else f"{name}_kernel_impl"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_name(input.dtype)}'")
+    check_floating("log_softmax" if operation is LogSoftmax else "softmax", input, axis)
     if input.ndim == 0:
         return operation.apply(input.reshape(1), dim=0).reshape(())
     return operation.apply(input, dim=axis)
+
+
+def check_floating(name: str, input: Value, axis: int) -> None:
+    """Raise PyTorch's error unless the input is of a floating dtype."""
+    if not is_floating(input.dtype):
+        kernel = f"{name}_lastdim_kernel_impl" if axis == max(input.ndim - 1, 0) else f"{name}_kernel_impl"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_name(input.dtype)}'")
