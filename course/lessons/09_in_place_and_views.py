@@ -431,7 +431,7 @@ LEAF = "a leaf Variable that requires grad is being used in an in-place operatio
 # `self.data[...] = new.data` writes into the memory that is there; `self.data = new.data` would exchange it. A write of a smaller array would be stretched by NumPy, and one of shape (1, 3) into (3,) passes as well, so compare the shapes first.
 
 # %% [markdown] tags=["hint"] exercise="change"
-# The order: `check_writable(self)`, compute, compare shapes, write, `self._counter.value += 1`, `take_over(self, new)` if `new.requires_grad`, `return self`.
+# The order: `check_writable(self)`, compute, compare shapes, `take_over(self, new)` if `new.requires_grad`, write, `self._counter.value += 1`, `return self`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "change", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def check_writable(self):
@@ -455,11 +455,11 @@ def change(self, operation):
     self: MiniTensor
     operation: takes a MiniTensor `former` and returns a MiniTensor of the shape of self. former has
         the value of self in memory of its own, and the requires_grad and grad_fn of self.
-    Returns: self. If what operation returned requires grad, self has its history: see take_over.
-        Otherwise requires_grad and grad_fn of self stay.
+    Returns: self. If what operation returned requires grad, take_over(self, new) gives self its
+        history, before anything is written. Otherwise requires_grad and grad_fn of self stay.
     Raises: what check_writable(self) raises, before anything is computed;
         RuntimeError such as "output with shape [3] doesn't match the broadcast shape [2, 3]" if the
-        result has another shape. In both cases self and its memory are as before.
+        result has another shape; what take_over raises. Self and its memory are as before then.
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
     >>> y = x * 3
@@ -476,12 +476,13 @@ def change(self, operation):
     new = operation(former)
     if new.shape != self.shape:
         raise RuntimeError(
-            f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(new.shape)}"
+            f"output with shape {list(self.shape)} doesn't match the broadcast shape "
+            f"{list(new.shape)}"
         )
-    self.data[...] = new.data
-    self._counter.value += 1
     if new.requires_grad:
         take_over(self, new)
+    self.data[...] = new.data
+    self._counter.value += 1
     return self
     ### END SOLUTION
 
@@ -509,9 +510,9 @@ def change(self, operation):
     mine, found = list(self.shape), list(new.shape)
     if mine != found:
         raise RuntimeError(f"output with shape {mine} doesn't match the broadcast shape {found}")
+    new.requires_grad and take_over(self, new)
     np.copyto(self.data, new.data)
     self._counter.value += 1
-    new.requires_grad and take_over(self, new)
     return self
 
 
@@ -548,10 +549,10 @@ class Changing:
         if new.data.shape != shape:
             text = f"output with shape {[*shape]} doesn't match the broadcast shape {[*new.shape]}"
             raise RuntimeError(text)
-        self.tensor.data.flat = new.data.flat
-        self.tensor._counter.value = self.tensor._counter.value + 1
         if new.grad_fn is not None:
             take_over(self.tensor, new)
+        self.tensor.data.flat = new.data.flat
+        self.tensor._counter.value = self.tensor._counter.value + 1
         return self.tensor
 
 
@@ -751,7 +752,8 @@ Reshape.returns_view = Transpose.returns_view = True
 def view(self, recipe):
     """recipe(self), marked as a view if it shows the memory of self.
 
-    recipe: takes a MiniTensor, returns a MiniTensor; such as lambda a: Reshape.apply(a, shape=(2, 3))
+    recipe: takes a MiniTensor, returns a MiniTensor; such as
+        lambda a: Reshape.apply(a, shape=(2, 3))
     Returns: what recipe(self) returned. If its data shares memory with that of self, its _counter
         is that of self, its _base is self, or the base of self if self is itself a view, and
         remember(self, output, recipe) has been called. Otherwise it stays as it is.
@@ -967,7 +969,8 @@ class CopySlices(Function):
         repeated, the last of its entries stays. base itself must not be written to.
     backward: one gradient for base, one for part. Entries that did not stay get 0.
 
-    >>> base, part = MiniTensor(np.zeros((2, 2)), requires_grad=True), MiniTensor(7.0, requires_grad=True)
+    >>> base = MiniTensor(np.zeros((2, 2)), requires_grad=True)
+    >>> part = MiniTensor(7.0, requires_grad=True)
     >>> result = CopySlices.apply(base, part, positions=np.array([1, 2]))
     >>> result.data
     array([[0., 7.],
@@ -1054,9 +1057,9 @@ class CopySlices(Function):
 # %% tags=["engine"]
 VIEW_IN_NO_GRAD = (
     "A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given "
-    "that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-    "moving both the view and the inplace either both inside the no_grad block (if you don't want "
-    "the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+    "that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code "
+    "by moving both the view and the inplace either both inside the no_grad block (if you don't "
+    "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
 
 
@@ -1080,6 +1083,8 @@ def take_over(self, new):
     """Give self the history of new. If self is a view, its base gets it; then all views follow."""
     base = self
     if self._base is not None:
+        if not self._recorded:
+            raise RuntimeError(VIEW_IN_NO_GRAD.format(what="is being"))
         base = self._base
         new = CopySlices.apply(base, new, positions=positions_of(self._recipe, base.shape))
     set_history(base, new.grad_fn)
@@ -1087,14 +1092,18 @@ def take_over(self, new):
         set_history(shown, shown._recipe(base).grad_fn if shown._recorded else Forbidden())
 
 
+INFERENCE_WRITE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone "
+    "to get a normal tensor before doing inplace update."
+)
+
+
 def check_writable(self):
-    """As before, and a view counts as its base. A view made with recording off is refused too."""
-    if not is_grad_enabled():
-        return
-    if self._base is not None and not self._recorded:
-        raise RuntimeError(VIEW_IN_NO_GRAD.format(what="is being"))
+    """As before, and a view of a leaf counts as the leaf. Marked tensors are refused too."""
+    if self.is_inference() and not is_inference_mode_enabled():
+        raise RuntimeError(INFERENCE_WRITE)
     base = self if self._base is None else self._base
-    if base.requires_grad and base.is_leaf:
+    if is_grad_enabled() and base.requires_grad and base.is_leaf:
         raise RuntimeError(LEAF if base is self else "a view of " + LEAF)
 
 
@@ -1138,6 +1147,15 @@ if credit:  # otherwise the card says what is wrong
     y.backward(np.array([1.0, 10.0, 100.0]))
     assert x.grad.data.tolist() == [0.0, 0.0, 100.0], "what was replaced has no effect"
     assert v.grad.data.tolist() == [0.0, 1.0, 10.0], "what did not stay has no effect"
+    shared = MiniTensor(np.zeros(3))
+    with no_grad():
+        quiet = shared[:2]
+    text = complaint(lambda: quiet.add_(v[:2]))
+    assert text.startswith("A view was created in no_grad mode and is being modified"), text
+    assert shared.data.tolist() == [0.0, 0.0, 0.0] and shared._version == 0, (
+        "in change, take_over comes before the write: it may refuse"
+    )
+    assert complaint(lambda: x[:2].mul_(2.0)).startswith("a view of a leaf Variable")
 ### BEGIN HIDDEN TESTS
 base = MiniTensor(np.ones((2, 2)), requires_grad=True)
 CopySlices.apply(base, 3.0, positions=np.array([[3]]))
