@@ -1,0 +1,1729 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Training
+#
+# A network is trained in PyTorch on a few noisy points, far too long. After each epoch it is tried on other points. Whenever it does better there than ever before, its weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
+
+# %%
+from autograder.student import hints, quiz, start_lesson
+
+# %% tags=["engine"]
+import math
+import warnings
+
+import numpy as np
+
+# %% tags=["demo"]
+import inspect
+import time
+
+import matplotlib.pyplot as plt
+import torch
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # steadier times on a busy machine
+
+
+def noisy_wave(count, seed):
+    """Points on a sine, with noise: two arrays of shape (count, 1)."""
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(-2, 2, size=(count, 1))
+    return x, np.sin(3 * x) + 0.4 * generator.normal(size=(count, 1))
+
+
+train_x, train_y = (torch.tensor(array) for array in noisy_wave(20, seed=0))
+other_x, other_y = (torch.tensor(array) for array in noisy_wave(200, seed=1))
+torch.manual_seed(0)
+model = torch.nn.Sequential(
+    torch.nn.Linear(1, 40), torch.nn.Tanh(), torch.nn.Linear(40, 1)
+).double()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+mse = torch.nn.functional.mse_loss
+lowest, best, curve = float("inf"), None, []
+for epoch in range(600):
+    optimizer.zero_grad()
+    mse(model(train_x), train_y).backward()
+    optimizer.step()
+    with torch.no_grad():
+        curve.append(mse(model(other_x), other_y).item())
+    if curve[-1] < lowest:
+        lowest, best = curve[-1], model.state_dict()
+
+print(f"loss on the other points: lowest {lowest:.3f}, in epoch {np.argmin(curve)}", end="; ")
+print(f"after the last epoch {curve[-1]:.3f}")
+
+# %% [markdown]
+# **Predict** the loss on the other points after the next line has run: the lowest, the last, or something else?
+
+# %% tags=["demo"]
+model.load_state_dict(best)
+with torch.no_grad():
+    print(f"the best weights, loaded: {mse(model(other_x), other_y).item():.3f}")
+
+# %% [markdown]
+# Nothing was kept. `state_dict` does not copy: it shows the memory of the weights, and the optimizer went on writing into it, **in place**. Nobody complains, because each part does what it says. You cannot see such things in the five lines of a training loop; you have to know what the parts promise each other. In this lesson you will
+#
+# 1. build modules, which know their parameters by name, and save and load them;
+# 2. write layers that behave differently in training and in evaluation, and tell `eval()` from `no_grad`;
+# 3. write Adam, and see what its correction is for;
+# 4. cut data into batches and batches into micro-batches without changing the gradient;
+# 5. run a whole training, watch it live, and compare it with PyTorch step by step.
+#
+# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+
+# %%
+start_lesson()
+
+# %% [markdown] items="61"
+# ## 1. Modules
+#
+# So far the weights of a network were a list, and the network a function that takes them one by one. With twenty layers nobody can keep track of that. PyTorch's answer is a class, `Module`: whoever assigns a parameter or another module to `self.something` has registered it. Then *all parameters* is a walk, and each has a name: the way that leads to it, such as
+# `encoder.0.weight`.
+#
+# A `Parameter` is a leaf like any other. The class is only a mark, by which a module tells parameters from other tensors.
+
+# %% tags=["engine"]
+class Parameter(MiniTensor):
+    """A leaf that a module registers when it is assigned to one of its attributes."""
+
+    def __init__(self, data, requires_grad=True):
+        super().__init__(data.data if isinstance(data, MiniTensor) else data, requires_grad)
+
+    def __repr__(self):
+        return f"Parameter containing:\n{super().__repr__()}"
+
+    def __deepcopy__(self, memo):
+        return Parameter(self.data.copy(), self.requires_grad)
+
+
+def overwrite(tensor, values):
+    """Write values into the memory of a tensor. Nothing is recorded; the tensor stays a leaf."""
+    with no_grad():
+        if hasattr(tensor, "copy_"):  # from lesson 09 on: a write that is counted
+            tensor.copy_(values)
+        else:
+            tensor.data[...] = values
+
+# %% [markdown]
+# The module itself. Read `__setattr__`: that is the whole registration. A *buffer* is a tensor that belongs to the state of a module, but is not trained; you will need some in section 3.
+
+# %% tags=["engine"]
+class Module:
+    """The base of all models and layers. A subclass calls super().__init__() and defines forward.
+
+    training: whether the module is in training mode
+    """
+
+    def __init__(self):
+        vars(self).update(training=True, _parameters={}, _buffers={}, _modules={})
+
+    def __setattr__(self, name, value):
+        families = {"parameter": (Parameter, "_parameters"), "module": (Module, "_modules")}
+        for word, (kind, place) in families.items():
+            family = vars(self).get(place)
+            if isinstance(value, kind):
+                if family is None:
+                    raise AttributeError(f"cannot assign {word} before Module.__init__() call")
+                family[name] = value
+            elif family and name in family:
+                if value is not None:
+                    given = type(value).__name__
+                    raise TypeError(
+                        f"cannot assign '{given}' as {word} '{name}' ({kind.__name__} or None expected)"
+                    )
+                del family[name]
+        if name in vars(self).get("_buffers", ()):
+            self._buffers[name] = value
+        super().__setattr__(name, value)
+
+    def register_buffer(self, name, tensor):
+        """Add a tensor that is state, but not trained."""
+        self._buffers[name] = tensor
+        super().__setattr__(name, tensor)
+
+    def forward(self, *inputs):
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    def __call__(self, *inputs, **options):
+        return self.forward(*inputs, **options)
+
+    def named_modules(self, prefix="", remove_duplicate=True):
+        """Pairs (name, module): this module, whose name is prefix, and all modules in it.
+
+        A module that is found in two places comes once, or twice with remove_duplicate=False.
+        """
+        seen, stack = set(), [(prefix, self)]
+        while stack:
+            name, module = stack.pop()
+            if remove_duplicate and module in seen:
+                continue
+            seen.add(module)
+            yield name, module
+            for child, inner in reversed(module._modules.items()):
+                stack.append((f"{name}.{child}" if name else child, inner))
+
+    def modules(self):
+        return (module for _, module in self.named_modules())
+
+    def parameters(self):
+        return (parameter for _, parameter in self.named_parameters())
+
+    def eval(self):
+        return self.train(False)
+
+    def zero_grad(self):
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def __repr__(self):
+        lines = [f"({name}): {inner!r}" for name, inner in self._modules.items()]
+        inside = "".join("\n" + line for line in lines).replace("\n", "\n  ")
+        return f"{type(self).__name__}({inside}\n)" if lines else f"{type(self).__name__}()"
+
+# %% [markdown] items="61"
+# ### Exercise 1: what a module knows
+#
+# `module.named_modules()` walks through a module and all that is in it, and gives pairs `(name, module)`; the outermost has the name `""`. What a module owns itself stands in two dictionaries, by name: `module._parameters` and `module._buffers`. Write four methods:
+#
+# * `named_parameters` gives pairs of name and parameter, each parameter **once**, even if two modules share it;
+# * `train` sets `training` everywhere;
+# * `state_dict` gives all parameters *and* buffers by name, as detached tensors in the same memory;
+# * `load_state_dict` writes values into the memory of the module, and refuses what does not fit.
+
+# %% [markdown] tags=["hint"] exercise="module"
+# The full name of a parameter: `f"{path}.{name}" if path else name`. Remember the parameters that you have met, in a set; two tensors are the same if they are the same object.
+
+# %% [markdown] tags=["hint"] exercise="module"
+# `state_dict` visits a shared module under each of its names: `self.named_modules(remove_duplicate=False)`. The entries are `tensor.detach()`.
+
+# %% [markdown] tags=["hint"] exercise="module"
+# `load_state_dict` needs no walk of its own: `self.state_dict()` shows the memory of the module, and `overwrite(tensor, values)` writes into it. Compare the two sets of names first, then the shapes, and write only when nothing is wrong.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "module", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def named_parameters(self, prefix=""):
+    """Pairs (name, parameter) of the module and of all in it; a parameter that is shared comes once.
+
+    prefix: stands before each name, with a dot between; nothing does if it is ""
+
+    >>> pair = Module()
+    >>> pair.first, pair.inner = Parameter([1.0]), Module()
+    >>> pair.inner.second = Parameter([2.0])
+    >>> pair.inner.again = pair.first
+    >>> [name for name, _ in pair.named_parameters()]
+    ['first', 'inner.second']
+    """
+    ### BEGIN SOLUTION
+    seen = set()
+    for path, module in self.named_modules(prefix):
+        for name, parameter in module._parameters.items():
+            if parameter not in seen:
+                seen.add(parameter)
+                yield (f"{path}.{name}" if path else name), parameter
+    ### END SOLUTION
+
+
+def train(self, mode=True):
+    """Set `training` of the module and of all in it to mode. Returns the module itself.
+
+    >>> Module().train(False).training
+    False
+    """
+    ### BEGIN SOLUTION
+    for module in self.modules():
+        module.training = mode
+    return self
+    ### END SOLUTION
+
+
+def state_dict(self):
+    """All parameters and buffers of the module and of all in it, as a dict from name to MiniTensor.
+
+    The tensors are detached, in the memory of the module. What is shared stands under each name.
+
+    >>> layer = Module()
+    >>> layer.weight = Parameter([1.0, 2.0])
+    >>> layer.register_buffer("seen", MiniTensor(5.0))
+    >>> layer.state_dict()
+    {'weight': MiniTensor([1. 2.]), 'seen': MiniTensor(5.0)}
+    """
+    ### BEGIN SOLUTION
+    state = {}
+    for path, module in self.named_modules(remove_duplicate=False):
+        for name, tensor in {**module._parameters, **module._buffers}.items():
+            state[f"{path}.{name}" if path else name] = tensor.detach()
+    return state
+    ### END SOLUTION
+
+
+def load_state_dict(self, state):
+    """Copy a state into the parameters and buffers of the module, which stay the same objects.
+
+    state: dict from name to MiniTensor, such as state_dict() returns; it is not changed, and
+        shares no memory with the module afterwards (unless it did before)
+    Raises: RuntimeError, before anything is changed, if something does not fit. Its text has
+        'Missing key(s) in state_dict: "a", "b"' for names that state lacks,
+        'Unexpected key(s) in state_dict: "c"' for names that the module lacks, and
+        'size mismatch for d' for a shape that differs.
+
+    >>> layer = Module()
+    >>> layer.weight = Parameter([1.0, 2.0])
+    >>> layer.load_state_dict({"weight": MiniTensor([3.0, 4.0])})
+    >>> layer.weight.data
+    array([3., 4.])
+    """
+    ### BEGIN SOLUTION
+    own, problems = self.state_dict(), []
+    for words, names in (("Missing", own.keys() - state.keys()), ("Unexpected", state.keys() - own.keys())):
+        if names:
+            listed = ", ".join(f'"{name}"' for name in sorted(names))
+            problems.append(f"{words} key(s) in state_dict: {listed}.")
+    for name in own.keys() & state.keys():
+        if own[name].shape != state[name].shape:
+            problems.append(f"size mismatch for {name}: {state[name].shape} into {own[name].shape}.")
+    if problems:
+        raise RuntimeError("\n\t".join([f"Error(s) in loading state_dict for {type(self).__name__}:", *problems]))
+    for name, tensor in own.items():
+        overwrite(tensor, state[name].data)
+    ### END SOLUTION
+
+
+Module.named_parameters = named_parameters
+Module.train = train
+Module.state_dict = state_dict
+Module.load_state_dict = load_state_dict
+
+# %% tags=["style:compact"] exercise="module"
+def members(module, families, again, prefix=""):
+    for path, part in module.named_modules(prefix, again):
+        for family in families:
+            yield from ((".".join(filter(None, (path, name))), tensor) for name, tensor in vars(part)[family].items())
+
+
+def named_parameters(self, prefix=""):
+    found = {}
+    for name, parameter in members(self, ["_parameters"], True, prefix):
+        found.setdefault(id(parameter), (name, parameter))
+    return iter(found.values())
+
+
+def train(self, mode=True):
+    self.training = mode
+    for inner in self._modules.values():
+        inner.train(mode)
+    return self
+
+
+def state_dict(self):
+    return {name: tensor.detach() for name, tensor in members(self, ["_parameters", "_buffers"], False)}
+
+
+def load_state_dict(self, state):
+    own = dict(members(self, ["_parameters", "_buffers"], False))
+    missing, unexpected = [n for n in own if n not in state], [n for n in state if n not in own]
+    text = 'Missing key(s) in state_dict: "' + '", "'.join(missing) + '". ' if missing else ""
+    text += 'Unexpected key(s) in state_dict: "' + '", "'.join(unexpected) + '". ' if unexpected else ""
+    text += " ".join(f"size mismatch for {n}" for n in own if n in state and own[n].shape != state[n].shape)
+    if text:
+        raise RuntimeError(text)
+    for name in own:
+        own[name].data[...] = state[name].data
+
+
+Module.named_parameters, Module.train = named_parameters, train
+Module.state_dict, Module.load_state_dict = state_dict, load_state_dict
+
+# %% tags=["style:composed"] exercise="module"
+def named_parameters(self, prefix=""):
+    met = []
+
+    def visit(module, before):
+        pairs = [(before + name, parameter) for name, parameter in module._parameters.items()]
+        for name, inner in module._modules.items():
+            pairs += visit(inner, f"{before}{name}.")
+        return pairs
+
+    for name, parameter in visit(self, f"{prefix}." if prefix else ""):
+        if not any(parameter is other for other in met):
+            met.append(parameter)
+            yield name, parameter
+
+
+def train(self, mode=True):
+    for _, module in self.named_modules():
+        module.training = mode
+    return self
+
+
+def state_dict(self):
+    state = {name: MiniTensor(tensor.data) for name, tensor in self._parameters.items()}
+    state.update({name: MiniTensor(tensor.data) for name, tensor in self._buffers.items()})
+    for name, inner in self._modules.items():
+        state.update({f"{name}.{rest}": tensor for rest, tensor in inner.state_dict().items()})
+    return state
+
+
+def load_state_dict(self, state):
+    own = self.state_dict()
+    problems = []
+    missing, unexpected = sorted(set(own) - set(state)), sorted(set(state) - set(own))
+    if missing:
+        problems.append("Missing key(s) in state_dict: " + ", ".join('"' + name + '"' for name in missing))
+    if unexpected:
+        problems.append("Unexpected key(s) in state_dict: " + ", ".join('"' + name + '"' for name in unexpected))
+    problems += [f"size mismatch for {n}" for n in own if n in state and state[n].data.shape != own[n].data.shape]
+    if problems:
+        raise RuntimeError("; ".join(problems))
+    for name, tensor in own.items():
+        np.copyto(tensor.data, state[name].data)
+
+
+Module.named_parameters = named_parameters
+Module.train = train
+Module.state_dict = state_dict
+Module.load_state_dict = load_state_dict
+
+# %% [markdown]
+# Two small modules to try it on: a scale and an offset with a count of its calls, and two of them one after the other.
+
+# %%
+class Affine(Module):
+    """weight * x + bias, and how often it was used."""
+
+    def __init__(self, size, weight=1.0):
+        super().__init__()
+        self.weight = Parameter(np.full(size, weight))
+        self.bias = Parameter(np.zeros(size))
+        self.register_buffer("calls", MiniTensor(0.0))
+
+    def forward(self, x):
+        self.calls = MiniTensor(self.calls.data + 1)
+        return self.weight * x + self.bias
+
+
+class Twice(Module):
+    """Two of them, or one of them two times."""
+
+    def __init__(self, size, shared=False):
+        super().__init__()
+        self.scale = Parameter(2.0)
+        self.first = Affine(size, 3.0)
+        self.second = self.first if shared else Affine(size, 4.0)
+
+    def forward(self, x):
+        return self.second(self.first(x)) * self.scale
+
+# %%
+print(Twice(2))
+
+# %% nbgrader={"grade": true, "grade_id": "test_module", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def names_of(module, **options):
+    return [name for name, _ in module.named_parameters(**options)]
+
+
+def complaint_of(module, state):
+    """What load_state_dict says."""
+    try:
+        module.load_state_dict(state)
+    except RuntimeError as error:
+        return str(error)
+    return "no RuntimeError"
+
+
+MiniTensor.put = lambda self, values: self.data.__setitem__(..., values)
+
+model = Twice(2)
+right = ["scale", "first.weight", "first.bias", "second.weight", "second.bias"]
+assert names_of(model) == right, f"the names should be {right}, not {names_of(model)}"
+assert all(isinstance(parameter, Parameter) for parameter in model.parameters())
+assert names_of(Twice(2, shared=True)) == right[:3], "a parameter that is shared comes once"
+
+assert model.train(False) is model, "train returns the module"
+assert not (model.training or model.first.training), "train(False) reaches the modules inside"
+model.train()
+assert model.training and model.second.training, "train() sets training to True everywhere"
+
+state = model.state_dict()
+assert set(state) == {*right, "first.calls", "second.calls"}, "parameters and buffers, by their names"
+model(MiniTensor([1.0, 1.0])).sum().backward()
+assert not state["scale"].requires_grad, "the tensors of a state are detached"
+model.first.weight.put([7.0, 8.0])
+assert np.allclose(state["first.weight"].data, [7.0, 8.0]), "a state shows the memory of the module"
+
+other = Twice(2)
+kept = other.first.weight
+other.load_state_dict(model.state_dict())
+assert np.allclose(other.first.weight.data, [7.0, 8.0]), "the values must arrive in the parameters"
+assert other.first.weight is kept, "a parameter stays the same object"
+model.first.weight.put([0.0, 0.0])
+assert np.allclose(other.first.weight.data, [7.0, 8.0]), "loading copies: no memory is shared"
+less = {name: tensor for name, tensor in state.items() if name != "first.bias"}
+assert 'Missing key(s) in state_dict: "first.bias"' in complaint_of(other, less)
+more = {**state, "old": MiniTensor(1.0)}
+assert 'Unexpected key(s) in state_dict: "old"' in complaint_of(other, more)
+long = {**state, "second.weight": MiniTensor([1.0, 2.0, 3.0])}
+assert "size mismatch for second.weight" in complaint_of(other, long)
+### BEGIN HIDDEN TESTS
+assert names_of(model, prefix="net") == [f"net.{name}" for name in right]
+outer = Module()
+outer.a, outer.b = Twice(3), Parameter([1.0])
+outer.a.first.bias = outer.b
+assert names_of(outer) == ["b", "a.scale", "a.first.weight", "a.second.weight", "a.second.bias"]
+outer.eval()
+assert not outer.a.second.training and outer.a.first.train().training and not outer.a.training
+tied = Twice(2, shared=True)
+assert set(tied.state_dict()) == set(state), "what is shared stands under each of its names"
+tied.load_state_dict({**state, "scale": MiniTensor(9.0)})
+assert np.allclose(tied.scale.data, 9.0) and tied.scale.shape == () and tied.scale.requires_grad
+assert np.allclose(state["scale"].data, 2.0), "the state that is loaded must stay as it is"
+before = np.array(other.scale.data)
+for wrong in (less, more, long, {**state, "scale": MiniTensor([5.0])}, {}):
+    text = complaint_of(other, {name: MiniTensor(t.data + 50) for name, t in wrong.items()})
+    assert text != "no RuntimeError", "a state that does not fit must be refused"
+    assert np.allclose(other.scale.data, before), "nothing may be changed by a state that does not fit"
+assert "size mismatch for scale" in complaint_of(other, {**state, "scale": MiniTensor([5.0])})
+both = complaint_of(other, {"older": MiniTensor(1.0), **less})
+assert '"first.bias"' in both and '"older"' in both, "the text names all that does not fit"
+alone = Affine(2)
+alone(MiniTensor([1.0, 2.0]))
+fresh = Affine(2, 5.0)
+fresh.load_state_dict(alone.state_dict())
+assert np.allclose(fresh.calls.data, 1.0) and np.allclose(fresh.weight.data, 1.0), "buffers too"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# What is not assigned to an attribute is not registered. **Predict** which of the two models in PyTorch has parameters, and what happens to the other in training.
+
+# %% tags=["demo"] items="61"
+class InAList(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)]
+
+
+class InAModuleList(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)])
+
+
+for kind in (InAList, InAModuleList):
+    print(f"{kind.__name__:14s}", [name for name, _ in kind().named_parameters()])
+
+# %% [markdown] items="61"
+# ## 2. Layers
+#
+# Most layers are short. `LinearLayer` is PyTorch's `nn.Linear` (your engine already has a Function called `Linear`). Its weight has PyTorch's shape, `(outputs, inputs)`, and its starting values come from PyTorch's range. All random numbers of the engine come from one generator, which `manual_seed` sets.
+
+# %% tags=["engine"]
+default_generator = np.random.default_rng()
+
+
+def manual_seed(seed):
+    """Let the random numbers of layers and loaders start anew."""
+    default_generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
+
+
+class LinearLayer(Module):
+    """x @ weight.T + bias, for x of shape (..., in_features); the result is (..., out_features).
+
+    weight: Parameter of shape (out_features, in_features); bias: (out_features,), or None
+    """
+
+    def __init__(self, in_features, out_features, bias=True):
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        bound = 1 / in_features**0.5
+        shape = (out_features, in_features)
+        self.weight = Parameter(default_generator.uniform(-bound, bound, size=shape))
+        offset = default_generator.uniform(-bound, bound, size=out_features)
+        self.bias = Parameter(offset) if bias else None
+
+    def forward(self, x):
+        x = as_tensor(x)
+        if self.bias is None:
+            return x @ self.weight.T
+        if x.ndim == 2:
+            return x.linear(self.weight.T, self.bias)
+        rows = x.reshape(-1, self.in_features).linear(self.weight.T, self.bias)
+        return rows.reshape(*x.shape[:-1], self.out_features)
+
+    def __repr__(self):
+        bias = self.bias is not None
+        return f"LinearLayer({self.in_features}, {self.out_features}, bias={bias})"
+
+
+class Sequential(Module):
+    """Modules one after the other, with the names "0", "1", and so on."""
+
+    def __init__(self, *modules):
+        super().__init__()
+        for number, module in enumerate(modules):
+            setattr(self, str(number), module)
+
+    def forward(self, x):
+        for module in self._modules.values():
+            x = module(x)
+        return x
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __getitem__(self, number):
+        return list(self._modules.values())[number]
+
+# %% tags=["engine"] items="61"
+class Gelu(Function):
+    """a * P(a), where P(a) is the share of a standard normal distribution that lies below a."""
+
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return a * normal_share(a)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (a,) = ctx.saved_tensors
+        density = np.exp(-(a**2) / 2) / math.sqrt(2 * math.pi)
+        return grad * (normal_share(a) + a * density)
+
+
+def normal_share(a):
+    return 0.5 * (1 + np.frompyfunc(math.erf, 1, 1)(a / math.sqrt(2)).astype(np.float64))
+
+
+def gelu(self, approximate="none"):
+    """As in PyTorch: exact, or with approximate="tanh" the usual shortcut."""
+    if approximate == "none":
+        return Gelu.apply(self)
+    inner = (self + self**3 * 0.044715) * math.sqrt(2 / math.pi)
+    return self * (inner.tanh() + 1) * 0.5
+
+
+MiniTensor.gelu = gelu
+
+
+class ReLU(Module):
+    def forward(self, x):
+        return as_tensor(x).relu()
+
+
+class TanhLayer(Module):
+    def forward(self, x):
+        return as_tensor(x).tanh()
+
+
+class GELU(Module):
+    def __init__(self, approximate="none"):
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, x):
+        return as_tensor(x).gelu(self.approximate)
+
+
+def mse_loss(prediction, target, reduction="mean"):
+    """The mean of the squared differences, or their sum, or (with "none") all of them."""
+    target = as_tensor(target)
+    if prediction.shape != target.shape:
+        warnings.warn(
+            f"Using a target size {target.shape} that is different to the input size "
+            f"{prediction.shape}. This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=2,
+        )
+    squares = (prediction - target) ** 2
+    return {"mean": squares.mean, "sum": squares.sum, "none": lambda: squares}[reduction]()
+
+# %% [markdown]
+# Since the names and shapes are PyTorch's, a state can be loaded on the other side. **Predict** the difference of the outputs.
+
+# %% tags=["demo"]
+manual_seed(0)
+mine = Sequential(LinearLayer(3, 16), GELU(), LinearLayer(16, 2))
+theirs = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.GELU(), torch.nn.Linear(16, 2))
+theirs = theirs.double()
+
+
+def to_torch(model):
+    """A state for PyTorch, copied."""
+    return {name: torch.tensor(tensor.data) for name, tensor in model.state_dict().items()}
+
+
+print(mine)
+print(theirs.load_state_dict(to_torch(mine)))
+x = np.random.default_rng(0).normal(size=(5, 3))
+difference = mine(x).data - theirs(torch.tensor(x)).detach().numpy()
+print(f"largest difference of the outputs: {np.abs(difference).max():.1e}")
+
+# %% [markdown]
+# `mse_loss` needs two tensors of one shape. Predictions often have the shape `(8, 1)` and targets `(8,)`. **Predict** the loss of predictions that are right in every entry.
+
+# %% tags=["demo"]
+target = np.arange(8.0)
+right_predictions = MiniTensor(target.reshape(8, 1))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print("yours:  ", mse_loss(right_predictions, target).item())
+    print("PyTorch:", mse(torch.tensor(target.reshape(8, 1)), torch.tensor(target)).item())
+    print("shape of the differences:", (right_predictions - target).shape)
+    print(len(caught), "warnings, such as:", str(caught[0].message)[:68], "...")
+print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
+
+# %% [markdown]
+# A column and a row are broadcast to a square: each prediction is compared with every target. The network will then learn to answer with the mean. It is only a warning, in PyTorch and here; read it when you see it.
+#
+# ### Exercise 2: Dropout
+#
+# In training, `Dropout(p)` sets each entry to 0 with probability `p`, anew in every call, and multiplies the rest so that the *expected* output is the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
+#
+# Write `forward`. Random numbers come from `default_generator`.
+
+# %% [markdown] tags=["hint"] exercise="dropout"
+# The rest is multiplied by `1 / (1 - p)`. `default_generator.random(x.shape) >= p` is True for a share of `1 - p` of the entries.
+
+# %% [markdown] tags=["hint"] exercise="dropout"
+# Multiply the tensor by an array that holds 0 or `1 / (1 - p)`. Then the rule of the product takes care of the gradient. With `p = 1` the factor does not exist: return zeros that are still recorded, such as `x * 0.0`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class Dropout(Module):
+    """In training, each entry is 0 with probability p, and x / (1 - p) otherwise; in evaluation x.
+
+    x: MiniTensor of any shape; the result has the same shape. Which entries are kept is drawn
+        from default_generator, in each call anew and for each entry by itself.
+    p: 0 keeps all; 1 keeps none: all entries are 0, and so is the gradient
+    The gradient is 0 where the entry was dropped, and 1 / (1 - p) times what arrives elsewhere.
+
+    >>> layer = Dropout(0.5)
+    >>> set(layer(MiniTensor(np.ones(1000))).data.tolist()) == {0.0, 2.0}
+    True
+    >>> layer.eval()(MiniTensor([1.0, 2.0])).data
+    array([1., 2.])
+    """
+
+    def __init__(self, p=0.5):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+
+    def forward(self, x):
+        x = as_tensor(x)
+        ### BEGIN SOLUTION
+        if not self.training:
+            return x
+        if self.p == 1:
+            return x * 0.0
+        kept = default_generator.random(x.shape) >= self.p
+        return x * (kept / (1 - self.p))
+        ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="dropout"
+class Dropout(Module):
+    def __init__(self, p=0.5):
+        super().__init__()
+        if p < 0 or p > 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+
+    def forward(self, x):
+        x, share = as_tensor(x), 1 - self.p
+        scale = 1 / share if share else 0.0
+        return x * np.where(default_generator.uniform(size=x.shape) < share, scale, 0.0) if self.training else x
+
+# %% tags=["style:composed"] exercise="dropout"
+class DropEntries(Function):
+    @staticmethod
+    def forward(ctx, a, p):
+        ctx.factor = default_generator.binomial(1, 1 - p, size=a.shape) / max(1 - p, 1e-300)
+        return a * ctx.factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factor
+
+
+class Dropout(Module):
+    def __init__(self, p=0.5):
+        super().__init__()
+        if not (p >= 0 and p <= 1):
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+
+    def forward(self, x):
+        if self.training and self.p:
+            return DropEntries.apply(x, p=self.p)
+        return as_tensor(x)
+
+# %% nbgrader={"grade": true, "grade_id": "test_dropout", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def try_dropout(layer, array):
+    """The output for an array and the gradient for a random cotangent, both as factors."""
+    x = MiniTensor(array, requires_grad=True)
+    y = layer(x)
+    assert y.shape == array.shape, f"the shape should stay {array.shape}, not become {y.shape}"
+    cotangent = np.random.default_rng(8).uniform(1, 2, size=array.shape)
+    y.backward(cotangent)
+    assert np.array_equal(x.data, array), "the input must not be changed"
+    assert x.grad is not None, "a gradient must arrive at the input"
+    return y.data / array, x.grad.data / cotangent
+
+
+array = np.random.default_rng(9).uniform(1, 2, size=(50, 40))
+layer = Dropout(0.75)
+factors, slopes = try_dropout(layer, array)
+kept = np.abs(factors) > 0
+assert np.allclose(factors[kept], 4.0), "with p = 0.75, what is kept is multiplied by 4"
+assert abs(kept.mean() - 0.25) < 0.06, f"a quarter should be kept, not {kept.mean():.2f}"
+assert np.allclose(slopes, factors), "the gradient is dropped and scaled like the entries themselves"
+again, _ = try_dropout(layer, array)
+assert not np.allclose(again, factors), "each call draws anew"
+layer.eval()
+assert np.allclose(try_dropout(layer, array), 1.0), "in evaluation nothing is dropped or scaled"
+### BEGIN HIDDEN TESTS
+layer.train()
+for p, shape in ((0.2, (3000,)), (0.5, (10, 20, 15)), (0.9, (100, 1, 60))):
+    factors, slopes = try_dropout(Dropout(p), np.full(shape, 3.0))
+    kept = np.abs(factors) > 0
+    assert np.allclose(factors[kept], 1 / (1 - p)) and np.allclose(slopes, factors)
+    assert abs(kept.mean() - (1 - p)) < 0.06, "p is the share that is dropped"
+square, _ = try_dropout(Dropout(0.5), np.ones((60, 60)))
+shares = np.concatenate([square.mean(axis=0), square.mean(axis=1)])
+assert 0.02 < shares.std() < 0.3, "entries are dropped one by one, not by rows or columns"
+assert np.allclose(try_dropout(Dropout(0.0), array), 1.0), "p = 0 keeps everything"
+assert np.allclose(try_dropout(Dropout(1.0), array), 0.0), "p = 1: zeros, with a gradient of 0"
+negative, _ = try_dropout(Dropout(0.5), -array)
+assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0], 2.0)
+manual_seed(3)
+### END HIDDEN TESTS
+
+# %% [markdown] items="84"
+# ## 3. A layer with a memory
+#
+# Batch normalization gives each column of a batch mean 0 and variance 1, then scales and shifts it by parameters. Mean and variance are those of the batch, so each row's result depends on the other rows. In evaluation that will not do: an answer must not depend on who else is asked. There the layer uses *running* statistics, which it has gathered in
+# training.
+#
+# ### Exercise 3: BatchNorm1d
+#
+# Write `forward` for `x` of shape `(rows, features)`. In training:
+#
+# * `mean` and `variance` over the rows, the variance divided by `rows`;
+# * the result is `(x - mean) / sqrt(variance + eps) * weight + bias`. Mean and variance are computed from `x`, so the gradient flows through them as well: use operations of your engine;
+# * then the buffers are updated, in place and unrecorded: `running = (1 - momentum) * running + momentum * new`, where `new` is the mean for `running_mean`, and for `running_var` the variance divided by `rows - 1`; `num_batches_tracked` grows by 1. (`overwrite` does what is wanted.)
+#
+# In evaluation the running statistics take the place of mean and variance, and nothing is updated. The numbers should be PyTorch's. That the variance is divided by `rows` in one place and by `rows - 1` in the other is no misprint: PyTorch does both.
+
+# %% [markdown] tags=["hint"] exercise="batchnorm"
+# `mean = x.mean(dim=0)` has shape (features,) and is stretched over the rows. `centered = x - mean`, `variance = (centered * centered).mean(dim=0)`.
+
+# %% [markdown] tags=["hint"] exercise="batchnorm"
+# There is no `sqrt`: `(variance + self.eps) ** 0.5`.
+
+# %% [markdown] tags=["hint"] exercise="batchnorm"
+# For the buffers use plain arrays: `mean.data`, and `variance.data * rows / (rows - 1)`. For example `overwrite(self.running_mean, (1 - m) * self.running_mean.data + m * mean.data)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "batchnorm", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class BatchNorm1d(Module):
+    """Normalizes each column over the rows of a batch, then scales and shifts it.
+
+    x: MiniTensor of shape (rows, features); the result has the same shape
+    weight, bias: Parameters of shape (features,), ones and zeros at first
+    running_mean, running_var, num_batches_tracked: buffers of shape (features,), (features,), ()
+    Raises: ValueError for a single row in training; its text begins with
+        "Expected more than 1 value per channel when training". Nothing is updated then.
+
+    >>> layer = BatchNorm1d(2)
+    >>> layer(MiniTensor([[1.0, 10.0], [3.0, 30.0]])).data.round(3)
+    array([[-1., -1.],
+           [ 1.,  1.]])
+    >>> layer.running_mean.data, layer.running_var.data
+    (array([0.2, 2. ]), array([ 1.1, 20.9]))
+    >>> layer.eval()(MiniTensor([[0.2, 2.0]])).data
+    array([[0., 0.]])
+    """
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.weight = Parameter(np.ones(num_features))
+        self.bias = Parameter(np.zeros(num_features))
+        self.register_buffer("running_mean", MiniTensor(np.zeros(num_features)))
+        self.register_buffer("running_var", MiniTensor(np.ones(num_features)))
+        self.register_buffer("num_batches_tracked", MiniTensor(0.0))
+
+    def forward(self, x):
+        x = as_tensor(x)
+        ### BEGIN SOLUTION
+        if not self.training:
+            mean, variance = self.running_mean, self.running_var
+            return (x - mean) / (variance + self.eps) ** 0.5 * self.weight + self.bias
+        rows = x.shape[0]
+        if rows == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {x.shape}")
+        mean = x.mean(dim=0)
+        centered = x - mean
+        variance = (centered * centered).mean(dim=0)
+        unbiased = variance.data * rows / (rows - 1)
+        for running, new in ((self.running_mean, mean.data), (self.running_var, unbiased)):
+            overwrite(running, (1 - self.momentum) * running.data + self.momentum * new)
+        overwrite(self.num_batches_tracked, self.num_batches_tracked.data + 1)
+        return centered / (variance + self.eps) ** 0.5 * self.weight + self.bias
+        ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="batchnorm"
+class BatchNorm1d(Module):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.weight, self.bias = Parameter(np.ones(num_features)), Parameter(np.zeros(num_features))
+        for name, value in (("mean", np.zeros(num_features)), ("var", np.ones(num_features))):
+            self.register_buffer(f"running_{name}", MiniTensor(value))
+        self.register_buffer("num_batches_tracked", MiniTensor(0.0))
+
+    def forward(self, x):
+        x = as_tensor(x)
+        mean, var = self.running_mean.data, self.running_var.data
+        if self.training:
+            if len(x.data) < 2:
+                raise ValueError("Expected more than 1 value per channel when training")
+            mean, m = x.mean(0), self.momentum
+            var = (x * x).mean(0) - mean * mean
+            self.running_mean.data[...] += m * (mean.data - self.running_mean.data)
+            self.running_var.data[...] += m * (x.data.var(axis=0, ddof=1) - self.running_var.data)
+            self.num_batches_tracked.data += 1
+        return (x - mean) * (var + self.eps) ** -0.5 * self.weight + self.bias
+
+# %% tags=["style:composed"] exercise="batchnorm"
+class Normalize(Function):
+    """With a rule of its own."""
+
+    @staticmethod
+    def forward(ctx, x, eps):
+        deviation = np.sqrt(x.var(axis=0) + eps)
+        output = (x - x.mean(axis=0)) / deviation
+        ctx.save_for_backward(output, deviation)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        output, deviation = ctx.saved_tensors
+        return (grad - grad.mean(axis=0) - output * (grad * output).mean(axis=0)) / deviation
+
+
+class BatchNorm1d(Module):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.weight = Parameter(np.ones(num_features))
+        self.bias = Parameter(np.zeros(num_features))
+        self.register_buffer("running_mean", MiniTensor(np.zeros(num_features)))
+        self.register_buffer("running_var", MiniTensor(np.ones(num_features)))
+        self.register_buffer("num_batches_tracked", MiniTensor(0.0))
+
+    def update(self, x):
+        count = x.shape[0]
+        if count <= 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {x.shape}")
+        old, new = 1 - self.momentum, self.momentum
+        overwrite(self.running_mean, old * self.running_mean.data + new * np.mean(x, axis=0))
+        overwrite(self.running_var, old * self.running_var.data + new * np.var(x, axis=0, ddof=1))
+        overwrite(self.num_batches_tracked, self.num_batches_tracked.data + 1)
+
+    def forward(self, x):
+        x = as_tensor(x)
+        if self.training:
+            self.update(x.data)
+            normal = Normalize.apply(x, eps=self.eps)
+        else:
+            normal = (x - self.running_mean) / MiniTensor(np.sqrt(self.running_var.data + self.eps))
+        return normal * self.weight + self.bias
+
+# %% nbgrader={"grade": true, "grade_id": "test_batchnorm", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+MiniTensor.put = lambda self, values: self.data.__setitem__(..., values)
+
+
+def close(found, wanted, what):
+    found = None if found is None else found.data
+    assert found is not None, f"{what}: nothing has arrived"
+    assert np.shape(found) == np.shape(wanted), f"{what}: the shape should be {np.shape(wanted)}"
+    assert np.allclose(found, wanted), f"{what} should be\n{np.array(wanted)}\nnot\n{found}"
+
+
+def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
+    """One batch in training: the result, all gradients for a random cotangent, all buffers."""
+    layer.weight.put(weight)
+    layer.bias.put(bias)
+    buffers = "running_mean", "running_var", "num_batches_tracked"
+    mean, variance, count = [np.array(getattr(layer, name).data) for name in buffers]
+    x = MiniTensor(rows, requires_grad=True)
+    y = layer(x)
+    deviation = np.sqrt(rows.var(axis=0) + eps)
+    normal = (rows - rows.mean(axis=0)) / deviation
+    close(y, normal * weight + bias, "the result in training")
+
+    grad = np.random.default_rng(12).normal(size=rows.shape)
+    y.backward(grad)
+    inner = grad * weight
+    inner = inner - inner.mean(axis=0) - normal * (inner * normal).mean(axis=0)
+    close(x.grad, inner / deviation, "the gradient of x, also through mean and variance,")
+    close(layer.weight.grad, (grad * normal).sum(axis=0), "the gradient of weight")
+    close(layer.bias.grad, grad.sum(axis=0), "the gradient of bias")
+    layer.zero_grad()
+
+    kept = 1 - momentum
+    new = rows.var(axis=0, ddof=1)
+    close(layer.running_mean, kept * mean + momentum * rows.mean(axis=0), "running_mean")
+    close(layer.running_var, kept * variance + momentum * new, "running_var")
+    close(layer.num_batches_tracked, count + 1, "num_batches_tracked")
+    assert not (layer.running_mean.requires_grad or layer.running_var.requires_grad)
+
+
+layer = BatchNorm1d(2)
+rows = np.array([[1.0, 10.0], [3.0, 30.0], [8.0, -10.0]])
+try_training(layer, rows, [2.0, -3.0], [5.0, -5.0])
+try_training(layer, rows[1:] * 2, [1.0, 0.5], [0.0, 1.0])
+
+mean, variance = np.array(layer.running_mean.data), np.array(layer.running_var.data)
+wanted = (rows[:1] - mean) / np.sqrt(variance + 1e-5) * [1.0, 0.5] + [0.0, 1.0]
+close(layer.eval()(MiniTensor(rows[:1])), wanted, "the result for one row in evaluation")
+close(layer.running_mean, mean, "running_mean, which evaluation must not change,")
+### BEGIN HIDDEN TESTS
+close(layer.running_var, variance, "running_var after evaluation")
+close(layer.num_batches_tracked, 2.0, "num_batches_tracked after evaluation")
+x = MiniTensor(rows, requires_grad=True)
+grad = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+layer(x).backward(grad)
+close(x.grad, grad * [1.0, 0.5] / np.sqrt(variance + 1e-5), "the gradient of x in evaluation")
+close(layer.bias.grad, [9.0, 12.0], "the gradient of bias in evaluation")
+shown = layer.state_dict()["running_mean"], layer.state_dict()["running_var"]
+layer.train()
+with no_grad():
+    assert not layer(MiniTensor(rows[:2])).requires_grad
+close(layer.running_mean, 0.9 * mean + 0.1 * rows[:2].mean(axis=0), "running_mean, unrecorded")
+close(shown[0], layer.running_mean.data, "running_mean, updated in place: a state shows it; it")
+close(shown[1], layer.running_var.data, "running_var, updated in place: a state shows it; it")
+try:
+    layer(MiniTensor(rows[:1]))
+    said = "no ValueError"
+except ValueError as error:
+    said = str(error)
+assert said.startswith("Expected more than 1 value per channel when training"), said
+close(layer.num_batches_tracked, 3.0, "num_batches_tracked after an error")
+close(layer.running_mean, shown[0].data, "running_mean after an error")
+random = np.random.default_rng(13)
+slow = BatchNorm1d(3, eps=0.5, momentum=0.25)
+for count in (4, 2, 7):
+    weight, bias = random.normal(size=(2, 3))
+    try_training(slow, random.normal(size=(count, 3)), weight, bias, eps=0.5, momentum=0.25)
+try_training(BatchNorm1d(1), random.normal(size=(5, 1)), [1.5], [-2.0])
+assert sorted(name for name, _ in slow.named_parameters()) == ["bias", "weight"]
+assert len(slow.state_dict()) == 5
+x = MiniTensor(rows, requires_grad=True)
+(BatchNorm1d(2)(x) * x).backward(grad)
+normal = (rows - rows.mean(axis=0)) / np.sqrt(rows.var(axis=0) + 1e-5)
+inner = grad * rows
+inner = inner - inner.mean(axis=0) - normal * (inner * normal).mean(axis=0)
+close(x.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + grad * normal, "x with another use")
+### END HIDDEN TESTS
+
+# %% [markdown] items="62 F47"
+# ## 4. Optimizers
+#
+# In lesson 05 your optimizer did everything itself. Here what all optimizers share stands in a base class: it passes over parameters without gradient, keeps a `state` for each, adds the *weight decay* to the gradient, and writes the result in place. What is left to an optimizer is one formula. Read `SGD`:
+
+# %% tags=["engine"] items="62"
+class Optimizer:
+    """Moves parameters. A subclass defines change(gradient, state): what is to be subtracted.
+
+    parameters: leaves, such as model.parameters(); one whose .grad is None does not move
+    weight_decay: this share of the parameter is added to its gradient (an L2 penalty)
+    """
+
+    def __init__(self, parameters, lr, weight_decay=0.0):
+        self.parameters = list(parameters)
+        if not self.parameters:
+            raise ValueError("optimizer got an empty parameter list")
+        self.lr, self.weight_decay = lr, weight_decay
+        self.states = [{} for _ in self.parameters]
+
+    def step(self):
+        for parameter, state in zip(self.parameters, self.states):
+            if parameter.grad is not None:
+                gradient = parameter.grad.data + self.weight_decay * parameter.data
+                overwrite(parameter, parameter.data - self.change(gradient, state))
+
+    def zero_grad(self, set_to_none=True):
+        for parameter in self.parameters:
+            if set_to_none or parameter.grad is None:
+                parameter.grad = None
+            else:
+                parameter.grad = MiniTensor(np.zeros(parameter.shape))
+
+
+class SGD(Optimizer):
+    """Gradient descent, with momentum if wanted."""
+
+    def __init__(self, parameters, lr=1e-3, momentum=0.0, *, weight_decay=0.0):
+        super().__init__(parameters, lr, weight_decay)
+        self.momentum = momentum
+
+    def change(self, gradient, state):
+        state["buffer"] = self.momentum * state.get("buffer", 0.0) + gradient
+        return self.lr * state["buffer"]
+
+# %% [markdown]
+# ### Exercise 4: Adam
+#
+# Adam keeps two running means for each parameter, both of which start at 0: `mean` of the gradient, and `square` of its square, entry by entry.
+#
+# > `mean = beta1 * mean + (1 - beta1) * gradient`
+# >
+# > `square = beta2 * square + (1 - beta2) * gradient**2`
+#
+# Since they start at 0, they are too small in the beginning. After `t` steps the weights in `mean` sum to `1 - beta1**t`, so dividing by that repairs it; the same with `beta2` for `square`. The change is
+#
+# > `lr * corrected mean / (sqrt(corrected square) + eps)`.
+#
+# **Predict** the size of the very first change, for a gradient of 1000 and for one of 0.001. Then write `change`. It gets an array and the parameter's own `state`, a dictionary, empty at first. Only your method uses it.
+
+# %% [markdown] tags=["hint"] exercise="adam"
+# `t` counts the steps of this parameter: `state["step"] = state.get("step", 0) + 1`.
+
+# %% [markdown] tags=["hint"] exercise="adam"
+# `state["mean"] = beta1 * state.get("mean", 0.0) + (1 - beta1) * gradient`. The corrected mean is `state["mean"] / (1 - beta1 ** state["step"])`; do not put it back into the state.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "adam", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class Adam(Optimizer):
+    """Adam: each entry moves by about lr, whatever the size of its gradient.
+
+    change(gradient, state): the array that step subtracts from the parameter; gradient is an array
+        of the parameter's shape, which must stay as it is
+
+    >>> w = MiniTensor([1.0, 1.0], requires_grad=True)
+    >>> (w * np.array([1000.0, -0.001])).sum().backward()
+    >>> Adam([w], lr=0.1).step()
+    >>> w.data.round(4)
+    array([0.9, 1.1])
+    """
+
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+        super().__init__(parameters, lr, weight_decay)
+        self.betas, self.eps = betas, eps
+
+    def change(self, gradient, state):
+        ### BEGIN SOLUTION
+        beta1, beta2 = self.betas
+        state["step"] = state.get("step", 0) + 1
+        state["mean"] = beta1 * state.get("mean", 0.0) + (1 - beta1) * gradient
+        state["square"] = beta2 * state.get("square", 0.0) + (1 - beta2) * gradient**2
+        mean = state["mean"] / (1 - beta1 ** state["step"])
+        square = state["square"] / (1 - beta2 ** state["step"])
+        return self.lr * mean / (np.sqrt(square) + self.eps)
+        ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="adam"
+class Adam(Optimizer):
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+        super().__init__(parameters, lr, weight_decay)
+        self.betas, self.eps = betas, eps
+
+    def change(self, gradient, state):
+        (b, c), (t, m, v) = self.betas, state.get("all", (0, 0.0, 0.0))
+        t, m, v = t + 1, m + (1 - b) * (gradient - m), v + (1 - c) * (gradient * gradient - v)
+        state["all"] = t, m, v
+        return self.lr / (1 - b**t) * m / ((v / (1 - c**t)) ** 0.5 + self.eps)
+
+# %% tags=["style:composed"] exercise="adam"
+class RunningMean:
+    def __init__(self, beta, shape):
+        self.beta, self.total, self.weight = beta, np.zeros(shape), 0.0
+
+    def after(self, value):
+        self.total = self.beta * self.total + (1 - self.beta) * value
+        self.weight = self.beta * self.weight + (1 - self.beta)
+        return self.total / self.weight
+
+
+class Adam(Optimizer):
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+        super().__init__(parameters, lr, weight_decay)
+        self.betas, self.eps = betas, eps
+
+    def change(self, gradient, state):
+        if not state:
+            state["means"] = [RunningMean(beta, gradient.shape) for beta in self.betas]
+        first, second = state["means"]
+        return self.lr * first.after(gradient) / (np.sqrt(second.after(np.square(gradient))) + self.eps)
+
+# %% nbgrader={"grade": true, "grade_id": "test_adam", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def formula(gradients, lr, betas, eps):
+    """All changes from the definition: the running means as weighted sums over the past."""
+    changes = []
+    for t in range(1, len(gradients) + 1):
+        past = np.array(gradients[:t])
+        mean, square = (
+            np.tensordot(beta ** np.arange(t - 1, -1, -1.0), values, 1) * (1 - beta) / (1 - beta**t)
+            for beta, values in ((betas[0], past), (betas[1], past**2))
+        )
+        changes.append(lr * mean / (np.sqrt(square) + eps))
+    return changes
+
+
+def try_adam(gradients, start, lr=0.001, betas=(0.9, 0.999), eps=1e-8, **options):
+    """Steps with given gradients; the parameter must go where the formula says."""
+    w = MiniTensor(np.array(start), requires_grad=True)
+    optimizer = Adam([w], lr=lr, betas=betas, eps=eps, **options)
+    place = np.array(start)
+    seen = []
+    for number in range(len(gradients)):
+        w.grad = MiniTensor(gradients[number])
+        optimizer.step()
+        assert np.allclose(w.grad.data, gradients[number]), "step only reads .grad"
+        seen.append(gradients[number] + options.get("weight_decay", 0.0) * place)
+        place = place - formula(seen, lr, betas, eps)[-1]
+        assert np.shape(w.data) == np.shape(start), f"the shape should stay {np.shape(start)}"
+        assert np.allclose(w.data, place, rtol=1e-9, atol=1e-12), (
+            f"after step {number + 1} the parameter should be {place}, not {w.data}"
+        )
+    assert w.is_leaf and w.requires_grad, "the parameter is still a leaf that requires a gradient"
+
+
+random = np.random.default_rng(11)
+try_adam([np.array([1000.0, -0.001])], [1.0, 1.0], lr=0.1)
+try_adam(list(random.normal(size=(4, 3))), [1.0, 2.0, 3.0], lr=0.1)
+try_adam(list(random.normal(size=(5, 2))), [0.0, 0.0], lr=0.1, betas=(0.5, 0.8), eps=0.1)
+### BEGIN HIDDEN TESTS
+try_adam(list(random.normal(size=(30, 2, 3))), np.ones((2, 3)))
+try_adam(list(random.normal(size=12)), 5.0, lr=0.2, betas=(0.3, 0.9), eps=1.0)
+try_adam(list(random.normal(size=(6, 2))), [3.0, -2.0], lr=0.1, weight_decay=0.5)
+try_adam([np.zeros(2), np.zeros(2), np.array([1.0, 0.0])], [1.0, 1.0], lr=0.1)
+try_adam([np.full(2, 1e-6), np.full(2, -2e-6)], [1.0, 1.0], lr=0.1)
+u, v = (MiniTensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+optimizer = Adam((p for p in (u, v)), lr=0.1)
+(u * 3).sum().backward()
+optimizer.step()
+assert np.allclose(v.data, [1.0, 2.0]), "a parameter whose .grad is None does not move"
+(v * 5).sum().backward()
+optimizer.step()
+assert np.allclose(v.data, [0.9, 1.9]), "each parameter counts its own steps"
+assert np.allclose(u.data, [0.8, 1.8]), "each parameter has means of its own"
+alias = u.detach()
+optimizer.step()
+assert np.allclose(alias.data, u.data), "a step writes in place"
+other = Adam([u], lr=0.1)
+u.grad = MiniTensor([-1.0, -1.0])
+before = np.array(u.data)
+other.step()
+assert np.allclose(u.data, before + 0.1), "two optimizers must not share what they remember"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5. Batches
+#
+# A data set answers two questions: `len(dataset)`, and `dataset[i]`, which is one sample: a tuple such as `(picture, label)`. A loader makes batches of it. Turning a list of samples into arrays is called *collating*; that part is given. Floating point numbers become a MiniTensor, others (such as labels) stay an array.
+
+# %% tags=["engine"]
+class TensorDataset:
+    """Sample i is row i of each array."""
+
+    def __init__(self, *arrays):
+        if len({len(array) for array in arrays}) != 1:
+            raise ValueError(f"arrays of one length are needed, not {[len(a) for a in arrays]}")
+        self.arrays = arrays
+
+    def __len__(self):
+        return len(self.arrays[0])
+
+    def __getitem__(self, number):
+        return tuple(array[number] for array in self.arrays)
+
+
+def collate(samples):
+    """A list of samples to one batch: a tuple with one MiniTensor or array per part."""
+    stacked = [np.stack(parts) for parts in zip(*samples)]
+    return tuple(MiniTensor(part) if part.dtype.kind == "f" else part for part in stacked)
+
+# %% [markdown]
+# ### Exercise 5: DataLoader
+#
+# Write the loader from its docstring. **Think first:** ten samples in batches of four make how many batches? What should happen if two loops go over the same loader at the same time?
+
+# %% [markdown] tags=["hint"] exercise="loader"
+# Let `__iter__` be a generator: with `yield` in it, each call begins a walk of its own, and draws an order of its own.
+
+# %% [markdown] tags=["hint"] exercise="loader"
+# `order = self.generator.permutation(n) if self.shuffle else range(n)`; then `order[start : start + self.batch_size]` for `start` in `range(0, n, self.batch_size)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "loader", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class DataLoader:
+    """The batches of a data set: for x, y in loader.
+
+    dataset: has len(dataset), and dataset[i] for i from 0 to len - 1; each sample is a tuple
+    batch_size: samples per batch; the last batch may be smaller
+    shuffle: whether the order is random, and another one in each loop over the loader; otherwise
+        it is 0, 1, 2, ...
+    drop_last: whether a last batch that is too small is left out
+    generator: a NumPy generator that draws the order; default_generator if None
+    len(loader): the number of batches
+    Iterating gives collate(list of samples) for each batch. Each sample comes once per loop (or
+    never, if its batch is dropped). Several loops over one loader may run at the same time.
+    Raises: ValueError("batch_size should be a positive integer value, but got batch_size=0"), or
+        whatever number below 1 was given
+
+    >>> loader = DataLoader(TensorDataset(np.arange(5)), batch_size=2)
+    >>> len(loader), [batch.tolist() for (batch,) in loader]
+    (3, [[0, 1], [2, 3], [4]])
+    """
+
+    def __init__(self, dataset, batch_size=1, shuffle=False, drop_last=False, generator=None):
+        self.dataset, self.batch_size, self.shuffle = dataset, batch_size, shuffle
+        self.drop_last, self.generator = drop_last, generator or default_generator
+        ### BEGIN SOLUTION
+        if batch_size < 1:
+            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+        ### END SOLUTION
+
+    def __len__(self):
+        ### BEGIN SOLUTION
+        whole, rest = divmod(len(self.dataset), self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+        ### END SOLUTION
+
+    def __iter__(self):
+        ### BEGIN SOLUTION
+        count = len(self.dataset)
+        order = self.generator.permutation(count) if self.shuffle else np.arange(count)
+        for number in range(len(self)):
+            chosen = order[number * self.batch_size : (number + 1) * self.batch_size]
+            yield collate([self.dataset[int(i)] for i in chosen])
+        ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="loader"
+class DataLoader:
+    def __init__(self, dataset, batch_size=1, shuffle=False, drop_last=False, generator=None):
+        if batch_size <= 0:
+            raise ValueError(f"batch_size should be a positive integer value, but got {batch_size=}")
+        self.dataset, self.size, self.shuffle = dataset, batch_size, shuffle
+        self.full, self.generator = drop_last, generator or default_generator
+
+    def __len__(self):
+        return len(self.dataset) // self.size if self.full else -(-len(self.dataset) // self.size)
+
+    def __iter__(self):
+        order = list(range(len(self.dataset)))
+        if self.shuffle:
+            self.generator.shuffle(order)
+        parts = [order[k * self.size :][: self.size] for k in range(len(self))]
+        return map(collate, [[self.dataset[i] for i in part] for part in parts])
+
+# %% tags=["style:composed"] exercise="loader"
+class Batches:
+    """One walk."""
+
+    def __init__(self, loader, order):
+        self.loader, self.order = loader, order
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        size = self.loader.batch_size
+        now, self.order = self.order[:size], self.order[size:]
+        if not now or (len(now) < size and self.loader.drop_last):
+            raise StopIteration
+        return collate([self.loader.dataset[i] for i in now])
+
+
+class DataLoader:
+    def __init__(self, dataset, batch_size=1, shuffle=False, drop_last=False, generator=None):
+        self.dataset, self.batch_size, self.shuffle = dataset, batch_size, shuffle
+        self.drop_last, self.generator = drop_last, generator or default_generator
+        if batch_size < 1:
+            raise ValueError("batch_size should be a positive integer value, but got batch_size=%d" % batch_size)
+
+    def __len__(self):
+        return sum(1 for start in range(0, len(self.dataset), self.batch_size)
+                   if not self.drop_last or start + self.batch_size <= len(self.dataset))
+
+    def __iter__(self):
+        keys = self.generator.random(len(self.dataset)) if self.shuffle else np.arange(len(self.dataset))
+        return Batches(self, [int(i) for i in np.argsort(keys)])
+
+# %%
+class Numbered:
+    """Sample i is a pair: the number i as a row, and ten times i."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, i):
+        if not 0 <= i < self.count:
+            raise IndexError(f"there is no sample {i}")
+        return np.array([float(i), 1.0]), 10 * i
+
+# %% nbgrader={"grade": true, "grade_id": "test_loader", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def walk(batches):
+    """The numbers of the samples, batch by batch."""
+    found = []
+    for x, y in batches:
+        assert x.data.shape == (len(y), 2), f"a batch of {len(y)} should have shape ({len(y)}, 2)"
+        assert np.array_equal(10 * x.data[:, 0], y), "the parts of a sample belong together"
+        found.append(x.data[:, 0].astype(int).tolist())
+    return found
+
+
+loader = DataLoader(Numbered(10), batch_size=4)
+assert walk(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]] and len(loader) == 3
+assert walk(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]], "a second loop starts from the beginning"
+loader = DataLoader(Numbered(10), batch_size=4, drop_last=True)
+assert walk(loader) == [[0, 1, 2, 3], [4, 5, 6, 7]] and len(loader) == 2, "drop_last"
+assert len(DataLoader(Numbered(8), batch_size=4, drop_last=True)) == 2, "8 samples: two full batches"
+loader = DataLoader(Numbered(100), batch_size=30, shuffle=True)
+orders = [sum(walk(loader), []) for _ in range(2)]
+assert [len(part) for part in walk(loader)] == [30, 30, 30, 10]
+assert all(sorted(order) == list(range(100)) for order in orders), "each sample comes once"
+assert orders[0] != sorted(orders[0]), "shuffle: the order should be random"
+assert orders[0] != orders[1], "each loop has an order of its own"
+### BEGIN HIDDEN TESTS
+def seeded(seed, **options):
+    generator = np.random.default_rng(seed)
+    loader = DataLoader(Numbered(40), batch_size=8, shuffle=True, generator=generator, **options)
+    return [walk(loader), walk(loader)]
+
+
+assert seeded(3) == seeded(3), "the same seed, the same orders"
+assert seeded(3) != seeded(4), "another seed, another order"
+manual_seed(5)
+first = walk(DataLoader(Numbered(40), batch_size=8, shuffle=True))
+manual_seed(5)
+assert walk(DataLoader(Numbered(40), batch_size=8, shuffle=True)) == first, "default_generator"
+loader = DataLoader(Numbered(6), batch_size=2)
+assert [walk([a])[0] + walk([b])[0] for a, b in zip(loader, loader)] == [[0, 1] * 2, [2, 3] * 2, [4, 5] * 2]
+assert walk(DataLoader(Numbered(3), batch_size=7)) == [[0, 1, 2]]
+assert walk(DataLoader(Numbered(3), batch_size=7, drop_last=True)) == []
+assert len(DataLoader(Numbered(3), batch_size=7)) == 1 and len(DataLoader(Numbered(3), 7, drop_last=True)) == 0
+assert walk(DataLoader(Numbered(2))) == [[0], [1]], "batch_size is 1 if nothing is said"
+assert walk(DataLoader(Numbered(6), batch_size=3)) == [[0, 1, 2], [3, 4, 5]]
+dropped = DataLoader(Numbered(10), batch_size=4, shuffle=True, drop_last=True)
+assert [len(set(part)) for part in walk(dropped)] == [4, 4]
+loader = DataLoader(Numbered(20), batch_size=20, shuffle=True)
+half = iter(loader)
+next(half)
+assert len(walk(loader)) == 1, "a loop that was broken off does not disturb the next one"
+for wrong in (0, -3):
+    try:
+        DataLoader(Numbered(3), batch_size=wrong)
+        said = "no ValueError"
+    except ValueError as error:
+        said = str(error)
+    assert said == f"batch_size should be a positive integer value, but got batch_size={wrong}", said
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The last batch is often smaller. **Predict** whether the mean of the three batch losses is the mean over the ten samples.
+
+# %%
+losses = [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 8.0, 8.0]
+loader = DataLoader(TensorDataset(np.array(losses)), batch_size=4)
+means = [(batch.mean().item(), batch.shape[0]) for (batch,) in loader]
+print("batches:", means)
+print("mean of the means:    ", round(sum(mean for mean, _ in means) / len(means), 4))
+print("weighted by the rows: ", sum(mean * rows for mean, rows in means) / len(losses))
+print("mean over the samples:", np.mean(losses))
+
+# %% [markdown] items="60 84"
+# ## 6. The loop
+#
+# Everything is there. What remains are two functions that nearly every training script has, and in which nearly every script has had a mistake once.
+#
+# ### Exercise 6: one step, and an evaluation
+#
+# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches; the step must be the same all the same. The loss function gives a *mean* over the rows that it gets. Lesson 05 has shown how the parts must count.
+#
+# `evaluate` gives the mean loss over all *samples* of a loader. It must change nothing: no weight, no gradient, no running statistics; and afterwards the model is in the mode in which it was, even if the model fails on the way.
+
+# %% [markdown] tags=["hint"] exercise="loop"
+# Each part's loss counts by its share: `loss * (rows of the part / rows of the batch)`. The batch has `x.shape[0]` rows; `x[begin:end]` are some of them, also if `x` is a MiniTensor. The last part may be smaller.
+
+# %% [markdown] tags=["hint"] exercise="loop"
+# In `evaluate`: remember `model.training`, call `model.eval()`, then `try:` with the loop under `no_grad()`, and `finally:` call `model.train(before)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "loop", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
+    """Clear the gradients, find those of the mean loss over the batch, and make one step.
+
+    x, y: MiniTensors or arrays with the same number of rows
+    loss_function: loss_function(model(x), y) is a mean over the rows, a MiniTensor of shape ()
+    micro_batch: the model gets at most so many rows at a time, in their order; None for all rows
+    Returns: the mean loss over the rows of the batch, a float (with the weights before the step)
+
+    >>> w = Module()
+    >>> w.value = Parameter(0.0)
+    >>> w.forward = lambda x: x * w.value
+    >>> x, y = MiniTensor([1.0, 1.0]), MiniTensor([2.0, 4.0])
+    >>> train_step(w, SGD([w.value], lr=0.25), mse_loss, x, y, micro_batch=1)
+    10.0
+    >>> w.value.data
+    array(1.5)
+    """
+    ### BEGIN SOLUTION
+    rows = x.shape[0]
+    size = rows if micro_batch is None else micro_batch
+    optimizer.zero_grad()
+    total = 0.0
+    for begin in range(0, rows, size):
+        part_x, part_y = x[begin : begin + size], y[begin : begin + size]
+        loss = loss_function(model(part_x), part_y) * (part_x.shape[0] / rows)
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+    ### END SOLUTION
+
+
+def evaluate(model, loader, loss_function):
+    """The mean loss over all samples of a loader, in evaluation mode, unrecorded; a float.
+
+    loader: gives pairs (x, y), whose numbers of rows may differ
+    The model's parameters, gradients and buffers stay as they are, and model.training is what it
+    was, also if an error is raised.
+    """
+    ### BEGIN SOLUTION
+    before = model.training
+    total, rows = 0.0, 0
+    model.eval()
+    try:
+        with no_grad():
+            for x, y in loader:
+                total += loss_function(model(x), y).item() * x.shape[0]
+                rows += x.shape[0]
+    finally:
+        model.train(before)
+    return total / rows
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="loop"
+def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
+    optimizer.zero_grad()
+    n, total = x.shape[0], 0.0
+    for k in range(0, n, micro_batch or n):
+        rows = slice(k, min(k + (micro_batch or n), n))
+        loss = loss_function(model(x[rows]), y[rows])
+        loss.backward(np.array((rows.stop - rows.start) / n))
+        total += loss.item() * (rows.stop - rows.start) / n
+    optimizer.step()
+    return total
+
+
+@no_grad()
+def evaluate(model, loader, loss_function):
+    was = model.training
+    try:
+        model.train(False)
+        pairs = [(loss_function(model(x), y).item(), x.shape[0]) for x, y in loader]
+    finally:
+        model.train(was)
+    return sum(loss * rows for loss, rows in pairs) / sum(rows for _, rows in pairs)
+
+# %% tags=["style:composed"] exercise="loop"
+class Evaluating:
+    def __init__(self, model):
+        self.model, self.before, self.quiet = model, [(m, m.training) for m in model.modules()], no_grad()
+
+    def __enter__(self):
+        self.model.eval()
+        self.quiet.__enter__()
+
+    def __exit__(self, *error):
+        self.quiet.__exit__(*error)
+        for module, mode in self.before:
+            module.training = mode
+
+
+def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
+    optimizer.zero_grad()
+    rows = x.shape[0]
+    losses = []
+    for part in np.array_split(np.arange(rows), range(micro_batch or rows, rows, micro_batch or rows)):
+        begin, end = int(part[0]), int(part[-1]) + 1
+        share = len(part) / rows
+        loss = loss_function(model(x[begin:end]), y[begin:end])
+        (loss * share).backward()
+        losses.append(share * loss.item())
+    optimizer.step()
+    return float(np.sum(losses))
+
+
+def evaluate(model, loader, loss_function):
+    losses, counts = [], []
+    with Evaluating(model):
+        for x, y in loader:
+            losses.append(loss_function(model(x), y).item())
+            counts.append(x.shape[0])
+    return float(np.average(losses, weights=counts))
+
+# %%
+class Observed(Module):
+    """x @ weight, which notes for each call: the rows, the mode, and whether recording is on."""
+
+    def __init__(self, weight, fails=False):
+        super().__init__()
+        self.weight, self.inner = Parameter(weight), BatchNorm1d(2)
+        self.calls, self.fails = [], fails
+
+    def forward(self, x):
+        self.calls.append((x.shape[0], self.training and self.inner.training, is_grad_enabled()))
+        if self.fails:
+            raise RuntimeError("this model fails")
+        return x @ self.weight
+
+
+class Counted(SGD):
+    """Notes the gradient of its first parameter at each step."""
+
+    def step(self):
+        vars(self).setdefault("seen", []).append(np.array(self.parameters[0].grad.data))
+        super().step()
+
+# %% nbgrader={"grade": true, "grade_id": "test_loop", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+def step_of(rows, micro_batch, start, lr=0.1):
+    """One step on a mean squared error, beside the same in plain NumPy."""
+    random = np.random.default_rng(rows)
+    x, y = random.normal(size=(rows, 2)), random.normal(size=(rows, 1))
+    model = Observed(np.array(start))
+    optimizer = Counted([model.weight], lr=lr)
+    model.weight.grad = MiniTensor(np.full((2, 1), 1e6))  # left over from before
+    loss = train_step(model, optimizer, mse_loss, MiniTensor(x), MiniTensor(y), micro_batch)
+    error = x @ np.array(start) - y
+    right = 2 * x.T @ error / rows
+    assert len(optimizer.seen) == 1, f"one step of the optimizer is wanted, not {len(optimizer.seen)}"
+    assert np.allclose(optimizer.seen[0], right), (
+        f"{rows} rows, micro_batch={micro_batch}: the gradient should be {right.ravel()}, "
+        f"not {optimizer.seen[0].ravel()}"
+    )
+    assert np.allclose(model.weight.data, start - lr * right), "the step should be made"
+    assert isinstance(loss, float), f"the loss should be returned as a float, not a {type(loss)}"
+    assert np.isclose(loss, (error**2).mean()), f"the loss should be {(error**2).mean()}, not {loss}"
+    return [rows for rows, _, _ in model.calls]
+
+
+assert step_of(6, None, [[1.0], [2.0]]) == [6]
+assert step_of(8, 4, [[1.0], [2.0]]) == [4, 4], "two micro-batches of 4"
+assert step_of(10, 4, [[1.0], [-1.0]]) == [4, 4, 2], "the last micro-batch is smaller"
+
+x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, -1.0], [1.0, 2.0]])
+y = np.array([[1.0], [2.0], [-1.0], [0.0], [3.0]])
+loader = DataLoader(TensorDataset(x, y), batch_size=2)
+model = Observed(np.array([[1.0], [2.0]]))
+found = evaluate(model, loader, mse_loss)
+assert isinstance(found, float) and np.isclose(found, 4.0), (
+    f"the mean over the five samples is 4.0, not {found}"
+)
+assert [rows for rows, _, _ in model.calls] == [2, 2, 1]
+assert not any(training for _, training, _ in model.calls), "the model should be in evaluation mode"
+assert not any(recording for _, _, recording in model.calls), "nothing should be recorded"
+assert model.training and model.inner.training, "afterwards the model is in training mode as before"
+assert model.weight.grad is None and np.allclose(model.weight.data, [[1.0], [2.0]])
+### BEGIN HIDDEN TESTS
+assert step_of(5, 1, [[0.5], [0.0]]) == [1] * 5
+assert step_of(7, 100, [[0.5], [0.0]]) == [7], "a micro-batch may be larger than the batch"
+assert step_of(7, 6, [[0.5], [0.0]]) == [6, 1] and step_of(1, None, [[0.5], [0.0]]) == [1]
+model = Observed(np.array([[1.0], [2.0]]))
+optimizer = SGD([model.weight], lr=0.1, momentum=0.5)
+labels = np.array([1, 0, 1])
+pick = lambda output, numbers: (output.reshape(-1) * MiniTensor(numbers * 2.0 - 1)).mean()
+pair = x[:3], labels
+first = train_step(model, optimizer, pick, MiniTensor(pair[0]), pair[1], 2)
+assert np.isclose(first, (1 - 2 + 3) / 3), "the loss function gets the rows of y that belong to x"
+assert [mode for _, mode, _ in model.calls] == [True, True], "train_step leaves the mode as it is"
+model.eval()
+train_step(model, optimizer, pick, MiniTensor(pair[0]), pair[1])
+assert not model.training, "train_step leaves the mode as it is"
+model.weight.grad = MiniTensor([[5.0], [6.0]])
+evaluate(model, loader, mse_loss)
+assert not model.training and np.allclose(model.weight.grad.data, [[5.0], [6.0]])
+model = Observed(np.array([[1.0], [2.0]]), fails=True)
+assert is_grad_enabled()
+for mode in (True, False):
+    model.train(mode)
+    try:
+        evaluate(model, loader, mse_loss)
+        said = "no error"
+    except RuntimeError as error:
+        said = str(error)
+    assert said == "this model fails", f"the error of the model should come through, not {said!r}"
+    assert model.training is mode and model.inner.training is mode, "the mode is put back after an error"
+    assert is_grad_enabled(), "recording is on again after an error"
+single = [(MiniTensor(x[:1]), MiniTensor(y[:1])), (MiniTensor(x[1:]), MiniTensor(y[1:]))]
+assert np.isclose(evaluate(Observed(np.array([[1.0], [2.0]])), single, mse_loss), 4.0), "1 row, then 4"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_11", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="84"
+question(
+    "eval_or_no_grad",
+    "A model is tried on other data under `no_grad()`, without `model.eval()`. What happens?",
+    right("Dropout drops, and batch normalization updates its running statistics.", "`no_grad` only stops the recording. What layers compute is a matter of the mode."),
+    wrong("The same as with `eval()`, only slower.", "The numbers are others, and the model is another one afterwards.", misconception="no_grad_is_eval"),
+    wrong("The weights may change.", "Weights are changed by an optimizer only. Buffers are changed by forward passes.", misconception="buffers_are_parameters"),
+    wrong("An error: batch normalization needs gradients.", "It computes as always.", misconception="no_grad_is_eval"),
+)
+question(
+    "snapshot",
+    "`best = model.state_dict()`, then 100 more epochs. What does `best` hold?",
+    right("The weights after the 100 epochs", "A state shows the memory of the model, and optimizers write in place. Copy it."),
+    wrong("The weights of that moment", "Nothing was copied.", misconception="state_is_a_copy"),
+    wrong("Nothing: the optimizer has made new parameters.", "It changes numbers in place; the parameter objects stay.", misconception="step_makes_new_tensors"),
+    wrong("The weights of that moment, and the buffers of now", "Both are shown, not copied.", misconception="state_is_a_copy"),
+)
+question(
+    "uneven",
+    "Three micro-batches of 12, 12 and 8 rows; each loss is a mean over its rows. By what must the third be multiplied?",
+    right("8 / 32", "Each part counts by its share of the rows."),
+    wrong("1 / 3", "Then a row of the third part counts more than a row of the first.", misconception="divide_by_parts"),
+    wrong("1", "Then the gradient is three times too long.", misconception="accumulation_needs_no_scale"),
+    wrong("1 / 8", "The mean has divided by 8 already.", misconception="divide_by_parts"),
+)
+question(
+    "first_step",
+    "Adam with lr = 0.01. How far does an entry with gradient 500 move in the first step?",
+    right("By about 0.01", "The corrected mean is 500, the root of the corrected square is 500."),
+    wrong("By 5", "That is plain gradient descent.", misconception="adam_is_sgd"),
+    wrong("By about 0.001, because the mean starts at 0", "The correction divides by 1 - 0.9.", misconception="no_bias_correction"),
+    wrong("It depends on the other entries.", "Every entry has means of its own.", misconception="adam_normalizes_the_vector"),
+)
+
+# %% [markdown] items="142"
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | Module | assigning registers; names are ways; a shared parameter counts once |
+# | `state_dict` | parameters and buffers, shown and not copied |
+# | `eval()` | changes what layers compute; `no_grad` changes what is recorded |
+# | optimizer | reads `.grad`, writes in place, keeps a state for each parameter |
+# | micro-batches | each part's mean counts by its share of the rows |
+#
+# The next lesson is about trainings that do not work.
