@@ -12,6 +12,8 @@ PYTHON ?= python3
 SUITABLE_PYTHON = $(shell for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 TEST_WORKERS ?= 2
+# The tests start hundreds of processes; without stored bytecode each would compile the project again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: lab demos test class demo lint unit lessons lock clean
 

@@ -39,7 +39,8 @@ def create_environment(directory: Path) -> None:
         create_bare_environment(directory)
     print("Installing the locked packages (about 1.5 GB with PyTorch; the first time takes minutes) ...", flush=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
-    run([*pip, "--requirement", str(LOCK)])
+    run([*pip, "--no-compile", "--requirement", str(LOCK)])
+    compile_modules(python, directory / "lib")
     run([*pip, "--no-deps", "--editable", str(ROOT)])
     settings = directory / "etc" / "jupyter"
     settings.mkdir(parents=True, exist_ok=True)
@@ -53,6 +54,14 @@ def works(python: Path) -> bool:
     if not python.exists():
         return False
     return subprocess.run([python, "-c", "import pip"], capture_output=True).returncode == 0
+
+
+def compile_modules(python: Path, directory: Path) -> None:
+    """Compile all modules below a folder, on all processors: pip uses one, which takes as long as all the rest.
+
+    Some packages hold files that are no Python of this version. Nobody imports those, so failures mean nothing.
+    """
+    subprocess.run([python, "-m", "compileall", "-qq", "-j", "0", directory])
 
 
 def create_bare_environment(directory: Path) -> None:
