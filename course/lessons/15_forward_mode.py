@@ -1,0 +1,1814 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The other direction
+#
+# Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, and a million passes forward. Here are two functions. One has 200 inputs and a single output, like a loss. The other has a single input and 200 outputs: a curve, and one knob that bends it.
+#
+# For each of them all 200 derivatives are wanted, once backward and once forward, in PyTorch. **Predict** the four numbers of passes, and which way is faster where.
+
+# %%
+from autograder.student import hints, quiz, start_lesson
+
+# %% tags=["engine"]
+import numpy as np
+
+# %% tags=["demo"]
+import time
+import tracemalloc
+import warnings
+
+import matplotlib.pyplot as plt
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # steadier times on a busy machine
+
+places = torch.linspace(0, 6, 200, dtype=torch.float64)
+
+
+def curve(knob):
+    """One input, 200 outputs."""
+    return (knob * places).tanh() * torch.exp(-knob)
+
+
+def loss(weights):
+    """200 inputs, one output."""
+    return (weights * places).tanh().sum()
+
+
+def seconds(action, rounds=5):
+    """Median time of an action, which runs once before."""
+    action()
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        action()
+        found.append(time.perf_counter() - start)
+    return np.median(found)
+
+
+def backward_passes(function, x):
+    """One pass per output."""
+    x = x.clone().requires_grad_()
+    y = function(x)
+    rows = [torch.autograd.grad(y, x, e, retain_graph=True)[0] for e in one_at_a_time(y)]
+    return torch.stack(rows), len(rows)
+
+
+def forward_passes(function, x):
+    """One pass per input."""
+    columns = [torch.func.jvp(function, (x,), (e,))[1] for e in one_at_a_time(x)]
+    return torch.stack(columns, dim=-1), len(columns)
+
+
+def one_at_a_time(x):
+    """Tensors of the shape of x with a single 1."""
+    return torch.eye(x.numel(), dtype=torch.float64).reshape(-1, *x.shape)
+
+
+for name, function, x in (
+    ("loss, 200 inputs", loss, torch.ones(200, dtype=torch.float64) / 3),
+    ("curve, 200 outputs", curve, torch.tensor(0.7, dtype=torch.float64)),
+):
+    found = []
+    for way in (backward_passes, forward_passes):
+        result, passes = way(function, x)
+        milliseconds = 1000 * seconds(lambda: way(function, x), rounds=3)
+        found.append(result.reshape(-1))
+        print(f"{name:19s} {way.__name__:16s} {passes:4d} {milliseconds:8.2f} ms")
+    print(f"{'':19s} largest difference {(found[0] - found[1]).abs().max().item():.1e}")
+
+# %% [markdown] items="4 5 F35"
+# The same derivatives, and each way wins once. Training is the first case, so everybody speaks of the backward way. But it is said that PyTorch *is* reverse mode, and you have just seen its forward mode at work. In this lesson you will
+#
+# 1. compute with dual numbers, by hand and in code;
+# 2. build forward mode beside your engine: no graph, nothing saved, no second pass;
+# 3. fill a Jacobian from either side, and say which side is cheaper, and when the question is the wrong one;
+# 4. push many tangents at once, and say what `vmap` does for you;
+# 5. name the trap of a derivative inside a derivative, and its cure.
+#
+# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+
+# %%
+start_lesson()
+
+# %% [markdown]
+# ## 1. Numbers with a direction
+#
+# Take `3 + ε`, a 3 that is about to move. `ε` is a symbol, as `x` is in a polynomial, so NumPy can compute with it. **Predict** the coefficients of `(3 + ε)³`. Which of them do you know from calculus?
+
+# %%
+from numpy.polynomial import Polynomial
+
+moving = Polynomial([3.0, 1.0])  # 3 + 1 ε
+print("(3 + ε)**3       ", (moving**3).coef)
+print("(3 + ε)*(3 + ε)  ", (moving * moving).coef)
+print("(5 + 2ε)*(3 + ε) ", (Polynomial([5.0, 2.0]) * moving).coef)
+
+# %% [markdown] items="4"
+# The first coefficient is the value, the second the slope: 27 and `3 * 3² = 27`. The others belong to `ε²` and `ε³`. Agree that **`ε² = 0`**, and only two numbers are left to carry. Such a pair is a *dual number*:
+#
+# > `value + tangent * ε`
+#
+# The **tangent** says how fast the value moves when the input does. No limit is taken and no step is chosen: `ε` is never a number. It is bookkeeping, and each operation knows how its result moves from how its inputs move:
+#
+# > the tangent of `f(a, b)` is (slope of `f` in `a`) times (tangent of `a`), plus (slope of `f` in `b`) times (tangent of `b`).
+#
+# It is the chain rule again, with the same local slopes as in your rules for `backward`. But it is applied **from the inputs on**, while the values are computed.
+
+# %% tags=["engine"]
+class Dual:
+    """An array and its tangent: how it moves when the inputs move.
+
+    value: array, in double precision
+    tangent: array of the same shape; None for a constant, which does not move
+    """
+
+    __array_ufunc__ = None  # array * dual is our business, not NumPy's
+
+    def __init__(self, value, tangent=None):
+        self.value = np.asarray(value, dtype=np.float64)
+        self.tangent = None if tangent is None else np.asarray(tangent, dtype=np.float64)
+
+    @property
+    def shape(self):
+        return self.value.shape
+
+    @property
+    def ndim(self):
+        return self.value.ndim
+
+    def __repr__(self):
+        return f"Dual({self.value}, tangent={self.tangent})"
+
+
+def as_dual(x):
+    """A Dual stays what it is; a number or an array becomes a constant."""
+    return x if isinstance(x, Dual) else Dual(x)
+
+# %% [markdown]
+# ### Exercise 1: push forward
+#
+# Everything but the slopes is the same for all operations, so it stands in one function. Write `push_forward`. It gets the value of a result and, for each input of the operation, a pair: the local slope, and the `Dual` itself. It returns the `Dual` of the result.
+#
+# Mind two things. A constant has no tangent: its pair is left out, and if all are constants, the result is one. And shapes are stretched where they do not fit, as always: `[1, 2, 3] + a` has three entries even if `a` has one, so its tangent must have **three as well**.
+
+# %% [markdown] tags=["hint"] exercise="push_forward"
+# Add up `slope * dual.tangent` over the pairs whose tangent is not None. Starting with `total = 0.0` is fine, if you remember whether any pair took part.
+
+# %% [markdown] tags=["hint"] exercise="push_forward"
+# `np.broadcast_to(total, np.shape(value))` gives the sum the shape of the value.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "push_forward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def push_forward(value, *pairs):
+    """The Dual of a result, whose tangent is the sum of slope * tangent over the inputs.
+
+    value: array or number, the result of an operation
+    pairs: one (slope, dual) per input; slope is a number, or an array that fits beside dual.value
+    Returns: Dual; its tangent has the shape of value, and is None if no input has a tangent
+
+    >>> x = Dual(3.0, 1.0)
+    >>> push_forward(9.0, (3.0, x), (3.0, x))
+    Dual(9.0, tangent=6.0)
+    >>> push_forward([4.0, 5.0], (1.0, x), (1.0, Dual([1.0, 2.0])))
+    Dual([4. 5.], tangent=[1. 1.])
+    >>> push_forward(4.0, (1.0, Dual(4.0)))
+    Dual(4.0, tangent=None)
+    """
+    ### BEGIN SOLUTION
+    terms = [slope * dual.tangent for slope, dual in pairs if dual.tangent is not None]
+    if not terms:
+        return Dual(value)
+    return Dual(value, np.broadcast_to(sum(terms), np.shape(value)))
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="push_forward"
+def push_forward(value, *pairs):
+    moving = [pair for pair in pairs if pair[1].tangent is not None]
+    zero = np.zeros_like(value, dtype=float)
+    return Dual(value, sum((s * d.tangent for s, d in moving), zero) if moving else None)
+
+# %% tags=["style:stack"] exercise="push_forward"
+def push_forward(value, *pairs):
+    result = Dual(value)
+    for slope, dual in pairs:
+        if dual.tangent is None:
+            continue
+        if result.tangent is None:
+            result.tangent = np.zeros(result.shape)
+        result.tangent = result.tangent + slope * dual.tangent
+    return result
+
+# %% nbgrader={"grade": true, "grade_id": "test_push_forward", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def moves(dual, value, tangent):
+    """Compare a Dual with what it should be."""
+    assert dual is not None, "nothing was returned"
+    assert np.shape(dual.value) == np.shape(value) and np.allclose(dual.value, value), (
+        f"the value should be {value}, not {dual.value}"
+    )
+    if tangent is None:
+        assert dual.tangent is None, "nothing moves here, so the tangent must be None"
+        return
+    assert dual.tangent is not None, "something moves here, so the tangent must not be None"
+    assert np.shape(dual.tangent) == np.shape(value), (
+        f"the tangent needs the shape {np.shape(value)} of the value, not {np.shape(dual.tangent)}"
+    )
+    assert np.allclose(dual.tangent, tangent), (
+        f"the tangent should be {tangent}, not {dual.tangent}"
+    )
+
+
+x, y = Dual(3.0, 1.0), Dual([1.0, 2.0], [0.5, -1.0])
+moves(push_forward(9.0, (3.0, x), (3.0, x)), 9.0, 6.0)
+moves(push_forward([3.0, 6.0], ([1.0, 2.0], x), (3.0, y)), [3.0, 6.0], [2.5, -1.0])
+moves(push_forward([4.0, 5.0], (1.0, x), (1.0, Dual([1.0, 2.0]))), [4.0, 5.0], [1.0, 1.0])
+moves(push_forward([2.0, 3.0], (2.0, Dual([1.0, 1.5]))), [2.0, 3.0], None)
+moves(x, 3.0, 1.0)
+### BEGIN HIDDEN TESTS
+column = Dual([[1.0], [2.0]], [[10.0], [20.0]])
+moves(
+    push_forward(np.zeros((2, 3)), (np.array([1.0, 2.0, 3.0]), column), (1.0, Dual(np.ones(3)))),
+    np.zeros((2, 3)),
+    [[10.0, 20.0, 30.0], [20.0, 40.0, 60.0]],
+)
+moves(push_forward(np.ones((2, 2)), (0.0, y)), np.ones((2, 2)), np.zeros((2, 2)))
+moves(push_forward(1.0), 1.0, None)
+moves(push_forward(-1.0, (1.0, Dual(2.0)), (-1.0, x)), -1.0, -1.0)
+moves(push_forward(7.0, (2.0, x), (0.25, x), (-1.0, Dual(1.0, 4.0))), 7.0, -1.75)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Sums, differences and signs have the slopes 1 and -1. They are given; they show how `push_forward` is used.
+
+# %% tags=["engine"]
+def dual_add(a, b):
+    a, b = as_dual(a), as_dual(b)
+    return push_forward(a.value + b.value, (1.0, a), (1.0, b))
+
+
+def dual_sub(a, b):
+    a, b = as_dual(a), as_dual(b)
+    return push_forward(a.value - b.value, (1.0, a), (-1.0, b))
+
+
+Dual.__add__ = Dual.__radd__ = dual_add
+Dual.__sub__ = dual_sub
+Dual.__rsub__ = lambda a, other: dual_sub(other, a)  # for other - a
+Dual.__neg__ = lambda a: push_forward(-a.value, (-1.0, a))
+
+# %% [markdown]
+# ### Exercise 2: the slopes
+#
+# Now the seven rules that you have written three times already. Each hands its value and its slopes to `push_forward`; exercise 5 replaces that function, and all rules will follow.
+
+# %% [markdown] tags=["hint"] exercise="slopes"
+# `a * b` moves with `a` by the slope `b.value`, and with `b` by the slope `a.value`: `push_forward(a.value * b.value, (b.value, a), (a.value, b))`.
+
+# %% [markdown] tags=["hint"] exercise="slopes"
+# `a / b` has the slopes `1 / b.value` and `-a.value / b.value**2`. For `tanh`, compute the value first: its slope is `1 - value**2`. For `relu` the slope is `a.value > 0`, as a number: `1.0 * (a.value > 0)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "slopes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def dual_mul(a, b):
+    """a * b, entry by entry; a and b are Duals, arrays or numbers, stretched where needed.
+
+    >>> dual_mul(Dual(3.0, 1.0), Dual(5.0, 2.0))
+    Dual(15.0, tangent=11.0)
+    """
+    a, b = as_dual(a), as_dual(b)
+    ### BEGIN SOLUTION
+    return push_forward(a.value * b.value, (b.value, a), (a.value, b))
+    ### END SOLUTION
+
+
+def dual_div(a, b):
+    """a / b, entry by entry.
+
+    >>> dual_div(Dual(3.0, 1.0), 2.0)
+    Dual(1.5, tangent=0.5)
+    """
+    a, b = as_dual(a), as_dual(b)
+    ### BEGIN SOLUTION
+    return push_forward(a.value / b.value, (1 / b.value, a), (-a.value / b.value**2, b))
+    ### END SOLUTION
+
+
+def dual_pow(a, exponent):
+    """a ** exponent, entry by entry; the exponent is a plain number.
+
+    >>> dual_pow(Dual(3.0, 1.0), 3)
+    Dual(27.0, tangent=27.0)
+    """
+    ### BEGIN SOLUTION
+    return push_forward(a.value**exponent, (exponent * a.value ** (exponent - 1), a))
+    ### END SOLUTION
+
+
+def dual_exp(a):
+    """The exponential, entry by entry.
+
+    >>> dual_exp(Dual(0.0, 2.0))
+    Dual(1.0, tangent=2.0)
+    """
+    ### BEGIN SOLUTION
+    value = np.exp(a.value)
+    return push_forward(value, (value, a))
+    ### END SOLUTION
+
+
+def dual_log(a):
+    """The natural logarithm, entry by entry.
+
+    >>> dual_log(Dual([1.0, 1.0], [2.0, 4.0]))
+    Dual([0. 0.], tangent=[2. 4.])
+    """
+    ### BEGIN SOLUTION
+    return push_forward(np.log(a.value), (1 / a.value, a))
+    ### END SOLUTION
+
+
+def dual_tanh(a):
+    """The hyperbolic tangent, entry by entry.
+
+    >>> dual_tanh(Dual(0.0, 2.0))
+    Dual(0.0, tangent=2.0)
+    """
+    ### BEGIN SOLUTION
+    value = np.tanh(a.value)
+    return push_forward(value, (1 - value**2, a))
+    ### END SOLUTION
+
+
+def dual_relu(a):
+    """Each entry where it is positive, else 0. The slope at 0 is 0.
+
+    >>> dual_relu(Dual([-1.0, 0.0, 2.0], [5.0, 5.0, 5.0]))
+    Dual([0. 0. 2.], tangent=[0. 0. 5.])
+    """
+    ### BEGIN SOLUTION
+    return push_forward(np.maximum(a.value, 0.0), (1.0 * (a.value > 0), a))
+    ### END SOLUTION
+
+
+Dual.__mul__ = Dual.__rmul__ = dual_mul
+Dual.__truediv__ = dual_div
+Dual.__rtruediv__ = lambda a, other: dual_div(other, a)  # for other / a
+Dual.__pow__ = dual_pow
+Dual.exp = dual_exp
+Dual.log = dual_log
+Dual.tanh = dual_tanh
+Dual.relu = dual_relu
+
+# %% tags=["style:compact"] exercise="slopes"
+def of_one(value, slope):
+    """A rule of one input from two functions of numbers."""
+    return lambda a: push_forward(value(a.value), (slope(a.value), a))
+
+
+def dual_mul(a, b):
+    a, b = as_dual(a), as_dual(b)
+    return push_forward(np.multiply(a.value, b.value), (a.value, b), (b.value, a))
+
+
+def dual_div(a, b):
+    return dual_mul(a, dual_pow(as_dual(b), -1))
+
+
+def dual_pow(a, exponent):
+    return of_one(lambda x: x**exponent, lambda x: exponent * x ** (exponent - 1))(a)
+
+
+dual_exp = of_one(np.exp, np.exp)
+dual_log = of_one(np.log, np.reciprocal)
+dual_tanh = of_one(np.tanh, lambda x: np.cosh(x) ** -2)
+dual_relu = of_one(lambda x: np.where(x > 0, x, 0.0), lambda x: np.where(x > 0, 1.0, 0.0))
+
+Dual.__mul__, Dual.__rmul__ = dual_mul, dual_mul
+Dual.__truediv__, Dual.__rtruediv__ = dual_div, lambda a, b: dual_div(b, a)
+Dual.__pow__, Dual.exp, Dual.log, Dual.tanh, Dual.relu = dual_pow, dual_exp, dual_log, dual_tanh, dual_relu
+
+# %% tags=["style:stack"] exercise="slopes"
+def dual_mul(a, b):
+    (a, b) = (as_dual(a), as_dual(b))
+    for_a = push_forward(a.value * b.value, (b.value, a))
+    for_b = push_forward(a.value * b.value, (a.value, b))
+    return push_forward(a.value * b.value, (1.0, for_a), (1.0, for_b))
+
+
+def dual_div(a, b):
+    a, b = as_dual(a), as_dual(b)
+    value = a.value / b.value
+    return push_forward(value, (1.0 / b.value, a), (-value / b.value, b))
+
+
+def dual_pow(a, exponent):
+    return push_forward(np.power(a.value, exponent), (np.power(a.value, exponent - 1) * exponent, a))
+
+
+def dual_exp(a):
+    return push_forward(np.exp(a.value), (np.exp(a.value), a))
+
+
+def dual_log(a):
+    return push_forward(np.log(a.value), (a.value**-1, a))
+
+
+def dual_tanh(a):
+    value = np.tanh(a.value)
+    return push_forward(value, ((1 + value) * (1 - value), a))
+
+
+def dual_relu(a):
+    return push_forward(a.value * (a.value > 0), (a.value > 0, a))
+
+
+class Operators:
+    def __mul__(self, other):
+        return dual_mul(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        return dual_div(self, other)
+
+    def __rtruediv__(self, other):
+        return dual_div(other, self)
+
+    def __pow__(self, exponent):
+        return dual_pow(self, exponent)
+
+
+for name in ("__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__pow__"):
+    setattr(Dual, name, vars(Operators)[name])
+for name, function in zip(("exp", "log", "tanh", "relu"), (dual_exp, dual_log, dual_tanh, dual_relu)):
+    setattr(Dual, name, function)
+
+# %% nbgrader={"grade": true, "grade_id": "test_slopes", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def try_rule(name, function, duals, value, tangent):
+    """A rule beside what comes out on paper; its inputs must stay as they are."""
+    before = [(np.array(x.value), np.array(x.tangent)) for x in duals]
+    found = function(*duals)
+    assert found is not None, f"{name}: nothing was returned"
+    assert np.shape(found.value) == np.shape(value) and np.allclose(found.value, value), (
+        f"{name}: the value should be {value}, not {found.value}"
+    )
+    assert found.tangent is not None, f"{name}: the tangent is missing"
+    assert np.shape(found.tangent) == np.shape(value), (
+        f"{name}: the tangent needs the shape {np.shape(value)}, not {np.shape(found.tangent)}"
+    )
+    assert np.allclose(found.tangent, tangent), (
+        f"{name}: the tangent should be\n{tangent}\nnot\n{found.tangent}"
+    )
+    for x, (value, tangent) in zip(duals, before):
+        assert np.array_equal(x.value, value) and np.array_equal(x.tangent, tangent), (
+            f"{name}: an input was changed"
+        )
+
+
+def try_rules(a, da, b, db):
+    """All seven rules, for positive arrays that may be stretched."""
+    x, y = Dual(a, da), Dual(b, db)
+    try_rule("a * b", lambda x, y: x * y, [x, y], a * b, da * b + a * db)
+    try_rule("a / b", lambda x, y: x / y, [x, y], a / b, da / b - a * db / b**2)
+    try_rule("2 * a", lambda x: 2.0 * x, [x], 2 * a, 2 * da)
+    try_rule("a / array", lambda x: x / b, [x], a / b, da / b)
+    try_rule("array / a", lambda x: b / x, [x], b / a, -b / a**2 * da)
+    try_rule("a ** 3", lambda x: x**3, [x], a**3, 3 * a**2 * da)
+    try_rule("a ** -0.5", lambda x: x**-0.5, [x], a**-0.5, -0.5 * a**-1.5 * da)
+    try_rule("exp", lambda x: x.exp(), [x], np.exp(a), np.exp(a) * da)
+    try_rule("log", lambda x: x.log(), [x], np.log(a), da / a)
+    try_rule("tanh", lambda x: x.tanh(), [x], np.tanh(a), (1 - np.tanh(a) ** 2) * da)
+    try_rule("relu", lambda x: (x - 1).relu(), [x], np.maximum(a - 1, 0), (a > 1) * da)
+
+
+draw = np.random.default_rng(0)
+try_rules(*(f(draw) for f in [lambda d: d.uniform(0.3, 2.0, 4), lambda d: d.normal(size=4)] * 2))
+kink = Dual([-1.0, 0.0, 2.0], [5.0, 5.0, 5.0]).relu()
+assert np.array_equal(kink.tangent, [0.0, 0.0, 5.0]), "relu: the slope at 0 is 0"
+constant = Dual([1.0, 2.0])
+assert (constant * 3).tangent is None and (2 / constant).exp().tangent is None, (
+    "constants stay constants: leave that to push_forward"
+)
+### BEGIN HIDDEN TESTS
+for shapes in (((3, 1), (4,)), ((), (2, 2)), ((2, 3), (2, 3)), ((2, 1, 2), (3, 1))):
+    first, second = shapes
+    try_rules(
+        draw.uniform(0.3, 2.0, first),
+        draw.normal(size=first),
+        draw.uniform(0.3, 2.0, second),
+        draw.normal(size=second),
+    )
+same = Dual([2.0, -3.0], [1.0, 0.5])
+moves(same * same, [4.0, 9.0], [4.0, -3.0])
+moves(same / same, [1.0, 1.0], [0.0, 0.0])
+moves(same**2, [4.0, 9.0], [4.0, -3.0])
+moves((same * 3) ** 1, [6.0, -9.0], [3.0, 1.5])
+moves(np.array([1.0, 2.0]) * same, [2.0, -6.0], [1.0, 1.0])
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here is a function of one number, with your `Dual` and with central differences for many step sizes, as in lesson 01. The exact slope was computed from the formula with more digits. **Predict** where the horizontal line lies.
+
+# %% tags=["demo"]
+def bumpy(x):
+    return (x * x).tanh() * x.exp() / (x + 2)
+
+
+def bumpy_slope(x):
+    """The derivative on paper, in extended precision."""
+    t, e = np.tanh(x * x), np.exp(x)
+    return (2 * x * (1 - t * t) * e + t * e) / (x + 2) - t * e / (x + 2) ** 2
+
+
+point = 0.7
+right = bumpy_slope(np.longdouble(point))
+steps = np.logspace(-14, 0, 57)
+ends = [[bumpy(Dual(point + sign * h)).value for h in steps] for sign in (1, -1)]
+errors = np.abs((np.array(ends[0]) - np.array(ends[1])) / (2 * steps) - right)
+of_dual = max(abs(float(bumpy(Dual(point, 1.0)).tangent - right)), 1e-17)
+
+fig, axis = plt.subplots(layout="constrained")
+axis.loglog(steps, errors.astype(float), "o-", markersize=4, label="central differences")
+axis.axhline(of_dual, color="C1", linewidth=2, label="dual number")
+axis.set(xlabel="step h", ylabel="error of the slope")
+axis.legend()
+plt.show()
+print(f"best difference {errors.min():.1e} at h = {steps[errors.argmin()]:.0e}", end="   ")
+print(f"dual number {of_dual:.1e}")
+
+# %% [markdown] items="4"
+# Whatever the step, differences keep some error: of the formula on the right, of rounding on the left. The dual number has no step. Its error is what rounding does to a handful of products, as with `backward`. Forward mode is **not** a numerical derivative.
+#
+# ## 2. A derivative in a direction
+#
+# With arrays, the inputs can move in many directions. A tangent picks one: how fast does *each entry* of the input move? The tangent that comes out says how fast each entry of the output moves then. In terms of the Jacobian `J`, whose rows belong to outputs and columns to inputs, a pass forward computes `J` times the tangent: a **Jacobian-vector
+# product**, `jvp` for short. A pass backward computes the cotangent times `J`, a vector-Jacobian product.
+#
+# ### Exercise 3: sum, matrix product, jvp
+#
+# A sum is linear: its tangent is the same sum of the tangents. A matrix product is a product: `d(ab) = da b + a db`, in this order. Write both, and `jvp`, which makes Duals of its inputs, calls the function, and takes the result apart again.
+#
+# Nothing would stop a tangent of shape `(1,)` from being stretched beside an input of shape `(3,)`, and the result would be wrong in silence. So `jvp` insists on equal shapes.
+
+# %% tags=["engine"]
+DIFFERENT_SIZE = (
+    "Trying to set a forward gradient that has a different size than that of the original Tensor, "
+    "this is not supported."
+)
+
+# %% [markdown] tags=["hint"] exercise="jvp"
+# The product rule does not fit into `push_forward`, which multiplies entry by entry. Compute the two terms yourself where there is a tangent: `a.tangent @ b.value` and `a.value @ b.tangent`, then `Dual(value, their sum)`.
+
+# %% [markdown] tags=["hint"] exercise="jvp"
+# In `jvp`: for each pair compare `np.shape(x) != np.shape(t)`; then `output = as_dual(function(*[Dual(x, t) for ...]))`. A function that ignores its inputs gives a constant: return `np.zeros(output.shape)` in the place of its None.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "jvp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def dual_sum(a, dim=None, keepdim=False):
+    """The sum over an axis, which may be negative, or of all entries; arguments as for MiniTensor.
+
+    >>> dual_sum(Dual([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 5.0]]), dim=0)
+    Dual([4. 6.], tangent=[1. 5.])
+    """
+    ### BEGIN SOLUTION
+    value = a.value.sum(axis=dim, keepdims=keepdim)
+    if a.tangent is None:
+        return Dual(value)
+    return Dual(value, a.tangent.sum(axis=dim, keepdims=keepdim))
+    ### END SOLUTION
+
+
+def dual_matmul(a, b):
+    """a @ b; a and b are Duals or arrays, a with one or two axes, b with two.
+
+    >>> dual_matmul(Dual([1.0, 2.0], [0.0, 1.0]), np.array([[1.0, 0.0], [5.0, 3.0]]))
+    Dual([11.  6.], tangent=[5. 3.])
+    """
+    a, b = as_dual(a), as_dual(b)
+    ### BEGIN SOLUTION
+    terms = []
+    if a.tangent is not None:
+        terms.append(a.tangent @ b.value)
+    if b.tangent is not None:
+        terms.append(a.value @ b.tangent)
+    return Dual(a.value @ b.value, sum(terms) if terms else None)
+    ### END SOLUTION
+
+
+def jvp(function, inputs, tangents):
+    """The value of a function, and its derivative in the direction of the tangents: one pass.
+
+    function: takes one Dual per input; returns a Dual, or a constant array or number
+    inputs, tangents: tuples of arrays or numbers, of the same length
+    Returns: two arrays of the same shape, the value and its tangent (zeros for a constant)
+    Raises: RuntimeError if a tangent has not the shape of its input; its text begins with
+        DIFFERENT_SIZE. RuntimeError, with any text, if there are more or fewer tangents than inputs
+
+    >>> value, tangent = jvp(lambda a, b: a * b, (3.0, [1.0, 2.0]), (1.0, [0.0, 10.0]))
+    >>> value, tangent
+    (array([3., 6.]), array([ 1., 32.]))
+    """
+    ### BEGIN SOLUTION
+    if len(inputs) != len(tangents):
+        raise RuntimeError(f"jvp: {len(inputs)} inputs need as many tangents, not {len(tangents)}")
+    for x, tangent in zip(inputs, tangents):
+        if np.shape(x) != np.shape(tangent):
+            sizes = f" The input has the shape {np.shape(x)}, the tangent {np.shape(tangent)}."
+            raise RuntimeError(DIFFERENT_SIZE + sizes)
+    output = as_dual(function(*[Dual(x, tangent) for x, tangent in zip(inputs, tangents)]))
+    tangent = np.zeros(output.shape) if output.tangent is None else output.tangent
+    return output.value, tangent
+    ### END SOLUTION
+
+
+Dual.sum = dual_sum
+Dual.__matmul__ = dual_matmul
+Dual.__rmatmul__ = lambda a, other: dual_matmul(other, a)  # for other @ a
+
+# %% tags=["style:compact"] exercise="jvp"
+def dual_sum(a, dim=None, keepdim=False):
+    add = lambda x: None if x is None else np.sum(x, axis=dim, keepdims=keepdim)
+    return Dual(add(a.value), add(a.tangent))
+
+
+def dual_matmul(a, b):
+    a, b = as_dual(a), as_dual(b)
+    if a.tangent is None and b.tangent is None:
+        return Dual(a.value @ b.value)
+    still = lambda x: np.zeros(x.shape) if x.tangent is None else x.tangent
+    return Dual(a.value @ b.value, still(a) @ b.value + a.value @ still(b))
+
+
+def jvp(function, inputs, tangents):
+    if len(inputs) != len(tangents):
+        raise RuntimeError("one tangent per input")
+    if [np.shape(x) for x in inputs] != [np.shape(t) for t in tangents]:
+        raise RuntimeError(DIFFERENT_SIZE)
+    result = as_dual(function(*map(Dual, inputs, tangents)))
+    return result.value, result.value * 0.0 if result.tangent is None else result.tangent
+
+
+Dual.sum = dual_sum
+Dual.__matmul__, Dual.__rmatmul__ = dual_matmul, lambda a, b: dual_matmul(b, a)
+
+# %% tags=["style:stack"] exercise="jvp"
+def dual_sum(a, dim=None, keepdim=False):
+    result = Dual(a.value.sum(axis=dim, keepdims=keepdim))
+    if a.tangent is not None:
+        result.tangent = np.asarray(a.tangent.sum(axis=dim, keepdims=keepdim))
+    return result
+
+
+def dual_matmul(a, b):
+    a, b = as_dual(a), as_dual(b)
+    value = a.value @ b.value
+    left = Dual(value, None if a.tangent is None else a.tangent @ b.value)
+    right = Dual(value, None if b.tangent is None else a.value @ b.tangent)
+    return push_forward(value, (1.0, left), (1.0, right))
+
+
+def jvp(function, inputs, tangents):
+    duals = []
+    for x, tangent in zip(inputs, tangents, strict=False):
+        dual = Dual(x, tangent)
+        if dual.tangent.shape != dual.value.shape:
+            raise RuntimeError(f"{DIFFERENT_SIZE} {dual.value.shape} against {dual.tangent.shape}")
+        duals.append(dual)
+    if not len(inputs) == len(tangents) == len(duals):
+        raise RuntimeError("inputs and tangents must be equally many")
+    output = push_forward(0.0, (0.0, Dual(0.0, 0.0))) + function(*duals)
+    return output.value, output.tangent
+
+
+for name in ("sum", "__matmul__"):
+    setattr(Dual, name, {"sum": dual_sum, "__matmul__": dual_matmul}[name])
+Dual.__rmatmul__ = lambda self, other: dual_matmul(other, self)
+
+# %% nbgrader={"grade": true, "grade_id": "test_jvp", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+draw = np.random.default_rng(1)
+A, dA, B, dB = (draw.normal(size=shape) for shape in [(2, 3)] * 2 + [(3, 4)] * 2)
+try_rule("a.sum()", lambda a: a.sum(), [Dual(A, dA)], A.sum(), dA.sum())
+try_rule("a.sum(dim=-1)", lambda a: a.sum(dim=-1), [Dual(A, dA)], A.sum(-1), dA.sum(-1))
+try_rule("a @ b", lambda a, b: a @ b, [Dual(A, dA), Dual(B, dB)], A @ B, dA @ B + A @ dB)
+try_rule("a @ array", lambda a: a @ B, [Dual(A, dA)], A @ B, dA @ B)
+try_rule("array @ b", lambda b: A @ b, [Dual(B, dB)], A @ B, A @ dB)
+assert (Dual(A) @ B).tangent is None and Dual(A).sum().tangent is None, "constants stay constants"
+
+
+def try_jvp(function, inputs, tangents, value, tangent):
+    """jvp beside what comes out on paper."""
+    found = jvp(function, inputs, tangents)
+    assert found is not None and len(found) == 2, (
+        "jvp returns two arrays: the value and the tangent"
+    )
+    for what, got, right in (("value", found[0], value), ("tangent", found[1], tangent)):
+        assert np.shape(got) == np.shape(right), (
+            f"jvp: the {what} should have the shape {np.shape(right)}, not {np.shape(got)}"
+        )
+        assert np.allclose(got, right), f"jvp: the {what} should be\n{right}\nnot\n{got}"
+
+
+def refused(inputs, tangents):
+    """The text of the error that jvp raises, if it is a RuntimeError."""
+    try:
+        jvp(lambda *duals: sum(dual.sum() for dual in duals), inputs, tangents)
+    except RuntimeError as error:
+        return str(error)
+    return "no RuntimeError"
+
+
+try_jvp(lambda a, b: a * b, (3.0, [1.0, 2.0]), (1.0, [0.0, 10.0]), [3.0, 6.0], [1.0, 32.0])
+try_jvp(lambda a: [1.0, 2.0], (3.0,), (1.0,), [1.0, 2.0], [0.0, 0.0])
+hidden_layer = np.tanh(A @ B)
+slopes = 1 - hidden_layer**2
+try_jvp(
+    lambda a, b: (a @ b).tanh().sum(dim=0),
+    (A, B),
+    (dA, dB),
+    hidden_layer.sum(0),
+    (slopes * (dA @ B + A @ dB)).sum(0),
+)
+said = refused((np.ones(3),), (np.ones(1),))
+assert said.startswith(DIFFERENT_SIZE), (
+    f"a tangent of shape (1,) beside an input of shape (3,): {said}"
+)
+### BEGIN HIDDEN TESTS
+assert refused((np.ones(3), 2.0), (np.ones(3), np.ones(3))).startswith(DIFFERENT_SIZE)
+assert refused((np.ones((3, 1)),), (np.ones(3),)).startswith(DIFFERENT_SIZE)
+assert refused((2.0, 3.0), (1.0,)) != "no RuntimeError", "one tangent is missing"
+assert refused((2.0,), (1.0, 1.0)) != "no RuntimeError", "one tangent too many"
+try_rule("keepdim", lambda a: a.sum(0, True), [Dual(A, dA)], A.sum(0)[None], dA.sum(0)[None])
+try_rule(
+    "vector", lambda a, b: a @ b, [Dual(A[0], dA[0]), Dual(B, dB)], A[0] @ B, dA[0] @ B + A[0] @ dB
+)
+square = draw.normal(size=(2, 3, 3))
+try_rule(
+    "a @ a",
+    lambda a: a @ a,
+    [Dual(*square)],
+    square[0] @ square[0],
+    square[1] @ square[0] + square[0] @ square[1],
+)
+try_jvp(lambda a: 4.0, (A,), (dA,), 4.0, 0.0)
+try_jvp(lambda a, b: a - b, (3.0, [1.0, 2.0]), (1.0, [0.0, 0.0]), [2.0, 1.0], [1.0, 1.0])
+### END HIDDEN TESTS
+
+# %% [markdown] items="F35"
+# PyTorch has the same function in two places. `torch.func.jvp` is called like yours. `torch.autograd.forward_ad` shows the dual numbers themselves: they live inside a *level*, and vanish with it. A function that uses only operators and common methods runs on all three.
+
+# %% tags=["demo"] items="F35 gap:jvp_vmap"
+import torch.autograd.forward_ad as forward_ad
+
+
+def layer(x, w):
+    return (x @ w).tanh().sum(dim=0) / (1 + (x * x).sum())
+
+
+draw = np.random.default_rng(2)
+arrays, directions = (tuple(draw.normal(size=s) for s in ((5, 3), (3, 4))) for _ in range(2))
+mine = jvp(layer, arrays, directions)
+
+inputs_torch, tangents_torch = (tuple(map(torch.tensor, part)) for part in (arrays, directions))
+theirs = torch.func.jvp(layer, inputs_torch, tangents_torch)
+with forward_ad.dual_level():
+    duals = [forward_ad.make_dual(x, t) for x, t in zip(inputs_torch, tangents_torch)]
+    unpacked = forward_ad.unpack_dual(layer(*duals))
+print("your tangent          ", mine[1])
+print("torch.func.jvp differs by", np.abs(mine[1] - theirs[1].numpy()).max())
+print("forward_ad differs by    ", np.abs(mine[1] - unpacked.tangent.numpy()).max())
+print("graphs in PyTorch:", theirs[1].grad_fn, unpacked.primal.grad_fn)
+
+# %% [markdown] items="F35"
+# "PyTorch is reverse mode" is half the truth: it is what `backward` does.
+#
+# ### Two routes, one number
+#
+# Forward and backward share no code in your notebook, only the mathematics. For a direction `v` and a cotangent `w`, the number `w · (J v)` can be read as (`w J`) `· v` as well. The left one is a pass forward, the right one a pass backward. **Predict** the difference, and write down which mistake in a rule could make both wrong in the same way.
+
+# %% tags=["demo"]
+weights_of_sum = draw.normal(size=4)
+forward_number = (weights_of_sum * mine[1]).sum()
+
+leaves = [MiniTensor(array, requires_grad=True) for array in arrays]
+layer(*leaves).backward(weights_of_sum)
+backward_number = sum((leaf.grad.data * v).sum() for leaf, v in zip(leaves, directions))
+print(f"w . (J v), forward:  {forward_number:.15f}")
+print(f"(w J) . v, backward: {backward_number:.15f}")
+print(f"difference {abs(forward_number - backward_number):.1e}")
+
+# %% [markdown]
+# It is a strong test of a whole engine: a random direction, a random cotangent, one number. Only a slope that is wrong in both modes would pass it.
+#
+# ### Nothing is kept
+#
+# A graph is the price of going backward: every value that a rule needs must wait for its turn. Here is the graph of a small network on your engine. **Predict** what the picture would be for a `Dual`.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+x = MiniTensor([0.5, -1.0], requires_grad=True)
+w = np.array([[1.0, 0.5], [-0.3, 2.0]])
+explore((x @ w).tanh().sum())
+
+# %% tags=["demo"]
+dual = (Dual([0.5, -1.0], [1.0, 0.0]) @ w).tanh().sum()
+print(dual, "keeps:", list(vars(dual)))
+
+# %% [markdown]
+# There is nothing to draw: a `Dual` knows its two arrays, and not where they came from. What does that mean for memory, as a program gets longer? **Predict** the three curves.
+
+# %% tags=["demo"]
+def peak(run):
+    """Most bytes that NumPy had allocated at a time, in megabytes."""
+    tracemalloc.start()
+    result = run()
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    del result
+    return found / 1e6
+
+
+def deep(x, depth):
+    for _ in range(depth):
+        x = (x * 1.01).tanh()
+    return x
+
+
+entries = np.linspace(-1, 1, 50_000)
+depths = (1, 2, 4, 8, 16, 32)
+
+
+def values_only(depth):
+    with no_grad():
+        return deep(MiniTensor(entries, requires_grad=True), depth)
+
+
+ways = {
+    "values only": values_only,
+    "forward mode": lambda depth: deep(Dual(entries, entries), depth),
+    "recorded for backward": lambda depth: deep(MiniTensor(entries, requires_grad=True), depth),
+}
+fig, axis = plt.subplots(layout="constrained")
+for (name, way), marker in zip(ways.items(), "s^o"):
+    sizes = [peak(lambda: way(depth)) for depth in depths]
+    axis.plot(depths, sizes, f"{marker}-", label=name)
+    print(f"{name:22s}", "  ".join(f"{d}: {size:5.1f} MB" for d, size in zip(depths, sizes)))
+axis.set(xlabel="number of layers", ylabel="peak of memory in MB", ylim=(0, None))
+axis.legend()
+plt.show()
+
+# %% [markdown] items="4"
+# Forward mode needs a tangent beside each value that is alive, and room for a slope while an operation runs: at any depth the same. Recording needs everything that the rules will want, and that grows with the depth.
+
+# %% [markdown] items="4 5"
+# ## 3. Jacobians, from both sides
+#
+# Sometimes the whole Jacobian is wanted: a robot's arm, a sensor, Newton's method for several equations. A tangent with a single 1 gives its **column**: how all outputs move with that input. A cotangent with a single 1 gives its **row**: how that output moves with all inputs. **Predict** from the shape alone which way needs fewer passes for 3 inputs and 2 outputs.
+#
+# ### Exercise 4: column by column, row by row
+#
+# Write both ways, and a third function that chooses. An array of any shape may come in and go out, so the Jacobian has the shape of the output followed by the shape of the input. In reverse mode, call the function **once**, and go back several times: keep the graph.
+#
+# The function gets a `Dual` in one case and a `MiniTensor` in the other; it uses what both have. It may also return a constant, a plain array or number: all slopes are 0 then.
+
+# %% [markdown] tags=["hint"] exercise="jacobians"
+# Forward: for each position make `direction = np.zeros(x.shape); direction.reshape(-1)[position] = 1.0` and collect `jvp(function, (x,), (direction,))[1]`. `np.stack(columns, axis=-1)` puts them side by side; then `reshape` to one tuple, `(*columns[0].shape, *x.shape)`.
+
+# %% [markdown] tags=["hint"] exercise="jacobians"
+# Reverse: `leaf = MiniTensor(x, requires_grad=True)`, `output = as_tensor(function(leaf))`. Per entry of the output: `leaf.grad = None`, `output.backward(cotangent, retain_graph=True)`, collect `leaf.grad.data`. If `output.requires_grad` is False, or `leaf.grad` is still None, that row is zeros.
+
+# %% [markdown] tags=["hint"] exercise="jacobians"
+# To choose, the number of outputs must be known: `as_dual(function(Dual(x))).value.size` computes values only.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "jacobians", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def jacobian_forward(function, x):
+    """The Jacobian by forward mode: one pass, and one column, per entry of the input.
+
+    function: takes a Dual or a MiniTensor, returns one of the same kind, or a constant
+    x: array with at least one entry, which stays as it is
+    Returns: array of shape (*shape of the output, *shape of x)
+
+    >>> jacobian_forward(lambda x: x * x, np.array([1.0, 3.0]))
+    array([[2., 0.],
+           [0., 6.]])
+    """
+    ### BEGIN SOLUTION
+    columns = []
+    for position in range(x.size):
+        direction = np.zeros(x.shape)
+        direction.reshape(-1)[position] = 1.0
+        columns.append(jvp(function, (x,), (direction,))[1])
+    return np.stack(columns, axis=-1).reshape((*columns[0].shape, *x.shape))
+    ### END SOLUTION
+
+
+def jacobian_reverse(function, x):
+    """The same array by reverse mode: one call of the function, and one row per entry of the output.
+
+    >>> jacobian_reverse(lambda x: (x * x).sum(), np.array([1.0, 3.0]))
+    array([2., 6.])
+    """
+    ### BEGIN SOLUTION
+    leaf = MiniTensor(x, requires_grad=True)
+    output = as_tensor(function(leaf))
+    rows = []
+    for position in range(output.data.size):
+        cotangent = np.zeros(output.shape)
+        cotangent.reshape(-1)[position] = 1.0
+        leaf.grad = None
+        if output.requires_grad:
+            output.backward(cotangent, retain_graph=True)
+        rows.append(np.zeros(x.shape) if leaf.grad is None else leaf.grad.data.copy())
+    return np.stack(rows).reshape((*output.shape, *x.shape))
+    ### END SOLUTION
+
+
+def jacobian(function, x):
+    """The same array by the mode that needs fewer passes; if both need as many, by reverse mode.
+
+    >>> jacobian(lambda x: x * np.array([2.0, 3.0]), np.array(5.0))
+    array([2., 3.])
+    """
+    ### BEGIN SOLUTION
+    outputs = as_dual(function(Dual(x))).value.size
+    way = jacobian_forward if x.size < outputs else jacobian_reverse
+    return way(function, x)
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="jacobians"
+def ones_of(shape):
+    """All arrays of a shape with a single 1."""
+    size = int(np.prod(shape))
+    return np.eye(size).reshape(size, *shape)
+
+
+def jacobian_forward(function, x):
+    return np.moveaxis([jvp(function, [x], [one])[1] for one in ones_of(x.shape)], 0, -1).reshape(
+        np.shape(jvp(function, [x], [x])[0]) + x.shape
+    )
+
+
+def jacobian_reverse(function, x):
+    leaf = MiniTensor(x.copy(), requires_grad=True)
+    output = function(leaf)
+    if not getattr(output, "requires_grad", False):
+        return np.zeros((*np.shape(getattr(output, "data", output)), *x.shape))
+
+    def row(one):
+        leaf.grad = None
+        output.backward(one, retain_graph=True)
+        return 0 * x if leaf.grad is None else 1 * leaf.grad.data
+
+    return np.array([row(one) for one in ones_of(output.shape)]).reshape(output.shape + x.shape)
+
+
+def jacobian(function, x):
+    with no_grad():
+        outputs = as_tensor(function(MiniTensor(x))).data.size
+    return jacobian_reverse(function, x) if outputs <= x.size else jacobian_forward(function, x)
+
+# %% tags=["style:stack"] exercise="jacobians"
+def jacobian_forward(function, x):
+    table = None
+    for place in np.ndindex(*x.shape):
+        direction = np.zeros_like(x, dtype=float)
+        direction[place] = 1.0
+        value, tangent = jvp(function, (x,), (direction,))
+        table = np.zeros((*np.shape(value), *x.shape)) if table is None else table
+        table[(..., *place)] = tangent
+    return table
+
+
+def jacobian_reverse(function, x):
+    leaf = MiniTensor(x, requires_grad=True)
+    output = as_tensor(function(leaf))
+    table = np.zeros((*output.shape, *x.shape))
+    for place in np.ndindex(*output.shape):
+        before = 0.0 if leaf.grad is None else leaf.grad.data.copy()
+        one = np.zeros(output.shape)
+        one[place] = 1.0
+        if output.requires_grad:
+            output.backward(one, retain_graph=True)
+            table[place] = 0.0 if leaf.grad is None else leaf.grad.data - before
+    return table
+
+
+def jacobian(function, x):
+    value, _ = jvp(function, (x,), (np.zeros(x.shape),))
+    ways = {True: jacobian_forward, False: jacobian_reverse}
+    return ways[bool(np.size(value) > np.size(x))](function, x)
+
+# %% nbgrader={"grade": true, "grade_id": "test_jacobians", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def told_apart(x):
+    """Three times x for a Dual, five times x for a MiniTensor: shows which of them was used."""
+    return x * 3.0 if hasattr(x, "tangent") else x * 5.0
+
+
+def try_jacobians(function, x, right, ways=None):
+    """Both ways, and the choice between them, beside what comes out on paper."""
+    for way in ways or (jacobian_forward, jacobian_reverse, jacobian):
+        kept = x.copy()
+        found = way(function, kept)
+        name = {0: "jacobian_forward", 1: "jacobian_reverse", 2: "jacobian"}[
+            [way is other for other in (jacobian_forward, jacobian_reverse, jacobian)].index(True)
+        ]
+        assert np.shape(found) == np.shape(right), (
+            f"{name}: the shape should be {np.shape(right)}, not {np.shape(found)}"
+        )
+        assert np.allclose(found, right), f"{name} should give\n{right}\nnot\n{found}"
+        assert np.array_equal(kept, x), f"{name}: x was changed"
+
+
+draw = np.random.default_rng(3)
+X, W = draw.normal(size=3), draw.normal(size=(3, 2))
+mixed = X @ W
+try_jacobians(lambda x: x * x, np.array([1.0, 3.0]), np.diag([2.0, 6.0]))
+try_jacobians(lambda x: (x @ W) * (x @ W), X, 2 * mixed[:, None] * W.T)
+try_jacobians(lambda x: ((x @ W) * (x @ W)).sum(), X, 2 * W @ mixed)
+try_jacobians(lambda x: x.sum(dim=0), np.ones((2, 3)), np.stack([np.eye(3)] * 2, axis=1))
+try_jacobians(lambda x: np.array([1.0, 2.0]), X, np.zeros((2, 3)))
+pair = np.array([1.0, -2.0])
+try_jacobians(told_apart, pair, 3 * np.eye(2), [jacobian_forward])
+try_jacobians(told_apart, pair, 5 * np.eye(2), [jacobian_reverse])
+try_jacobians(told_apart, pair, 5 * np.eye(2), [jacobian])
+wide = lambda x: told_apart(x) * np.ones((2, 1))
+try_jacobians(wide, pair, 3 * np.stack([np.eye(2)] * 2), [jacobian])
+### BEGIN HIDDEN TESTS
+try_jacobians(lambda x: told_apart(x).sum(), pair, np.array([5.0, 5.0]), [jacobian])
+try_jacobians(lambda x: told_apart(x) * pair, np.array(2.0), 3 * pair, [jacobian])
+try_jacobians(told_apart, np.array(2.0), np.array(5.0), [jacobian])
+try_jacobians(lambda x: x * x * x, np.array(2.0), np.array(12.0))
+try_jacobians(lambda x: 4.0, X, np.zeros(3))
+M = draw.normal(size=(2, 3))
+try_jacobians(lambda x: x @ W, M, np.einsum("ai,kj->ajik", np.eye(2), W))
+try_jacobians(lambda x: x * x.sum(), X, X.sum() * np.eye(3) + X[:, None])
+### END HIDDEN TESTS
+
+# %% [markdown] items="4 5"
+# Which way is faster? Five networks with the same number of entries in the Jacobian, from 1 input and 256 outputs to 256 inputs and 1 output. **Predict** where the curves cross.
+
+# %% tags=["demo"] items="4 5"
+def small_network(inputs, outputs, make=np.asarray):
+    """A function of an array with that many entries, and a point."""
+    draw = np.random.default_rng(inputs)
+    first = make(draw.normal(size=(inputs, 32)) / inputs**0.5)
+    second = make(draw.normal(size=(32, outputs)) / 32**0.5)
+    return lambda x: (x @ first).tanh() @ second, make(draw.normal(size=inputs))
+
+
+sizes = ((1, 256), (4, 64), (16, 16), (64, 4), (256, 1))
+times = {"forward": [], "reverse": []}
+for inputs, outputs in sizes:
+    function, point = small_network(inputs, outputs)
+    ways = {"forward": jacobian_forward, "reverse": jacobian_reverse}
+    for name, way in ways.items():
+        times[name].append(1000 * seconds(lambda: way(function, point), rounds=3))
+    far = np.abs(jacobian_forward(function, point) - jacobian_reverse(function, point)).max()
+    print(f"{inputs:3d} in, {outputs:3d} out, differ by {far:.0e}", end="   ")
+    for name, passes in (("forward", inputs), ("reverse", outputs)):
+        print(f"{name} {times[name][-1]:6.2f} ms ({passes:3d} passes)", end="   ")
+    print()
+
+fig, axis = plt.subplots(layout="constrained")
+for (name, values), marker in zip(times.items(), "^o"):
+    axis.plot(range(len(sizes)), values, f"{marker}-", label=name)
+axis.set_xticks(range(len(sizes)), [f"{n} to {m}" for n, m in sizes])
+axis.set(xlabel="inputs to outputs", ylabel="milliseconds for the Jacobian", yscale="log")
+axis.legend()
+plt.show()
+
+# %% [markdown] items="4 5"
+# Away from the middle the number of passes decides. In the middle it is a draw in passes, and the price of a single pass decides. That is a matter of the implementation, not of the mode: in the first cell of this lesson, one pass forward cost PyTorch more than one pass backward. Try other shapes, measured on the reference engine while you move the sliders:
+
+# %% tags=["demo"] items="4 5"
+from mini_autograd.widgets import forward_or_reverse
+
+forward_or_reverse(inputs=64, outputs=1)
+
+# %% [markdown] items="5"
+# Before you choose, ask **what is wanted**. Most often it is not the Jacobian. **Predict** the three times, for 256 inputs and 256 outputs: the whole table, one Jacobian-vector product, one vector-Jacobian product.
+
+# %% tags=["demo"] items="5"
+function, point = small_network(256, 256)
+direction, leaf = np.ones(256), MiniTensor(point, requires_grad=True)
+for name, action in (
+    ("the Jacobian, 256 passes forward", lambda: jacobian_forward(function, point)),
+    ("J v, one pass forward", lambda: jvp(function, (point,), (direction,))),
+    ("w J, one pass backward", lambda: function(leaf).backward(np.ones(256))),
+):
+    print(f"{name:33s} {1000 * seconds(action, rounds=3):8.3f} ms")
+
+# %% [markdown] items="5"
+# | what is wanted | mode | passes |
+# | --- | --- | --- |
+# | the gradient of a loss, any number of weights | reverse | 1 |
+# | how everything reacts to one setting | forward | 1 |
+# | `J v`, the change in one direction | forward | 1 |
+# | `w J`, a weighted sum of the outputs' gradients | reverse | 1 |
+# | the whole Jacobian, `n` inputs and `m` outputs | the smaller number | `n` or `m` |
+#
+# ## 4. Many tangents at once
+#
+# The passes of `jacobian_forward` have a flaw. Each of them computes the same values again, only the tangents differ. And every operation is called once per column. Count the operations that PyTorch runs for the 64 columns of a network with 64 inputs. **Predict** the second number.
+
+# %% tags=["demo"] items="gap:jvp_vmap"
+class CountOperations(TorchDispatchMode):
+    """Counts the operations that PyTorch runs inside the block."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += 1
+        return function(*args, **(kwargs or {}))
+
+
+first, second = (torch.tensor(np.random.default_rng(5).normal(size=s)) for s in ((64, 32), (32, 5)))
+x64, basis = torch.ones(64, dtype=torch.float64) / 9, torch.eye(64, dtype=torch.float64)
+
+
+def network64(x):
+    return (x @ first).tanh() @ second
+
+
+def column(tangent):
+    return torch.func.jvp(network64, (x64,), (tangent,))[1]
+
+
+def looped():
+    return torch.stack([column(e) for e in basis], dim=-1)
+
+
+def batched():
+    return torch.func.vmap(column, in_dims=-1, out_dims=-1)(basis)
+
+
+def counted(action):
+    with CountOperations() as counting:
+        action()
+    return counting.count
+
+
+for name, action in (("64 passes in a loop", looped), ("vmap of one pass", batched)):
+    print(f"{name:20s} {counted(action):5d} operations  {1000 * seconds(action):7.2f} ms")
+print("difference", (looped() - batched()).abs().max().item())
+
+# %% [markdown] items="gap:jvp_vmap"
+# `torch.func.vmap` takes a function of one tangent and makes one that takes a whole stack of them. It does not loop. Each operation runs **once**, on tensors with one more axis. For that, every operation needs a rule that says what the extra axis means for it. You write three such rules now, and that is all your `Dual` needs.
+#
+# A stack of `k` tangents lies in a new axis at the **end**: for a value of shape `(2, 3)` the tangents have shape `(2, 3, k)`. What would happen if you did nothing? **Predict.**
+
+# %%
+for count in (1, 3):
+    try:
+        print(Dual([1.0, 2.0, 3.0], np.ones((3, count))) * np.array([1.0, 10.0, 100.0]))
+    except ValueError as error:
+        print(f"{count} tangents: ValueError: {str(error)[:60]} ...")
+
+# %% [markdown] items="gap:jvp_vmap"
+# Depending on how your `push_forward` ends, that is an error or nonsense. The reason is the same: slopes of shape `(3,)` and three tangents of shape `(3, 3)` fit together, but each slope is multiplied with the wrong entries. So:
+#
+# * **entry by entry**: the slope needs a 1 at the end, `(3, 1)` beside `(3, k)`. Shapes are aligned at the end, so all else falls into place;
+# * **sums**: over the axes of the *value* only. All of them if `dim` is None; and `dim=-1` means the last axis of the value;
+# * **matrix products**: NumPy's `@` goes over stacks that lie in *front*. `on_stack` below moves the stack there and back.
+#
+# ### Exercise 5: a stack of tangents
+#
+# Write the three rules anew. They must still do what they did for single tangents, and a constant stays a constant. All Duals in an operation that have tangents have equally many. Then `jacobian_stacked` starts with the identity: the tangents of the input are *all* directions at once, and the tangent of the output **is** the Jacobian, after one call of the function.
+
+# %% tags=["engine"]
+def on_stack(product, tangent, axes):
+    """product(tangent), for a single tangent or for each one of a stack that lies at the end.
+
+    product: a function of an array with `axes` axes, or of a stack of them that lies in front
+    """
+    if tangent.ndim == axes:
+        return product(tangent)
+    return np.moveaxis(product(np.moveaxis(tangent, -1, 0)), 0, -1)
+
+# %% [markdown] tags=["hint"] exercise="stack"
+# A Dual carries a stack if `dual.tangent.ndim > dual.value.ndim`. Then use `np.expand_dims(slope, -1)`, and the result has the shape `(*np.shape(value), k)` with `k = dual.tangent.shape[-1]`.
+
+# %% [markdown] tags=["hint"] exercise="stack"
+# In `dual_sum`, the axes for both arrays are `tuple(range(a.ndim))` if `dim` is None, else `dim % a.ndim`. In `dual_matmul`, the first term is `on_stack(lambda tangent: tangent @ b.value, a.tangent, a.ndim)`.
+
+# %% [markdown] tags=["hint"] exercise="stack"
+# `np.eye(x.size).reshape(*x.shape, x.size)` holds all directions. The tangent of the output has the shape `(*output.shape, x.size)`; reshape it to the tuple `(*output.shape, *x.shape)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "stack", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def push_forward(value, *pairs):
+    """As before; and where the inputs carry k tangents, so does the result.
+
+    >>> x = Dual([1.0, 2.0], [[1.0, 0.0, 3.0], [0.0, 1.0, 3.0]])
+    >>> (x * x).tangent
+    array([[ 2.,  0.,  6.],
+           [ 0.,  4., 12.]])
+    """
+    ### BEGIN SOLUTION
+    terms, shape = [], np.shape(value)
+    for slope, dual in pairs:
+        if dual.tangent is None:
+            continue
+        stack = dual.tangent.shape[dual.ndim :]  # () or (k,)
+        terms.append((np.expand_dims(slope, -1) if stack else slope) * dual.tangent)
+        shape = np.shape(value) + stack
+    return Dual(value, np.broadcast_to(sum(terms), shape) if terms else None)
+    ### END SOLUTION
+
+
+def dual_sum(a, dim=None, keepdim=False):
+    """As before; also for a stack of tangents.
+
+    >>> dual_sum(Dual([1.0, 2.0], [[1.0, 0.0, 3.0], [0.0, 1.0, 3.0]])).tangent
+    array([1., 1., 6.])
+    """
+    ### BEGIN SOLUTION
+    axes = tuple(range(a.ndim)) if dim is None else dim % a.ndim
+    value = a.value.sum(axis=axes, keepdims=keepdim)
+    return Dual(value, None if a.tangent is None else a.tangent.sum(axis=axes, keepdims=keepdim))
+    ### END SOLUTION
+
+
+def dual_matmul(a, b):
+    """As before; also for a stack of tangents.
+
+    >>> x = Dual([1.0, 2.0], np.eye(2))
+    >>> (x @ np.array([[1.0, 0.0, 4.0], [5.0, 3.0, 0.0]])).tangent
+    array([[1., 5.],
+           [0., 3.],
+           [4., 0.]])
+    """
+    a, b = as_dual(a), as_dual(b)
+    ### BEGIN SOLUTION
+    terms = []
+    if a.tangent is not None:
+        terms.append(on_stack(lambda tangent: tangent @ b.value, a.tangent, a.ndim))
+    if b.tangent is not None:
+        terms.append(on_stack(lambda tangent: a.value @ tangent, b.tangent, b.ndim))
+    return Dual(a.value @ b.value, sum(terms) if terms else None)
+    ### END SOLUTION
+
+
+Dual.sum = dual_sum
+Dual.__matmul__ = dual_matmul
+
+
+def jacobian_stacked(function, x):
+    """The same array as jacobian_forward, with a single call of the function.
+
+    >>> jacobian_stacked(lambda x: x * x, np.array([1.0, 3.0]))
+    array([[2., 0.],
+           [0., 6.]])
+    """
+    ### BEGIN SOLUTION
+    output = as_dual(function(Dual(x, np.eye(x.size).reshape(*x.shape, x.size))))
+    if output.tangent is None:
+        return np.zeros((*output.shape, *x.shape))
+    return output.tangent.reshape((*output.shape, *x.shape))
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="stack"
+def push_forward(value, *pairs):
+    value, total = np.asarray(value, dtype=float), None
+    for slope, dual in pairs:
+        if dual.tangent is not None:
+            stacked = dual.tangent.ndim > dual.value.ndim
+            slope = np.asarray(slope)[..., None] if stacked else slope
+            total = (0.0 if total is None else total) + slope * dual.tangent
+            zeros = np.zeros(value.shape + dual.tangent.shape[-1:] * stacked)
+    return Dual(value, None if total is None else total + zeros)
+
+
+def dual_sum(a, dim=None, keepdim=False):
+    places = [*range(a.value.ndim)] if dim is None else [range(a.value.ndim)[dim]]
+    add = lambda x: None if x is None else x.sum(tuple(places), keepdims=keepdim)
+    return Dual(add(a.value), add(a.tangent))
+
+
+def dual_matmul(a, b):
+    a, b = as_dual(a), as_dual(b)
+    total = None
+    if a.tangent is not None:
+        rule = "...nk,np->...pk" if a.tangent.ndim > a.value.ndim else "...n,np->...p"
+        total = np.einsum(rule, a.tangent, b.value)
+    if b.tangent is not None:
+        rule = "...n,npk->...pk" if b.tangent.ndim > 2 else "...n,np->...p"
+        total = np.einsum(rule, a.value, b.tangent) + (0.0 if total is None else total)
+    return Dual(a.value @ b.value, total)
+
+
+Dual.sum = dual_sum
+Dual.__matmul__, Dual.__rmatmul__ = dual_matmul, lambda a, b: dual_matmul(b, a)
+
+
+def jacobian_stacked(function, x):
+    everywhere = Dual(x, np.identity(x.size).reshape(x.shape + (x.size,)))
+    output = as_dual(function(everywhere))
+    table = np.zeros(output.value.shape + (x.size,)) if output.tangent is None else output.tangent
+    return table.reshape(output.value.shape + x.shape)
+
+# %% tags=["style:stack"] exercise="stack"
+def one_by_one(rule, *duals):
+    """A rule for single tangents, used on each tangent of a stack."""
+    stacks = {d.tangent.shape[-1] for d in duals if d.tangent is not None and d.tangent.ndim > d.value.ndim}
+    if not stacks:
+        return rule(*duals)
+    (count,) = stacks
+    single = lambda d, i: Dual(d.value, None if d.tangent is None else d.tangent[..., i])
+    results = [rule(*[single(d, i) for d in duals]) for i in range(count)]
+    return Dual(results[0].value, np.stack([result.tangent for result in results], axis=-1))
+
+
+def push_forward(value, *pairs):
+    def rule(*duals):
+        terms = [slope * dual.tangent for (slope, _), dual in zip(pairs, duals) if dual.tangent is not None]
+        return Dual(value, np.zeros(np.shape(value)) + sum(terms) if terms else None)
+
+    return one_by_one(rule, *[dual for _, dual in pairs])
+
+
+single_sum, single_matmul = dual_sum, dual_matmul
+
+
+def dual_sum(a, dim=None, keepdim=False):
+    return one_by_one(lambda a: single_sum(a, dim, keepdim), a)
+
+
+def dual_matmul(a, b):
+    return one_by_one(single_matmul, as_dual(a), as_dual(b))
+
+
+Dual.sum = dual_sum
+Dual.__matmul__, Dual.__rmatmul__ = dual_matmul, lambda a, b: dual_matmul(b, a)
+
+
+def jacobian_stacked(function, x):
+    directions = np.moveaxis(np.eye(x.size).reshape(x.size, *x.shape), 0, -1)
+    output = 0.0 * Dual(np.zeros(()), np.zeros(x.size)) + function(Dual(x, directions))
+    return output.tangent.reshape((*output.shape, *x.shape))
+
+# %% nbgrader={"grade": true, "grade_id": "test_stack", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+def try_stack(name, function, arrays, count, seed=4):
+    """A stack of tangents must give what the single tangents give one by one."""
+    draw = np.random.default_rng(seed)
+    stacks = [draw.normal(size=(*np.shape(array), count)) for array in arrays]
+    together = function(*[Dual(array, stack) for array, stack in zip(arrays, stacks)])
+    assert together is not None and together.tangent is not None, (
+        f"{name}: the tangents are missing"
+    )
+    for number in range(count):
+        single = function(*[Dual(x, stack[..., number]) for x, stack in zip(arrays, stacks)])
+        assert np.shape(together.value) == np.shape(single.value), f"{name}: the value has changed"
+        assert np.allclose(together.value, single.value), f"{name}: the value has changed"
+        shape = (*np.shape(single.value), count)
+        assert np.shape(together.tangent) == shape, (
+            f"{name}: the tangents need the shape {shape}, not {np.shape(together.tangent)}"
+        )
+        assert np.allclose(together.tangent[..., number], single.tangent), (
+            f"{name}: tangent {number} of the stack should be\n{single.tangent}\n"
+            f"not\n{together.tangent[..., number]}"
+        )
+
+
+draw = np.random.default_rng(6)
+P, Q, R = (draw.uniform(0.5, 2.0, size=shape) for shape in ((3, 3), (3, 1), (3,)))
+try_rule("a single tangent", lambda a: a * R, [Dual(P, Q + R)], P * R, (Q + R) * R)
+try_stack("a * b", lambda a, b: a * b, [P, R], 3)
+try_stack("a * array", lambda a: a * R, [Q], 3)
+try_stack("a.tanh() / b", lambda a, b: a.tanh() / b, [R, Q], 2)
+try_stack("a.sum()", lambda a: a.sum(), [P], 3)
+try_stack("a.sum(dim=-1)", lambda a: a.sum(dim=-1), [P], 3)
+try_stack("a @ b", lambda a, b: a @ b, [P, P[:, :2]], 3)
+try_stack("vector @ b", lambda a, b: a @ b, [R, P], 3)
+assert (Dual(P) * R).tangent is None and (Dual(P) @ P).sum().tangent is None, (
+    "constants stay constants"
+)
+
+
+def try_whole(function, x, right):
+    found = jacobian_stacked(function, x)
+    assert np.shape(found) == np.shape(right), (
+        f"jacobian_stacked: the shape should be {np.shape(right)}, not {np.shape(found)}"
+    )
+    assert np.allclose(found, right), f"jacobian_stacked should give\n{right}\nnot\n{found}"
+
+
+try_whole(lambda x: x * x, np.array([1.0, 3.0]), np.diag([2.0, 6.0]))
+try_whole(lambda x: (x @ P) * (x @ P), R, 2 * (R @ P)[:, None] * P.T)
+### BEGIN HIDDEN TESTS
+x, y, W = Dual(3.0, 1.0), Dual([1.0, 2.0], [0.5, -1.0]), draw.normal(size=(3, 2))
+try_whole(lambda x: x @ W, P, np.einsum("ai,kj->ajik", np.eye(3), W))
+try_whole(lambda x: x.sum(dim=1), P[:2], np.stack([np.outer(e, np.ones(3)) for e in np.eye(2)]))
+try_whole(lambda x: x * x, np.array(3.0), np.array(6.0))
+try_whole(lambda x: np.ones(2), R, np.zeros((2, 3)))
+try_stack("sum to a number, then stretched", lambda a: a / a.sum(), [P], 1)
+try_stack("keepdim", lambda a: a.sum(dim=0, keepdim=True) * a, [P], 3)
+try_stack("keepdim of all", lambda a: a.sum(keepdim=True) - 1, [P], 2)
+try_stack("array @ b", lambda b: P @ b, [P], 3)
+try_stack("a @ array", lambda a: a @ P, [P], 4)
+try_stack("a constant in between", lambda a: (a + 1) * Dual(R) - 2 / a, [Q], 3)
+try_stack("numbers", lambda a, b: (a * b).log() ** 2, [np.array(2.0), np.array(3.0)], 5)
+try_stack("stretched by a constant", lambda a: a + np.zeros((2, 1)), [R], 3)
+moves(push_forward([3.0, 6.0], ([1.0, 2.0], x), (3.0, y)), [3.0, 6.0], [2.5, -1.0])
+moves(push_forward(np.ones((2, 2)), (2.0, y)), np.ones((2, 2)), [[1.0, -2.0]] * 2)
+moves(push_forward([1.0, 2.0], (3.0, Dual([1.0, 2.0]))), [1.0, 2.0], None)
+try_rule("a single sum", lambda a: a.sum(dim=-2), [Dual(P[:2], W.T)], P[:2].sum(0), W.T.sum(0))
+try_rule(
+    "a single product",
+    lambda a, b: a @ b,
+    [Dual(R, W[:, 0]), Dual(P, P)],
+    R @ P,
+    W[:, 0] @ P + R @ P,
+)
+### END HIDDEN TESTS
+
+# %% [markdown] items="gap:jvp_vmap"
+# Now the 256 inputs of a loss, three ways on your engine, and PyTorch's own two, which work on the same principle: `jacfwd` is `vmap` over passes forward, `jacrev` is `vmap` over passes backward. **Predict** the order.
+
+# %% tags=["demo"] items="5 F35 gap:jvp_vmap"
+function, point = small_network(256, 1)
+function_torch, point_torch = small_network(256, 1, torch.tensor)
+tables = []
+for name, action in (
+    ("yours, 256 passes forward", lambda: jacobian_forward(function, point)),
+    ("yours, one stack of 256", lambda: jacobian_stacked(function, point)),
+    ("yours, one pass backward", lambda: jacobian_reverse(function, point)),
+    ("torch.func.jacfwd", lambda: torch.func.jacfwd(function_torch)(point_torch).numpy()),
+    ("torch.func.jacrev", lambda: torch.func.jacrev(function_torch)(point_torch).numpy()),
+):
+    tables.append(action())
+    print(f"{name:26s} {1000 * seconds(action):8.3f} ms")
+print(f"largest difference {max(np.abs(table - tables[0]).max() for table in tables):.1e}")
+stack_peak, pass_peak, single_peak = (
+    peak(action)
+    for action in (
+        lambda: jacobian_stacked(function, point),
+        lambda: jacobian_reverse(function, point),
+        lambda: jvp(function, (point,), (point,)),
+    )
+)
+print(f"peak of memory: stack {1000 * stack_peak:.0f} kB", end=", ")
+print(f"one pass backward {1000 * pass_peak:.0f} kB, one forward {1000 * single_peak:.0f} kB")
+
+# %% [markdown] items="5 gap:jvp_vmap"
+# The stack takes away what the loop wastes: the repeated values, and the 256 calls of each operation. It does not take away the arithmetic. 256 tangents are pushed through the layers where the backward pass carries a single row, and 256 tangents need their room. For a gradient, reverse mode remains the way.
+#
+# ## 5. A derivative inside a derivative
+#
+# One trap is left, and many libraries have walked into it. It needs only plain numbers, `+` and `*`. Here is the smallest class of dual numbers that can be used inside itself: its value and its tangent may be `Pair`s again.
+
+# %%
+class Pair:
+    """A dual number, of plain numbers or of other Pairs."""
+
+    def __init__(self, value, tangent):
+        self.value, self.tangent = value, tangent
+
+    def __add__(self, other):
+        other = other if isinstance(other, Pair) else Pair(other, 0.0)
+        return Pair(self.value + other.value, self.tangent + other.tangent)
+
+    def __mul__(self, other):
+        other = other if isinstance(other, Pair) else Pair(other, 0.0)
+        tangent = self.tangent * other.value + self.value * other.tangent
+        return Pair(self.value * other.value, tangent)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def slope_with_pairs(function, x):
+    output = function(Pair(x, 1.0))
+    return output.tangent if isinstance(output, Pair) else 0.0
+
+
+print("slope of x**3 at 2:       ", slope_with_pairs(lambda x: x * x * x, 2.0))
+print(
+    "slope of its slope at 2:  ",
+    slope_with_pairs(lambda x: slope_with_pairs(lambda y: y * y * y, x), 2.0),
+)
+
+# %% [markdown]
+# Both are right: 12 and 12. Second derivatives seem to work. Now a function that contains a slope and **uses its own input inside**:
+#
+# > `f(x) = x * (slope of x + y with respect to y, at y = 1)`
+#
+# **Predict** on paper: what is the inner slope? So what is `f(x)`, and its slope at 1? Then run it.
+
+# %%
+print("f(1):          ", 1.0 * slope_with_pairs(lambda y: 1.0 + y, 1.0))
+print(
+    "slope of f at 1:", slope_with_pairs(lambda x: x * slope_with_pairs(lambda y: x + y, 1.0), 1.0)
+)
+
+# %% [markdown]
+# On paper the inner slope is 1, whatever `x` is, so `f(x) = x` and its slope is 1. The machine says 2, without a word. `x` and `y` both carry a tangent of 1, one for the outer question and one for the inner, and in `x + y` they were **added as if they belonged together**. There were two different `ε`, and the code has only one. This is called *perturbation confusion*.
+#
+# The cure: every derivative gets an `ε` of its own, a *tag*. A number that carries another tag is a constant as far as this one is concerned.
+#
+# ### Exercise 6: tags
+#
+# Of two tags the larger one is newer, so it belongs to the inner derivative, and stands outside: a `Tagged` with tag 2 may hold numbers with tag 1, never the other way round. `tagged_add` is given. Write the other three.
+
+# %% [markdown] tags=["hint"] exercise="tags"
+# `parts_of`: if `tag_of(x) == tag`, the pair is `x.value, x.tangent`. Else all of `x` is constant: `x, 0.0`.
+
+# %% [markdown] tags=["hint"] exercise="tags"
+# `derivative`: take `tag = next(tags)` once, call the function with `Tagged(x, 1.0, tag)`, and return the tangent that `parts_of(output, tag)` gives. If the output has another tag, or is a plain number, that is 0.0.
+
+# %%
+import itertools
+
+tags = itertools.count(1)  # next(tags) gives 1, 2, 3, ...
+
+
+class Tagged:
+    """value + tangent * ε, where ε belongs to the tag; both may be Tagged with a smaller tag."""
+
+    def __init__(self, value, tangent, tag):
+        self.value, self.tangent, self.tag = value, tangent, tag
+
+    def __add__(self, other):
+        return tagged_add(self, other)
+
+    def __mul__(self, other):
+        return tagged_mul(self, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def tag_of(x):
+    """The tag of a Tagged; 0 for a plain number."""
+    return x.tag if isinstance(x, Tagged) else 0
+
+
+def tagged_add(a, b):
+    tag = max(tag_of(a), tag_of(b))
+    (a, da), (b, db) = parts_of(a, tag), parts_of(b, tag)
+    return Tagged(a + b, da + db, tag)
+
+# %% nbgrader={"grade": false, "grade_id": "tags", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def parts_of(x, tag):
+    """The value and the tangent of x, seen from a tag.
+
+    x: Tagged or number; with another tag, or none, it is a constant
+    Returns: tuple of two
+
+    >>> parts_of(Tagged(3.0, 5.0, 7), 7), parts_of(4.0, 7)
+    ((3.0, 5.0), (4.0, 0.0))
+    """
+    ### BEGIN SOLUTION
+    return (x.value, x.tangent) if tag_of(x) == tag else (x, 0.0)
+    ### END SOLUTION
+
+
+def tagged_mul(a, b):
+    """a * b, with the larger tag of the two.
+
+    >>> product = tagged_mul(Tagged(3.0, 5.0, 7), 2.0)
+    >>> product.value, product.tangent, product.tag
+    (6.0, 10.0, 7)
+    """
+    ### BEGIN SOLUTION
+    tag = max(tag_of(a), tag_of(b))
+    (a, da), (b, db) = parts_of(a, tag), parts_of(b, tag)
+    return Tagged(a * b, da * b + a * db, tag)
+    ### END SOLUTION
+
+
+def derivative(function, x):
+    """The slope of a function at x, with a tag that no other call uses.
+
+    function: takes a Tagged, returns a Tagged or a number; made of + and *
+    x: number or Tagged
+    Returns: number; a Tagged where an outer derivative is under way
+
+    >>> derivative(lambda x: x * x * x, 2.0)
+    12.0
+    >>> derivative(lambda x: x * derivative(lambda y: x + y, 1.0), 1.0)
+    1.0
+    """
+    ### BEGIN SOLUTION
+    tag = next(tags)
+    return parts_of(function(Tagged(x, 1.0, tag)), tag)[1]
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="tags"
+def parts_of(x, tag):
+    if not isinstance(x, Tagged) or x.tag != tag:
+        return x, 0.0
+    return x.value, x.tangent
+
+
+def tagged_mul(a, b):
+    newest = max(tag_of(a), tag_of(b))
+    value_a, tangent_a = parts_of(a, newest)
+    value_b, tangent_b = parts_of(b, newest)
+    return Tagged(value_a * value_b, value_a * tangent_b + value_b * tangent_a, newest)
+
+
+def derivative(function, x):
+    (tag,) = itertools.islice(tags, 1)
+    output = function(Tagged(x, 1.0, tag))
+    return output.tangent if tag_of(output) == tag else 0.0
+
+# %% tags=["style:stack"] exercise="tags"
+def parts_of(x, tag):
+    return {True: lambda: (x.value, x.tangent), False: lambda: (x, 0.0)}[tag_of(x) == tag]()
+
+
+def tagged_mul(a, b):
+    if tag_of(a) > tag_of(b):
+        return Tagged(a.value * b, a.tangent * b, a.tag)
+    if tag_of(a) < tag_of(b):
+        return Tagged(a * b.value, a * b.tangent, b.tag)
+    return Tagged(a.value * b.value, a.tangent * b.value + a.value * b.tangent, a.tag)
+
+
+def derivative(function, x):
+    mine = next(tags)
+    _, slope = parts_of(function(Tagged(x, 1.0, mine)), mine)
+    return slope
+
+# %% nbgrader={"grade": true, "grade_id": "test_tags", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def try_slope(what, function, x, right):
+    found = derivative(function, x)
+    assert isinstance(found, (int, float)), f"{what}: a number is wanted outside, not {found}"
+    assert abs(found - right) < 1e-9, f"{what}: the slope should be {right}, not {found}"
+
+
+one, other = parts_of(Tagged(3.0, 5.0, 7), 7), parts_of(4.0, 7)
+assert tuple(one) == (3.0, 5.0) and tuple(other) == (4.0, 0.0), "parts_of is wrong"
+try_slope("x*x*x at 2", lambda x: x * x * x, 2.0, 12.0)
+try_slope("2*x + 5 at 3", lambda x: 2.0 * x + 5.0, 3.0, 2.0)
+try_slope("a constant", lambda x: 4.0, 3.0, 0.0)
+try_slope(
+    "the slope of the slope of x*x*x", lambda x: derivative(lambda y: y * y * y, x), 2.0, 12.0
+)
+try_slope("confusion", lambda x: x * derivative(lambda y: x + y, 1.0), 1.0, 1.0)
+try_slope("x * (slope of x*y)", lambda x: x * derivative(lambda y: x * y, 2.0), 5.0, 10.0)
+### BEGIN HIDDEN TESTS
+try_slope("inner at x", lambda x: derivative(lambda y: x * y * y, x), 3.0, 12.0)
+try_slope("inner is constant", lambda x: x * x + derivative(lambda y: x * x, x), 3.0, 6.0)
+try_slope(
+    "three deep",
+    lambda x: derivative(lambda y: derivative(lambda z: x * y * z * z, y), x),
+    2.0,
+    16.0,
+)
+try_slope(
+    "used twice",
+    lambda x: derivative(lambda y: x * y, x) * derivative(lambda y: x * y * y, 1.0 + x),
+    2.0,
+    2 * 2 * 3 * 2 + 4 * 2,
+)
+try_slope("both factors move", lambda x: (x + 1.0) * (x * x), 2.0, 16.0)
+### END HIDDEN TESTS
+
+# %% [markdown] items="gap:jvp_vmap"
+# PyTorch has two answers to the same question. **Predict** which of its two interfaces gives 1, and what the other one does.
+
+# %% tags=["demo"] items="F35 gap:jvp_vmap"
+unit = torch.tensor(1.0, dtype=torch.float64)
+
+
+def slope_torch(function, x):
+    return torch.func.jvp(function, (x,), (torch.ones_like(x),))[1]
+
+
+nested = slope_torch(lambda x: x * slope_torch(lambda y: x + y, unit), unit)
+mine = derivative(lambda x: x * derivative(lambda y: x + y, 1.0), 1.0)
+print(
+    "torch.func.jvp, nested:", nested.item(), "  difference from yours:", abs(nested.item() - mine)
+)
+try:
+    with forward_ad.dual_level():
+        with forward_ad.dual_level():
+            pass
+except RuntimeError as error:
+    print("forward_ad, nested:    ", error)
+
+# %% [markdown] items="gap:jvp_vmap"
+# `torch.func` counts levels, which are your tags. `forward_ad` has one level, and refuses a second one: an error instead of a wrong number.
+#
+# Nesting the two *modes* is of great use. The second derivatives of a loss with `n` weights make a table of `n` by `n`. Mostly its product with one direction is enough: how does the **gradient** change when the weights move along `v`? That is a pass forward through the program that computes the gradient, and no table. **Predict**, for 200 weights, how much more the table costs: in operations, and in time.
+
+# %% tags=["demo"] items="4 gap:jvp_vmap"
+def bent_loss(w):
+    return ((w * w).tanh() * w.roll(1)).sum()
+
+
+w200 = torch.linspace(-1, 1, 200, dtype=torch.float64)
+v200 = torch.linspace(1, 2, 200, dtype=torch.float64)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # vmap says where it has to loop
+    ways = {
+        "forward over the gradient": lambda: torch.func.jvp(
+            torch.func.grad(bent_loss), (w200,), (v200,)
+        )[1],
+        "the whole table times v": lambda: torch.func.hessian(bent_loss)(w200) @ v200,
+        "the gradient alone": lambda: torch.func.grad(bent_loss)(w200),
+    }
+    for name, way in ways.items():
+        print(f"{name:26s} {counted(way):4d} operations {1000 * seconds(way):8.2f} ms")
+    first_way, second_way, _ = (way() for way in ways.values())
+print(f"difference {(first_way - second_way).abs().max().item():.1e}")
+
+# %% [markdown] items="gap:jvp_vmap"
+# The table takes as many operations as the product: `hessian` is `vmap` over the same pass. But each operation carries 200 tangents in the place of one.
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_15", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="4 5 F35 gap:jvp_vmap"
+question(
+    "by_hand",
+    "`x` is the dual number `2 + 3ε`. What is `x * x`?",
+    right("`4 + 12ε`", "`2*2`, and `3*2 + 2*3` from the product rule; the `9ε²` counts as 0."),
+    wrong("`4 + 9ε`", "That multiplies the tangents with each other. Their product belongs to `ε²`.", misconception="tangents_multiplied"),
+    wrong("`4 + 6ε`", "Only one of the two factors was allowed to move.", misconception="one_factor_constant"),
+    wrong("`4 + 4ε`", "4 is the slope of `x²` at 2. The tangent is the slope times the tangent of `x`, and that is 3.", misconception="tangent_ignored"),
+)
+question(
+    "sensitivity",
+    "A simulation has 2 settings and 10,000 outputs. All derivatives are wanted. Which mode?",
+    right("Forward: 2 passes", "One per input, and nothing is stored on the way."),
+    wrong("Reverse: 2 passes", "Reverse needs one pass per *output*.", misconception="modes_swapped"),
+    wrong("Reverse, because it is always the faster one", "It is where there is one output. Here it would take 10,000 passes.", misconception="reverse_always_wins"),
+    wrong("Neither: numerical differences, because forward mode is the same", "Differences need a step and lose digits. Dual numbers do neither.", misconception="forward_is_numerical"),
+)
+question(
+    "training",
+    "Why is a network with a million weights not trained with forward mode?",
+    right("The gradient of one loss takes a million passes, or one stack of a million tangents.", "Reverse mode gets it in one pass backward."),
+    wrong("Forward mode is less exact.", "Both are exact to rounding; you measured it.", misconception="forward_is_numerical"),
+    wrong("PyTorch has no forward mode.", "`torch.func.jvp` and `torch.autograd.forward_ad`.", misconception="pytorch_is_reverse_only"),
+    wrong("Forward mode needs more memory for the graph.", "It has no graph.", misconception="forward_keeps_a_graph"),
+)
+question(
+    "memory",
+    "A program of 10,000 operations, one after the other. What does one forward-mode pass keep until its end?",
+    right("Nothing but what is alive anyway: a value, and its tangent beside it.", "The curve you measured was flat."),
+    wrong("10,000 tangents, as reverse mode keeps 10,000 values", "A tangent is used at once and then forgotten.", misconception="forward_keeps_a_graph"),
+    wrong("The graph, but without saved values", "There are no nodes at all.", misconception="forward_keeps_a_graph"),
+    wrong("The whole Jacobian of each operation", "Only its product with the tangent is computed.", misconception="jacobians_are_built"),
+)
+question(
+    "one_direction",
+    "256 inputs, 256 outputs. You need `J v` for one `v`. How many passes?",
+    right("1, forward", "That is exactly what one pass computes."),
+    wrong("256, forward or reverse", "So many for the whole of `J`, which nobody asked for.", misconception="jacobians_are_built"),
+    wrong("1, backward", "A pass backward gives `w J`, a sum over rows.", misconception="modes_swapped"),
+    wrong("2: one forward, one backward", "The tangent travels with the values. There is no second pass.", misconception="forward_keeps_a_graph"),
+)
+question(
+    "vmap",
+    "What does `vmap` save when it pushes 64 tangents at once?",
+    right("The repeated values, and 63 of 64 calls of each operation.", "The arithmetic on the tangents stays, and so does their memory."),
+    wrong("Nothing: it is a loop in a nicer form.", "You counted the operations.", misconception="vmap_is_a_loop"),
+    wrong("63 of 64 parts of the arithmetic", "Every tangent still has to be multiplied by every slope.", misconception="vmap_is_free"),
+    wrong("Memory: one tangent is kept for all", "It keeps 64 of them.", misconception="vmap_is_free"),
+)
+question(
+    "confusion",
+    "When does forward mode without tags give a wrong number?",
+    right("When an inner derivative uses a variable that an outer one is moving.", "Two different `ε` are added as if they were one."),
+    wrong("For every second derivative", "The second derivative of `x**3` was right even without tags.", misconception="nesting_always_fails"),
+    wrong("When a variable is used twice", "`x * x * x` is no problem for one `ε`.", misconception="reuse_breaks"),
+    wrong("Never; it raises an error", "It printed 2 without a word. An error is what PyTorch's `forward_ad` raises.", misconception="wrong_means_error"),
+)
+question(
+    "duality",
+    "For random `v` and `w`, `w · (J v)` from forward mode and `(w J) · v` from reverse mode differ by 0.3. What follows?",
+    right("At least one of the two modes has a wrong rule for this function.", "They are the same number, computed on two routes."),
+    wrong("Nothing: the modes approximate differently.", "Neither approximates.", misconception="forward_is_numerical"),
+    wrong("Reverse mode is right, as it is the usual one.", "Only a third route could say which.", misconception="reverse_always_wins"),
+    wrong("`J` is not square.", "The identity holds for any shape.", misconception="jacobians_are_square"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | dual number | `value + tangent * ε` with `ε² = 0`: exact, no step |
+# | forward mode | the tangent of a result is the sum of slope times tangent over its inputs, computed with the values |
+# | what it keeps | nothing; memory does not grow with the length of the program |
+# | `jvp` | one pass: `J v`. `backward`, one pass: `w J` |
+# | Jacobian | forward a column per pass, reverse a row per pass: take the smaller number, if you need it at all |
+# | `w · (J v) = (w J) · v` | the best test of two modes |
+# | stack of tangents, `vmap` | one more axis and a rule per operation: fewer calls, the same arithmetic |
+# | perturbation confusion | two derivatives, one `ε`; tags, or levels, keep them apart |
+#
+# A training has one loss and many weights, so it goes backward. That is what the last lesson does, with everything you have built: a small Transformer, trained on your engine.

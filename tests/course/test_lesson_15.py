@@ -1,0 +1,356 @@
+"""Plants classic mistakes in the solutions of lesson 15: each costs points where it was made.
+
+Some cost points later too, because the lesson builds on what came before. Forward mode itself is compared with PyTorch.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import LESSONS, Planted, marks, solved, styles, untrue_examples
+
+LESSON = "15_forward_mode"
+
+SINGLE = "terms = [slope * dual.tangent for slope, dual in pairs if dual.tangent is not None]"
+BOTH_PARTS = "    (a, da), (b, db) = parts_of(a, tag), parts_of(b, tag)\n    return Tagged(a * b"
+PLANTED = [
+    Planted(
+        "only the last input counts",
+        "",
+        SINGLE,
+        SINGLE + "[-1:]",
+        ("test_push_forward", "test_slopes", "test_jvp", "test_jacobians"),
+    ),
+    Planted(
+        "the slope is forgotten",
+        "",
+        SINGLE,
+        SINGLE.replace("slope * dual.tangent", "dual.tangent"),
+        ("test_push_forward", "test_slopes", "test_jvp", "test_jacobians"),
+    ),
+    Planted(
+        "the tangent is not stretched",
+        "",
+        "    return Dual(value, np.broadcast_to(sum(terms), np.shape(value)))",
+        "    return Dual(value, sum(terms))",
+        ("test_push_forward",),
+    ),
+    Planted(
+        "a constant gets a tangent of zeros",
+        "",
+        "    if not terms:\n        return Dual(value)\n",
+        "    if not terms:\n        return Dual(value, np.zeros(np.shape(value)))\n",
+        ("test_push_forward", "test_slopes"),
+    ),
+    Planted(
+        "the factors keep their own values as slopes",
+        "",
+        "(b.value, a), (a.value, b))\n    ### END",
+        "(a.value, a), (b.value, b))\n    ### END",
+        ("test_slopes", "test_jvp", "test_jacobians", "test_stack"),
+    ),
+    Planted(
+        "only the first factor moves",
+        "",
+        "(b.value, a), (a.value, b))\n    ### END",
+        "(b.value, a))\n    ### END",
+        ("test_slopes", "test_jvp", "test_jacobians", "test_stack"),
+    ),
+    Planted(
+        "the divisor moves with the wrong sign",
+        "",
+        "(-a.value / b.value**2, b)",
+        "(a.value / b.value**2, b)",
+        ("test_slopes",),
+    ),
+    Planted(
+        "the divisor is not squared",
+        "",
+        "(-a.value / b.value**2, b)",
+        "(-a.value / b.value, b)",
+        ("test_slopes",),
+    ),
+    Planted(
+        "the exponent is not lowered",
+        "",
+        "exponent * a.value ** (exponent - 1)",
+        "exponent * a.value**exponent",
+        ("test_slopes",),
+    ),
+    Planted(
+        "exp moves like its input",
+        "",
+        "return push_forward(value, (value, a))",
+        "return push_forward(value, (a.value, a))",
+        ("test_slopes",),
+    ),
+    Planted("log has its reciprocal forgotten", "", "(1 / a.value, a))", "(a.value, a))", ("test_slopes",)),
+    Planted(
+        "the slope of tanh is not squared",
+        "",
+        "(1 - value**2, a)",
+        "(1 - value, a)",
+        ("test_slopes", "test_jvp"),
+    ),
+    Planted("relu has slope 1 at 0", "", "1.0 * (a.value > 0)", "1.0 * (a.value >= 0)", ("test_slopes",)),
+    Planted("relu lets everything pass", "", "1.0 * (a.value > 0)", "1.0", ("test_slopes",)),
+    Planted(
+        "a sum keeps its tangents apart",
+        "",
+        "    return Dual(value, a.tangent.sum(axis=dim, keepdims=keepdim))",
+        "    return Dual(value, np.broadcast_to(a.tangent.sum(), value.shape))",
+        ("test_jvp", "test_jacobians"),
+    ),
+    Planted(
+        "the matrix product rule is the wrong way round",
+        "",
+        "        terms.append(a.tangent @ b.value)\n",
+        "        terms.append(b.value @ a.tangent)\n",
+        ("test_jvp", "test_jacobians"),
+    ),
+    Planted(
+        "only the left matrix moves",
+        "",
+        "        terms.append(a.value @ b.tangent)\n",
+        "        pass\n",
+        ("test_jvp",),
+    ),
+    Planted(
+        "a tangent of another shape is stretched in silence",
+        "",
+        "        if np.shape(x) != np.shape(tangent):\n",
+        "        if np.size(x) < np.size(tangent):\n",
+        ("test_jvp",),
+    ),
+    Planted(
+        "only the number of axes is compared",
+        "",
+        "        if np.shape(x) != np.shape(tangent):\n",
+        "        if np.ndim(x) != np.ndim(tangent):\n",
+        ("test_jvp",),
+    ),
+    Planted(
+        "missing tangents are not noticed",
+        "",
+        "    if len(inputs) != len(tangents):\n",
+        "    if False:\n",
+        ("test_jvp",),
+    ),
+    Planted(
+        "a constant has the tangent None",
+        "",
+        "    tangent = np.zeros(output.shape) if output.tangent is None else output.tangent\n",
+        "    tangent = output.tangent\n",
+        ("test_jvp", "test_jacobians"),
+    ),
+    Planted(
+        "columns are put where rows belong",
+        "",
+        "np.stack(columns, axis=-1).reshape(",
+        "np.stack(columns, axis=0).reshape(",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "gradients add up from row to row",
+        "",
+        "        leaf.grad = None\n        if output.requires_grad:",
+        "        if output.requires_grad:",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "the graph is not kept",
+        "",
+        "output.backward(cotangent, retain_graph=True)",
+        "output.backward(cotangent)",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "a constant output stops reverse mode",
+        "",
+        "        if output.requires_grad:\n",
+        "        if True:\n",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "forward mode does the work of both",
+        "",
+        "    leaf = MiniTensor(x, requires_grad=True)\n    output = as_tensor(function(leaf))\n",
+        "    return jacobian_forward(function, x)\n",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "a tie goes to forward mode",
+        "",
+        "jacobian_forward if x.size < outputs else",
+        "jacobian_forward if x.size <= outputs else",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "the modes are swapped",
+        "",
+        "jacobian_forward if x.size < outputs else jacobian_reverse",
+        "jacobian_reverse if x.size < outputs else jacobian_forward",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "the slope has no place for the stack",
+        "",
+        "(np.expand_dims(slope, -1) if stack else slope) * dual.tangent",
+        "slope * dual.tangent",
+        ("test_stack",),
+    ),
+    Planted(
+        "single tangents are no longer allowed",
+        "",
+        "(np.expand_dims(slope, -1) if stack else slope) * dual.tangent",
+        "np.expand_dims(slope, -1) * dual.tangent",
+        ("test_stack",),
+    ),
+    Planted(
+        "the stack is not stretched with the value",
+        "",
+        "    return Dual(value, np.broadcast_to(sum(terms), shape) if terms else None)",
+        "    return Dual(value, sum(terms) if terms else None)",
+        ("test_stack",),
+    ),
+    Planted(
+        "a sum goes over the stack",
+        "",
+        "    axes = tuple(range(a.ndim)) if dim is None else dim % a.ndim\n",
+        "    axes = dim\n",
+        ("test_stack",),
+    ),
+    Planted(
+        "a negative dim counts from the stack",
+        "",
+        "    axes = tuple(range(a.ndim)) if dim is None else dim % a.ndim\n",
+        "    axes = tuple(range(a.ndim)) if dim is None else dim\n",
+        ("test_stack",),
+    ),
+    Planted(
+        "the left stack stays at the end",
+        "",
+        "on_stack(lambda tangent: tangent @ b.value, a.tangent, a.ndim)",
+        "a.tangent @ b.value",
+        ("test_stack",),
+    ),
+    Planted(
+        "the right stack stays at the end",
+        "",
+        "on_stack(lambda tangent: a.value @ tangent, b.tangent, b.ndim)",
+        "a.value @ b.tangent",
+        ("test_stack",),
+    ),
+    Planted(
+        "the directions are in front",
+        "",
+        "np.eye(x.size).reshape(*x.shape, x.size)",
+        "np.eye(x.size).reshape(x.size, *x.shape)",
+        ("test_stack",),
+    ),
+    Planted(
+        "another tag counts too",
+        "",
+        "if tag_of(x) == tag else (x, 0.0)",
+        "if tag_of(x) else (x, 0.0)",
+        ("test_tags",),
+    ),
+    Planted(
+        "only one factor moves under a tag",
+        "",
+        "    return Tagged(a * b, da * b + a * db, tag)",
+        "    return Tagged(a * b, da * b, tag)",
+        ("test_tags",),
+    ),
+    Planted(
+        "the older tag wins",
+        "",
+        f"    tag = max(tag_of(a), tag_of(b))\n{BOTH_PARTS}",
+        f"    tag = min(tag_of(a), tag_of(b))\n{BOTH_PARTS}",
+        ("test_tags",),
+    ),
+    Planted("all derivatives share a tag", "", "    tag = next(tags)\n", "    tag = 1\n", ("test_tags",)),
+    Planted(
+        "whatever comes out has a tangent",
+        "",
+        "    return parts_of(function(Tagged(x, 1.0, tag)), tag)[1]",
+        "    return function(Tagged(x, 1.0, tag)).tangent",
+        ("test_tags",),
+    ),
+]
+
+
+def test_the_solution_has_full_marks() -> None:
+    points = marks(LESSON).points
+    assert len(points) == 6
+    assert all(earned == most for earned, most in points.values())
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    assert marks(LESSON, planted).lost == set(planted.costs)
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    own = re.findall(r"^(?:def|class) (\w+)", (LESSONS / f"{LESSON}.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(wrong) & set(own) == set()
+    assert tried >= 20
+
+
+@pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
+def lesson(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+FUNCTIONS: dict[str, Any] = {
+    "a layer": lambda x: (x @ np.linspace(-1, 1, 12).reshape(3, 4)).tanh().sum(dim=-1),
+    "softmax by hand": lambda x: x.exp() / x.exp().sum(dim=1, keepdim=True),
+    "stretched": lambda x: (x.sum(dim=0) - x) * np.array([[2.0], [-3.0]]) / (x**2 + 1),
+    "logarithms": lambda x: ((x * x + 0.5).log() + (-x).relu()).sum(),
+}
+
+
+def in_torch(function: Any) -> Any:
+    """The same function for PyTorch's tensors, whose constants must be tensors."""
+    names = {**function.__globals__, "np": type("Tensors", (), {"linspace": linspace, "array": tensor})}
+    return type(function)(function.__code__, names)
+
+
+def tensor(values: Any) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def linspace(*arguments: Any) -> torch.Tensor:
+    return torch.linspace(*arguments, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_forward_mode_and_all_jacobians_agree_with_pytorch(lesson: dict[str, Any], name: str) -> None:
+    function, theirs = FUNCTIONS[name], in_torch(FUNCTIONS[name])
+    x, direction = np.random.default_rng(7).normal(size=(2, 2, 3))
+    value, tangent = lesson["jvp"](function, (x,), (direction,))
+    expected = torch.func.jvp(theirs, (tensor(x),), (tensor(direction),))
+    np.testing.assert_allclose(value, expected[0].numpy(), atol=1e-12)
+    np.testing.assert_allclose(tangent, expected[1].numpy(), atol=1e-12)
+    table = torch.func.jacrev(theirs)(tensor(x)).numpy()
+    for way in ("jacobian_forward", "jacobian_reverse", "jacobian", "jacobian_stacked"):
+        np.testing.assert_allclose(lesson[way](function, x), table, atol=1e-12, err_msg=way)
+
+
+def test_nested_derivatives_agree_with_pytorch(lesson: dict[str, Any]) -> None:
+    def slope(function: Any, x: Any) -> Any:
+        return torch.func.jvp(function, (x,), (torch.ones_like(x),))[1]
+
+    def nested(derivative: Any) -> Any:
+        inner = lambda x: derivative(lambda y: x * y * y + derivative(lambda z: x * z * y, y * y), x)  # noqa: E731
+        return lambda x: x * inner(x) + derivative(inner, x)
+
+    for x in (-1.5, 0.0, 2.0):
+        found = lesson["derivative"](nested(lesson["derivative"]), x)
+        assert found == pytest.approx(slope(nested(slope), tensor(x)).item(), abs=1e-12)
