@@ -237,7 +237,8 @@ class CrossEntropy(Function):
         log_p = log_probabilities(input, axis)
         ctx.save_for_backward(input, q, log_p)
         ctx.axis, ctx.reduction, ctx.count = axis, reduction, count
-        return reduced(-(q * log_p).sum(axis=axis), reduction, count)
+        losses = -(q * log_p)
+        return reduced(losses.sum(axis=axis) if reduction == "none" else losses, reduction, count)
 
     @staticmethod
     def backward(ctx, grad):
