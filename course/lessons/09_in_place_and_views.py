@@ -37,6 +37,18 @@ def leaf(value):
     return torch.tensor(value, dtype=torch.float64, requires_grad=True)
 
 
+def attempt(text, action, shown=60):
+    """Print what an action returns, or the beginning of its error."""
+    try:
+        print(f"{text:34s} {action()}")
+    except NotImplementedError as error:
+        if type(error) is NotImplementedError and not str(error):
+            raise  # an exercise that is still empty
+        print(f"{text:34s} {type(error).__name__}: {str(error)[:shown]}")
+    except (RuntimeError, TypeError) as error:
+        print(f"{text:34s} {type(error).__name__}: {str(error)[:shown]}")
+
+
 def under_no_grad(w):
     with torch.no_grad():
         w.mul_(10)
@@ -54,23 +66,27 @@ ways = {
     "w.data.mul_(10)": lambda w: w.data.mul_(10),
     "w.detach().numpy() times 10": through_numpy,
 }
-for text, tamper in ways.items():
+
+
+def slope_after(tamper):
     x_torch, w_torch = leaf([1.0, 1.0, 1.0]), leaf([2.0, 3.0, 4.0])
     loss = (w_torch * x_torch).sum()
-    try:
-        tamper(w_torch)
-        loss.backward()
-        print(f"{text:28s} slope {x_torch.grad.tolist()}")
-    except RuntimeError as error:
-        print(f"{text:28s} RuntimeError: {str(error)[:50]} ...")
+    tamper(w_torch)
+    loss.backward()
+    return x_torch.grad.tolist()
+
+
+for text, tamper in ways.items():
+    attempt(text, lambda: slope_after(tamper), shown=54)
 
 # %% [markdown]
-# The same damage, and three different endings. **What does PyTorch see, and what not?** In this lesson you will
+# The same numbers are destroyed five times. Once PyTorch refuses on the spot, twice it refuses in `backward`, and twice it returns a wrong slope and says nothing. **What does it see, and what can it not see?** In this lesson you will
 #
 # 1. count the writes to a piece of memory, and refuse a backward pass whose saved values have been written to;
-# 2. write methods that work in place, and the two errors that belong to them;
-# 3. let tensors share memory on purpose, and keep the gradients right when one of them is written to;
-# 4. find the writes that no counter sees.
+# 2. write methods that work in place, and say which line raises which error, and why;
+# 3. let tensors share memory, and keep gradients right when one of them is written to;
+# 4. find the writes that no counter sees;
+# 5. explain the errors of `.numpy()` and of two devices.
 #
 # Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
 
@@ -80,7 +96,17 @@ start_lesson()
 # %% [markdown] items="113"
 # ## 1. Count the writes
 #
-# A node keeps arrays for its rule, and `save_for_backward` copies nothing. If somebody writes to such an array, the rule computes with the new numbers. A check against that has to be cheap. PyTorch's answer: every piece of memory has a **counter of writes**, its *version*. Whoever saves a value notes the version; whoever
+# First your own engine as it is. The slope of `x**2` at 2 is 4. Between forward and backward, `x` becomes 3. **Predict** what your engine answers.
+
+# %% items="113 F17"
+x = MiniTensor(2.0, requires_grad=True)
+y = x**2
+x.data += 1
+y.backward()
+print("slope:", x.grad.item())
+
+# %% [markdown] items="113"
+# A wrong slope, and not a word. A node keeps arrays for its rule, and `save_for_backward` copies nothing. If somebody writes to such an array, the rule computes with the new numbers. A check against that has to be cheap. PyTorch's answer: every piece of memory has a **counter of writes**, its *version*. Whoever saves a value notes the version; whoever
 # uses it looks whether the version is still the same.
 #
 # The counter is an object of its own, because several tensors can show the same memory, and must then hold the same counter.
@@ -381,6 +407,36 @@ assert complaint(lambda: chain.sum().backward()) == ""
 credit = check_gradients({"(a * b).exp()": lambda a, b: (a * b).exp()}, [(3,), (3,)], points=5)
 credit
 
+# %% [markdown] items="113"
+# The same program in both engines. Compare the two messages.
+
+# %% tags=["demo"] items="113"
+x, x_torch = MiniTensor([1.0, 2.0], requires_grad=True), leaf([1.0, 2.0])
+y, y_torch = x.exp(), x_torch.exp()
+y.written()
+y_torch.add_(1)
+attempt("yours:", lambda: y.sum().backward(), shown=400)
+attempt("PyTorch:", lambda: y_torch.sum().backward(), shown=400)
+
+# %% [markdown] items="F11"
+# PyTorch's hint is about a tool for finding the operation; yours names it. What moves a counter? You may read that `no_grad` counts a version for *every* operation, or that computing does. **Predict** the four numbers in each line.
+
+# %% tags=["demo"] items="F11"
+for mode in (torch.enable_grad, torch.no_grad):
+    with mode():
+        a = torch.ones(2)
+        b = a * 2
+        c = b.exp() + a
+        c.add_(1)
+        d = c.mul_(3)
+    versions = [tensor._version for tensor in (a, b, c, d)]
+    print(f"{mode.__name__:12s} a, b, c, d: {versions}   d is c: {d is c}")
+with torch.inference_mode():
+    attempt("inference_mode", lambda: torch.ones(2)._version)
+
+# %% [markdown] items="F11"
+# Operations leave the counters alone, in every mode. A counter counts **writes in place**, and nothing else; a tensor made in inference mode has none.
+
 # %% [markdown] items="113 114"
 # ## 2. Methods that write
 #
@@ -415,6 +471,19 @@ class Copy(Function):
         return np.zeros(grad.shape), grad
 
 
+class Clone(Function):
+    """A copy of the numbers, with a history."""
+
+    @staticmethod
+    def forward(ctx, a):
+        return a.copy()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+MiniTensor.clone = lambda self: Clone.apply(self)
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 
 # %% [markdown] items="115 F17 F18"
@@ -659,7 +728,107 @@ credit = credit + check_gradients(
 ### END HIDDEN TESTS
 credit
 
+# %% [markdown] items="115 F17 F18"
+# A tutorial shows `x.add_(1)` on a leaf and says that the error comes from the `backward` below it. Another one says that writing to a leaf corrupts gradients in silence. **Predict** which line complains, what `x` is afterwards, and whether `backward` still works.
+
+# %% tags=["demo"] items="115 F17 F18"
+def written_leaf(x, name):
+    y = x**2
+    attempt(f"{name} x.add_(1)", lambda: x.add_(1), shown=90)
+    attempt(f"{name} y.backward()", y.backward)
+    print(f"{name} x is {x.item()}, its slope {x.grad.item()}")
+
+
+written_leaf(leaf(2.0), "PyTorch:")
+written_leaf(MiniTensor(2.0, requires_grad=True), "yours:  ")
+
+# %% [markdown] items="115 F17 F18 F13"
+# The line that would write is the line that complains. Nothing is written, so the graph is whole, and `backward` gives the right 4.
+#
+# With recording off, a leaf may be written to, in `no_grad` and in `inference_mode` alike. If a node has saved it, that is noticed too, later. **Predict** for each line which slopes you get.
+
+# %% tags=["demo"] items="F13 114"
+def write_between(x, compute, mode):
+    y = compute(x)
+    with mode():
+        x.add_(1)
+    y.backward()
+    return f"slope {x.grad.item():.3f}, x is {x.item()}, version {x._version}"
+
+
+for text, compute in {"x**2": lambda x: x**2, "x.exp()": lambda x: x.exp()}.items():
+    for mode in (torch.no_grad, torch.inference_mode):
+        attempt(
+            f"PyTorch: {text:8s}{mode.__name__:15s}",
+            lambda: write_between(leaf(2.0), compute, mode),
+            shown=50,
+        )
+    mine = MiniTensor(2.0, requires_grad=True)
+    attempt(f"yours:   {text:8s}no_grad", lambda: write_between(mine, compute, no_grad), shown=50)
+
+# %% [markdown] items="114"
+# The rule of `x**2` needs `x`, the rule of `exp` needs only its output, which nobody has touched: the slope 7.389 belongs to the old `x`, and that is right, because the old `x` was what ran. So the same write is harmless or fatal, depending on **what a rule has saved**.
+#
+# Which operations mind a write to their input, and which a write to their output? **Predict** your own engine for three of these lines. The last column says whether PyTorch agrees.
+
+# %% tags=["demo"] items="113 114"
+operations = {
+    "x + 1": lambda x: x + 1,
+    "x * 3": lambda x: x * 3,
+    "x**2": lambda x: x**2,
+    "x.exp()": lambda x: x.exp(),
+    "x.log()": lambda x: x.log(),
+    "x.tanh()": lambda x: x.tanh(),
+    "x.relu()": lambda x: x.relu(),
+    "x.abs()": lambda x: x.abs(),
+    "x.sum()": lambda x: x.sum(),
+    "x.logsumexp(0)": lambda x: x.logsumexp(0),
+}
+
+
+def minds(leaf_of, operation, which):
+    """Whether backward complains after a write to the input or the output of an operation."""
+    x = leaf_of([1.0, 2.0]) * 1
+    y = operation(x)
+    kept = y + 0  # a sum saves nothing
+    (x if which == "input" else y).add_(1)
+    return "error" if complaint(lambda: kept.sum().backward()) else "fine"
+
+
+def mini_leaf(value):
+    return MiniTensor(value, requires_grad=True)
+
+
+print(f"{'':16s} input  output   PyTorch")
+for text, operation in operations.items():
+    mine, theirs = (
+        [minds(make, operation, which) for which in ("input", "output")]
+        for make in (mini_leaf, leaf)
+    )
+    verdict = "the same" if mine == theirs else f"{theirs[0]} {theirs[1]}"
+    print(f"{text:16s} {mine[0]:6s} {mine[1]:8s} {verdict}")
+
+# %% [markdown] items="113 114"
+# Where the two differ, the two rules have saved different things; each is right about its own. Your `x * 3` made a tensor of the 3 and saved both factors, PyTorch's saved only the 3. Your `abs` and `logsumexp` keep a sign or a softmax that is nobody's memory. So "is it safe to write here?" has no answer that you could learn by heart. Write in place where memory matters, and let the counter be the judge.
+#
+# The repair is always one of two: **compute out of place** (`x = x + 1` makes a new tensor, and what was saved stays), or give the node a copy nobody writes to (`x.clone()**2`).
+
+# %% items="114"
+x = MiniTensor([2.0, 5.0], requires_grad=True)
+repairs = {
+    "h**2, then h.add_(1)": lambda h: (h**2, h.add_(1)),
+    "h**2, then h = h + 1": lambda h: (h**2, h + 1),
+    "clone**2, then h.add_(1)": lambda h: (h.clone() ** 2, h.add_(1)),
+}
+for text, repair in repairs.items():
+    x.grad = None
+    y, later = repair(x * 3)
+    problem = complaint(lambda: (y + later).sum().backward())
+    print(f"{text:26s} {problem[:50] if problem else x.grad.data}")
+
 # %% [markdown]
+# The right slopes are `2 * h * 3 + 3`, so 39 and 93.
+#
 # An optimizer can now do what PyTorch's does: write in place, with recording off, so that the counter of each parameter tells everybody.
 
 # %% tags=["engine"]
@@ -684,6 +853,31 @@ class SGD:
                 parameter.grad = None
             else:
                 parameter.grad = MiniTensor(np.zeros(parameter.shape))
+
+# %% [markdown]
+# That catches a well-known slip. Two losses share a graph; the optimizer steps after the first, and the second `backward` then walks a graph whose weights have moved. **Predict:** who notices, the old `SGD` of lesson 05 (its step was a plain `parameter.data -= ...`), the new one, PyTorch's?
+
+# %% tags=["demo"]
+def steps_too_early(parameter, optimizer):
+    h = parameter * parameter
+    h.sum().backward(retain_graph=True)
+    optimizer.step()
+    h.sum().backward()
+    return "no complaint"
+
+
+class OldSGD(SGD):
+    def step(self):
+        for parameter in self.parameters:
+            parameter.data -= self.lr * parameter.grad.data
+
+
+w = MiniTensor([1.0, 2.0], requires_grad=True)
+attempt("the old one", lambda: steps_too_early(w, OldSGD([w], lr=0.1)))
+w = MiniTensor([1.0, 2.0], requires_grad=True)
+attempt("the new one", lambda: steps_too_early(w, SGD([w], lr=0.1)))
+w_torch = leaf([1.0, 2.0])
+attempt("PyTorch's", lambda: steps_too_early(w_torch, torch.optim.SGD([w_torch], lr=0.1)))
 
 # %% [markdown] items="gap:views"
 # ## 3. Two tensors, one memory
@@ -934,14 +1128,74 @@ credit = credit + check_gradients(
 ### END HIDDEN TESTS
 credit
 
-# %% [markdown] items="gap:views"
+# %% [markdown] items="gap:views F31"
+# Which results are views? **Predict** the column for your engine before you run.
+
+# %% tags=["demo"] items="gap:views F31"
+shown = {
+    "x[0]": lambda x: x[0],
+    "x[1:, ::2]": lambda x: x[1:, ::2],
+    "x[[0, 1]]": lambda x: x[[0, 1]],
+    "x.transpose(0, 1)": lambda x: x.transpose(0, 1),
+    "x.reshape(6)": lambda x: x.reshape(6),
+    "x.transpose(0, 1).reshape(6)": lambda x: x.transpose(0, 1).reshape(6),
+    "x.reshape(6)[0]": lambda x: x.reshape(6)[0],
+    "x.clone()": lambda x: x.clone(),
+    "x.detach()": lambda x: x.detach(),
+}
+
+
+def relation(make, expression):
+    x = make(np.arange(6.0).reshape(2, 3))
+    y = expression(x)
+    if y._is_view():
+        kind = "view of x" if y._base is x else "view of something else"
+    else:
+        kind = "no view"
+    y.add_(1)
+    return f"{kind}, version of x: {x._version}"
+
+
+different = 0
+for text, expression in shown.items():
+    mine, theirs = relation(MiniTensor, expression), relation(torch.tensor, expression)
+    different += mine != theirs
+    print(f"{text:30s} {mine}")
+print("lines in which PyTorch differs:", different)
+
+# %% [markdown] items="gap:views F31"
+# The base of a view of a view is the first tensor. And the last line is the odd one: a detached tensor is **no view** for autograd, and shares the counter all the same. "Just a view of the data", as it is often called, would miss the point: a write to the detached tensor is a write to the original, and whoever has saved the original will complain.
+#
 # ## 4. Histories that share memory
 #
 # A write through a view changes the base. So the base is another result from now on, and so are all its other views. Who forgets that computes wrong gradients, although all numbers are right:
 #
-# > `y = a * 2`, then `y[0].mul_(b)`, then `y.sum().backward()`. What is the gradient of `a`?
+# > `y = a * 2`, then `y[0].mul_(b)`, then `y.sum().backward()`. What are the gradients of `a` and `b`, for `a = [1, 1]` and `b = 5`?
 #
-# The first entry of `y` is now `2 * a[0] * b`. PyTorch and your engine handle it in this way: the write through the view is an operation **on the base**, `CopySlices`. It takes the former base and the new part, and gives the base with the part in its place. Afterwards every view is made anew from the base, by its recipe. Only
+# Your engine as it is now. **Predict** both, on paper and for the engine.
+
+# %% items="gap:views"
+def row_scaled(a, b):
+    y = a * 2
+    y[0].mul_(b)
+    return y
+
+
+def show_gradients(make):
+    a, b = make([1.0, 1.0]), make(5.0)
+    y = row_scaled(a, b)
+    y.sum().backward()
+    found = ["None" if t.grad is None else np.array(t.grad.data).tolist() for t in (a, b)]
+    return f"y is {y.data.tolist()}, gradients {found[0]} and {found[1]}"
+
+
+print("yours, before section 4:", show_gradients(lambda v: MiniTensor(v, requires_grad=True)))
+
+# %% tags=["demo"] items="gap:views"
+attempt("PyTorch:", lambda: show_gradients(leaf))
+
+# %% [markdown] items="gap:views"
+# The numbers in `y` are right, the gradients are not: the history of `y` does not know that its first entry is `2 * a[0] * b` now. PyTorch handles it in this way, and so will you: the write through the view is an operation **on the base**, `CopySlices`. It takes the former base and the new part, and gives the base with the part in its place. Afterwards every view is made anew from the base, by its recipe. Only
 # histories change hands; the numbers are in place already.
 #
 # ### Exercise 4: CopySlices
@@ -1052,7 +1306,7 @@ class CopySlices(Function):
         return "CopySlices"
 
 # %% [markdown]
-# The rest is given. `take_over` is called by your `change`, whenever a recorded value has been written. It asks the recipe where the view stands, hangs `CopySlices` behind the base, and makes the views anew.
+# Two classes and three functions are given, and they are worth reading. `take_over` is called by your `change`, whenever a recorded value has been written. It asks the recipe where the view stands, hangs `CopySlices` behind the base, and makes the views anew.
 
 # %% tags=["engine"]
 VIEW_IN_NO_GRAD = (
@@ -1191,3 +1445,605 @@ credit = credit + check_gradients(
 )
 ### END HIDDEN TESTS
 credit
+
+# %% tags=["demo"] items="gap:views"
+attempt("yours:", lambda: show_gradients(mini_leaf))
+attempt("PyTorch:", lambda: show_gradients(leaf))
+
+# %% [markdown] items="gap:views"
+# The graph, before and after the write. Which node was in the place of `CopySlices`, and which three edges are new?
+
+# %% tags=["demo"] items="gap:views"
+from mini_autograd.widgets import explore
+
+a, b = MiniTensor([1.0, 1.0], requires_grad=True), MiniTensor(5.0, requires_grad=True)
+y = row_scaled(a, b)
+explore(y.sum())
+
+# %% [markdown] items="gap:views F17"
+# Is this right in general, and not only in a few hand-made cases? "Operations in place can silently corrupt gradients, so avoid them" is a rule that you find in many tutorials. Put it to the test with programs that nobody has designed: at random they make views, write through them, write to their bases, multiply, add. Each is run by your engine and by PyTorch. **Predict** how many of 150 give an error, and how many a wrong gradient.
+
+# %% tags=["demo"] items="gap:views F17"
+def random_program(seed):
+    def program(a, b):
+        draw = np.random.default_rng(seed)
+        tensors = [a * 1, b * 2]
+        for _ in range(draw.integers(2, 9)):
+            t, other = (tensors[draw.integers(len(tensors))] for _ in range(2))
+            number = other.reshape(-1)[:2].sum()
+            kind = draw.integers(8)
+            if kind == 0:
+                tensors.append(t.transpose(0, 1) if len(t.shape) == 2 else t.reshape(-1))
+            elif kind == 1:
+                tensors.append(t[0] if t.shape else t.reshape(-1))
+            elif kind == 2:
+                tensors.append(t.exp() if draw.integers(2) else t * t)
+            elif kind == 3:
+                t.mul_(0.5)
+            elif kind == 4:
+                t.mul_(number)
+            elif kind == 5:
+                t.sub_(other.sum())
+            elif kind == 6:
+                t.copy_(number)
+            elif t.shape:
+                t[-1] = number
+        return sum((t * t).sum() + t.tanh().sum() for t in tensors)
+
+    return program
+
+
+def run_program(program, make, arrays):
+    inputs = [make(array) for array in arrays]
+    try:
+        program(*inputs).backward()
+    except NotImplementedError:
+        raise
+    except RuntimeError:
+        return None
+    return np.concatenate(
+        [np.zeros(9) if t.grad is None else np.ravel(t.grad.data) for t in inputs]
+    )
+
+
+draw = np.random.default_rng(0)
+endings, largest = collections.Counter(), 0.0
+for seed in range(150):
+    arrays = 0.3 * draw.normal(size=(2, 3, 3))
+    mine, theirs = (run_program(random_program(seed), make, arrays) for make in (mini_leaf, leaf))
+    if mine is None or theirs is None:
+        endings["error in both" if mine is theirs else "error in one"] += 1
+        continue
+    distance = np.abs(mine - theirs).max() / max(1.0, np.abs(theirs).max())
+    largest = max(largest, distance)
+    endings["the same gradients" if distance < 1e-9 else "different gradients"] += 1
+print(dict(endings), f"  largest relative difference: {largest:.1e}")
+
+# %% [markdown] items="gap:views F17"
+# A recorded write gives the right gradient or an error. What is silent must go another way.
+#
+# ## 5. What no counter sees
+#
+# The counter belongs to the tensor, and a write is counted by the *method* that writes. Whoever reaches the memory without a method is not counted. **Predict** for each line in PyTorch: right, error, or silently wrong? "Right" is measured, by central differences of the same program without the tampering.
+
+# %% tags=["demo"] items="F17 113"
+def data_route(x):
+    h = x * 1
+    y = h**2
+    h.data.mul_(10)
+    return y.sum()
+
+
+def shared_memory_route(x):
+    batch = np.array([1.0, 2.0, 3.0])
+    y = x * torch.from_numpy(batch)
+    batch[:] = 7.0  # the loader fills its buffer with the next batch
+    return y.sum()
+
+
+def unsaved_route(x):
+    h = x * 3
+    with torch.no_grad():
+        h.clamp_(max=4.0)  # nobody has saved h, so nobody will look at its counter
+    return (h**2).sum()
+
+
+def recorded_clamp(x):
+    return ((x * 3).clamp_(max=4.0) ** 2).sum()
+
+
+def duplicates_route(x):
+    z = torch.zeros(2, dtype=torch.float64)
+    z[[0, 0, 1]] = x
+    return z.sum()
+
+
+def central_differences(function, values, step=1e-6):
+    with torch.no_grad():
+        moved = [
+            [function(torch.tensor(values + sign * step * row)).item() for sign in (1, -1)]
+            for row in np.eye(len(values))
+        ]
+    return np.array([(up - down) / (2 * step) for up, down in moved])
+
+
+routes = {
+    ".data": (data_route, lambda x: (x**2).sum()),
+    "shared NumPy memory": (shared_memory_route, lambda x: (x * torch.arange(1.0, 4.0)).sum()),
+    "no_grad, not yet saved": (unsaved_route, recorded_clamp),
+    "the same, recorded": (recorded_clamp, recorded_clamp),
+    "an index that occurs twice": (duplicates_route, duplicates_route),
+}
+values = np.array([1.0, 2.0, 3.0])
+for text, (program, meant) in routes.items():
+    right = central_differences(meant, values)
+    x_torch = leaf(values)
+    try:
+        program(x_torch).backward()
+        found = x_torch.grad.numpy()
+        verdict = "right" if np.allclose(found, right) else "silently wrong"
+        print(f"{text:27s} {found}   right: {right.round(6)}   {verdict}")
+    except RuntimeError as error:
+        print(f"{text:27s} RuntimeError: {str(error)[:40]}")
+
+# %% [markdown] items="F17 113"
+# Four silent routes:
+#
+# * **`.data`** is the same memory with a counter of its own. It comes from a time before `no_grad` and `detach`, and there is no reason left to use it for writing.
+# * **Shared memory**: `torch.from_numpy` and `.numpy()` copy nothing, and NumPy knows nothing of counters.
+# * **`no_grad` before the value is saved**: the write *is* counted, but the node that saves `h` afterwards notes the new version. The forward pass has the clamp, the graph has not.
+# * **An index that occurs twice**: only one entry survives, and the rule sends gradient to both.
+#
+# Your engine has the first three as well (its `data` *is* a NumPy array), and not the fourth. **Predict** the two lines.
+
+# %% items="F17 113"
+x, w = MiniTensor([1.0, 1.0], requires_grad=True), MiniTensor([2.0, 3.0])
+y = x * w
+w.data[:] = 7.0
+y.sum().backward()
+print("memory written:", x.grad.data, "  right: [2. 3.]")
+
+x = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
+z = MiniTensor([0.0, 0.0])
+z[[0, 0, 1]] = x
+z.sum().backward()
+print("index twice:   ", x.grad.data, "  right: [0. 1. 1.]")
+
+# %% [markdown] items="113"
+# ### Exercise 5: fingerprints
+#
+# What a counter cannot see, a detective can. Write a tool in two parts. `fingerprints(output)` goes through all nodes behind a tensor and takes a fingerprint of every saved array. Later, `silent_changes(before)` takes them again, and names the nodes whose saved arrays have changed **although their counter stands still**. It costs a pass over all saved memory, so it is an instrument for a debugging session, not for training.
+
+# %% [markdown] tags=["hint"] exercise="fingerprints"
+# `topological_order(output.grad_fn)` lists the nodes. `node.saved` is the tuple of saved values, `()` if there are none, None if they have been freed. Read it there: `saved_tensors` would raise.
+
+# %% [markdown] tags=["hint"] exercise="fingerprints"
+# A fingerprint: `hash(saved.tobytes())`, or simply a copy. The key of the dict: `(node, position)`.
+
+# %% [markdown] tags=["hint"] exercise="fingerprints"
+# `silent_changes`: for each key, skip it if `node.saved is None`; the counter stands still if `node.notes[position]` is None or its `counter.value == version`.
+
+# %% nbgrader={"grade": false, "grade_id": "fingerprints", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def fingerprints(output):
+    """A fingerprint of every array that the nodes behind output have saved.
+
+    output: MiniTensor, possibly without a history
+    Returns: dict (node, position in node.saved) -> fingerprint, in topological order. Saved values
+        that are no arrays, and freed ones, have none. Nothing is read through saved_tensors.
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> [(node.name(), position) for node, position in fingerprints((x * x).tanh())]
+    [('TanhBackward0', 0), ('MulBackward0', 0), ('MulBackward0', 1)]
+    """
+    ### BEGIN SOLUTION
+    found = {}
+    for node in topological_order(output.grad_fn) if output.grad_fn is not None else ():
+        for position, saved in enumerate(node.saved or ()):
+            if isinstance(saved, np.ndarray):
+                found[node, position] = hash(saved.tobytes())
+    return found
+    ### END SOLUTION
+
+
+def silent_changes(before):
+    """Which saved arrays have changed since then, although their counter has not moved.
+
+    before: what fingerprints returned
+    Returns: list of the names of their nodes, in the order of before, once per array. Arrays whose
+        note shows a counted write are left out, and so are arrays that have been freed since.
+
+    >>> x, w = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([3.0, 4.0])
+    >>> before = fingerprints((x * w).exp())
+    >>> w.data[0] = 100.0
+    >>> silent_changes(before)
+    ['MulBackward0']
+    """
+    ### BEGIN SOLUTION
+    names = []
+    for (node, position), fingerprint in before.items():
+        if node.saved is None:
+            continue
+        note = node.notes[position]
+        counted = note is not None and note.counter.value != note.version
+        if not counted and hash(node.saved[position].tobytes()) != fingerprint:
+            names.append(node.name())
+    return names
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="fingerprints"
+def fingerprints(output):
+    nodes = topological_order(output.grad_fn) if output.grad_fn else []
+    saved = [(node, i, array) for node in nodes for i, array in enumerate(node.saved or ())]
+    return {
+        (node, i): array.copy()
+        for node, i, array in saved
+        if hasattr(array, "dtype") and hasattr(array, "copy")
+    }
+
+
+def stands_still(note):
+    return note is None or note.counter.value == note.version
+
+
+def silent_changes(before):
+    return [
+        node.name()
+        for (node, i), copy in before.items()
+        if node.saved
+        and stands_still(node.notes[i])
+        and not np.array_equal(node.saved[i], copy, equal_nan=True)
+    ]
+
+# %% tags=["style:checksums"] exercise="fingerprints"
+import zlib
+
+
+def checksum(array):
+    return array.shape, zlib.crc32(np.ascontiguousarray(array).tobytes())
+
+
+def fingerprints(output):
+    found, waiting, seen = {}, [], set()
+    if output.grad_fn is not None:
+        waiting = list(topological_order(output.grad_fn))
+    for node in waiting:
+        if node.saved is None or node in seen:
+            continue
+        seen.add(node)
+        for position in range(len(node.saved)):
+            if isinstance(node.saved[position], np.ndarray):
+                found[(node, position)] = checksum(node.saved[position])
+    return found
+
+
+def silent_changes(before):
+    names = []
+    for key in before:
+        node, position = key
+        if node.saved is not None:
+            note = node.notes[position]
+            moved = note.counter.value - note.version if note is not None else 0
+            if moved == 0 and checksum(node.saved[position]) != before[key]:
+                names.append(node.name())
+    return names
+
+# %% nbgrader={"grade": true, "grade_id": "test_fingerprints", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def poke(self, place, value):
+    """Write to the memory of a tensor as NumPy does, without a count."""
+    self.data.reshape(-1)[place] = value
+
+
+MiniTensor.poke = poke
+x = MiniTensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+w = MiniTensor([[5.0, 6.0]])
+h = x * w
+y = h.exp() + h.tanh()
+before = fingerprints(y)
+assert [position for _, position in before].count(1) == 1, "the product has saved two arrays"
+assert silent_changes(before) == [], "nobody has written"
+w.poke(0, 50.0)
+assert silent_changes(before) == ["MulBackward0"], "w was saved by the product, and changed"
+h.mul_(2.0)
+x.poke(3, -1.0)
+assert silent_changes(before) == ["MulBackward0", "MulBackward0"], "now both of its factors"
+
+x, w = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([3.0, 4.0])
+y = x * w
+before = fingerprints(y)
+w.mul_(2.0)
+assert silent_changes(before) == [], "a counted write is not silent: the counter tells"
+### BEGIN HIDDEN TESTS
+assert complaint(lambda: y.sum().backward()).startswith(MODIFIED)
+assert len(fingerprints(x)) == 0 and len(fingerprints(w)) == 0, "no history, no fingerprints"
+y = (x * 2).abs()
+before = fingerprints(y)
+MiniTensor.poke_saved = lambda self: self.grad_fn.saved[0].__setitem__(0, 9.0)
+y.poke_saved()
+assert silent_changes(before) == ["AbsBackward0"], "an array that is nobody's memory can change too"
+y = (x * x).tanh() * 1
+before = fingerprints(y)
+y.sum().backward()
+assert silent_changes(before) == [], "freed"
+assert len(fingerprints(y)) == 0, "freed values have no fingerprints"
+q = x.exp()
+z = (q * 2).log()
+before = fingerprints(z)
+q.poke(1, 0.5)
+found = silent_changes(before)
+assert sorted(found) == ["ExpBackward0", "MulBackward0"], found
+chain = x
+for _ in range(3000):
+    chain = chain + 1
+before = fingerprints(chain * chain)
+chain.poke(0, 0.25)
+assert silent_changes(before) == ["MulBackward0", "MulBackward0"]
+### END HIDDEN TESTS
+
+# %% [markdown] items="113"
+# The detective at work. A "loader" hands out the same NumPy buffer again and again; the losses of three batches are added, and `backward` comes at the end. **Predict** how many of the three products have been changed.
+
+# %% tags=["demo"] items="113"
+def batches(buffer):
+    for number in range(3):
+        buffer[:] = number + 1
+        yield MiniTensor(buffer)
+
+
+def total_loss(loader, w):
+    return sum((batch * w).sum() for batch in loader)
+
+
+w = MiniTensor([1.0, 1.0], requires_grad=True)
+total = total_loss(batches(np.zeros(2)), w)
+total.backward(retain_graph=True)
+print("gradient:", w.grad.data, "  right:", np.array([6.0, 6.0]))
+
+products = []
+for batch in batches(np.zeros(2)):
+    products.append(fingerprints(batch * w))
+print("changed: ", [silent_changes(before) for before in products])
+
+# %% [markdown] items="113"
+# The first two batches have been overwritten; only the last is still itself. The gradient is three times the last batch. The repair stands in one line: hand out a copy, `MiniTensor(buffer.copy())`.
+#
+# ## 6. Leaving for NumPy, and a second device
+#
+# A program that leaves for NumPy leaves the graph. With `item()` you get a number, and nobody expects a number to have a history. An *array* looks like a tensor and could be computed with for pages before anybody wonders where the gradient has gone. So PyTorch refuses `.numpy()` where a history would be lost. Yours can do the same:
+
+# %% tags=["engine"] items="117 F16"
+def array_of(self):
+    """The array of self: the same memory, nothing is copied.
+
+    Raises RuntimeError where operations are recorded and self requires grad.
+    """
+    if self.requires_grad and is_grad_enabled():
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    return self.data
+
+
+MiniTensor.numpy = array_of
+
+# %% [markdown] items="117 F16"
+# **Predict** each line: an array or an error? Some tutorials list `.numpy()` among the ways to lose a gradient in silence, others say that `.detach()` before it is always needed.
+
+# %% tags=["demo"] items="117 F16"
+x, x_torch = MiniTensor([1.0, 2.0], requires_grad=True), leaf([1.0, 2.0])
+attempt("yours:   x.numpy()", x.numpy, shown=90)
+attempt("PyTorch: x.numpy()", x_torch.numpy, shown=90)
+with no_grad(), torch.no_grad():
+    attempt("yours:   under no_grad", x.numpy)
+    attempt("PyTorch: under no_grad", x_torch.numpy)
+attempt("yours:   x.detach().numpy()", x.detach().numpy)
+attempt("PyTorch: x.detach().numpy()", x_torch.detach().numpy)
+attempt("PyTorch: no grad required", torch.ones(2).numpy)
+attempt("PyTorch: detach().cpu().numpy()", x_torch.detach().cpu().numpy)
+attempt("PyTorch: numpy(force=True)", lambda: x_torch.numpy(force=True))
+array = x_torch.detach().numpy()
+array[0] = 100.0
+print("after a write to the array, x is", x_torch.tolist(), "at version", x_torch._version)
+
+# %% [markdown] items="117 F16"
+# It is loud, and only where something would be lost: `detach` is needed for what requires grad while operations are recorded, `cpu` for what lives on another device; `detach().cpu().numpy()` is right in every case, and `numpy(force=True)` says the same in one word. The last line is the second silent route again.
+#
+# A tensor lives on one **device**, and an operation needs its inputs on the same one. This machine may have no GPU. PyTorch has a device for such cases that every machine has: `meta`, whose tensors have a shape and no numbers. **Predict** which lines complain.
+
+# %% tags=["demo"] items="116"
+here, there = torch.ones(3), torch.ones(3, device="meta")
+attempt("both on meta", lambda: (there + there).device)
+attempt("one here, one there", lambda: here + there)
+attempt("moved first", lambda: (here.to(there.device) + there).device)
+attempt("a number", lambda: (2.0 * there).device)
+attempt("a 0-dim tensor here", lambda: (torch.tensor(2.0) * there).device)
+attempt("a 1-dim tensor here", lambda: torch.tensor([2.0]) * there)
+attempt("a 0-dim tensor there", lambda: torch.tensor(2.0, device="meta") * here)
+attempt("numpy() from there", there.numpy, shown=90)
+
+# %% [markdown] items="116 117"
+# A 0-dim tensor of the CPU counts as a number and may meet any device. The other way round it may not: fetching a number from a GPU would make the program wait, and that should not happen unseen. The repair is to move data to where the model is, `batch.to(device)`, once per batch; and to fetch results with `.cpu()` when they are wanted as arrays.
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_09", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="113 115 117"
+question(
+    "what_counts",
+    "`b = a * 2` and `b.add_(1)` run under `no_grad`. What are the versions of `a` and `b`?",
+    right("0 and 1", "A counter counts writes in place, in every mode."),
+    wrong(
+        "1 and 2", "Computing from a tensor is no write.", misconception="versions_count_operations"
+    ),
+    wrong(
+        "0 and 0, nothing is recorded",
+        "Recording is about graphs. The write has happened.",
+        misconception="no_grad_is_invisible",
+    ),
+    wrong("1 and 1", "`a` has only been read.", misconception="versions_count_operations"),
+)
+question(
+    "harmless_write",
+    "`h = x * 1`, `y = h.exp()`, then `h.add_(1)`, then `y.sum().backward()`. What happens?",
+    right("The right gradient", "The rule of `exp` needs its output, and nobody has touched that."),
+    wrong(
+        "An error: `h` was modified",
+        "It was, but no node has saved it.",
+        misconception="every_write_is_an_error",
+    ),
+    wrong(
+        "A wrong gradient, because `h` has changed",
+        "The rule never looks at `h`.",
+        misconception="every_write_corrupts",
+    ),
+    wrong(
+        "The gradient at the new `h`",
+        "It belongs to what ran, and that was the old `h`.",
+        misconception="every_write_corrupts",
+    ),
+)
+question(
+    "leaf_line",
+    "`w` is a leaf that requires grad. `y = w**2`, `w.add_(1)`, `y.backward()`. Which line raises the error?",
+    right(
+        "`w.add_(1)`, and `w` keeps its value",
+        "The method looks before it writes. A `backward` after it still works.",
+    ),
+    wrong(
+        "`y.backward()`, because `w` was saved",
+        "It never comes to a write.",
+        misconception="errors_come_in_backward",
+    ),
+    wrong(
+        "None; the gradient is 2 * (w + 1)",
+        "That is what `.data` would give.",
+        misconception="in_place_is_silent",
+    ),
+    wrong(
+        "`w.add_(1)`, but `w` has been changed",
+        "Nothing is written.",
+        misconception="errors_come_late",
+    ),
+)
+question(
+    "why_leaf",
+    "Why may a leaf that requires grad not be written to while operations are recorded?",
+    right(
+        "It would become a result, and the gradient would go past it to the old value.",
+        "A leaf is what no operation has made.",
+    ),
+    wrong(
+        "Because parameters are read-only.",
+        "Every optimizer writes to them, with recording off.",
+        misconception="leaves_are_constant",
+    ),
+    wrong(
+        "Because its version counter would overflow.",
+        "It counts, that is all.",
+        misconception="versions_are_limits",
+    ),
+    wrong(
+        "Because in-place operations have no derivative.",
+        "They have the derivative of the operation they are named after.",
+        misconception="in_place_has_no_gradient",
+    ),
+)
+question(
+    "silent_one",
+    "Which of these writes between forward and backward goes unnoticed, although a node has saved `h`?",
+    right("`h.data.mul_(2)`", "`.data` has a counter of its own."),
+    wrong(
+        "`h.detach().mul_(2)`",
+        "`detach` shares the counter.",
+        misconception="detach_is_a_side_door",
+    ),
+    wrong(
+        "`h.mul_(2)` under `no_grad`",
+        "Writes are counted in every mode.",
+        misconception="no_grad_is_invisible",
+    ),
+    wrong(
+        "`h[0].mul_(2)`", "A view has the counter of its base.", misconception="views_have_counters"
+    ),
+)
+question(
+    "view_write",
+    "`y = a * 2`, `v = y[0]`, then `y.mul_(b)`. What does `v` know of `b`?",
+    right(
+        "Its value and its history contain `b`.",
+        "It shares the memory, and after the write it is made anew from its base.",
+    ),
+    wrong(
+        "Its value contains `b`, its history does not.",
+        "That was your engine before section 4.",
+        misconception="views_keep_their_history",
+    ),
+    wrong(
+        "Nothing: `v` was made before.", "It is the same memory.", misconception="views_are_copies"
+    ),
+    wrong(
+        "Using `v` now is an error.",
+        "Only for a view made under `no_grad`.",
+        misconception="views_become_invalid",
+    ),
+)
+question(
+    "clamp_hidden",
+    "`h = model(x)`; under `no_grad`: `h.clamp_(max=1)`; then `loss = (h**2).sum()`. What about the gradients?",
+    right(
+        "Silently wrong: the clamp is in the values and not in the graph.",
+        "The square saved `h` after the write, so its version fits.",
+    ),
+    wrong(
+        "An error, because `h` was written to.",
+        "The counter has moved before anybody noted it.",
+        misconception="every_write_is_an_error",
+    ),
+    wrong(
+        "Right: `no_grad` only saves memory.",
+        "It keeps an operation out of the graph, and this one mattered.",
+        misconception="modes_save_time_only",
+    ),
+    wrong("None for all parameters", "The graph of `h` is there.", misconception="none_means_zero"),
+)
+question(
+    "numpy_of_result",
+    "When is `.detach()` needed before `.numpy()`?",
+    right(
+        "If the tensor requires grad and operations are being recorded",
+        "Then a history would be lost without a word, so PyTorch asks you to say it.",
+    ),
+    wrong(
+        "Always",
+        "A tensor without `requires_grad` gives its array at once.",
+        misconception="detach_always",
+    ),
+    wrong(
+        "Only on a GPU",
+        "There it is `.cpu()` that is needed, and perhaps both.",
+        misconception="detach_moves_devices",
+    ),
+    wrong(
+        "Never; the gradient is lost silently",
+        "It raises an error.",
+        misconception="numpy_is_silent",
+    ),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | version | counts the writes to a memory, in every mode; operations do not count |
+# | the check | a saved value is compared when it is read: the version must be the one that was noted |
+# | in place | compute out of place from the former value, write, take over the history |
+# | a leaf that requires grad | refused by the line that would write, before it writes |
+# | view | shares memory, counter and, through its base, the history |
+# | `detach` | shares memory and counter, and no history |
+# | `CopySlices` | what a write through a view does to its base |
+# | silent | `.data`, shared NumPy memory, a write under `no_grad` before the value is saved, an index twice |
+# | `.numpy()`, devices | loud, where a history or a number would travel unseen |
+#
+# Autograd protects what it can see: writes that go through its methods. You know the doors that it cannot see, and have an instrument for them.
+#
+# All gradients so far were plain numbers: the backward pass itself leaves no trace. In the next lesson it is recorded like any other computation, and can be differentiated again.
