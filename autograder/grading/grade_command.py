@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import glob
 import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from autograder.grading.connection import Connection
     from autograder.grading.records import SubmissionRecord
     from autograder.grading.run import Request
 
@@ -49,29 +51,49 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"sandbox: {_isolation(arguments)}", flush=True)
         if not arguments.lesson:
             return 0
-    from autograder.grading.warm import warm_up
+    from autograder.grading.errors import CourseError
 
-    if arguments.lesson and not arguments.cluster and not _all_graded_before(arguments):
-        warm_up(arguments.feedback)
-    return _grade(arguments)
-
-
-def _grade(arguments: argparse.Namespace) -> int:
-    from autograder.grading import display
-    from autograder.grading.courses import CourseError
-    from autograder.grading.records import NEEDS_A_LOOK
-    from autograder.grading.run import grade_class
-
-    request = _request(arguments)
-    console = display.wide_console()
-    started = time.perf_counter()
     try:
         _check(arguments)
-        with display.reporter(console) as reporter:
-            records = grade_class(request, reporter.start, reporter.record)
+        with _workers(arguments) as cluster:
+            return _grade(arguments, cluster)
     except CourseError as error:
         print(f"autograder grade: {error}", file=sys.stderr)
         return 2
+
+
+@contextlib.contextmanager
+def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
+    """Have workers get ready, while this process imports what it needs itself; on a cluster, where there is one."""
+    needed = not _all_graded_before(arguments)
+    if not arguments.cluster:
+        from autograder.grading.warm import warm_up
+
+        if needed:
+            warm_up(arguments.feedback)
+        yield None
+        return
+    from autograder.grading.connection import Connection
+
+    cluster = Connection(arguments.cluster)
+    try:
+        if needed:
+            cluster.open()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
+    from autograder.grading import display
+    from autograder.grading.records import NEEDS_A_LOOK
+    from autograder.grading.run import grade_class
+
+    request = _request(arguments, cluster)
+    console = display.wide_console()
+    started = time.perf_counter()
+    with display.reporter(console) as reporter:
+        records = grade_class(request, reporter.start, reporter.record)
     console.print(display.results_table(records, arguments.lesson))
     console.print(_summary(request, records, time.perf_counter() - started), highlight=False)
     if request.unsafe:
@@ -81,7 +103,7 @@ def _grade(arguments: argparse.Namespace) -> int:
     return 1 if any(record.status in NEEDS_A_LOOK for record in records) else 0
 
 
-def _request(arguments: argparse.Namespace) -> Request:
+def _request(arguments: argparse.Namespace, cluster: Connection | None) -> Request:
     from autograder.grading.run import Request
 
     return Request(
@@ -92,13 +114,13 @@ def _request(arguments: argparse.Namespace) -> Request:
         unsafe=arguments.unsafe_no_sandbox,
         feedback=arguments.feedback,
         force=arguments.force,
-        cluster=arguments.cluster,
+        cluster=cluster,
     )
 
 
 def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: float) -> str:
     unchanged = sum(record.unchanged for record in records)
-    where = f"on {request.cluster}" if request.cluster else f"with {request.workers} workers"
+    where = f"on {request.cluster.address}" if request.cluster else f"with {request.workers} workers"
     done = f"{len(records)} submissions in {seconds:.1f} s {where}"
     return done + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
 
@@ -123,7 +145,7 @@ def _isolation(arguments: argparse.Namespace) -> str:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    from autograder.grading.courses import CourseError
+    from autograder.grading.errors import CourseError
 
     if not arguments.lesson:
         raise CourseError("Name the assignment to grade.")

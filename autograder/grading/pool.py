@@ -7,12 +7,13 @@ process of its own.
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import multiprocessing.connection
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
@@ -23,7 +24,6 @@ from typing import Any, Generic, TypeVar
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 LOOK = 1.0  # seconds until somebody looks why nothing gets done
-AHEAD = 1  # tasks that wait for a process: it need not wait for us then
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,27 @@ class Died:
     task: Any
 
 
+def one(waiting: int) -> int:
+    """Each task goes alone."""
+    return 1
+
+
 @dataclass(frozen=True)
 class Pool(Generic[Task, Result]):
-    """Runs `function(task)` on what `executor(workers)` makes. `broken` are the errors that tell of a dead worker.
+    """Runs `function(tasks)`, which gives a result for each, on what `executor(workers)` makes.
 
-    `look` is called now and then while nothing gets done; it may raise, which ends the run.
+    `broken` are the errors that tell of a dead worker. `look` is called now and then while nothing gets done; it may
+    raise, which ends the run. `together` says how many tasks travel together when so many wait, and `ahead` how many
+    such groups wait for a worker, which need not wait for us then.
     """
 
-    function: Callable[..., Result]
+    function: Callable[..., Sequence[Result]]
     workers: int
     executor: Callable[[int], AbstractContextManager[Executor]]
     broken: tuple[type[Exception], ...]
     look: Callable[[], None] | None = None
+    together: Callable[[int], int] = one
+    ahead: int = 1
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Result | Died]]:
         """Yield each task with its result as it is done; `Died` for a task that kills its process twice."""
@@ -56,34 +65,37 @@ class Pool(Generic[Task, Result]):
                 yield task, self._run_alone(task)
 
     def _run_until_broken(self, waiting: deque[Task], suspects: list[Task]) -> Iterator[tuple[Task, Result]]:
-        running: dict[Future[Result], Task] = {}
+        running: dict[Future[Sequence[Result]], list[Task]] = {}
         with self.executor(min(self.workers, len(waiting))) as executor:
             while (waiting and not suspects) or running:
-                while waiting and not suspects and len(running) < self.workers + AHEAD:
-                    task = waiting.popleft()
+                while waiting and not suspects and len(running) < self.workers + self.ahead:
+                    group = [waiting.popleft() for _ in range(min(self.together(len(waiting)), len(waiting)))]
                     try:
-                        running[executor.submit(self.function, task)] = task
+                        running[executor.submit(self.function, group)] = group
                     except self.broken:
-                        waiting.appendleft(task)
+                        waiting.extendleft(reversed(group))
                         break
+                if not running:
+                    return  # it broke while there was nothing to do
                 for future in self._done(running):
-                    task = running.pop(future)
+                    group = running.pop(future)
                     try:
-                        result = future.result()
+                        results = future.result()
                     except self.broken:
-                        suspects.append(task)
+                        suspects += group
                     else:
-                        yield task, result
+                        yield from zip(group, results, strict=True)
 
     def _run_alone(self, task: Task) -> Result | Died:
         with self.executor(1) as executor:
             try:
-                (future,) = self._done([executor.submit(self.function, task)])
-                return future.result()
+                (future,) = self._done([executor.submit(self.function, [task])])
+                (result,) = future.result()
+                return result
             except self.broken:
                 return Died(task)
 
-    def _done(self, running: Iterable[Future[Result]]) -> set[Future[Result]]:
+    def _done(self, running: Iterable[Future[Sequence[Result]]]) -> set[Future[Sequence[Result]]]:
         """Those that are done, as soon as there are any."""
         while True:
             done, _ = wait(running, None if self.look is None else LOOK, FIRST_COMPLETED)
@@ -110,7 +122,7 @@ class LocalExecutors:
 
 
 class WorkerPool(Pool[Task, Result]):
-    """Processes on this machine."""
+    """Processes on this machine, each of which runs `function(task)` for one task at a time."""
 
     def __init__(
         self,
@@ -120,7 +132,12 @@ class WorkerPool(Pool[Task, Result]):
         initargs: tuple[Any, ...],
         preload: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(function, workers, LocalExecutors(initializer, initargs, preload), (BrokenProcessPool,))
+        executors = LocalExecutors(initializer, initargs, preload)
+        super().__init__(functools.partial(_each, function), workers, executors, (BrokenProcessPool,))
+
+
+def _each(function: Callable[[Task], Result], tasks: list[Task]) -> list[Result]:
+    return [function(task) for task in tasks]
 
 
 def _prepare(initializer: Callable[..., None], initargs: tuple[Any, ...]) -> None:

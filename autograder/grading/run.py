@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading.assignments import Assignment, Earlier, TooLargeError, read_submission
+from autograder.grading.connection import Connection
 from autograder.grading.courses import Course, CourseError, open_course, prepare, submitted_students
 from autograder.grading.definition import read_assignment
 from autograder.grading.feedback import write_feedback
@@ -44,7 +45,7 @@ class Request:
     unsafe: bool = False
     feedback: bool = False
     force: bool = False
-    cluster: str = ""
+    cluster: Connection | None = None
 
 
 def grade_class(
@@ -122,7 +123,9 @@ class _Run:
         self._flush()
 
     def _outcomes(self, todo: list[Task]) -> Iterable[tuple[Task, Finished | Died]]:
-        if self.request.cluster:
+        if not todo:
+            return ()
+        if self.request.cluster is not None:
             from autograder.grading.cluster import grade_on_cluster
 
             return grade_on_cluster(self.request.cluster, self.assignment, self.spool, todo)

@@ -1,34 +1,37 @@
-"""A process that grades what it is asked to on its standard input.
+"""A process that forks others, each of which grades what it is asked to over a connection of its own.
 
-A worker of a cluster starts it. Both ends are ours, so they speak pickle; what students have written is data in it.
+Workers of a cluster start it and connect to it. Both ends are ours, so they speak pickle; what students have written is
+data in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import multiprocessing
 import os
 import pickle
+import select
 import shutil
-import struct
+import socket
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from autograder.grading.assignments import Assignment, Submission, grader_version
 from autograder.grading.local import MACHINE_FAULTS
 from autograder.grading.places import failure
+from autograder.grading.remote import read_message, write_message
 from autograder.grading.results import Result
 from autograder.grading.worker import Workshop
 
-LENGTH = struct.Struct(">Q")
-
 
 @dataclass(frozen=True)
-class Question:
-    """Grade this."""
+class Unread:
+    """In the place of a submission that nobody needs to read, and why."""
 
-    submission: Submission
+    student: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -41,36 +44,23 @@ class Answer:
     fault: str = ""
 
 
-def write_message(stream: Any, message: Any) -> None:
-    content = pickle.dumps(message)
-    stream.write(LENGTH.pack(len(content)) + content)
-    stream.flush()
-
-
-def read_message(stream: Any) -> Any:
-    """Raises EOFError where the other side has gone."""
-    head = stream.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        raise EOFError
-    content = stream.read(LENGTH.unpack(head)[0])
-    return pickle.loads(content)
-
-
-def serve(questions: BinaryIO, answers: BinaryIO) -> None:
+def serve(connection: socket.socket, listener: socket.socket) -> None:
     """Answer until nobody asks any more."""
-    assignment: Assignment = read_message(questions)
-    importlib.import_module("autograder.grading.preloaded")
-    workshop = Workshop(assignment)
-    try:
-        while True:
-            write_message(answers, answered(workshop, assignment, read_message(questions).submission))
-    except EOFError:
-        return
-    finally:
-        workshop.close()
+    listener.close()  # or it would seem that somebody listens when the process that forked this one has ended
+    with connection.makefile("rwb") as stream, contextlib.suppress(EOFError, ConnectionError):
+        assignment: Assignment = pickle.loads(read_message(stream))
+        workshop = Workshop(assignment)
+        try:
+            while True:
+                submission = pickle.loads(read_message(stream))
+                write_message(stream, pickle.dumps(answered(workshop, assignment, submission)))
+        finally:
+            workshop.close()
 
 
-def answered(workshop: Workshop, assignment: Assignment, submission: Submission) -> Answer:
+def answered(workshop: Workshop, assignment: Assignment, submission: Submission | Unread) -> Answer:
+    if isinstance(submission, Unread):
+        return Answer(grader_version(), failure(assignment, submission.student, "failed", submission.reason))
     try:
         result, folder = workshop.grade(submission)
         return Answer(grader_version(), result, files_of(folder) if folder else {})
@@ -90,7 +80,13 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def main() -> None:
-    """Keep standard output for answers: whatever else is printed goes where errors go."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    serve(sys.stdin.buffer, answers)
+    """Import everything slow, then fork a process for each connection, until standard input ends."""
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # which may be anything of the worker's
+    importlib.import_module("autograder.grading.preloaded")
+    grader_version()
+    forking = multiprocessing.get_context("fork")  # safe, as nothing here has started a thread
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+            connection, _ = listener.accept()
+            with connection:
+                forking.Process(target=serve, args=(connection, listener)).start()

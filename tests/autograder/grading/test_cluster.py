@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from autograder.grading.courses import CourseError
+from autograder.grading.connection import Connection
+from autograder.grading.errors import CourseError
+from autograder.grading.records import SubmissionRecord
 from tests.autograder.grading.here import grade_all
 from tests.autograder.grading.test_faults import done, wait_for
 
@@ -21,14 +23,26 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore")]
 
 # The configuration travels with the assignment, so this code runs where a submission is graded.
 POISON = """
-import os, signal
+import os, signal, socket
 from nbgrader.preprocessors import NbGraderPreprocessor
+
+
+def worker():
+    # The worker of the cluster is at the other end of a connection of this process.
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            with socket.socket(fileno=os.dup(int(descriptor))) as connection:
+                process = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 4), "little")
+            if "multiprocessing.spawn" in open(f"/proc/{process}/cmdline").read():
+                return process
+        except OSError:
+            continue
 
 
 class Poison(NbGraderPreprocessor):
     def preprocess(self, nb, resources):
         if resources["nbgrader"]["student"] == "poison":
-            os.kill(os.getppid(), signal.SIGKILL)  # the worker of the cluster
+            os.kill(worker(), signal.SIGKILL)
         if resources["nbgrader"]["student"] == "venom":
             os.kill(os.getpid(), signal.SIGKILL)  # the process in which it grades
         return nb, resources
@@ -48,14 +62,25 @@ def cluster() -> Iterator[str]:
         yield started.scheduler_address
 
 
-def test_workers_that_die_cost_one_retry_and_nobody_else(small_course: Any, cluster: str) -> None:
+def grade_on(address: str, course: Any, student: str = "*") -> dict[str, SubmissionRecord]:
+    connection = Connection(address)
+    try:
+        return grade_all(course, student, cluster=connection)
+    finally:
+        connection.close()
+
+
+def test_workers_that_die_cost_one_retry_and_nobody_else(
+    small_course: Any, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.grading.cluster.Pace.together", lambda pace, waiting: 2)
     path = small_course.root / "nbgrader_config.py"
     path.write_text(path.read_text() + POISON)
     marks = {"ann": 5, "bob": 2, "poison": 0, "venom": 0, "cem": 5, "dan": 0}
     for student, mark in marks.items():
         honest = small_course.answered(shout="return word.upper()" if mark == 5 else "return word")
         small_course.submit(student, b"no notebook" if student == "dan" else honest)
-    records = grade_all(small_course, cluster=cluster)
+    records = grade_on(cluster, small_course)
     assert {name: record.points for name, record in records.items()} == marks
     assert {name: record.status for name, record in records.items()} == {
         "ann": "graded",
@@ -66,7 +91,7 @@ def test_workers_that_die_cost_one_retry_and_nobody_else(small_course: Any, clus
         "dan": "unreadable",
     }
     assert "HIDDEN" not in "".join(cell.get("outputs", [{}]).__repr__() for cell in small_course.graded("ann").cells)
-    again = grade_all(small_course, student="[a-d]*", cluster=cluster)
+    again = grade_on(cluster, small_course, "[a-d]*")
     assert all(record.unchanged for record in again.values())
     here = grade_all(small_course, student="[a-d]*", force=True)
     assert {name: record.cells for name, record in here.items()} == {name: records[name].cells for name in here}
@@ -75,14 +100,14 @@ def test_workers_that_die_cost_one_retry_and_nobody_else(small_course: Any, clus
 def test_no_cluster_is_said_in_one_sentence(small_course: Any) -> None:
     small_course.submit("ann", small_course.answered())
     with pytest.raises(CourseError, match="No Dask cluster answers at tcp"):
-        grade_all(small_course, cluster="tcp://127.0.0.1:9")
+        grade_on("tcp://127.0.0.1:9", small_course)
 
 
 @pytest.mark.parametrize("lost", ["workers", "scheduler"])
 def test_a_cluster_that_loses_all_its_workers_ends_the_run_and_loses_nothing(
     small_course: Any, lost: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autograder.grading.cluster.WITHOUT_WORKERS", 3.0)
+    monkeypatch.setattr("autograder.grading.connection.WITHOUT_WORKERS", 3.0)
     small_course.submit("ann", small_course.answered())
     small_course.submit("bob", small_course.answered(length="import time; time.sleep(600); return len(word)"))
     path = small_course.root / "nbgrader_config.py"
@@ -93,7 +118,7 @@ def test_a_cluster_that_loses_all_its_workers_ends_the_run_and_loses_nothing(
         )
         ended.start()
         with pytest.raises(CourseError, match=r"(no workers for 3 seconds|was lost)\. What was graded is kept"):
-            grade_all(small_course, cluster=address)
+            grade_on(address, small_course)
         ended.join()
         assert processes["worker" if lost == "workers" else lost].poll() is not None
     small_course.submit("bob", small_course.answered(shout="return word"))

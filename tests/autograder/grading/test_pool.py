@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from autograder.grading.pool import Died, WorkerPool
+from autograder.grading.pool import Died, Pool, WorkerPool
 
 
 def prepare(greeting: str) -> None:
@@ -26,8 +26,10 @@ def work(task: str) -> str:
     return f"{os.environ['POOL_GREETING']} {task}"
 
 
-def run(tasks: list[str], workers: int) -> dict[str, object]:
-    pool = WorkerPool(work, workers, prepare, ("hello",))
+def run(tasks: list[str], workers: int, together: int = 1) -> dict[str, object]:
+    pool: Pool[str, str] = WorkerPool(work, workers, prepare, ("hello",))
+    if together > 1:
+        pool = Pool(pool.function, workers, pool.executor, pool.broken, together=lambda waiting: together)
     results = list(pool.run(tasks))
     assert sorted(task for task, _ in results) == sorted(tasks), "each task has exactly one result"
     return dict(results)
@@ -44,8 +46,9 @@ def test_every_task_has_its_result(tasks: list[str], workers: int) -> None:
     [["exit"], ["a", "exit", "b", "c"], ["kill 1", "a", "exit 2", "b", "c", "exit 3"], ["exit 1", "exit 2", "a"]],
     ids=["alone", "among others", "three of six", "both workers at once"],
 )
-def test_a_task_that_kills_its_process_costs_nobody_else(tasks: list[str]) -> None:
-    results = run(tasks, 2)
+@pytest.mark.parametrize("together", [1, 2, 7])
+def test_a_task_that_kills_its_process_costs_nobody_else(tasks: list[str], together: int) -> None:
+    results = run(tasks, 2, together)
     for task, result in results.items():
         assert result == (f"hello {task}" if len(task) == 1 else Died(task))
 

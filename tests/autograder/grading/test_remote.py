@@ -1,0 +1,142 @@
+"""What a worker of a cluster does, without a cluster: it has submissions graded by processes that it shares."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from autograder.grading import remote
+from autograder.grading.assignments import Assignment, read_submission
+from autograder.grading.courses import generate_assignment, open_course
+from autograder.grading.definition import read_assignment
+from autograder.grading.remote import ServerDiedError, close_servers, grade_remotely, start_servers
+from autograder.grading.serving import Answer, Unread
+from tests.autograder.grading.here import ASSIGNMENT
+from tests.autograder.grading.test_faults import wait_for
+
+pytestmark = pytest.mark.sandbox
+
+
+@pytest.fixture
+def run() -> Iterator[str]:
+    name = uuid.uuid4().hex
+    yield name
+    close_servers(name)
+
+
+@pytest.fixture
+def task(small_course: Any) -> dict[str, Any]:
+    """An assignment and two submissions of it."""
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered(shout="return word"))
+    with open_course(small_course.root) as course:
+        generate_assignment(course, ASSIGNMENT)
+        assignment = read_assignment(course, ASSIGNMENT)
+        submissions = {
+            name: read_submission(course.folder("submitted", name, ASSIGNMENT), name) for name in ("ann", "bob")
+        }
+    return {"assignment": assignment, **submissions}
+
+
+def graded(run: str, assignment: Assignment, *submissions: Any) -> list[Answer]:
+    packed = [pickle.dumps(submission) for submission in submissions]
+    return [pickle.loads(answer) for answer in grade_remotely(pickle.dumps((run, pickle.dumps(assignment), packed)))]
+
+
+def points(answer: Answer) -> float:
+    assert answer.result is not None
+    return sum(cell.auto or 0.0 for cell in answer.result.cells)
+
+
+def is_over(process: int) -> bool:
+    """Whether a process has ended; one that nobody has waited for yet has, too."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_answers_come_in_the_order_of_the_submissions(run: str, task: dict[str, Any]) -> None:
+    start_servers(run, 1)
+    unread = Unread("cem", "The submission is larger than 200 MB.")
+    answers = graded(run, task["assignment"], task["ann"], task["bob"], unread)
+    assert [answer.result and answer.result.student for answer in answers] == ["ann", "bob", "cem"]
+    assert [points(answer) for answer in answers] == [5, 2, 0]
+    assert answers[0].grader == task["assignment"].grader
+    assert sorted(answers[0].files) == ["strings.ipynb", "words.txt"]
+    assert answers[2].result is not None
+    assert answers[2].result.reason == unread.reason
+
+
+def test_processes_that_were_killed_cost_what_they_graded_and_are_replaced(run: str, task: dict[str, Any]) -> None:
+    start_servers(run, 2)
+    parent = remote._runs[run].parent
+    assert parent is not None
+    assert points(*graded(run, task["assignment"], task["ann"])) == 5
+    with open(f"/proc/{parent.pid}/task/{parent.pid}/children") as file:
+        children = [int(number) for number in file.read().split()]
+    assert len(children) == 2
+    parent.kill()
+    parent.wait()
+    assert points(*graded(run, task["assignment"], task["bob"])) == 2, "those that it has forked grade on"
+    for process in children:
+        os.kill(process, signal.SIGKILL)
+    wait_for(lambda: all(map(is_over, children)))
+    assert points(*graded(run, task["assignment"], task["ann"])) == 5
+    assert remote._runs[run].parent not in (None, parent)
+
+
+def test_a_submission_whose_process_is_killed_is_said_to_be(run: str, task: dict[str, Any]) -> None:
+    start_servers(run, 1)
+
+    class KillsItsReader:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return os._exit, (1,)
+
+    with pytest.raises(ServerDiedError):
+        graded(run, task["assignment"], KillsItsReader())
+    assert points(*graded(run, task["assignment"], task["bob"])) == 2
+
+
+def test_workers_of_a_machine_share_the_process_that_others_are_forked_from(run: str) -> None:
+    start_servers(run, 1)
+    first = remote._runs.pop(run)
+    start_servers(run, 1)  # as another worker would
+    second = remote._runs[run]
+    assert first.parent is not None
+    assert second.parent is None
+    assert second.idle[0].alive
+    first.close()
+
+
+def test_nothing_is_left_when_a_run_ends(run: str, task: dict[str, Any]) -> None:
+    start_servers(run, 2)
+    parent = remote._runs[run].parent
+    assert parent is not None
+    graded(run, task["assignment"], task["ann"])
+    close_servers(run)
+    wait_for(lambda: is_over(parent.pid))
+    assert parent.returncode == 0
+    assert not remote._path(run).exists()
+    close_servers(run)
+
+
+def test_a_run_that_was_killed_is_cleared_away_by_the_next(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    start_servers(run, 1)
+    parent = remote._runs[run].parent
+    assert parent is not None
+    monkeypatch.setattr(remote, "FORGOTTEN", -1.0)
+    other = uuid.uuid4().hex
+    try:
+        start_servers(other, 1)
+        assert run not in remote._runs
+        wait_for(lambda: is_over(parent.pid))
+    finally:
+        close_servers(other)
