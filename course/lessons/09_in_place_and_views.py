@@ -1083,6 +1083,7 @@ assert not x._is_view() and x._base is None, "x owns its memory"
 turned[0].mul_(10.0)
 assert x.data.tolist() == [0.0, 1.0, 2.0, 30.0, 4.0, 5.0], "a write through a view of a view"
 assert (x._version, row._version) == (1, 1), "everybody who shows the memory knows"
+assert row._recipe(x).data.tolist() == [30.0, 4.0, 5.0], "remember(self, output, recipe) is missing"
 picked = x[[0, 2]]
 assert picked._base is None and picked._counter is not x._counter, "picked entries are a copy"
 
@@ -1091,6 +1092,7 @@ twin = w.detach()
 assert twin._counter is w._counter and not twin._is_view(), "the same counter, and no view"
 square = w * w
 twin.add_(1.0)
+assert w.data.tolist() == [[2.0, 3.0], [4.0, 5.0]], "the same memory"
 assert complaint(lambda: square.sum().backward()).startswith(MODIFIED), "w was saved, twin wrote"
 credit = check_gradients(
     {
@@ -1353,11 +1355,16 @@ INFERENCE_WRITE = (
 
 
 def check_writable(self):
-    """As before, and a view of a leaf counts as the leaf. Marked tensors are refused too."""
+    """As before, and a view counts as its base. Two more refusals: tensors that are marked (lesson
+    07), and views made with recording off, if the write would concern the history of the base."""
     if self.is_inference() and not is_inference_mode_enabled():
         raise RuntimeError(INFERENCE_WRITE)
     base = self if self._base is None else self._base
-    if is_grad_enabled() and base.requires_grad and base.is_leaf:
+    if not (is_grad_enabled() and base.requires_grad):
+        return
+    if base is not self and not self._recorded:
+        raise RuntimeError(VIEW_IN_NO_GRAD.format(what="is being"))
+    if base.is_leaf:
         raise RuntimeError(LEAF if base is self else "a view of " + LEAF)
 
 

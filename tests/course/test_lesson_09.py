@@ -1,10 +1,290 @@
-"""Plants classic mistakes in the solutions of lesson 09: each costs points where it was made, and on no other cell."""
+"""Plants classic mistakes in the solutions of lesson 09: each costs points where it was made, and on no other cell.
+
+Random programs that write through views, in every style of the solutions, must agree with PyTorch or be refused.
+"""
 
 from __future__ import annotations
 
-from tests.course.planting import marks, untrue_examples
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import Planted, marks, solved, styles, untrue_examples
 
 LESSON = "09_in_place_and_views"
+PROGRAMS = 30
+
+PLANTED = [
+    Planted(
+        "equal numbers count as the same tensor",
+        "",
+        "        if saved is tensor.data:\n",
+        "        if np.array_equal(saved, tensor.data):\n",
+        ("test_versions",),
+    ),
+    Planted(
+        "the output is never looked at",
+        "",
+        '    tensors = [*enumerate(inputs), ("output", output)]\n',
+        "    tensors = [*enumerate(inputs)]\n",
+        ("test_versions", "test_change"),
+    ),
+    Planted(
+        "a part of an input is no input",
+        "",
+        "if isinstance(saved, np.ndarray) and np.shares_memory(saved, tensor.data):",
+        "if False:",
+        ("test_versions",),
+    ),
+    Planted(
+        "a part counts as the tensor itself",
+        "",
+        "            return Note(None, tensor._counter, tensor._counter.value)\n",
+        "            return Note(0, tensor._counter, tensor._counter.value)\n",
+        ("test_versions",),
+    ),
+    Planted(
+        "everything is expected at version 0",
+        "",
+        "            return Note(source, tensor._counter, tensor._counter.value)\n",
+        "            return Note(source, tensor._counter, 0)\n",
+        ("test_versions", "test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "the first saved value is enough",
+        "",
+        "for position, note in enumerate(self.notes):",
+        "for position, note in enumerate(self.notes[:1]):",
+        ("test_versions", "test_fingerprints"),
+    ),
+    Planted(
+        "the last place of two",
+        "",
+        "    for source, tensor in tensors:\n        if saved is",
+        "    for source, tensor in tensors[::-1]:\n        if saved is",
+        ("test_versions",),
+    ),
+    Planted(
+        "versions come before freed values",
+        "",
+        "    if self.saved is None:\n        raise RuntimeError(SECOND_BACKWARD)\n    for position",
+        "    for position",
+        ("test_versions",),
+    ),
+    Planted(
+        "leaves may be written to",
+        "",
+        "    if is_grad_enabled() and self.requires_grad and self.is_leaf:",
+        "    if False:",
+        ("test_change",),
+    ),
+    Planted(
+        "leaves may never be written to",
+        "",
+        "    if is_grad_enabled() and self.requires_grad and self.is_leaf:",
+        "    if self.requires_grad and self.is_leaf:",
+        ("test_change",),
+    ),
+    Planted(
+        "results may not be written to",
+        "",
+        "    if is_grad_enabled() and self.requires_grad and self.is_leaf:",
+        "    if is_grad_enabled() and self.requires_grad:",
+        ("test_change",),
+    ),
+    Planted(
+        "the former value is no copy",
+        "",
+        "    former = MiniTensor(self.data.copy())\n",
+        "    former = MiniTensor(self.data)\n",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "the former value has no history",
+        "",
+        "    former.requires_grad, former.grad_fn = self.requires_grad, self.grad_fn\n",
+        "    pass\n",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "the array is exchanged",
+        "",
+        "    self.data[...] = new.data\n",
+        "    self.data = new.data\n",
+        ("test_change", "test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "writes are not counted",
+        "",
+        "    self._counter.value += 1\n    return self\n",
+        "    return self\n",
+        ("test_change", "test_view", "test_fingerprints"),
+    ),
+    Planted(
+        "the counter is set to 1",
+        "",
+        "    self._counter.value += 1\n    return self\n",
+        "    self._counter.value = 1\n    return self\n",
+        ("test_change", "test_view"),
+    ),
+    Planted(
+        "smaller results are stretched",
+        "",
+        "    if new.shape != self.shape:\n",
+        "    if new.data.size > self.data.size:\n",
+        ("test_change",),
+    ),
+    Planted(
+        "the new history is forgotten",
+        "",
+        "        take_over(self, new)\n    self.data",
+        "        pass\n    self.data",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "the write comes before it may be refused",
+        "",
+        "    if new.requires_grad:\n        take_over(self, new)\n    self.data[...] = new.data\n",
+        "    self.data[...] = new.data\n    if new.requires_grad:\n        take_over(self, new)\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "what is not recorded loses its history",
+        "",
+        "    if new.requires_grad:\n        take_over(self, new)\n    self.data",
+        "    take_over(self, new) if new.requires_grad else vars(self).update(grad_fn=None)\n    self.data",
+        ("test_change",),
+    ),
+    Planted(
+        "views count by themselves",
+        "",
+        "        output._counter = self._counter\n        output._base",
+        "        output._base",
+        ("test_view",),
+    ),
+    Planted(
+        "the base is the tensor before",
+        "",
+        "        output._base = self if self._base is None else self._base\n",
+        "        output._base = self\n",
+        ("test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "everything is a view",
+        "",
+        "    if np.may_share_memory(output.data, self.data):\n",
+        "    if True:\n",
+        ("test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "a view forgets where it came from",
+        "",
+        "        remember(self, output, recipe)\n    return output\n",
+        "    return output\n",
+        ("test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "a detached tensor counts by itself",
+        "",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n",
+        "    output = MiniTensor(self.data)\n",
+        ("test_view",),
+    ),
+    Planted(
+        "a detached tensor is a copy",
+        "",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n",
+        "    output = MiniTensor(self.data.copy())\n    output._counter = self._counter\n",
+        ("test_view",),
+    ),
+    Planted(
+        "a detached tensor is a view",
+        "",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n",
+        "    output = MiniTensor(self.data)\n    output._counter, output._base = self._counter, self\n",
+        ("test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "the replaced entries of the base get gradient",
+        "",
+        "        rest.put(ctx.positions, 0.0)\n",
+        "",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "the incoming gradient is changed",
+        "",
+        "        rest = grad.copy()\n",
+        "        rest = grad\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "the base gets no gradient",
+        "",
+        "        return rest, grad.take(ctx.positions) * stayed\n",
+        "        return 0 * rest, grad.take(ctx.positions) * stayed\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "the part gets the wrong entries",
+        "",
+        "        return rest, grad.take(ctx.positions) * stayed\n",
+        "        return rest, grad.ravel()[: stayed.size].reshape(stayed.shape) * stayed\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "both of two writes to a place get gradient",
+        "",
+        "        return rest, grad.take(ctx.positions) * stayed\n",
+        "        return rest, grad.take(ctx.positions)\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "the first of two writes stays",
+        "",
+        "        owner.put(ctx.positions, numbers)\n",
+        "        owner.put(ctx.positions.ravel()[::-1], numbers.ravel()[::-1])\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "forward writes to the base",
+        "",
+        "        result = base.copy()\n",
+        "        result = base\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "counted writes are listed too",
+        "",
+        "        counted = note is not None and note.counter.value != note.version\n",
+        "        counted = False\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "only the memory of tensors is looked at",
+        "",
+        "        counted = note is not None and note.counter.value != note.version\n",
+        "        counted = note is None or note.counter.value != note.version\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "one fingerprint per node",
+        "",
+        "                found[node, position] = hash(saved.tobytes())\n",
+        "                found.setdefault((node, 0), hash(saved.tobytes()))\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "freed values are asked for",
+        "",
+        "        if node.saved is None:\n            continue\n",
+        "",
+        ("test_fingerprints",),
+    ),
+]
 
 
 def test_the_solution_has_full_marks() -> None:
@@ -13,7 +293,125 @@ def test_the_solution_has_full_marks() -> None:
     assert all(earned == most for earned, most in points.values())
 
 
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    assert marks(LESSON, planted).lost == set(planted.costs)
+
+
 def test_examples_in_the_docstrings_are_true() -> None:
     wrong, tried = untrue_examples(LESSON)
     assert wrong == []
-    assert tried >= 20
+    assert tried >= 25
+
+
+@pytest.fixture(scope="module", params=["", *styles(LESSON)], ids=lambda style: style or "solution")
+def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+def random_program(seed: int) -> Callable[[Any, Any], Any]:
+    """A program that makes views and writes to tensors, views and bases in an order drawn from the seed."""
+
+    def program(a: Any, b: Any) -> Any:
+        draw = np.random.default_rng(seed)
+        tensors = [a * 1.0, b * 2.0]
+        for _ in range(draw.integers(2, 9)):
+            t, other = (tensors[draw.integers(len(tensors))] for _ in range(2))
+            number = other.reshape(-1)[:2].sum()
+            actions = [
+                lambda t=t: tensors.append(t.transpose(0, 1) if len(t.shape) == 2 else t.reshape(-1)),
+                lambda t=t: tensors.append(t[0] if t.shape else t.reshape(-1)),
+                lambda t=t: tensors.append(t.reshape(-1)[::2]),
+                lambda t=t: tensors.append(t.exp()),
+                lambda t=t: tensors.append(t * t),
+                lambda t=t: t.mul_(0.5),
+                lambda t=t, number=number: t.mul_(number),
+                lambda t=t, other=other: t.sub_(other.sum()),
+                lambda t=t, number=number: t.copy_(number),
+                lambda t=t: t.zero_(),
+                lambda t=t, number=number: t.__setitem__(-1, number) if t.shape else t.add_(number),
+                lambda t=t, number=number: t.__setitem__([0], number) if t.shape else t.add_(1.0),
+            ]
+            actions[draw.integers(len(actions))]()
+        return sum((t * t).sum() + t.tanh().sum() for t in tensors)
+
+    return program
+
+
+def gradients(program: Callable[[Any, Any], Any], make: Callable[[Any], Any], arrays: Any) -> Any:
+    """The gradients of a program, or the beginning of its error."""
+    inputs = [make(array) for array in arrays]
+    try:
+        program(*inputs).backward()
+    except RuntimeError as error:
+        return str(error)[:60]
+    return [np.zeros(x.shape) if x.grad is None else np.array(x.grad.data.tolist()) for x in inputs]
+
+
+def test_programs_that_write_through_views_agree_with_pytorch(engine: dict[str, Any]) -> None:
+    draw, right, refused = np.random.default_rng(1), 0, 0
+    for seed in range(PROGRAMS):
+        arrays = 0.3 * draw.normal(size=(2, 3, 3))
+        mine = gradients(random_program(seed), lambda v: engine["MiniTensor"](v.copy(), requires_grad=True), arrays)
+        theirs = gradients(random_program(seed), lambda v: torch.tensor(v, requires_grad=True), arrays)
+        if isinstance(mine, str) or isinstance(theirs, str):
+            assert mine == theirs
+            refused += 1
+        else:
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+            right += 1
+    assert right > 0
+    assert refused > 0
+
+
+def test_a_view_made_with_recording_off_never_gives_a_wrong_gradient(engine: dict[str, Any]) -> None:
+    tensor: Any = engine["MiniTensor"]([1.0, 2.0, 3.0], requires_grad=True)
+    y = tensor * 2
+    with engine["no_grad"]():
+        quiet = y[:2]
+    with pytest.raises(RuntimeError, match="created in no_grad mode and is being modified"):
+        quiet.mul_(3.0)
+    assert y.data.tolist() == [2.0, 4.0, 6.0]
+    y.mul_(2.0)
+    assert quiet.data.tolist() == [4.0, 8.0]
+    with pytest.raises(RuntimeError, match="its base or another view of its base has been modified"):
+        quiet.sum().backward()
+    y.sum().backward()
+    assert tensor.grad.data.tolist() == [4.0, 4.0, 4.0]
+
+
+def test_an_operation_that_returns_its_input_gets_memory_of_its_own(engine: dict[str, Any]) -> None:
+    class Same(engine["Function"]):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return a[::-1]
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad[::-1]
+
+    x = engine["MiniTensor"]([1.0, 2.0], requires_grad=True)
+    y = Same.apply(x * 1.0)
+    y.mul_(y.detach() * 0 + 5.0)
+    y.backward(np.array([1.0, 10.0]))
+    assert x.grad.data.tolist() == [50.0, 5.0]
+    assert x.data.tolist() == [1.0, 2.0]
+
+
+def test_a_marked_tensor_is_written_to_in_inference_mode_only(engine: dict[str, Any]) -> None:
+    with engine["inference_mode"]():
+        marked = engine["MiniTensor"]([1.0, 2.0])
+        marked.add_(1.0)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        marked.add_(1.0)
+    assert marked.data.tolist() == [2.0, 3.0]
+    with pytest.raises(RuntimeError, match="do not track version"):
+        _ = marked._version
+
+
+def test_views_that_nobody_holds_are_not_kept_alive(engine: dict[str, Any]) -> None:
+    x = engine["MiniTensor"](np.zeros((3, 3)))
+    for row in range(3):
+        x[row].add_(1.0)
+    assert len(x._views) <= 1  # the last one may still have a name
+    assert x.data.tolist() == [[1.0] * 3] * 3
