@@ -256,17 +256,23 @@ def plain(value: Any) -> Value | None:
     """A number, NumPy array, PyTorch tensor, tensor of ours or of a student as a float or array; None for the rest."""
     if value is None or isinstance(value, (str, bytes)):
         return None
+    try:
+        array = _on_host(value)
+    except Exception:  # an array without numbers (PyTorch's meta device, a tracer's) refuses in its own words
+        return None
+    if array.dtype.kind not in "biufc":
+        return None
+    return array.item() if array.ndim == 0 else array
+
+
+def _on_host(value: Any) -> np.ndarray:
+    """The numbers of an array or tensor as a NumPy array."""
     for step in ("detach", "cpu", "get"):  # `get` brings a CuPy array to the host
         if hasattr(value, step) and not isinstance(value, (dict, np.ndarray)):
             value = getattr(value, step)()
     if isinstance(getattr(value, "data", None), np.ndarray):
         value = value.data  # a tensor of a student's engine
     try:
-        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     except TypeError:  # bfloat16 and other types that NumPy lacks
-        array = np.asarray(value.float().numpy())
-    except ValueError:
-        return None
-    if array.dtype.kind not in "biufc":
-        return None
-    return array.item() if array.ndim == 0 else array
+        return np.asarray(value.float().numpy())

@@ -246,6 +246,13 @@ def test_a_vector_output_needs_a_cotangent():
     assert by_name(given)["a"].incoming.tolist() == [2.0, -2.0]
 
 
+def test_a_tensor_without_numbers_beside_a_graph_does_no_harm():
+    a = torch.tensor(2.0, requires_grad=True)
+    names = {"a": a, "empty": torch.ones(3, device="meta")}
+    assert by_name(read_graph(a * 3, names))["a"].value == 2.0
+    assert read_graph(names["empty"]).nodes[0].value is None
+
+
 @pytest.mark.parametrize("leaf", [MiniTensor(2.0), torch.tensor(2.0, requires_grad=True), torch.tensor(2.0)])
 def test_a_lone_leaf_is_a_graph(leaf):
     assert "<svg" in draw(leaf, {"x": leaf})
