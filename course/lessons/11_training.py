@@ -27,7 +27,7 @@ import warnings
 import numpy as np
 
 # %% tags=["demo"]
-import inspect
+import copy
 import time
 
 import matplotlib.pyplot as plt
@@ -42,40 +42,52 @@ def noisy_wave(count, seed):
     """Points on a sine, with noise: two arrays of shape (count, 1)."""
     generator = np.random.default_rng(seed)
     x = generator.uniform(-2, 2, size=(count, 1))
-    return x, np.sin(3 * x) + 0.4 * generator.normal(size=(count, 1))
+    return x, np.sin(3 * x) + 0.5 * generator.normal(size=(count, 1))
 
 
-train_x, train_y = (torch.tensor(array) for array in noisy_wave(20, seed=0))
-other_x, other_y = (torch.tensor(array) for array in noisy_wave(200, seed=1))
-torch.manual_seed(0)
-model = torch.nn.Sequential(
-    torch.nn.Linear(1, 40), torch.nn.Tanh(), torch.nn.Linear(40, 1)
-).double()
-optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-mse = torch.nn.functional.mse_loss
-lowest, best, curve = float("inf"), None, []
-for epoch in range(600):
-    optimizer.zero_grad()
-    mse(model(train_x), train_y).backward()
-    optimizer.step()
+def mse(prediction, target):
+    return torch.nn.functional.mse_loss(prediction, target)
+
+
+def best_of_training(keep, epochs=400):
+    """The losses on the other points after each epoch, and the one after `best` was loaded."""
+    x, y = (torch.tensor(array) for array in noisy_wave(20, seed=2))
+    other_x, other_y = (torch.tensor(array) for array in noisy_wave(200, seed=9))
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(1, 40),
+        torch.nn.ReLU(),
+        torch.nn.Linear(40, 40),
+        torch.nn.Tanh(),
+        torch.nn.Linear(40, 1),
+    ).double()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    losses, best = [], None
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        mse(model(x), y).backward()
+        optimizer.step()
+        with torch.no_grad():
+            losses.append(mse(model(other_x), other_y).item())
+        if losses[-1] == min(losses):
+            best = keep(model)
+    model.load_state_dict(best)
     with torch.no_grad():
-        curve.append(mse(model(other_x), other_y).item())
-    if curve[-1] < lowest:
-        lowest, best = curve[-1], model.state_dict()
+        return losses, mse(model(other_x), other_y).item()
 
-print(f"loss on the other points: lowest {lowest:.3f}, in epoch {np.argmin(curve)}", end="; ")
-print(f"after the last epoch {curve[-1]:.3f}")
+
+losses, loaded = best_of_training(keep=lambda model: model.state_dict())
+print(f"loss on the other points: lowest {min(losses):.3f}, in epoch {np.argmin(losses)}", end="; ")
+print(f"after the last epoch {losses[-1]:.3f}")
 
 # %% [markdown]
-# **Predict** the loss on the other points after the next line has run: the lowest, the last, or something else?
+# **Predict** the loss on the other points with the best weights loaded: the lowest, the last, or something else?
 
 # %% tags=["demo"]
-model.load_state_dict(best)
-with torch.no_grad():
-    print(f"the best weights, loaded: {mse(model(other_x), other_y).item():.3f}")
+print(f"with the best weights loaded: {loaded:.3f}")
 
 # %% [markdown]
-# Nothing was kept. `state_dict` does not copy: it shows the memory of the weights, and the optimizer went on writing into it, **in place**. Nobody complains, because each part does what it says. You cannot see such things in the five lines of a training loop; you have to know what the parts promise each other. In this lesson you will
+# Nothing was kept. `state_dict` does not copy: it shows the memory of the weights, and the optimizer went on writing into it, **in place**. Nobody complains, because each part does what it says. Lesson 05 had a training loop of five lines. What stands behind the five lines is this lesson: what the parts promise each other, and what they do not. You will
 #
 # 1. build modules, which know their parameters by name, and save and load them;
 # 2. write layers that behave differently in training and in evaluation, and tell `eval()` from `no_grad`;
@@ -507,9 +519,24 @@ assert np.allclose(fresh.calls.data, 1.0) and np.allclose(fresh.weight.data, 1.0
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# What is not assigned to an attribute is not registered. **Predict** which of the two models in PyTorch has parameters, and what happens to the other in training.
+# Back to the beginning: what would have kept the best weights? The same training three times.
 
-# %% tags=["demo"] items="61"
+# %% tags=["demo"]
+ways = {
+    "state_dict()": lambda model: model.state_dict(),
+    "dict(state_dict())": lambda model: dict(model.state_dict()),
+    "copy.deepcopy(state_dict())": lambda model: copy.deepcopy(model.state_dict()),
+}
+for name, keep in ways.items():
+    losses, loaded = best_of_training(keep)
+    print(f"{name:28s} lowest {min(losses):.3f}   after loading {loaded:.3f}")
+
+# %% [markdown]
+# A new dictionary with the old tensors is no copy either. In your engine: `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
+#
+# There is another quiet mistake. What is not assigned to an attribute is not registered. **Predict** which of these two models in PyTorch has parameters, and what training does with the other.
+
+# %% tags=["demo"]
 class InAList(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -524,8 +551,14 @@ class InAModuleList(torch.nn.Module):
 
 for kind in (InAList, InAModuleList):
     print(f"{kind.__name__:14s}", [name for name, _ in kind().named_parameters()])
+try:
+    torch.optim.SGD(InAList().parameters(), lr=0.1)
+except ValueError as error:
+    print("ValueError:", error)
 
 # %% [markdown] items="61"
+# Here the optimizer noticed, since the list of parameters was empty. With one registered layer beside the list it would not: the layers in the list would keep their random starting weights for ever. In PyTorch a `ModuleList` or a `Sequential` registers what it holds.
+#
 # ## 2. Layers
 #
 # Most layers are short. `LinearLayer` is PyTorch's `nn.Linear` (your engine already has a Function called `Linear`). Its weight has PyTorch's shape, `(outputs, inputs)`, and its starting values come from PyTorch's range. All random numbers of the engine come from one generator, which `manual_seed` sets.
@@ -689,7 +722,7 @@ with warnings.catch_warnings(record=True) as caught:
 print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
 
 # %% [markdown]
-# A column and a row are broadcast to a square: each prediction is compared with every target. The network will then learn to answer with the mean. It is only a warning, in PyTorch and here; read it when you see it.
+# All predictions are right, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. The network will then learn to answer with the mean. It is only a warning, in PyTorch and here; read it when you see it.
 #
 # ### Exercise 2: Dropout
 #
@@ -813,6 +846,23 @@ negative, _ = try_dropout(Dropout(0.5), -array)
 assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0], 2.0)
 manual_seed(3)
 ### END HIDDEN TESTS
+
+# %% [markdown]
+# Why the factor? **Predict** the last column: what would the next layer get in evaluation, compared with training, if nothing were scaled?
+
+# %% tags=["demo"]
+manual_seed(1)
+torch.manual_seed(1)
+ones = MiniTensor(np.ones((400, 500)))
+print("  p    yours, mean   PyTorch, mean   yours in evaluation   mean without the factor")
+for p in (0.2, 0.5, 0.9):
+    own, own_torch = Dropout(p), torch.nn.Dropout(p)
+    means = own(ones).data.mean(), own_torch(torch.ones(400, 500)).mean().item()
+    quiet = own.eval()(ones).data.mean()
+    print(f"{p:4}    {means[0]:8.3f} {means[1]:14.3f} {quiet:18.3f} {means[0] * (1 - p):22.3f}")
+
+# %% [markdown]
+# In training and in evaluation the next layer gets numbers of the same size on average. Without the factor it would be trained on small numbers and asked about large ones.
 
 # %% [markdown] items="84"
 # ## 3. A layer with a memory
@@ -1008,9 +1058,9 @@ close(layer.running_mean, mean, "running_mean, which evaluation must not change,
 close(layer.running_var, variance, "running_var after evaluation")
 close(layer.num_batches_tracked, 2.0, "num_batches_tracked after evaluation")
 x = MiniTensor(rows, requires_grad=True)
-grad = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-layer(x).backward(grad)
-close(x.grad, grad * [1.0, 0.5] / np.sqrt(variance + 1e-5), "the gradient of x in evaluation")
+cotangent = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+layer(x).backward(cotangent)
+close(x.grad, cotangent * [1.0, 0.5] / np.sqrt(variance + 1e-5), "the gradient of x in evaluation")
 close(layer.bias.grad, [9.0, 12.0], "the gradient of bias in evaluation")
 shown = layer.state_dict()["running_mean"], layer.state_dict()["running_var"]
 layer.train()
@@ -1036,12 +1086,128 @@ try_training(BatchNorm1d(1), random.normal(size=(5, 1)), [1.5], [-2.0])
 assert sorted(name for name, _ in slow.named_parameters()) == ["bias", "weight"]
 assert len(slow.state_dict()) == 5
 x = MiniTensor(rows, requires_grad=True)
-(BatchNorm1d(2)(x) * x).backward(grad)
+(BatchNorm1d(2)(x) * x).backward(cotangent)
 normal = (rows - rows.mean(axis=0)) / np.sqrt(rows.var(axis=0) + 1e-5)
-inner = grad * rows
+inner = cotangent * rows
 inner = inner - inner.mean(axis=0) - normal * (inner * normal).mean(axis=0)
-close(x.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + grad * normal, "x with another use")
+close(x.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + cotangent * normal, "x with another use")
 ### END HIDDEN TESTS
+
+# %% [markdown]
+# Beside PyTorch: five batches of different sizes in training, then an evaluation.
+
+# %% tags=["demo"]
+generator = np.random.default_rng(21)
+own, own_torch = BatchNorm1d(3), torch.nn.BatchNorm1d(3).double()
+largest = 0.0
+for rows in (8, 3, 20, 2, 9):
+    batch = 3 + 2 * generator.normal(size=(rows, 3))
+    result, result_torch = own(MiniTensor(batch)), own_torch(torch.tensor(batch))
+    result.tanh().sum().backward()
+    result_torch.tanh().sum().backward()
+    largest = max(largest, np.abs(result.data - result_torch.detach().numpy()).max())
+print(f"results   {largest:.1e}")
+print(f"gradients {np.abs(own.weight.grad.data - own_torch.weight.grad.numpy()).max():.1e}")
+for name, buffer in own_torch.named_buffers():
+    difference = np.abs(getattr(own, name).data - buffer.numpy()).max()
+    print(f"{name:19s} {difference:.1e}   now", getattr(own, name).data.round(3))
+
+# %% [markdown]
+# The gradient of one row reaches the others. In the picture, find the ways that lead from the result to `x`: how many are there?
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore, monitor
+
+x = MiniTensor([[1.0, 5.0], [3.0, 4.0], [8.0, 0.0]], requires_grad=True)
+explore(BatchNorm1d(2)(x))
+
+# %% [markdown]
+# A puzzle: a layer with a bias stands in front of the normalization. **Predict** the gradient of that bias.
+
+# %%
+manual_seed(1)
+layer = LinearLayer(4, 3)
+(BatchNorm1d(3)(layer(np.random.default_rng(2).normal(size=(6, 4)))).tanh() ** 2).sum().backward()
+print("gradient of the weight:", np.abs(layer.weight.grad.data).max().round(3), "at most")
+print("gradient of the bias:  ", np.abs(layer.bias.grad.data).max().round(12))
+
+# %% [markdown] items="84"
+# The mean takes away what the bias adds. That is why such layers are often made with `bias=False`.
+#
+# ### eval() and no_grad, once more
+#
+# In lesson 07 you saw that `eval()` and `no_grad` are two things, on a model with Dropout. Now the model remembers as well. **Predict** the four lines before you run the cell, above all the column `changed`: does a forward pass change the model?
+
+# %% tags=["demo"] items="84"
+def kept_arrays(output):
+    """The megabytes that the graph behind an output has saved; each array counts once."""
+    sizes = {}
+    for node in topological_order(output.grad_fn) if output.requires_grad else []:
+        for array in node.saved_tensors:
+            owner = array if array.base is None else array.base
+            sizes[id(owner)] = owner.nbytes
+    return sum(sizes.values()) / 1e6
+
+
+def try_mode(label, training, recording, x):
+    manual_seed(2)
+    model = Sequential(LinearLayer(50, 400), BatchNorm1d(400), ReLU(), Dropout(0.5))
+    model.train(training)
+    before = {name: tensor.data.copy() for name, tensor in model.state_dict().items()}
+    times = []
+    with set_grad_enabled(recording):
+        for _ in range(7):
+            start = time.perf_counter()
+            outputs = model(x)
+            times.append(time.perf_counter() - start)
+        same = np.array_equal(outputs.data, model(x).data)
+    after = model.state_dict()
+    changed = [name for name in after if not np.array_equal(after[name].data, before[name])]
+    print(f"{label:20s} recorded {outputs.requires_grad!s:5s} twice the same {same!s:5s}", end=" ")
+    print(f"changed: {len(changed)}   saved {kept_arrays(outputs):5.2f} MB", end="   ")
+    print(f"{1000 * np.median(times):4.1f} ms")
+
+
+x = MiniTensor(np.random.default_rng(3).normal(size=(500, 50)))
+try_mode("train()", True, True, x)
+try_mode("train() and no_grad", True, False, x)
+try_mode("eval()", False, True, x)
+try_mode("eval() and no_grad", False, False, x)
+
+# %% [markdown] items="84"
+# `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers move. It also has a part in the memory: in evaluation, Dropout and BatchNorm have less to save. But only the last line saves nothing *and* gives the answer that you want.
+#
+# How bad is the second line? A model is trained, then tried on other data ten times, with `no_grad` and without `eval()`. No optimizer runs. **Predict** whether the model is the same afterwards.
+
+# %% tags=["demo"] items="84"
+def trained_model():
+    manual_seed(3)
+    x, y = noisy_wave(200, seed=4)
+    model = Sequential(LinearLayer(1, 32), BatchNorm1d(32), GELU(), LinearLayer(32, 1))
+    optimizer = SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for _ in range(60):
+        optimizer.zero_grad()
+        mse_loss(model(x), y).backward()
+        optimizer.step()
+    return model, x, y
+
+
+def loss_in_evaluation(model, x, y):
+    model.eval()
+    with no_grad():
+        return mse_loss(model(x), y).item()
+
+
+model, x, y = trained_model()
+print(f"loss before: {loss_in_evaluation(model, x, y):.3f}")
+model.train()
+with no_grad():
+    for _ in range(10):
+        model(x[x[:, 0] > 1])  # other data: only points on the right
+print(f"loss after:  {loss_in_evaluation(model, x, y):.3f}")
+
+# %% [markdown] items="84"
+# Ten forward passes have spoiled the model. No gradient was needed for that; a buffer is changed by looking.
 
 # %% [markdown] items="62 F47"
 # ## 4. Optimizers
@@ -1088,7 +1254,45 @@ class SGD(Optimizer):
         state["buffer"] = self.momentum * state.get("buffer", 0.0) + gradient
         return self.lr * state["buffer"]
 
-# %% [markdown]
+# %% [markdown] items="62 F47"
+# One sentence that is often read: *the update is made in place so that the graph of the parameter survives*. A leaf has no graph. **Predict** what happens in each of the three updates, in your engine and in PyTorch.
+
+# %% tags=["demo"] items="62 F47"
+def try_update(layer, update):
+    """Whether the layer has the same parameter afterwards, as a leaf in the same memory."""
+    before = layer.weight, layer.weight.detach()
+    (layer(np.ones((1, 2))) if isinstance(layer, Module) else layer(torch.ones(1, 2))).sum().backward()
+    try:
+        update(layer)
+    except TypeError as error:
+        return f"TypeError: {error}"
+    same_memory = bool((layer.weight.detach().data == before[1].data).all())
+    after = layer.weight
+    return f"same object {after is before[0]}, same memory {same_memory}, leaf {after.is_leaf}"
+
+
+def by_optimizer(layer):
+    kind = SGD if isinstance(layer, Module) else torch.optim.SGD
+    kind(layer.parameters(), lr=0.1).step()
+
+
+def by_formula(layer):
+    layer.weight = layer.weight - 0.1 * layer.weight.grad
+
+
+def by_new_parameter(layer):
+    kind = Parameter if isinstance(layer, Module) else torch.nn.Parameter
+    layer.weight = kind(layer.weight.data - 0.1 * layer.weight.grad.data)
+
+
+for update in (by_optimizer, by_formula, by_new_parameter):
+    print(update.__name__)
+    print("   yours:  ", try_update(LinearLayer(2, 1), update))
+    print("   PyTorch:", try_update(torch.nn.Linear(2, 1), update))
+
+# %% [markdown] items="62 F47"
+# What is preserved is the **object**: the module, the optimizer and its state, whoever holds a `state_dict`, they all know this one tensor. The formula gives a result with a history, which a module refuses. A new parameter would be accepted, and the optimizer would go on moving the old one.
+#
 # ### Exercise 4: Adam
 #
 # Adam keeps two running means for each parameter, both of which start at 0: `mean` of the gradient, and `square` of its square, entry by entry.
@@ -1097,7 +1301,7 @@ class SGD(Optimizer):
 # >
 # > `square = beta2 * square + (1 - beta2) * gradient**2`
 #
-# Since they start at 0, they are too small in the beginning. After `t` steps the weights in `mean` sum to `1 - beta1**t`, so dividing by that repairs it; the same with `beta2` for `square`. The change is
+# Since they start at 0, both are too small in the beginning. After `t` steps the weights in `mean` sum to `1 - beta1**t`, so dividing by that repairs it; the same with `beta2` for `square`. The change is
 #
 # > `lr * corrected mean / (sqrt(corrected square) + eps)`.
 #
@@ -1233,6 +1437,87 @@ before = np.array(u.data)
 other.step()
 assert np.allclose(u.data, before + 0.1), "two optimizers must not share what they remember"
 ### END HIDDEN TESTS
+
+# %% [markdown]
+# Beside PyTorch: 200 steps on the same network, from the same weights. The batch is fixed, so nothing is random.
+
+# %% tags=["demo"] items="61"
+def curves(make, make_torch, steps=200):
+    """The losses of both, step by step, and how far apart the weights are in the end."""
+    manual_seed(4)
+    model = Sequential(LinearLayer(1, 16), GELU(), LinearLayer(16, 1))
+    model_torch = torch.nn.Sequential(
+        torch.nn.Linear(1, 16), torch.nn.GELU(), torch.nn.Linear(16, 1)
+    ).double()
+    model_torch.load_state_dict(to_torch(model))
+    x, y = noisy_wave(40, seed=5)
+    losses = []
+    for network, optimizer, tensor, loss_function in (
+        (model, make(model.parameters()), MiniTensor, mse_loss),
+        (model_torch, make_torch(model_torch.parameters()), torch.tensor, mse),
+    ):
+        losses.append([])
+        for _ in range(steps):
+            optimizer.zero_grad()
+            loss = loss_function(network(tensor(x)), tensor(y))
+            loss.backward()
+            optimizer.step()
+            losses[-1].append(loss.item())
+    pairs = zip(model.parameters(), model_torch.parameters())
+    return losses, max(np.abs(p.data - q.detach().numpy()).max() for p, q in pairs)
+
+
+pairs = {
+    "SGD": (SGD, torch.optim.SGD, {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}),
+    "Adam": (Adam, torch.optim.Adam, {"lr": 0.01}),
+    "Adam, other settings": (
+        Adam,
+        torch.optim.Adam,
+        {"lr": 0.02, "betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.1},
+    ),
+}
+for name, (kind, kind_torch, options) in pairs.items():
+    found, apart = curves(
+        lambda parameters: kind(parameters, **options),
+        lambda parameters: kind_torch(parameters, **options),
+    )
+    difference = np.abs(np.subtract(*found)).max()
+    print(f"{name:21s} loss {found[0][0]:.3f} -> {found[0][-1]:.4f}", end="   ")
+    print(f"largest difference of the losses {difference:.1e}, of the weights {apart:.1e}")
+
+# %% [markdown]
+# What is the correction for? Both running means start too small. **Predict**: without the correction, would the first steps be too small, or too large?
+
+# %%
+def own_steps(count):
+    """The sizes of the steps of your Adam, with lr = 1, for a gradient that is always 1."""
+    w, places = MiniTensor(0.0, requires_grad=True), [0.0]
+    optimizer = Adam([w], lr=1.0)
+    w.grad = MiniTensor(1.0)
+    for _ in range(count):
+        optimizer.step()
+        places.append(w.item())
+    return -np.diff(places)
+
+
+t = np.arange(1, 1001)
+with_correction = own_steps(1000)
+without = (1 - 0.9**t) / np.sqrt(1 - 0.999**t)  # mean and square of a gradient of 1, as they are
+print("first steps, yours:                 ", with_correction[:5].round(2), "times lr")
+print("first steps, without the correction:", without[:5].round(2), "times lr")
+print(f"largest: {without.max():.2f} times lr, in step {t[without.argmax()]};", end=" ")
+print(f"step 1000: {without[-1]:.2f} times lr")
+
+# %% tags=["demo"]
+fig, axis = plt.subplots(figsize=(7, 3), layout="constrained")
+axis.plot(t, without, label="without the correction")
+axis.plot(t, with_correction, label="yours")
+axis.set(xlabel="step", ylabel="size of the step, in units of lr", xscale="log", ylim=(0, None))
+axis.legend()
+plt.show()
+
+# %% [markdown]
+# Too large. The square gathers a hundred times more slowly, so it starts much further below its true size, and it stands under the fraction bar. Without the correction a training would begin with steps of up to six times the learning rate, at weights that are still random.
 
 # %% [markdown]
 # ## 5. Batches
@@ -1382,7 +1667,7 @@ class Numbered:
         return np.array([float(i), 1.0]), 10 * i
 
 # %% nbgrader={"grade": true, "grade_id": "test_loader", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def walk(batches):
+def numbers_of(batches):
     """The numbers of the samples, batch by batch."""
     found = []
     for x, y in batches:
@@ -1393,14 +1678,15 @@ def walk(batches):
 
 
 loader = DataLoader(Numbered(10), batch_size=4)
-assert walk(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]] and len(loader) == 3
-assert walk(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]], "a second loop starts from the beginning"
+assert numbers_of(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]] and len(loader) == 3
+again = numbers_of(loader)
+assert again == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]], "a second loop starts from the beginning"
 loader = DataLoader(Numbered(10), batch_size=4, drop_last=True)
-assert walk(loader) == [[0, 1, 2, 3], [4, 5, 6, 7]] and len(loader) == 2, "drop_last"
+assert numbers_of(loader) == [[0, 1, 2, 3], [4, 5, 6, 7]] and len(loader) == 2, "drop_last"
 assert len(DataLoader(Numbered(8), batch_size=4, drop_last=True)) == 2, "8 samples: two full batches"
 loader = DataLoader(Numbered(100), batch_size=30, shuffle=True)
-orders = [sum(walk(loader), []) for _ in range(2)]
-assert [len(part) for part in walk(loader)] == [30, 30, 30, 10]
+orders = [sum(numbers_of(loader), []) for _ in range(2)]
+assert [len(part) for part in numbers_of(loader)] == [30, 30, 30, 10]
 assert all(sorted(order) == list(range(100)) for order in orders), "each sample comes once"
 assert orders[0] != sorted(orders[0]), "shuffle: the order should be random"
 assert orders[0] != orders[1], "each loop has an order of its own"
@@ -1408,28 +1694,28 @@ assert orders[0] != orders[1], "each loop has an order of its own"
 def seeded(seed, **options):
     generator = np.random.default_rng(seed)
     loader = DataLoader(Numbered(40), batch_size=8, shuffle=True, generator=generator, **options)
-    return [walk(loader), walk(loader)]
+    return [numbers_of(loader), numbers_of(loader)]
 
 
 assert seeded(3) == seeded(3), "the same seed, the same orders"
 assert seeded(3) != seeded(4), "another seed, another order"
 manual_seed(5)
-first = walk(DataLoader(Numbered(40), batch_size=8, shuffle=True))
+first = numbers_of(DataLoader(Numbered(40), batch_size=8, shuffle=True))
 manual_seed(5)
-assert walk(DataLoader(Numbered(40), batch_size=8, shuffle=True)) == first, "default_generator"
+assert numbers_of(DataLoader(Numbered(40), batch_size=8, shuffle=True)) == first, "default_generator"
 loader = DataLoader(Numbered(6), batch_size=2)
-assert [walk([a])[0] + walk([b])[0] for a, b in zip(loader, loader)] == [[0, 1] * 2, [2, 3] * 2, [4, 5] * 2]
-assert walk(DataLoader(Numbered(3), batch_size=7)) == [[0, 1, 2]]
-assert walk(DataLoader(Numbered(3), batch_size=7, drop_last=True)) == []
+assert [numbers_of([a])[0] + numbers_of([b])[0] for a, b in zip(loader, loader)] == [[0, 1] * 2, [2, 3] * 2, [4, 5] * 2]
+assert numbers_of(DataLoader(Numbered(3), batch_size=7)) == [[0, 1, 2]]
+assert numbers_of(DataLoader(Numbered(3), batch_size=7, drop_last=True)) == []
 assert len(DataLoader(Numbered(3), batch_size=7)) == 1 and len(DataLoader(Numbered(3), 7, drop_last=True)) == 0
-assert walk(DataLoader(Numbered(2))) == [[0], [1]], "batch_size is 1 if nothing is said"
-assert walk(DataLoader(Numbered(6), batch_size=3)) == [[0, 1, 2], [3, 4, 5]]
+assert numbers_of(DataLoader(Numbered(2))) == [[0], [1]], "batch_size is 1 if nothing is said"
+assert numbers_of(DataLoader(Numbered(6), batch_size=3)) == [[0, 1, 2], [3, 4, 5]]
 dropped = DataLoader(Numbered(10), batch_size=4, shuffle=True, drop_last=True)
-assert [len(set(part)) for part in walk(dropped)] == [4, 4]
+assert [len(set(part)) for part in numbers_of(dropped)] == [4, 4]
 loader = DataLoader(Numbered(20), batch_size=20, shuffle=True)
 half = iter(loader)
 next(half)
-assert len(walk(loader)) == 1, "a loop that was broken off does not disturb the next one"
+assert len(numbers_of(loader)) == 1, "a loop that was broken off does not disturb the next one"
 for wrong in (0, -3):
     try:
         DataLoader(Numbered(3), batch_size=wrong)
@@ -1452,13 +1738,15 @@ print("weighted by the rows: ", sum(mean * rows for mean, rows in means) / len(l
 print("mean over the samples:", np.mean(losses))
 
 # %% [markdown] items="60 84"
+# It is not: the two rows of the last batch count twice as much as the others. Weighted by their numbers of rows, the batches give the mean over the samples. Keep this in mind for the next exercise.
+#
 # ## 6. The loop
 #
 # Everything is there. What remains are two functions that nearly every training script has, and in which nearly every script has had a mistake once.
 #
 # ### Exercise 6: one step, and an evaluation
 #
-# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches; the step must be the same all the same. The loss function gives a *mean* over the rows that it gets. Lesson 05 has shown how the parts must count.
+# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches; the step must be the same all the same. The loss function gives a *mean* over the rows that it gets. How must the parts count, if the last one may be smaller? Lesson 05 has shown it.
 #
 # `evaluate` gives the mean loss over all *samples* of a loader. It must change nothing: no weight, no gradient, no running statistics; and afterwards the model is in the mode in which it was, even if the model fails on the way.
 
@@ -1679,9 +1967,153 @@ assert np.isclose(evaluate(Observed(np.array([[1.0], [2.0]])), single, mse_loss)
 ### END HIDDEN TESTS
 
 # %% [markdown]
+# Does cutting a batch change the step? 32 rows in one piece, and in micro-batches of 12, so of 12, 12 and 8. The measure is the error of the gradient, relative to its length. **Predict** the three lines.
+
+# %% tags=["demo"]
+def split_error(middle, divide_by_parts=False):
+    """How far the gradient of micro-batches is from that of the whole batch."""
+    generator = np.random.default_rng(6)
+    x, y = MiniTensor(generator.normal(size=(32, 6))), MiniTensor(generator.normal(size=(32, 1)))
+    gradients = []
+    for micro_batch in (None, 12):
+        manual_seed(5)
+        model = Sequential(LinearLayer(6, 8), middle(), TanhLayer(), LinearLayer(8, 1))
+        optimizer = SGD(model.parameters(), lr=0.0)
+        if micro_batch and divide_by_parts:
+            for rows in (slice(0, 12), slice(12, 24), slice(24, 32)):
+                (mse_loss(model(x[rows]), y[rows]) / 3).backward()
+        else:
+            train_step(model, optimizer, mse_loss, x, y, micro_batch)
+        parts = [parameter.grad.data.ravel() for parameter in model.parameters()]
+        gradients.append(np.concatenate(parts))
+    whole, cut = gradients
+    return np.linalg.norm(cut - whole) / np.linalg.norm(whole)
+
+
+print(f"each loss divided by 3:             {split_error(GELU, divide_by_parts=True):.1e}")
+print(f"each loss by its share of the rows: {split_error(GELU):.1e}")
+print(f"the same, with BatchNorm1d:         {split_error(lambda: BatchNorm1d(8)):.1e}")
+
+# %% [markdown]
+# Counted by rows, the parts give the gradient of the whole, up to rounding. With batch normalization they cannot: each part is normalized by its own mean and variance, so it is another function that is differentiated. No factor repairs that.
+#
+# ### Everything together
+#
+# The digits of lesson 08, with all the parts. Each line says why it stands where it stands. `monitor` goes through the batches, draws the loss, and after each `log` the length of the gradient of each layer.
+
+# %% tags=["demo"] items="60"
+with np.load("data/digits.npz") as file:
+    pixels, labels = file["images"].reshape(-1, 64) / 16.0, file["labels"].astype(int)
+known = TensorDataset(pixels[:600], labels[:600])
+held_out = TensorDataset(pixels[600:], labels[600:])
+
+
+def length_of_gradient(model, most):
+    """Shorten the gradient of all parameters together to `most`; returns its length before."""
+    gradients = [p.grad.data for p in model.parameters() if p.grad is not None]
+    length = np.sqrt(sum((gradient**2).sum() for gradient in gradients))
+    for gradient in gradients:
+        gradient *= min(1.0, most / length)
+    return length
+
+
+manual_seed(6)
+model = Sequential(
+    LinearLayer(64, 48, bias=False),  # the normalization would take a bias away
+    BatchNorm1d(48),
+    GELU(),
+    Dropout(0.2),
+    LinearLayer(48, 10),
+)
+optimizer = Adam(model.parameters(), lr=0.01)  # knows these objects, and writes into them
+loader = DataLoader(known, batch_size=50, shuffle=True)  # another order in each epoch
+test_loader = DataLoader(held_out, batch_size=128)  # no need to shuffle
+watch = monitor(loader, model=model)
+history, lowest, best = [], float("inf"), None
+for epoch in range(8):
+    model.train()  # dropout drops, the statistics run
+    for x, y in watch:
+        optimizer.zero_grad()  # anywhere after step and before backward
+        loss = cross_entropy(model(x), y)  # records a graph; it lives as long as `loss`
+        loss.backward()  # adds into .grad, and frees what the graph has saved
+        length = length_of_gradient(model, most=5.0)  # before clipping, else it says nothing
+        watch.log(loss=loss.item(), length=length)  # numbers, not tensors
+        optimizer.step()  # unrecorded, in place
+    test_loss = evaluate(model, test_loader, cross_entropy)  # eval mode, no_grad, by samples
+    history.append((epoch, loss.item(), length, test_loss))
+    if test_loss < lowest:  # a copy, since the weights move on
+        lowest = test_loss
+        best = {name: MiniTensor(t.data.copy()) for name, t in model.state_dict().items()}
+
+# %% tags=["demo"] items="60"
+print("epoch   last batch   length of its gradient   held out")
+for epoch, last, length, test_loss in history:
+    print(f"{epoch:5d} {last:12.4f} {length:24.3f} {test_loss:10.4f}")
+model.load_state_dict(best)
+with no_grad():
+    answers = model.eval()(MiniTensor(pixels[600:])).data.argmax(axis=1)
+print(f"best weights: loss {evaluate(model, test_loader, cross_entropy):.4f}", end=", ")
+print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits right")
+
+# %% [markdown] items="60"
+# The lowest loss is there again: this time it was a copy. Read the table as one reads such a table: is the loss on the held-out digits still falling? Is the length of the gradient of the same size, or does it grow?
+#
+# And is it *right*? The last comparison has everything but dropout, whose random numbers nobody else has: batches in random order, normalization, GELU, weight decay. The same batches go through PyTorch.
+
+# %% tags=["demo"]
+def networks():
+    """The same network twice, with the same starting weights."""
+    manual_seed(7)
+    model = Sequential(LinearLayer(64, 32), BatchNorm1d(32), GELU(), LinearLayer(32, 10))
+    model_torch = torch.nn.Sequential(
+        torch.nn.Linear(64, 32), torch.nn.BatchNorm1d(32), torch.nn.GELU(), torch.nn.Linear(32, 10)
+    ).double()
+    model_torch.load_state_dict(to_torch(model))
+    return model, model_torch
+
+
+def torch_step(model, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+model, model_torch = networks()
+optimizer = Adam(model.parameters(), lr=0.005, weight_decay=1e-3)
+optimizer_torch = torch.optim.Adam(model_torch.parameters(), lr=0.005, weight_decay=1e-3)
+losses, losses_torch = [], []
+for _ in range(8):
+    for x, y in loader:
+        losses.append(train_step(model, optimizer, cross_entropy, x, y))
+        x_torch, y_torch = torch.tensor(x.data), torch.tensor(y)
+        losses_torch.append(torch_step(model_torch, optimizer_torch, x_torch, y_torch))
+
+difference = np.abs(np.subtract(losses, losses_torch))
+print(f"{len(losses)} steps, loss {losses[0]:.4f} -> {losses[-1]:.6f}", end="   ")
+print(f"largest difference of the losses {difference.max():.1e}")
+state_torch = model_torch.state_dict()
+for name, tensor in model.state_dict().items():
+    print(f"   {name:22s} {np.abs(tensor.data - state_torch[name].numpy()).max():.1e}")
+
+# %% tags=["demo"]
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+axes[0].plot(losses, linewidth=4, alpha=0.5, label="your engine")
+axes[0].plot(losses_torch, "--", linewidth=1.5, label="PyTorch")
+axes[0].set(xlabel="step", ylabel="cross entropy", yscale="log")
+axes[0].legend()
+axes[1].plot(np.maximum(difference, 1e-17))
+axes[1].axhline(1e-6, color="black", linewidth=1, linestyle=":")
+axes[1].set(xlabel="step", ylabel="difference", yscale="log", title="dotted: one millionth")
+plt.show()
+
+# %% [markdown]
+# The differences are rounding errors. Every number of this training, the running statistics included, is PyTorch's.
+#
 # ## Quiz
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_11", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="84"
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_11", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="84"
 question(
     "eval_or_no_grad",
     "A model is tried on other data under `no_grad()`, without `model.eval()`. What happens?",
@@ -1707,6 +2139,14 @@ question(
     wrong("1 / 8", "The mean has divided by 8 already.", misconception="divide_by_parts"),
 )
 question(
+    "split_and_normalize",
+    "A network with batch normalization is trained in micro-batches, each weighted by its share of the rows. Is the gradient that of the whole batch?",
+    right("No: each part is normalized by its own mean and variance.", "It is another function that is differentiated. In your measurement the error was large."),
+    wrong("Yes, the weights take care of that.", "They do for losses that are means over rows that know nothing of each other.", misconception="weights_cure_batchnorm"),
+    wrong("Yes, if all parts have the same size.", "Equal parts have different means all the same.", misconception="weights_cure_batchnorm"),
+    wrong("Only if the running statistics are switched off.", "They take no part in the gradient in training mode.", misconception="running_statistics_in_training"),
+)
+question(
     "first_step",
     "Adam with lr = 0.01. How far does an entry with gradient 500 move in the first step?",
     right("By about 0.01", "The corrected mean is 500, the root of the corrected square is 500."),
@@ -1714,16 +2154,54 @@ question(
     wrong("By about 0.001, because the mean starts at 0", "The correction divides by 1 - 0.9.", misconception="no_bias_correction"),
     wrong("It depends on the other entries.", "Every entry has means of its own.", misconception="adam_normalizes_the_vector"),
 )
+question(
+    "dropout_factor",
+    "Dropout with p = 0.8 in training: an entry of 3 is kept. What does the layer return for it?",
+    right("15", "It is multiplied by 1 / (1 - 0.8), so that the mean over many draws is 3."),
+    wrong("3", "Then the next layer would get a fifth on average, and five times as much in evaluation.", misconception="dropout_scales_in_evaluation"),
+    wrong("3.75", "That is 3 / 0.8. Four out of five are dropped, one is kept.", misconception="p_is_kept"),
+    wrong("0.6", "It must become larger, not smaller, to make up for the others.", misconception="p_is_kept"),
+)
+question(
+    "in_a_list",
+    "A module keeps its three hidden layers in a plain Python list, and its output layer in an attribute. What does training do?",
+    right("It moves the output layer only, and says nothing.", "Only what is assigned to an attribute is registered. Use Sequential or ModuleList."),
+    wrong("It raises an error, because parameters are missing.", "Nobody knows how many there should be. Only an empty list of parameters is noticed.", misconception="lists_register"),
+    wrong("It moves all four layers.", "`parameters()` does not look into lists.", misconception="lists_register"),
+    wrong("It moves none of them.", "The output layer is registered.", misconception="lists_register"),
+)
+question(
+    "in_place",
+    "Why does an optimizer write into the parameter, in place?",
+    right("So that the model, the optimizer and everybody else keep holding the same object.", "A new tensor would be one that nobody knows."),
+    wrong("So that the graph of the parameter is kept.", "A parameter has no history that could be kept.", misconception="in_place_keeps_the_graph"),
+    wrong("So that the step is recorded.", "It is not recorded, on purpose.", misconception="steps_are_recorded"),
+    wrong("Because a new array would be wrong in its numbers.", "The numbers would be the same. You have seen a new Parameter: right numbers, wrong object.", misconception="in_place_keeps_the_graph"),
+)
 
 # %% [markdown] items="142"
+# ## What comes next
+#
+# | if you want to | then |
+# | --- | --- |
+# | build larger networks | a module is made of modules; in lesson 16 it is a Transformer |
+# | see what goes wrong in a training loop | lesson 12: instruments, and eight trainings that do not work |
+# | train what does not fit into memory | micro-batches, and lesson 13 |
+# | write layers with rules of their own | a `Function` of lesson 08 inside a `Module` |
+# | load data faster | PyTorch's `DataLoader` has `num_workers`: other processes fetch and collate the next batches meanwhile; `collate_fn` takes the place of `collate` |
+#
 # ## Summary
 #
 # | idea | in one line |
 # | --- | --- |
-# | Module | assigning registers; names are ways; a shared parameter counts once |
-# | `state_dict` | parameters and buffers, shown and not copied |
-# | `eval()` | changes what layers compute; `no_grad` changes what is recorded |
-# | optimizer | reads `.grad`, writes in place, keeps a state for each parameter |
-# | micro-batches | each part's mean counts by its share of the rows |
+# | Module | assigning to an attribute registers; a name is the way to a parameter; a shared parameter counts once |
+# | `state_dict` | parameters and buffers, shown and not copied: copy what you want to keep |
+# | `eval()`, `no_grad` | the first changes what layers compute, the second what is recorded; an evaluation needs both |
+# | Dropout | a share of p is dropped, the rest is scaled, so that the mean stays |
+# | BatchNorm | the batch's statistics in training, running ones in evaluation; a forward pass changes the model |
+# | optimizer | reads `.grad`, writes in place, unrecorded; keeps a state for each parameter |
+# | Adam | steps of about lr, whatever the size of the gradient; the correction keeps the first ones small |
+# | loader | each sample once per epoch, in a new order; the last batch may be smaller |
+# | means of means | weight each part by its rows: in micro-batches, and in an evaluation |
 #
-# The next lesson is about trainings that do not work.
+# This training worked. The next lesson is about eight that do not.
