@@ -1,0 +1,2405 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The gradient of a gradient
+#
+# The slope of `x**3` at 2 is 12, and so is the slope of that slope. Three programs ask PyTorch for both numbers. They differ in one word. **Predict** which of them get the second one.
+
+# %%
+from autograder.student import check_gradients, hints, quiz, start_lesson
+
+# %% tags=["engine"]
+import math
+
+import numpy as np
+
+# %% tags=["demo"]
+import gc
+import time
+import warnings
+import weakref
+
+import matplotlib.pyplot as plt
+import torch
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # steadier times on a busy machine
+
+
+def leaf(value):
+    """A number or an array in double precision whose gradient PyTorch is to find."""
+    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+
+
+def asked_twice(at, **options):
+    """First and second derivative of x**3 by PyTorch, or what it says instead."""
+    x = leaf(at)
+    (first,) = torch.autograd.grad(x**3, x, **options)
+    try:
+        (second,) = torch.autograd.grad(first, x)
+        return f"{first.item():.0f} and {second.item():.0f}"
+    except RuntimeError as error:
+        return f"{first.item():.0f}, and then RuntimeError: {str(error)[:58]} ..."
+
+
+for options in ({}, {"retain_graph": True}, {"create_graph": True}):
+    print(f"{options!s:22s} {asked_twice(2.0, **options)}")
+print("at 3, with create_graph", asked_twice(3.0, create_graph=True))
+
+# %% [markdown] items="121 F8"
+# It is often said that second derivatives need `retain_graph=True`, or that `create_graph` is another word for it. The middle line has just shown that it is not. **What does the one keep, and what does the other make?** You find out by building both into your engine. You will be able to
+#
+# 1. let the backward pass record itself, and say what a rule needs for that;
+# 2. take second and third derivatives, and multiply by a matrix of second derivatives that is never built;
+# 3. watch and change a gradient on its way, with a hook;
+# 4. clip gradients by norm and by value, and say what that cures and what it does not;
+# 5. find a minimum with Newton's method, on derivatives that come from your own engine.
+#
+# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+
+# %%
+start_lesson()
+
+# %% [markdown] items="121 F8"
+# ## 1. What a gradient has forgotten
+#
+# Here is the same question to your engine, with `retain_graph=True`. **Predict** the two answers about the gradient.
+
+# %% items="121 F8"
+x = MiniTensor(2.0, requires_grad=True)
+y = x**3
+y.backward(retain_graph=True)
+print("gradient", x.grad.item(), "  requires_grad", x.grad.requires_grad, end="   ")
+print("grad_fn", x.grad.grad_fn)
+try:
+    x.grad.backward()
+except RuntimeError as error:
+    print("RuntimeError:", error)
+y.backward()
+print("the graph of y is still there, and walked again it gives", x.grad.item())
+
+# %% [markdown] items="121"
+# `retain_graph` keeps the **old** graph, the one from `x` to `y`. What is missing is a **new** one, from `x` to the gradient. Nobody has recorded it, because your rules compute with arrays.
+#
+# But look at a rule: `grad * exponent * a ** (exponent - 1)`. That is ordinary arithmetic. If `grad` and `a` were MiniTensors, each of these operations would go through `apply` and be recorded like any other. Try it: run the rule of `Pow` by hand, with a home-made `ctx` that holds MiniTensors instead of arrays.
+
+# %%
+class HandMade:
+    """What the rule of Pow wants from its ctx."""
+
+    def __init__(self, exponent, *saved):
+        self.exponent, self.saved_tensors = exponent, saved
+
+
+x = MiniTensor(2.0, requires_grad=True)
+slope = Pow.backward(HandMade(3, x), MiniTensor(1.0))
+print("the slope is", slope.item(), "and was made by", slope.grad_fn.name())
+slope.backward()
+print("the slope of the slope is", x.grad.item())
+
+# %% [markdown]
+# Not a letter of the rule was changed. **Predict** what happens if the home-made `ctx` holds `MiniTensor(2.0)`, a constant with the same value.
+
+# %%
+slope = Pow.backward(HandMade(3, MiniTensor(2.0)), MiniTensor(1.0))
+print("the slope is", slope.item(), "  requires_grad:", slope.requires_grad)
+
+# %% [markdown]
+# The value is right, and the way back is gone. So it is not enough that saved values are MiniTensors: they have to **lead back to where they came from**. There are three cases.
+#
+# | what was saved | for example | where it came from |
+# | --- | --- | --- |
+# | an input | both factors of `Mul` | where the edge of that input leads |
+# | the output | `Exp`, `Tanh` | the node itself |
+# | anything else | a mask, a sign | nowhere: it is a constant |
+#
+# The notes of lesson 09 know it already. `node.notes` has one entry for each saved value: its `source` is the number of an input, or `"output"`, or None; and where nothing is known of a value, there is None instead of a note.
+
+# %%
+x = MiniTensor([1.0, 2.0], requires_grad=True)
+for y in (x * 3, x / x.detach(), x.exp(), x.abs(), x + 1):
+    sources = [note and note.source for note in y.grad_fn.notes]
+    print(f"{y.grad_fn.name():14s} where the saved values came from: {sources}")
+
+# %% [markdown]
+# ### Exercise 1: saved values that remember
+#
+# Write `reconnected(node)`. A tensor leads somewhere because of two attributes: `requires_grad` is True, and `grad_fn` is the node that its gradient goes to. You may set both on a new `MiniTensor`. Where an input was a leaf, the node at the end of its edge is an `AccumulateGrad`; it does as `grad_fn` like any other. Where an edge leads to no node, because that input required no gradient, the value is a constant.
+#
+# The new tensors show memory that was saved, so each holds the counter of its note: if somebody writes to `x` after the first derivative, the second one must notice.
+
+# %% [markdown] tags=["hint"] exercise="reconnected"
+# Go through `zip(node.saved_tensors, node.notes)`. For each pair find the node that the gradient must go to: `node` itself for `"output"`, `node.next_functions[note.source][0]` for a number, none otherwise.
+
+# %% [markdown] tags=["hint"] exercise="reconnected"
+# `tensor = MiniTensor(array)`, and if there is a note, `tensor._counter = note.counter`. If there is a node as well: `tensor.requires_grad, tensor.grad_fn = True, source`. Mind that a source may be 0, which counts as false in an `if`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "reconnected", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def reconnected(node):
+    """What a node has saved, as MiniTensors that lead back to where the values came from.
+
+    node: a node that apply has recorded, with saved_tensors (arrays), notes and next_functions
+    Returns: tuple with one new MiniTensor per saved value, with the same numbers.
+        The output has requires_grad True and node as its grad_fn. An input whose edge leads to a
+        node has requires_grad True and that node as its grad_fn. All others are constants, with
+        requires_grad False and grad_fn None. A saved None stays None.
+        Where there is a note, _counter is the counter of the note. The node is not changed.
+    Raises what node.saved_tensors raises.
+
+    >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> node = (w * [3.0, 4.0]).grad_fn
+    >>> first, second = reconnected(node)
+    >>> first.grad_fn is edge_to(w)[0], second.requires_grad, first._counter is w._counter
+    (True, False, True)
+    """
+    ### BEGIN SOLUTION
+    tensors = []
+    for value, note in zip(node.saved_tensors, node.notes):
+        tensor = None if value is None else MiniTensor(value)
+        if note is not None:
+            tensor._counter, source = note.counter, None
+            if note.source == "output":
+                source = node
+            elif note.source is not None:
+                source, _ = node.next_functions[note.source]
+            if source is not None:
+                tensor.requires_grad, tensor.grad_fn = True, source
+        tensors.append(tensor)
+    return tuple(tensors)
+    ### END SOLUTION
+
+
+class AsTensors:
+    """A node as its rule sees it when the rule is recorded: saved_tensors are MiniTensors."""
+
+    def __init__(self, node):
+        self.node = node
+
+    def __getattr__(self, name):
+        return getattr(self.node, name)  # all the rest is the node's own
+
+    @property
+    def saved_tensors(self):
+        return reconnected(self.node)
+
+# %% tags=["style:compact"] exercise="reconnected"
+def reconnected(node):
+    ends = {number: source for number, (source, _) in enumerate(node.next_functions)} | {"output": node, None: None}
+    return tuple(value if value is None else led(MiniTensor(value), note, ends) for value, note in zip(node.saved_tensors, node.notes))
+
+
+def led(tensor, note, ends):
+    if note:
+        tensor.grad_fn, tensor._counter = ends[note.source], note.counter
+        tensor.requires_grad = tensor.grad_fn is not None
+    return tensor
+
+
+class AsTensors:
+    def __init__(self, node):
+        self.__dict__.update(vars(node))
+        self.saved_tensors = reconnected(node)
+
+# %% tags=["style:composed"] exercise="reconnected"
+class Returning:
+    """Finds the node that the gradient of a saved value has to go to."""
+
+    def __init__(self, node):
+        self.node = node
+
+    def __call__(self, source):
+        if isinstance(source, str):
+            return self.node
+        return None if source is None else self.node.next_functions[source][0]
+
+
+def reconnected(node):
+    back, found = Returning(node), []
+    for position, value in enumerate(node.saved_tensors):
+        note = node.notes[position]
+        if value is not None:
+            end = None if note is None else back(note.source)
+            value = MiniTensor(value, requires_grad=end is not None)
+            value.grad_fn = end
+            value._counter = value._counter if note is None else note.counter
+        found.append(value)
+    return (*found,)
+
+
+class AsTensors:
+    def __init__(self, node):
+        self.node = node
+
+    def __getattr__(self, name):
+        return reconnected(self.node) if name == "saved_tensors" else getattr(self.node, name)
+
+# %% nbgrader={"grade": true, "grade_id": "test_reconnected", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+w, data = MiniTensor([1.0, -2.0], requires_grad=True), MiniTensor([3.0, 4.0])
+node = (w * data).grad_fn
+tensors = reconnected(node)
+assert isinstance(tensors, tuple) and len(tensors) == 2, "one MiniTensor per saved value, in a tuple"
+assert np.allclose(tensors[0].data, [1.0, -2.0]) and np.allclose(tensors[1].data, [3.0, 4.0]), (
+    "the numbers are those that were saved, in their order"
+)
+assert tensors[0].requires_grad and tensors[0].grad_fn is node.next_functions[0][0], (
+    "the first factor is input 0, so it leads to where the edge of input 0 leads"
+)
+assert not tensors[1].requires_grad and tensors[1].grad_fn is None, (
+    "data required no gradient, so its value is a constant"
+)
+assert tensors[0]._counter is w._counter, "a new tensor holds the counter of its note"
+assert tensors[1]._counter is data._counter, "so does a constant"
+node = w.exp().grad_fn
+(output,) = reconnected(node)
+assert output.requires_grad and output.grad_fn is node, "the saved output of Exp leads to its own node"
+(sign,) = reconnected(w.abs().grad_fn)
+assert not sign.requires_grad and sign.grad_fn is None, (
+    "the sign that Abs saves is neither input nor output: a constant"
+)
+### BEGIN HIDDEN TESTS
+node = (data / w).grad_fn
+tensors = reconnected(node)
+assert not tensors[0].requires_grad and tensors[1].requires_grad
+assert tensors[1].grad_fn is node.next_functions[1][0]
+inner = w * 2
+node = (inner / inner.detach()).grad_fn
+tensors = reconnected(node)
+assert tensors[0].grad_fn is inner.grad_fn and not tensors[1].requires_grad
+tensors[0].backward(np.array([5.0, 7.0]), retain_graph=True)
+assert np.allclose(w.grad.data, [10.0, 14.0]), "a gradient of the new tensor must reach the leaf"
+assert len(node.saved_tensors) == 2 and np.allclose(node.saved_tensors[0], [2.0, -4.0])
+assert len(reconnected((w + 1).grad_fn)) == 0
+
+
+class SavesNone(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(None, b)
+        return a * b
+
+
+nothing, second = reconnected(SavesNone.apply(data, w).grad_fn)
+assert nothing is None and second.grad_fn is not None
+x = MiniTensor(2.0, requires_grad=True)
+node = (x**3).grad_fn
+slope = Pow.backward(AsTensors(node), MiniTensor(1.0))
+assert abs(slope.item() - 12.0) < 1e-12 and slope.requires_grad
+slope.backward()
+assert abs(x.grad.item() - 12.0) < 1e-12
+### END HIDDEN TESTS
+
+# %% [markdown]
+# The class `AsTensors` below your function is what a rule gets for its `ctx` from now on, if it is to be recorded. Every attribute is the node's own, except `saved_tensors`. No home-made `ctx` any more:
+
+# %%
+x = MiniTensor(2.0, requires_grad=True)
+node = (x**3).grad_fn
+slope = node.backward(AsTensors(node), MiniTensor(1.0))
+slope.backward()
+print("slope", slope.item(), "  slope of the slope", x.grad.item())
+
+# %% [markdown]
+# ## 2. Rules made of operators
+#
+# Does every rule work on MiniTensors? Those that calculate with `*`, `/` and `-` do. **Predict** what the rules of `sum`, of `x @ w`, and of your `logsumexp` do.
+
+# %%
+x, w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True), MiniTensor(np.ones((3, 2)))
+for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.logsumexp(dim=1)}.items():
+    node = y.grad_fn
+    try:
+        share = node.backward(AsTensors(node), MiniTensor(np.ones(y.shape)))
+        share = share[0] if isinstance(share, tuple) else share
+        print(f"{name:10s} returned a {type(share).__name__}")
+    except Exception as error:
+        print(f"{name:10s} {type(error).__name__}: {str(error)[:70]}")
+
+# %% [markdown]
+# `np.broadcast_to`, `np.expand_dims` and `np.swapaxes` know nothing of MiniTensors. What they do has to become an operation of your engine, with a rule of its own. That is less work than it sounds, because such operations come in **pairs**, and the rule of each is the other:
+#
+# | operation | what it does | its rule |
+# | --- | --- | --- |
+# | `Expand` | repeats entries, up to a shape | adds the repeated ones up: `SumTo` |
+# | `SumTo` | undoes a broadcast | repeats: `Expand` |
+# | `Index` | takes entries out | puts them back among zeros: `Scatter` |
+# | `Scatter` | puts entries among zeros, and adds where an index is repeated | takes them out: `Index` |
+# | `Transpose`, `Reshape` | move entries | move them back: they are their own partners |
+#
+# All of them are linear, so nothing is saved but shapes and indices. `run` lets one line serve both kinds of backward pass: an operation on a MiniTensor is recorded, on an array it is just computed.
+
+# %% tags=["engine"]
+def run(operation, x, **options):
+    """An operation on a MiniTensor, recorded if need be, or on an array, computed and forgotten."""
+    if isinstance(x, MiniTensor):
+        return operation.apply(x, **options)
+    return operation.forward(operation(), x, **options)
+
+
+class Expand(Function):
+    """a, repeated up to a shape as in broadcasting."""
+
+    @staticmethod
+    def forward(ctx, a, shape):
+        ctx.shape = a.shape
+        return np.broadcast_to(a, shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return run(SumTo, grad, shape=ctx.shape)
+
+
+class SumTo(Function):
+    """a, summed back to the shape that broadcasting started from."""
+
+    @staticmethod
+    def forward(ctx, a, shape):
+        ctx.shape = a.shape
+        return sum_to(a, shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return run(Expand, grad, shape=ctx.shape)
+
+
+class Scatter(Function):
+    """Zeros of a shape, with a added at index."""
+
+    @staticmethod
+    def forward(ctx, a, index, shape):
+        ctx.index = index
+        whole = np.zeros(shape)
+        np.add.at(whole, index, a)
+        return whole
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad[ctx.index]
+
+
+def turned(x, dim0=-1, dim1=-2):
+    """Two axes exchanged, of a MiniTensor or an array."""
+    return run(Transpose, x, dim0=dim0, dim1=dim1)
+
+# %% [markdown]
+# With these, the rules that used NumPy's functions are written again. Skim them: the mathematics is that of the lessons before, and so are the forward passes. `Sub`, `Tanh`, `Abs`, `CopySlices` and `Linear` were exercises, and yours may be made of anything, so they are here as well, whole.
+
+# %% tags=["engine"]
+def rule_of(operation):
+    """Above a function: it is the rule of this operation from now on."""
+
+    def put(rule):
+        operation.backward = staticmethod(rule)
+        return rule
+
+    return put
+
+
+@rule_of(Pow)
+def power_rule(ctx, grad):
+    (a,) = ctx.saved_tensors
+    if ctx.exponent == 0:
+        return grad * 0.0  # the formula below says 0 * a**-1, which is NaN where a is 0
+    return grad * ctx.exponent * a ** (ctx.exponent - 1)
+
+
+@rule_of(Transpose)
+def turn_back(ctx, grad):
+    return turned(grad, *ctx.dims)
+
+
+@rule_of(Index)
+def put_back(ctx, grad):
+    return run(Scatter, grad, index=ctx.index, shape=ctx.shape)
+
+
+@rule_of(Copy)
+def copy_rule(ctx, grad):
+    return grad * 0.0, grad
+
+
+@rule_of(LogSoftmax)
+def log_softmax_rule(ctx, grad):
+    (output,) = ctx.saved_tensors
+    return grad - run(Exp, output) * run(Sum, grad, dim=ctx.dim, keepdim=True)
+
+
+@rule_of(MatMul)
+def matmul_rule(ctx, grad):
+    a, b = ctx.saved_tensors
+    left = a if a.ndim > 1 else a[None, :]
+    right = b if b.ndim > 1 else b[:, None]
+    grad = grad if b.ndim > 1 else grad[..., None]
+    grad = grad if a.ndim > 1 else grad[..., None, :]
+    for_a, for_b = grad @ turned(right), turned(left) @ grad
+    return for_a if a.ndim > 1 else for_a[..., 0, :], for_b if b.ndim > 1 else for_b[..., 0]
+
+
+def with_ones(grad, shape, dim):
+    """What a reduction over dim has left, with a 1 in the place of each axis that went."""
+    reduced = range(len(shape)) if dim is None else (dim % len(shape),)
+    return grad.reshape(tuple(1 if axis in reduced else size for axis, size in enumerate(shape)))
+
+
+@rule_of(Sum)
+def sum_rule(ctx, grad):
+    return run(Expand, with_ones(grad, ctx.shape, ctx.dim), shape=ctx.shape)
+
+
+@rule_of(Mean)
+def mean_rule(ctx, grad):
+    return sum_rule(ctx, grad) / ctx.count
+
+
+@rule_of(Max)
+def max_rule(ctx, grad):
+    (chosen,) = ctx.saved_tensors
+    return sum_rule(ctx, grad) * chosen
+
+# %% tags=["engine"]
+class Sub(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a - b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, -grad
+
+
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, a):
+        output = np.tanh(a)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * (1 - output * output)
+
+
+class Relu(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a > 0)
+        return np.maximum(a, 0.0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (mask,) = ctx.saved_tensors
+        return grad * mask
+
+
+class Abs(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(np.sign(a))
+        return np.abs(a)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (sign,) = ctx.saved_tensors
+        return grad * sign
+
+
+class CopySlices(Function):
+    """The base with a part in the place of some of its entries, as in lesson 09."""
+
+    @staticmethod
+    def forward(ctx, base, part, positions):
+        result, owner = base.copy(), np.full(base.shape, -1)
+        numbers = np.arange(positions.size).reshape(positions.shape)
+        result.put(positions, np.broadcast_to(part, positions.shape))
+        owner.put(positions, numbers)
+        ctx.positions = positions
+        ctx.rest, ctx.stayed = owner < 0, owner.take(positions) == numbers
+        return result
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.rest, grad.reshape(-1)[ctx.positions] * ctx.stayed
+
+    @classmethod
+    def name(cls):
+        return "CopySlices"
+
+
+class Linear(Function):
+    """x @ w + b, and only the gradients that are needed."""
+
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w)
+        return x @ w + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        needs_x, needs_w, needs_b = ctx.needs_input_grad
+        for_x = grad @ turned(w) if needs_x else None
+        for_w = turned(x) @ grad if needs_w else None
+        return for_x, for_w, grad if needs_b else None
+
+
+MiniTensor.abs = lambda self: Abs.apply(self)
+MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
+
+# %% [markdown]
+# ## 3. A backward pass that is recorded
+#
+# Now the pieces are put together. `shares_of` runs one rule: on arrays, as ever, if the gradient that arrived is an array; on MiniTensors if it is a MiniTensor. There it also refuses a rule that cannot be recorded, by name, instead of going on with a wrong result.
+
+# %% tags=["engine"]
+ARRAYS_ONLY = (
+    "the rule of {name} computes with arrays and cannot be recorded, so create_graph=True does not "
+    "work here. Write the rule in operators and functions of MiniTensors."
+)
+
+
+def shares_of(node, grad):
+    """What the rule of node sends along its edges, one gradient or None for each: arrays if grad is
+    an array, MiniTensors if grad is one. Broadcasting is undone."""
+    if isinstance(grad, MiniTensor):
+        shares = recorded_shares(node, grad)
+    else:
+        shares = node.backward(node, grad)
+        shares = shares if isinstance(shares, tuple) else (shares,)
+    fitting = []
+    for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):
+        wanted = source is not None and share is not None
+        if wanted and share.shape != shape:
+            share = run(SumTo, share, shape=shape)
+        fitting.append(share if wanted else None)
+    return fitting
+
+
+def recorded_shares(node, grad):
+    """The shares as MiniTensors. Raises RuntimeError if the rule works on arrays only."""
+    try:
+        shares = node.backward(AsTensors(node), grad)
+    except (TypeError, AttributeError, ValueError) as error:
+        raise RuntimeError(ARRAYS_ONLY.format(name=node.name())) from error
+    shares = shares if isinstance(shares, tuple) else (shares,)
+    if not all(share is None or isinstance(share, MiniTensor) for share in shares):
+        raise RuntimeError(ARRAYS_ONLY.format(name=node.name()))
+    return shares
+
+# %% [markdown]
+# Gradients that stay in the engine, in `.grad` of a leaf or of a tensor that asked with `retain_grad`, are added up as before. If the gradient is a MiniTensor with a history, so is the sum.
+
+# %% tags=["engine"]
+def add_to_grad(tensor, grad):
+    """Add grad to tensor.grad, which never shares memory with it. A MiniTensor keeps its history."""
+    if not isinstance(grad, MiniTensor):
+        before = 0.0 if tensor.grad is None else tensor.grad.data
+        tensor.grad = MiniTensor(before + grad)
+    else:
+        tensor.grad = grad + (0.0 if tensor.grad is None else tensor.grad)
+
+
+def retained(node, grad):
+    """Keep grad if the tensor that node made has asked for it."""
+    tensor = node.retaining() if node.retaining is not None else None
+    if tensor is not None:
+        add_to_grad(tensor, grad)
+
+
+def after_hooks(node, grad):
+    """What the hooks of section 6 make of a gradient. So far there are none."""
+    return grad
+
+
+AccumulateGrad.accumulate = lambda self, grad: add_to_grad(self.variable, grad)
+
+# %% [markdown]
+# `backward` will not be the only one who walks. `grad` (section 4) wants the gradients of certain tensors only, and touches no `.grad`. So the walk has an argument `wanted`, and `visits` makes the plan: which nodes to visit, in which order, and which of them have to work. Without wanted nodes, all work. With them, only those that lead to a wanted one.
+
+# %% tags=["engine"]
+def visits(root, wanted=()):
+    """The nodes of a walk from root, in order, as pairs (node, works).
+
+    works: whether the rule of the node is to run or, for an AccumulateGrad, .grad is to be added to
+    """
+    order, ends, leading = topological_order(root), set(wanted), set()
+    if not ends:
+        return [(node, True) for node in order]
+    for node in reversed(order):
+        if any(source in ends or source in leading for source, _ in node.next_functions):
+            leading.add(node)
+    return [(node, node in leading) for node in order if node in ends or node in leading]
+
+# %%
+x, w = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+hidden = x * w
+loss = hidden.tanh() + w
+for name, wanted in {"nothing": (), "hidden": [hidden.grad_fn], "x": [edge_to(x)[0]]}.items():
+    plan = visits(loss.grad_fn, wanted)
+    print(f"wanted: {name:8s}", ", ".join(node.name() + works * " works" for node, works in plan))
+
+# %% [markdown]
+# ### Exercise 2: the walk
+#
+# Write `walk`. It is `backward` of lesson 06, with four changes:
+#
+# * It goes through `visits(root, wanted)`.
+# * With `create_graph`, the gradients that travel are MiniTensors, and recording is on. Without it they are arrays, and recording is off. That single switch decides everything, in PyTorch as well: *the rules run with recording on, or off*, whatever the mode of the caller.
+# * At each node, as soon as its gradient is complete: `grad = after_hooks(node, grad)` first; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into the result. These three happen at every visited node, an `AccumulateGrad` too.
+# * Only nodes that work go on: an `AccumulateGrad` does `node.accumulate(grad)`, for all others the rule runs (`shares_of`), the node is released unless `retain_graph`, and the shares are sent along the edges.
+
+# %% [markdown] tags=["hint"] exercise="walk"
+# Begin with `found = {}`, `pending = {root: cotangent if create_graph else cotangent.data}` and `with set_grad_enabled(create_graph):`, and in it `for node, works in visits(root, wanted):`.
+
+# %% [markdown] tags=["hint"] exercise="walk"
+# In the loop: `grad = pending.pop(node, None)`, and `continue` if it is None. Then the three lines for every node. Then `if not works: continue`. `found[node] = as_tensor(grad)` makes a MiniTensor of either kind.
+
+# %% [markdown] tags=["hint"] exercise="walk"
+# The end of the loop: `for (source, _), share in zip(node.next_functions, shares_of(node, grad)):` and, if `share is not None`, `pending[source] = pending[source] + share if source in pending else share`. The release must come after `shares_of`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "walk", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def walk(root, cotangent, retain_graph, create_graph, wanted=()):
+    """Send a cotangent from root through the graph.
+
+    root: node; cotangent: MiniTensor of the shape of what root made
+    retain_graph: if False, each node whose rule has run is released
+    create_graph: if True, the rules run on MiniTensors with recording on, and what they compute has
+        a history; if False they run on arrays, with recording off
+    wanted: list of nodes. If it is empty, gradients are added to .grad of the leaves. Otherwise no
+        .grad of a leaf is changed, and only nodes that lead to a wanted one work: see visits.
+    Returns: dict from each wanted node that a gradient has reached to that gradient, a MiniTensor,
+        complete, and as after_hooks has left it
+
+    >>> x = MiniTensor(2.0, requires_grad=True)
+    >>> end, _ = edge_to(x)
+    >>> slope = walk((x**3).grad_fn, MiniTensor(1.0), True, True, [end])[end]
+    >>> slope.item(), slope.requires_grad, x.grad is None
+    (12.0, True, True)
+    >>> walk(slope.grad_fn, MiniTensor(1.0), False, False)
+    {}
+    >>> x.grad.item(), x.grad.requires_grad
+    (12.0, False)
+    """
+    ### BEGIN SOLUTION
+    found = {}
+    pending = {root: cotangent if create_graph else cotangent.data}
+    with set_grad_enabled(create_graph):
+        for node, works in visits(root, wanted):
+            grad = pending.pop(node, None)
+            if grad is None:
+                continue
+            grad = after_hooks(node, grad)
+            retained(node, grad)
+            if node in wanted:
+                found[node] = as_tensor(grad)
+            if not works:
+                continue
+            if isinstance(node, AccumulateGrad):
+                node.accumulate(grad)
+                continue
+            shares = shares_of(node, grad)
+            if not retain_graph:
+                node.release()
+            for (source, _), share in zip(node.next_functions, shares):
+                if share is not None:
+                    pending[source] = pending[source] + share if source in pending else share
+    return found
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="walk"
+def walk(root, cotangent, retain_graph, create_graph, wanted=()):
+    arrived, found = {root: [cotangent if create_graph else cotangent.data]}, {}
+
+    def work(node, grad):
+        if type(node) is AccumulateGrad:
+            return node.accumulate(grad)
+        for edge, share in zip(node.next_functions, shares_of(node, grad)):
+            share is None or arrived.setdefault(edge[0], []).append(share)
+        retain_graph or node.release()
+
+    with enable_grad() if create_graph else no_grad():
+        for node, works in visits(root, wanted):
+            if parts := arrived.pop(node, []):
+                grad = after_hooks(node, sum(parts[1:], start=parts[0]))
+                retained(node, grad)
+                found |= {node: as_tensor(grad)} if node in wanted else {}
+                works and work(node, grad)
+    return found
+
+# %% tags=["style:composed"] exercise="walk"
+class Walk:
+    """One backward pass: what is on its way, and what has been found."""
+
+    def __init__(self, root, cotangent, retain_graph, wanted):
+        self.retain_graph, self.wanted = retain_graph, wanted
+        self.waiting, self.found = {root: cotangent}, {}
+
+    def send(self, node, share):
+        if node in self.waiting:
+            share = self.waiting[node] + share
+        self.waiting[node] = share
+
+    def visit(self, node, works):
+        grad = after_hooks(node, self.waiting.pop(node))
+        if node in self.wanted:
+            self.found[node] = grad if isinstance(grad, MiniTensor) else MiniTensor(grad)
+        retained(node, grad)
+        if works and isinstance(node, AccumulateGrad):
+            node.accumulate(grad)
+        elif works:
+            shares = shares_of(node, grad)
+            self.retain_graph or node.release()
+            [self.send(edge[0], share) for edge, share in zip(node.next_functions, shares) if share is not None]
+
+
+def walk(root, cotangent, retain_graph, create_graph, wanted=()):
+    before, switches.recording = switches.recording, bool(create_graph)
+    try:
+        start = cotangent if create_graph else cotangent.data
+        walking = Walk(root, start, retain_graph, wanted)
+        for node, works in visits(root, wanted):
+            if node in walking.waiting:
+                walking.visit(node, works)
+    finally:
+        switches.recording = before
+    return walking.found
+
+# %% [markdown]
+# `backward` is what is left. `retain_graph=None` means: as `create_graph` says, because a graph that is to be walked again had better be kept.
+
+# %% tags=["engine"]
+def cotangent_of(output, gradient=None):
+    """The cotangent of a walk from output, as a MiniTensor; 1 for a single number if none is given."""
+    if not output.requires_grad:
+        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+    if gradient is None:
+        if output.data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        gradient = np.ones(output.shape)
+    gradient = as_tensor(gradient)
+    if gradient.shape != output.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {gradient.shape} "
+            f"and output[0] has a shape of {output.shape}."
+        )
+    return gradient
+
+
+def backward(self, gradient=None, retain_graph=None, create_graph=False):
+    """Add the gradient of self to .grad of every leaf behind it.
+
+    gradient: cotangent, array or MiniTensor of the shape of self; may be left out for one number
+    retain_graph: whether the graph can be walked again; None means: as create_graph
+    create_graph: whether the gradients themselves can be differentiated
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> (x**3).sum().backward(create_graph=True)
+    >>> x.grad.data, x.grad.requires_grad
+    (array([ 3., 12.]), True)
+    """
+    cotangent, (root, _) = cotangent_of(self, gradient), edge_to(self)
+    walk(root, cotangent, create_graph if retain_graph is None else retain_graph, create_graph)
+
+
+MiniTensor.backward = backward
+
+# %% nbgrader={"grade": true, "grade_id": "test_walk", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+switches.recording, switches.inference = True, False
+credit = check_gradients(
+    {
+        "(a @ b).tanh() * a.sum()": lambda a, b: (a @ b).tanh() * a.sum(),
+        "a value with many uses": lambda a, b: (a * a + a) * (a * b.T) + a[0],
+        "a.sum(dim=1) * b.mean()": lambda a, b: a.sum(dim=1) * b.mean(),
+    },
+    [(2, 3), (3, 2)],
+    points=3,
+)
+
+
+def try_create_graph():
+    x = MiniTensor([2.0, 3.0], requires_grad=True)
+    y = (x**3).sum()
+    y.backward(create_graph=True)
+    assert np.allclose(x.grad.data, [12.0, 27.0]), "the first derivative of x**3"
+    assert x.grad.requires_grad, "with create_graph the gradient has a history"
+    first, x.grad = x.grad, None
+    first.backward(np.array([1.0, 10.0]))
+    assert x.grad is not None and np.allclose(x.grad.data, [12.0, 180.0]), (
+        "the gradient of the gradient: 6 * x, times the cotangent [1, 10]"
+    )
+    assert not x.grad.requires_grad, "without create_graph no gradient has a history"
+    x.grad = None
+    z = (x * x).sum()
+    with no_grad():
+        z.backward(create_graph=True)
+    assert x.grad.requires_grad, "create_graph records whatever the mode of the caller is"
+    x.grad = None
+    (x * x).sum().backward()
+    assert is_grad_enabled(), "after the walk recording is on again"
+
+
+def try_wanted():
+    x, w = MiniTensor([2.0, 3.0], requires_grad=True), MiniTensor([1.0, 2.0], requires_grad=True)
+    hidden = x * w
+    z = (hidden * hidden).sum()
+    found = walk(z.grad_fn, MiniTensor(1.0), True, False, [hidden.grad_fn])
+    assert len(found) == 1 and np.allclose(found[hidden.grad_fn].data, [4.0, 12.0]), (
+        "the result has the complete gradient of each wanted node"
+    )
+    assert not found[hidden.grad_fn].requires_grad, "without create_graph it has no history"
+    assert x.grad is None and w.grad is None, "with wanted nodes no .grad of a leaf is touched"
+
+
+if credit >= 3:  # otherwise the card says what is wrong
+    try_create_graph()
+    try_wanted()
+### BEGIN HIDDEN TESTS
+def freed(node):
+    """Whether what a node had saved is gone."""
+    try:
+        node.saved_tensors
+    except RuntimeError:
+        return True
+    return False
+
+
+def try_freeing():
+    u, v = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([0.5, -1.0], requires_grad=True)
+    hidden = u * v
+    z = (hidden * hidden).sum()
+    square = z.grad_fn.next_functions[0][0]
+    walk(z.grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
+    assert freed(square) and not freed(hidden.grad_fn), "only nodes whose rule has run are released"
+    product = u * v
+    y = (product.exp() + product).sum()
+    product.retain_grad()
+    y.backward(create_graph=True, retain_graph=False)
+    assert np.allclose(product.grad.data, np.exp([0.5, -2.0]) + 1)
+    assert product.grad.requires_grad and u.grad.requires_grad
+    assert freed(product.grad_fn), "retain_graph=False frees, with create_graph too"
+
+
+def by_hand(u, v):
+    """d/du of tanh(u v) / (u + 2)."""
+    t = np.tanh(u * v)
+    return (1 - t**2) * v / (u + 2) - t / (u + 2) ** 2
+
+
+def try_second_derivatives():
+    there, other, step = np.array([1.0, 2.0]), np.array([0.5, -1.0]), 1e-6
+    u, v = MiniTensor(there, requires_grad=True), MiniTensor(other, requires_grad=True)
+    y = ((u * v).tanh() / (u + 2)).sum()
+    ends = [edge_to(u)[0], edge_to(v)[0]]
+    found = walk(y.grad_fn, MiniTensor(1.0), True, True, ends)
+    assert u.grad is None and len(found) == 2
+    (found[ends[0]] * MiniTensor([0.3, -0.7])).sum().backward()
+    along_u = by_hand(there + step, other) - by_hand(there - step, other)
+    along_v = by_hand(there, other + step) - by_hand(there, other - step)
+    for tensor, difference in ((u, along_u), (v, along_v)):
+        right = difference / (2 * step) * [0.3, -0.7]
+        assert np.allclose(tensor.grad.data, right, atol=1e-7), (tensor.grad.data, right)
+
+
+def try_writing_between():
+    x, text = MiniTensor([2.0, 3.0], requires_grad=True), ""
+    (x**3).sum().backward(create_graph=True)
+    first = x.grad
+    with no_grad():
+        x.mul_(2.0)
+    try:
+        first.sum().backward()
+    except RuntimeError as error:
+        text = str(error)
+    assert "modified by an inplace operation" in text, "a write between two derivatives is noticed"
+
+
+class OnArrays(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(np.cos(a))
+        return np.sin(a)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return np.multiply(grad, ctx.saved_tensors[0])
+
+
+def try_rules_on_arrays():
+    x = MiniTensor([0.5, 1.0], requires_grad=True)
+    OnArrays.apply(x).sum().backward()
+    assert np.allclose(x.grad.data, np.cos([0.5, 1.0])), "rules on arrays work as before"
+
+
+credit = credit + check_gradients(
+    {
+        "written in place": lambda a, b: (a * b.T).mul_(b.sum()).add_(a),
+        "max, mean, index, softmax": lambda a, b: a[[0, 0]].mean() * a.max() + b.T.softmax(1) * a,
+    },
+    [(2, 3), (3, 2)],
+    points=4,
+)
+if credit >= 7:
+    for attempt in (try_freeing, try_second_derivatives, try_writing_between, try_rules_on_arrays):
+        attempt()
+### END HIDDEN TESTS
+credit
+
+# %% [markdown] items="118"
+# **Predict** what these lines print. What does `x.grad.backward()` add to?
+
+# %% items="118"
+def both(x):
+    (x**3).backward(create_graph=True)
+    first = x.grad.item()
+    x.grad.backward()
+    return np.array([first, x.grad.item()])
+
+
+print(both(MiniTensor(2.0, requires_grad=True)))
+
+# %% [markdown] items="118"
+# 12, and then not 12 but 24: the second derivative was *added* to `.grad`, where the first one lay. PyTorch gives the same numbers, and a warning:
+
+# %% tags=["demo"] items="118"
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    theirs = both(leaf(2.0))
+print(theirs, "  differences", theirs - both(MiniTensor(2.0, requires_grad=True)))
+print(str(caught[0].message).split(". ")[0] + ".")
+
+# %% [markdown]
+# The warning speaks of a circle of references: the gradient has a history, the history ends at the leaf, and the leaf holds the gradient. Ten leaves, in a loop that forgets them. **Predict** how many are still in memory.
+
+# %% tags=["demo"]
+def alive(recording):
+    """How many of ten forgotten leaves are alive: before and after the collector of circles ran."""
+    gc.collect()
+    gc.disable()
+    born = []
+    for _ in range(10):
+        x = MiniTensor([1.0, 2.0], requires_grad=True)
+        born.append(weakref.ref(x))
+        (x**3).sum().backward(create_graph=recording)
+    del x
+    before = sum(reference() is not None for reference in born)
+    gc.enable()
+    gc.collect()
+    return before, sum(reference() is not None for reference in born)
+
+
+print("create_graph=False:", alive(False))
+print("create_graph=True: ", alive(True))
+
+# %% [markdown]
+# Your circle is made of Python objects, so Python's collector finds it in the end. PyTorch's runs through C++, where no collector looks: it stays until somebody says `x.grad = None`. Both reasons, the sum of 24 and the circle, speak for a function that **returns** gradients and leaves `.grad` alone.
+#
+# ## 4. grad, and a matrix that is never built
+#
+# `torch.autograd.grad(outputs, inputs)` is that function. It returns one gradient per input. Inputs need not be leaves.
+#
+# What to do with second derivatives of many numbers? `n` weights have `n * n` of them, the **Hessian** matrix `H`; for a million weights it cannot be stored. But its product with a vector `v` can be had for the price of a second backward pass, because the gradient `g` is a function like any other, and
+#
+# > `d/dx sum(g * v) = H v`.
+#
+# ### Exercise 3: grad and hvp
+#
+# Write `grad`, and with it `hvp`, the Hessian-vector product. The three errors of `grad` carry PyTorch's texts. In `hvp`, think of a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
+
+# %% [markdown] tags=["hint"] exercise="grad"
+# The nodes wanted are `[edge_to(x)[0] for x in inputs]`. Everything else is done by `cotangent_of`, `edge_to(outputs)` and `walk`.
+
+# %% [markdown] tags=["hint"] exercise="grad"
+# `walk` returns a dict. `found.get(node)` is None where no gradient has arrived: raise the error, or, with `allow_unused`, return that None.
+
+# %% [markdown] tags=["hint"] exercise="grad"
+# `hvp`: `(slope,) = grad(function(x), x, create_graph=True)`. If `slope.requires_grad` is False, the result is zeros. Otherwise `grad((slope * v).sum(), x, allow_unused=True)`, and zeros if that is `(None,)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def grad(
+    outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False
+):
+    """The gradients of outputs with respect to inputs, returned; no .grad of a leaf is changed.
+
+    outputs: MiniTensor; inputs: MiniTensor, or a list or tuple of them, leaves or results
+    grad_outputs: cotangent, an array or MiniTensor of the shape of outputs; may be left out for one
+        number. With create_graph the gradients can be differentiated with respect to it as well.
+    retain_graph: None means: as create_graph
+    Returns: tuple with one MiniTensor per input, in their order
+    Raises: ValueError("grad requires non-empty inputs.");
+        RuntimeError("One of the differentiated Tensors does not require grad") for such an input;
+        RuntimeError for an input that outputs does not depend on: its text begins with "One of the
+        differentiated Tensors appears to not have been used in the graph". With allow_unused=True
+        there is None for it instead.
+
+    >>> x = MiniTensor(2.0, requires_grad=True)
+    >>> (first,) = grad(x**3, x, create_graph=True)
+    >>> (second,) = grad(first, x)
+    >>> first.item(), second.item(), x.grad
+    (12.0, 12.0, None)
+    """
+    ### BEGIN SOLUTION
+    inputs = [inputs] if isinstance(inputs, MiniTensor) else list(inputs)
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    if not all(x.requires_grad for x in inputs):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    cotangent, wanted = cotangent_of(outputs, grad_outputs), [edge_to(x)[0] for x in inputs]
+    found = walk(edge_to(outputs)[0], cotangent, retain_graph, create_graph, wanted)
+    if not allow_unused and not all(node in found for node in wanted):
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. "
+            "Set allow_unused=True if this is the desired behavior."
+        )
+    return tuple(found.get(node) for node in wanted)
+    ### END SOLUTION
+
+
+def hvp(function, x, v):
+    """The Hessian of function at x, times v, without the Hessian.
+
+    function: takes a MiniTensor of the shape of x and returns a MiniTensor of shape ()
+    x: MiniTensor that requires grad; it stays as it is, its .grad too
+    v: array or MiniTensor of the shape of x
+    Returns: MiniTensor of the shape of x; zeros if the gradient does not depend on x
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> hvp(lambda x: (x**3).sum(), x, [1.0, 10.0]).data
+    array([  6., 120.])
+    """
+    ### BEGIN SOLUTION
+    (slope,) = grad(function(x), x, create_graph=True)
+    product = None
+    if slope.requires_grad:
+        (product,) = grad((slope * v).sum(), x, allow_unused=True)
+    return MiniTensor(np.zeros(x.shape)) if product is None else product
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="grad"
+UNUSED = "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if ..."
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
+    if isinstance(inputs, MiniTensor):
+        return grad(outputs, (inputs,), grad_outputs, retain_graph, create_graph, allow_unused)
+    ends = [edge_to(x)[0] for x in inputs]
+    if not ends:
+        raise ValueError("grad requires non-empty inputs.")
+    if None in ends:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    keep = retain_graph or (retain_graph is None and create_graph)
+    found = walk(edge_to(outputs)[0], cotangent_of(outputs, grad_outputs), keep, create_graph, ends)
+    answers = (*map(found.get, ends),)
+    if None in [answer if answer is None else 0 for answer in answers] and not allow_unused:
+        raise RuntimeError(UNUSED)
+    return answers
+
+
+def hvp(function, x, v):
+    slope = grad(function(x), x, create_graph=True)[0]
+    along = (slope * v).sum() + (x * 0).sum()  # the second part is zero, and always leads to x
+    return grad(along, x)[0]
+
+# %% tags=["style:composed"] exercise="grad"
+def listed(inputs):
+    inputs = (inputs,) if hasattr(inputs, "grad_fn") else tuple(inputs)
+    if len(inputs) == 0:
+        raise ValueError("grad requires non-empty inputs.")
+    for x in inputs:
+        if not x.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return inputs
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
+    places = [edge_to(x)[0] for x in listed(inputs)]
+    root, start = edge_to(outputs)[0], cotangent_of(outputs, grad_outputs)
+    if retain_graph is None:
+        retain_graph = create_graph
+    found = walk(root, start, retain_graph, create_graph, list(dict.fromkeys(places)))
+    gradients = []
+    for place in places:
+        if place not in found and not allow_unused:
+            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph.")
+        gradients.append(found.get(place, None))
+    return tuple(gradients)
+
+
+def hvp(function, x, v):
+    point = x * 1  # any tensor will do, so there need not be a leaf
+    (slope,) = grad(function(point), point, create_graph=True)
+    if not slope.requires_grad:
+        return MiniTensor(0 * x.data)
+    (product,) = grad(slope, point, v, allow_unused=True)
+    return MiniTensor(0 * x.data) if product is None else product
+
+# %% nbgrader={"grade": true, "grade_id": "test_grad", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+def says(action):
+    """The kind and text of the error that an action raises; nothing if it runs."""
+    try:
+        action()
+    except NotImplementedError:
+        raise
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+switches.recording, switches.inference = True, False
+UNUSED_INPUT = "One of the differentiated Tensors appears to not have been used in the graph"
+x, w = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([3.0, -1.0], requires_grad=True)
+hidden = x * w
+loss = (hidden * hidden).sum()
+found = grad(loss, [w, hidden], retain_graph=True)
+assert isinstance(found, tuple) and len(found) == 2, "one gradient per input, in a tuple"
+assert np.allclose(found[0].data, [6.0, -8.0]) and np.allclose(found[1].data, [6.0, -4.0]), (
+    "in the order of the inputs, which may be leaves or results"
+)
+assert x.grad is None and w.grad is None, "grad leaves every .grad alone"
+assert not found[0].requires_grad, "without create_graph a gradient has no history"
+(single,) = grad(loss, x)
+assert np.allclose(single.data, [18.0, 4.0]), "a single MiniTensor counts as a list of one"
+assert says(lambda: grad(loss, x)).startswith("Trying to backward"), (
+    "without retain_graph and create_graph the graph is freed"
+)
+other = MiniTensor([1.0], requires_grad=True)
+assert says(lambda: grad((x * w).sum(), [x, other])).startswith(UNUSED_INPUT)
+found = grad((x * w).sum(), [x, other], allow_unused=True)
+assert found[1] is None and np.allclose(found[0].data, [3.0, -1.0])
+assert says(lambda: grad((x * w).sum(), MiniTensor([1.0]))) == (
+    "One of the differentiated Tensors does not require grad"
+)
+
+cube = MiniTensor(3.0, requires_grad=True)
+y = cube**3
+(first,) = grad(y, cube, create_graph=True)
+(second,) = grad(first, cube, create_graph=True)
+(third,) = grad(second, cube)
+assert np.allclose([first.item(), second.item(), third.item()], [27.0, 18.0, 6.0]), (
+    "three derivatives of x**3 at 3"
+)
+assert np.allclose(grad(y, cube)[0].item(), 27.0), "create_graph=True keeps the graph"
+
+product = hvp(lambda x: (x**3).sum(), x, [1.0, 10.0])
+assert np.allclose(product.data, [6.0, 120.0]), "the Hessian of sum(x**3) has 6 * x on its diagonal"
+product = hvp(lambda x: x[0] * x[0] * x[1], x, [1.0, 0.0])
+assert np.allclose(product.data, [4.0, 2.0]), "the first column of [[2 * x1, 2 * x0], [2 * x0, 0]]"
+product = hvp(lambda x: (x * [5.0, 7.0]).sum(), x, [1.0, 1.0])
+assert product.shape == (2,) and np.allclose(product.data, 0.0), "a linear function has Hessian zero"
+assert x.grad is None, "hvp leaves .grad alone"
+### BEGIN HIDDEN TESTS
+assert says(lambda: grad(loss, [])).startswith("grad requires non-empty inputs")
+assert says(lambda: grad((x * w).sum(), [x, MiniTensor([1.0])], allow_unused=True)).startswith(
+    "One of the differentiated Tensors does not require grad"
+)
+found = grad((x * w).sum(), (x, x, w))
+assert len(found) == 3 and np.allclose(found[0].data, found[1].data)
+v = MiniTensor([0.5, 2.0], requires_grad=True)
+(weighted,) = grad(x**3, x, grad_outputs=v, create_graph=True)
+assert np.allclose(weighted.data, [1.5, 24.0]), "grad_outputs is the cotangent"
+(back,) = grad(weighted, v, grad_outputs=np.array([1.0, 100.0]))
+assert np.allclose(back.data, [3.0, 1200.0]), "a recorded gradient depends on its cotangent too"
+assert says(lambda: grad(x**3, x)).startswith("grad can be implicitly created only for scalar")
+y = (x**3).sum()
+grad(y, x, retain_graph=True)
+grad(y, x, create_graph=True, retain_graph=False)
+assert says(lambda: grad(y, x)).startswith("Trying to backward"), "retain_graph=False is obeyed"
+hidden = x * w
+square = (hidden * hidden).sum()
+grad(square, hidden)
+hidden.sum().backward()
+assert np.allclose(x.grad.data, [3.0, -1.0]), "what lies behind the inputs is not walked, and not freed"
+x.grad = w.grad = None
+
+draw = np.random.default_rng(3)
+matrix, direction = draw.normal(size=(3, 3)), draw.normal(size=(3,))
+point = MiniTensor(draw.normal(size=(3,)), requires_grad=True)
+
+
+def bowl(x):
+    return (x @ (x @ matrix)) * 0.5 + (x * 0.3).tanh().sum()
+
+
+t = np.tanh(0.3 * point.data)
+hessian = (matrix + matrix.T) / 2 + np.diag(-2 * 0.09 * t * (1 - t**2))
+point.grad = MiniTensor(np.ones(3))
+assert np.allclose(hvp(bowl, point, direction).data, hessian @ direction)
+assert np.allclose(hvp(bowl, point, MiniTensor(direction)).data, hessian @ direction)
+assert np.allclose(point.grad.data, 1.0) and point.requires_grad and point.is_leaf
+wide = MiniTensor(draw.normal(size=(2, 2)), requires_grad=True)
+product = hvp(lambda a: (a.T @ a)[0, 1], wide, np.ones((2, 2)))
+assert np.allclose(product.data, [[1.0, 1.0], [1.0, 1.0]])
+assert np.allclose(hvp(lambda a: (a * 2).sum() + 0 * w.sum(), wide, np.ones((2, 2))).data, 0.0)
+### END HIDDEN TESTS
+
+# %% [markdown] items="118 120 121 F8"
+# The question from the start again, this time to both engines, and with a third derivative. `f` is `x**4 + exp(2 * x)`, at 1. **Predict** by hand: the derivatives are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`.
+
+# %% tags=["demo"] items="118 120"
+def three_derivatives(x, grad):
+    found, value = [], x**4 + (2 * x).exp()
+    for _ in range(3):
+        (value,) = grad(value, x, create_graph=True)
+        found.append(value.item())
+    return np.array(found)
+
+
+mine = three_derivatives(MiniTensor(1.0, requires_grad=True), grad)
+theirs = three_derivatives(leaf(1.0), torch.autograd.grad)
+print("yours:  ", mine)
+print("PyTorch:", theirs)
+print("on paper", np.array([4, 12, 24]) + np.array([2, 4, 8]) * math.e**2)
+print("largest difference", np.abs(mine - theirs).max())
+
+# %% [markdown] items="121 F8"
+# And the two switches, in all combinations. **Predict** the table: does the second derivative come, and can the graph of `y` be walked again?
+
+# %% items="121 F8"
+def tried(action):
+    try:
+        return f"{action()[0].item():.0f}"
+    except RuntimeError as error:
+        return str(error)[:27] + " ..."
+
+
+print("retain  create   second derivative                y once more")
+for retain in (False, True):
+    for create in (False, True):
+        x = MiniTensor(3.0, requires_grad=True)
+        y = x**3
+        (first,) = grad(y, x, retain_graph=retain, create_graph=create)
+        second = tried(lambda: grad(first, x))
+        print(f"{retain!s:7s} {create!s:7s}  {second:31s}  {tried(lambda: grad(y, x))}")
+
+# %% [markdown] items="121 F8"
+# Two switches, two columns. `retain_graph` decides about the last column, `create_graph` about the one before. They seem to be one switch because the second sets a default for the first.
+#
+# Look at a graph that your engine has made: that of the slope of `tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? By which edges do the rules lead back into it?
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+x, w = MiniTensor(0.4, requires_grad=True), MiniTensor(2.0, requires_grad=True)
+(slope,) = grad((x * w).tanh(), x, create_graph=True)
+explore(slope)
+
+# %% [markdown] items="105"
+# ## 5. Is every rule right twice?
+#
+# Second derivatives can be checked like first ones: `gradcheck`, applied to the *gradient*. PyTorch calls it `gradgradcheck`. With your `grad` and your `gradcheck` of lesson 08 it is a few lines. The gradients of all inputs are added up, with random weights, and each input is added zero times, so that there is a way to it even if a gradient is constant.
+
+# %% items="105"
+draw = np.random.default_rng(0)
+
+
+def random_leaf(*shape):
+    return MiniTensor(draw.uniform(0.5, 1.5, size=shape), requires_grad=True)
+
+
+def twice_right(function, *inputs):
+    """Whether gradcheck passes for the first derivatives of a function; or why not."""
+    cotangent = draw.normal(size=function(*inputs).shape)
+    weights = [draw.normal(size=x.shape) for x in inputs]
+
+    def gradients(*inputs):
+        inputs = [x if x.requires_grad else MiniTensor(x.data, requires_grad=True) for x in inputs]
+        found = grad(function(*inputs), inputs, cotangent, create_graph=True)
+        return sum(((g * w).sum() + (0 * x).sum() for g, w, x in zip(found, weights, inputs)), 0.0)
+
+    try:
+        return gradcheck(gradients, inputs)
+    except RuntimeError as error:
+        return f"{type(error).__name__}: {str(error)[:76]} ..."
+
+
+a, b, c = random_leaf(2, 3), random_leaf(3, 2), random_leaf(3)
+rules = {
+    "* / - **": lambda a, b: (a * a.exp() - b.T / a) ** 3,
+    "exp log tanh": lambda a, b: (a.log() * b.T).tanh().exp(),
+    "relu abs": lambda a, b: (a - 1).relu() ** 2 * (b.T - 1).abs() ** 2,
+    "@ T": lambda a, b: (a @ b) @ (a @ b).T,
+    "sum mean max": lambda a, b: a.sum(dim=1) * (b * b).mean() + a.max(dim=1) ** 2 * b.max(),
+    "index reshape": lambda a, b: a[[0, 0, 1], 1:] * b.reshape(2, 3)[1, 2] * b,
+    "log_softmax": lambda a, b: a.log_softmax(1) * b.T,
+    "written in place": lambda a, b: (a * b.T).mul_(a).add_(b[0, 0]),
+    "logsumexp": lambda a, b: a.logsumexp(dim=1) * b.logsumexp(dim=0),
+}
+for name, rule in rules.items():
+    print(f"{name:17s} {twice_right(rule, a, b)}")
+print(f"{'linear':17s} {twice_right(lambda x, w, c: x.linear(w, c[:2]).tanh(), a, b, c)}")
+
+# %% [markdown] items="105"
+# All of the given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and says so. (If you wrote it in operators, it passes already.)
+#
+# It is not enough to replace `np.expand_dims`. The class saved the softmax, which is a good idea for one derivative and a trap for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. **Predict** the second ones.
+
+# %% tags=["demo"] items="105"
+def decay(save, rule):
+    class Decay(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = (-x).exp()
+            ctx.save_for_backward({"input": x, "output": y, "something else": y * 1}[save])
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return rule(grad, *ctx.saved_tensors)
+
+    return Decay.apply
+
+
+for save, rule in {
+    "input": lambda grad, x: -grad * (-x).exp(),
+    "output": lambda grad, y: -grad * y,
+    "something else": lambda grad, z: -grad * z,
+}.items():
+    x_torch = leaf(0.0)
+    y_torch = decay(save, rule)(x_torch) + x_torch**3
+    (first,) = torch.autograd.grad(y_torch, x_torch, create_graph=True)
+    (second,) = torch.autograd.grad(first, x_torch)
+    print(f"saved: {save:15s} first {first.item():4.0f}   second {second.item():4.0f}")
+
+# %% [markdown] items="105"
+# Without a word, 0 instead of 1. (The `x**3` adds nothing at 0, but keeps away the error that a gradient without any history would raise.) So: **save inputs and outputs, and compute everything else from them, in operators.**
+#
+# ### Exercise 4: a rule that can be differentiated
+#
+# Write `LogSumExp` once more. Save what leads back, and let the rule compute the softmax from it, `exp(a - output)`, in a way that works for arrays and for MiniTensors. Operators and `reshape` do; `run(Exp, x)` is the exponential of either, `run(Sum, x, dim=1)` the sum.
+#
+# A saved output must be the very array that `forward` returns, not a copy of another shape.
+
+# %% [markdown] tags=["hint"] exercise="logsumexp"
+# `forward` as in lesson 08: `largest`, then the sum with `keepdims=True`. Keep the shape with the 1 in `ctx.kept`. Then `output = output.squeeze(axis=dim)`, save `a` and this `output`, and return it.
+
+# %% [markdown] tags=["hint"] exercise="logsumexp"
+# In `backward`, `output.reshape(ctx.kept)` and `grad.reshape(ctx.kept)` have the axis again. The rule is `grad * exp(a - output)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "logsumexp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class LogSumExp(Function):
+    """log(sum(exp(a))) along dim, which disappears from the shape; finite for finite a of any size.
+
+    forward: a an array of shape such as (3, 4), dim a whole number such as 1 or -1; returns (3,)
+    backward: grad of shape (3,), an array or a MiniTensor; returns the same kind, of shape (3, 4).
+        All derivatives are right, not only the first.
+
+    >>> a = MiniTensor([1000.0, 1000.0], requires_grad=True)
+    >>> (first,) = grad(a.logsumexp(dim=0), a, create_graph=True)
+    >>> (second,) = grad(first[0], a)
+    >>> first.data, second.data
+    (array([0.5, 0.5]), array([ 0.25, -0.25]))
+    """
+
+    @staticmethod
+    def forward(ctx, a, dim):
+        ### BEGIN SOLUTION
+        largest = a.max(axis=dim, keepdims=True)
+        output = largest + np.log(np.exp(a - largest).sum(axis=dim, keepdims=True))
+        ctx.kept = output.shape
+        output = output.squeeze(axis=dim)
+        ctx.save_for_backward(a, output)
+        return output
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad):
+        ### BEGIN SOLUTION
+        a, output = ctx.saved_tensors
+        softmax = run(Exp, a - output.reshape(ctx.kept))
+        return grad.reshape(ctx.kept) * softmax
+        ### END SOLUTION
+
+
+MiniTensor.logsumexp = lambda self, dim: LogSumExp.apply(self, dim=dim)
+
+# %% tags=["style:compact"] exercise="logsumexp"
+class LogSumExp(Function):
+    @staticmethod
+    def forward(ctx, a, dim):
+        ctx.save_for_backward(a)
+        ctx.dim, ctx.largest = dim, a.max(axis=dim, keepdims=True)
+        return np.logaddexp.reduce(a, axis=dim)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (a,) = ctx.saved_tensors
+        raised = run(Exp, a - ctx.largest)  # a softmax stays the same when all entries move by a constant
+        return grad.reshape(ctx.largest.shape) * raised / run(Sum, raised, dim=ctx.dim, keepdim=True)
+
+
+MiniTensor.logsumexp = lambda self, dim: LogSumExp.apply(self, dim=dim)
+
+# %% tags=["style:composed"] exercise="logsumexp"
+def logsumexp(self, dim):
+    largest = self.detach().max(dim=dim, keepdim=True)
+    total = (self - largest).exp().sum(dim=dim)
+    return total.log() + largest.reshape(total.shape)
+
+
+MiniTensor.logsumexp = logsumexp
+
+# %% nbgrader={"grade": true, "grade_id": "test_logsumexp", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def try_curvature(array, dim, seed):
+    """A Hessian-vector product of logsumexp beside its formula: s * v - s * sum(s * v) per row."""
+    random = np.random.default_rng(seed)
+    a, v = MiniTensor(array, requires_grad=True), random.normal(size=np.shape(array))
+    cotangent = random.normal(size=a.data.max(axis=dim).shape)
+    raised = np.exp(array - np.max(array, axis=dim, keepdims=True))
+    s = raised / raised.sum(axis=dim, keepdims=True)
+    right = s * (v - (s * v).sum(axis=dim, keepdims=True)) * np.expand_dims(cotangent, dim)
+    found = hvp(lambda a: (a.logsumexp(dim=dim) * cotangent).sum(), a, v).data
+    assert np.allclose(found, right), f"the second derivatives should give\n{right}\nnot\n{found}"
+
+
+switches.recording, switches.inference = True, False
+credit = check_gradients(
+    {"a.logsumexp(dim=1)": lambda a: a.logsumexp(dim=1)}, [[(2, 3)], [(4, 1)]], points=1
+)
+if credit:  # otherwise the card says what is wrong
+    try_curvature(np.array([[1.0, 2.0, -0.5], [0.0, 0.3, 0.1]]), 1, seed=0)
+    try_curvature(np.array([1000.0, 999.0]), 0, seed=1)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "dim 0": lambda a: a.logsumexp(dim=0),
+        "the middle of three": lambda a: a.logsumexp(dim=1) * 2,
+    },
+    [(2, 3, 2)],
+    points=3,
+)
+if credit:
+    array = np.random.default_rng(2).normal(size=(2, 3, 2))
+    for dim in (0, 1, -1):
+        try_curvature(array, dim, seed=3)
+    try_curvature(np.array([[-5000.0], [-5001.0]]), 0, seed=4)
+    x = MiniTensor([0.5, 1.0], requires_grad=True)
+    value = x.logsumexp(dim=0)
+    for _ in range(3):
+        value = grad(value, x, create_graph=True)[0][0]
+    p = np.exp(0.5) / (np.exp(0.5) + np.exp(1.0))
+    assert abs(value.item() - p * (1 - p) * (1 - 2 * p)) < 1e-12, "the third derivative is wrong"
+### END HIDDEN TESTS
+credit
+
+# %% [markdown] items="119"
+# ### What it is good for
+#
+# **Equations.** A network `u(t)` is to satisfy `u' = cos(t)` and `u(0) = 0`. It never sees a value of the solution, `sin(t)`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Now take the inner derivative with `retain_graph=True`, as the folklore says, and with `create_graph=True`. **Predict:** does the first one stop with an error?
+
+# %% tags=["demo"] items="119 F8"
+times = MiniTensor(np.linspace(0, 4, 20).reshape(-1, 1), requires_grad=True)
+
+
+def solved_equation(steps=400, **options):
+    random = np.random.default_rng(1)
+    arrays = random.normal(size=(1, 12)), random.normal(size=12), 0.3 * random.normal(size=(12, 1))
+    w1, b1, w2 = parameters = [MiniTensor(array, requires_grad=True) for array in arrays]
+    optimizer, losses = SGD(parameters, lr=0.02, momentum=0.9), []
+    for _ in range(steps):
+        u = (times * w1 + b1).tanh() @ w2
+        (slope,) = grad(u.sum(), times, **options)
+        loss = ((slope - np.cos(times.data)) ** 2).mean() + (u[0] ** 2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return u.data, losses
+
+
+fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+for name in ("retain_graph", "create_graph"):
+    u, losses = solved_equation(**{name: True})
+    axes[0].plot(losses, label=f"{name}=True")
+    axes[1].plot(times.data, u, "o-", markersize=4, label=f"{name}=True")
+    error = np.abs(u - np.sin(times.data)).max()
+    print(f"{name}: loss {losses[-1]:.5f}, largest error of u {error:.3f}")
+axes[1].plot(times.data, np.sin(times.data), "k--", label="sin(t)")
+axes[0].set(xlabel="step", ylabel="loss", yscale="log")
+axes[1].set(xlabel="t", ylabel="u")
+axes[0].legend()
+axes[1].legend(loc="upper right")
+plt.show()
+
+# %% [markdown] items="119 F8"
+# No error: the loss depends on the weights through `u[0]` as well, so there is something to walk back on. The part of `slope` is silently missing. This is the quiet form of the mix-up.
+#
+# **Learning to learn.** A step of gradient descent, `w1 = w0 - 0.1 * g(w0)`, is a function of `w0`. How does the loss *after* the step depend on `w0`? With the gradient as a constant, or with its history? Differences decide.
+
+# %% tags=["demo"] items="119"
+def loss_of(w):
+    return ((w**2 - 2) ** 2).sum()
+
+
+def after_a_step(w, **options):
+    (g,) = grad(loss_of(w), w, **options)
+    return loss_of(w - 0.1 * g)
+
+
+w = MiniTensor([0.8, -1.7], requires_grad=True)
+for options in ({}, {"create_graph": True}):
+    print(f"{options!s:22s}", grad(after_a_step(w, **options), w)[0].data)
+print("differences           ", numerical_jacobian(lambda w: after_a_step(w), (w,), 0)[:, 0])
+
+# %% [markdown] items="119"
+# **Curvature without a matrix.** A network with a few hundred weights. **Predict** what a Hessian-vector product costs, in gradients.
+
+# %% tags=["demo"] items="119"
+random = np.random.default_rng(4)
+inputs, targets = MiniTensor(random.normal(size=(200, 20))), random.normal(size=(200, 1))
+flat = MiniTensor(0.2 * random.normal(size=(420,)), requires_grad=True)
+direction = random.normal(size=(420,))
+
+
+def network_loss(flat):
+    hidden = (inputs @ flat[:400].reshape(20, 20)).tanh()
+    return ((hidden @ flat[400:].reshape(20, 1) - targets) ** 2).mean()
+
+
+def milliseconds(action, rounds=15):
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        action()
+        found.append(1000 * (time.perf_counter() - start))
+    return np.median(found)
+
+
+gradient_ms = milliseconds(lambda: grad(network_loss(flat), flat))
+hvp_ms = milliseconds(lambda: hvp(network_loss, flat, direction))
+print(f"gradient {gradient_ms:.2f} ms, H v {hvp_ms:.2f} ms: {hvp_ms / gradient_ms:.1f} times as long")
+print(f"H itself: {420**2} numbers, 420 such products")
+flat_torch = torch.tensor(flat.data)
+inputs_torch, targets_torch = torch.tensor(inputs.data), torch.tensor(targets)
+
+
+def loss_torch(flat):
+    hidden = torch.tanh(inputs_torch @ flat[:400].reshape(20, 20))
+    return ((hidden @ flat[400:].reshape(20, 1) - targets_torch) ** 2).mean()
+
+
+_, theirs = torch.autograd.functional.hvp(loss_torch, flat_torch, torch.tensor(direction))
+mine = hvp(network_loss, flat, direction).data
+print(f"largest difference to PyTorch's: {np.abs(mine - theirs.numpy()).max():.1e}")
+
+# %% [markdown] items="123"
+# ## 6. Hooks: somebody stands at the edge
+#
+# A gradient passes through the graph and is gone. Sometimes one wants to look at it on its way, or change it. A **hook** is a function that is called with the gradient of a tensor as soon as it is complete. If it returns a tensor, that one goes on in the place of the gradient; if it returns None, the gradient goes on as it is. **Predict** the four lines, and the gradient at the end.
+
+# %% tags=["demo"] items="123"
+def look(grad):
+    print(f"shape {tuple(grad.shape)}, mean {grad.mean().item():.3f}")
+
+
+x_torch = leaf([1.0, 2.0, 3.0])
+hidden_torch = x_torch * 2
+hidden_torch.register_hook(look)
+hidden_torch.register_hook(lambda grad: grad * 10)
+handle = hidden_torch.register_hook(look)
+hidden_torch.sum().backward(retain_graph=True)
+print("gradient of x:", x_torch.grad.tolist())
+handle.remove()
+hidden_torch.sum().backward()
+print("gradient of x:", x_torch.grad.tolist())
+
+# %% [markdown] items="123"
+# They are called in the order in which they were registered, and each sees what the one before has left. `register_hook` returns a handle, with which the hook can be taken away.
+#
+# Where do hooks live? A result may be forgotten before the backward pass, while its node is kept by the graph: so the hooks of a result hang at its **node**. A leaf is the other way round: its `AccumulateGrad` may come and go, so the hooks of a leaf hang at the **tensor**. In both cases in an attribute `hooks`, a dict.
+
+# %% tags=["engine"]
+Function.hooks = None
+MiniTensor.hooks = None
+
+
+class RemovableHandle:
+    """Puts a hook into a dict under a number of its own; remove() takes it out again."""
+
+    numbers = 0
+
+    def __init__(self, hooks, hook):
+        RemovableHandle.numbers += 1
+        self.hooks, self.number = hooks, RemovableHandle.numbers
+        hooks[self.number] = hook
+
+    def remove(self):
+        self.hooks.pop(self.number, None)
+
+# %% [markdown] items="123"
+# ### Exercise 5: hooks
+#
+# Write `register_hook`, and `after_hooks`, which your `walk` calls already. A walk without `create_graph` has arrays on the way: a hook gets a MiniTensor even so, and gives one back.
+
+# %% [markdown] tags=["hint"] exercise="hooks"
+# The owner of the hooks is `self if self.is_leaf else self.grad_fn`. If its `hooks` is None, give it an empty dict. Return `RemovableHandle(owner.hooks, hook)`.
+
+# %% [markdown] tags=["hint"] exercise="hooks"
+# In `after_hooks` the owner is `node.variable` for an `AccumulateGrad`, else the node. Go through `list(owner.hooks.values())`: a hook may remove itself while it runs.
+
+# %% [markdown] tags=["hint"] exercise="hooks"
+# `result = hook(as_tensor(grad))`. If it is not None: `result = as_tensor(result)`, compare the shapes, and go on with `result` if `grad` was a MiniTensor, with `result.data` if it was an array.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "hooks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def register_hook(self, hook):
+    """Have hook called with the gradient of self, in every walk that visits it.
+
+    hook: function of one MiniTensor, which it must not change. Returns None, or a replacement of
+        the same shape: a MiniTensor, array or number.
+    Returns: RemovableHandle
+    Raises RuntimeError("cannot register a hook on a tensor that doesn't require gradient").
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> (x * x).sum().backward()
+    >>> x.grad.data
+    array([20., 40.])
+    """
+    ### BEGIN SOLUTION
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    owner = self if self.is_leaf else self.grad_fn
+    if owner.hooks is None:
+        owner.hooks = {}
+    return RemovableHandle(owner.hooks, hook)
+    ### END SOLUTION
+
+
+def after_hooks(node, grad):
+    """The gradient that goes on from a node, after all hooks of the tensor it belongs to.
+
+    node: any node. For an AccumulateGrad, the tensor is node.variable, else what node has made.
+    grad: the complete gradient, an array (then an array is returned) or a MiniTensor (then a
+        MiniTensor, with whatever history the hooks have given it)
+    Raises RuntimeError("hook 'its name' has changed the size of value") if a replacement has
+        another shape. The name is hook.__name__, or <unknown> if it has none.
+    """
+    ### BEGIN SOLUTION
+    owner = node.variable if isinstance(node, AccumulateGrad) else node
+    for hook in list((owner.hooks or {}).values()):
+        result = hook(as_tensor(grad))
+        if result is None:
+            continue
+        result = as_tensor(result)
+        if result.shape != grad.shape:
+            name = getattr(hook, "__name__", "<unknown>")
+            raise RuntimeError(f"hook '{name}' has changed the size of value")
+        grad = result if isinstance(grad, MiniTensor) else result.data
+    return grad
+    ### END SOLUTION
+
+
+MiniTensor.register_hook = register_hook
+
+# %% tags=["style:compact"] exercise="hooks"
+def register_hook(self, hook):
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    owner = self.grad_fn or self
+    owner.hooks = owner.hooks or {}
+    return RemovableHandle(owner.hooks, hook)
+
+
+def after_hooks(node, grad):
+    hooks = vars(getattr(node, "variable", node)).get("hooks") or {}
+    if not hooks:
+        return grad
+    value = as_tensor(grad)
+    for hook in [*hooks.values()]:
+        result = hook(value)
+        value = value if result is None else as_tensor(result)
+        if value.shape != grad.shape:
+            raise RuntimeError(f"hook '{getattr(hook, '__name__', '<unknown>')}' has changed the size of value")
+    return value if value is grad or isinstance(grad, MiniTensor) else value.data
+
+
+MiniTensor.register_hook = register_hook
+
+# %% tags=["style:composed"] exercise="hooks"
+def hooks_of(owner):
+    if owner.hooks is None:
+        owner.hooks = dict()
+    return owner.hooks
+
+
+def register_hook(self, hook):
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    return RemovableHandle(hooks_of(self if self.grad_fn is None else self.grad_fn), hook)
+
+
+def replaced(hook, grad):
+    answer = hook(grad)
+    if answer is None:
+        return grad
+    answer = answer if isinstance(answer, MiniTensor) else MiniTensor(answer)
+    if tuple(answer.shape) != tuple(grad.shape):
+        raise RuntimeError("hook '%s' has changed the size of value" % getattr(hook, "__name__", "<unknown>"))
+    return answer
+
+
+def after_hooks(node, grad):
+    owner = node.variable if type(node) is AccumulateGrad else node
+    was_array = not isinstance(grad, MiniTensor)
+    for hook in tuple(hooks_of(owner).values()):
+        grad = replaced(hook, as_tensor(grad))
+    return grad.data if was_array and isinstance(grad, MiniTensor) else grad
+
+
+MiniTensor.register_hook = register_hook
+
+# %% nbgrader={"grade": true, "grade_id": "test_hooks", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+switches.recording, switches.inference = True, False
+x = MiniTensor([1.0, 2.0], requires_grad=True)
+x.seen = ()
+
+
+def note_it(grad):
+    x.seen = (*x.seen, grad.data.copy())
+
+
+hidden = x * 3
+hidden.register_hook(note_it)
+hidden.register_hook(lambda grad: grad * 10)
+handle = hidden.register_hook(note_it)
+hidden.register_hook(lambda grad: grad + 1)
+(hidden * [1.0, 2.0] + hidden).sum().backward(retain_graph=True)
+seen = [list(map(float, array)) for array in x.seen]
+assert seen[:1] == [[2.0, 3.0]], "a hook sees the complete gradient: the sum of both uses"
+assert len(seen) == 2, "each hook is called once in a walk"
+assert seen[1] == [20.0, 30.0], "the second one sees what the hook between them returned"
+assert np.allclose(x.grad.data, [63.0, 93.0]), "None keeps the gradient, a returned tensor replaces it"
+handle.remove()
+handle.remove()  # a second time: nothing happens
+x.seen = ()
+hidden.sum().backward()
+assert len(x.seen) == 1, "a removed hook is called no more"
+
+w = MiniTensor([1.0, 1.0], requires_grad=True)
+w.register_hook(lambda grad: grad * 5)
+(w * w).sum().backward()
+(w * w).sum().backward()
+assert np.allclose(w.grad.data, [20.0, 20.0]), (
+    "a leaf's hook sees what arrives in this walk, not what lies in .grad; and it stays"
+)
+assert np.allclose(grad((w * w).sum(), w)[0].data, [10.0, 10.0]), "hooks are called by grad too"
+assert says(lambda: MiniTensor([1.0]).register_hook(note_it)) == (
+    "cannot register a hook on a tensor that doesn't require gradient"
+)
+### BEGIN HIDDEN TESTS
+def shortened(grad):
+    return grad[:1]
+
+
+y = w * 2
+y.register_hook(shortened)
+assert says(lambda: y.sum().backward()) == "hook 'shortened' has changed the size of value"
+v = MiniTensor([3.0, 4.0], requires_grad=True)
+forgotten = v * 2
+forgotten.register_hook(lambda grad: grad * 0)
+loss = (forgotten + v).sum()
+forgotten = None
+loss.backward()
+assert np.allclose(v.grad.data, [1.0, 1.0]), "the hooks of a result hang at its node"
+v.grad = None
+y = v * 1
+y.register_hook(lambda grad: np.array([7.0, 8.0]))
+y.retain_grad()
+y.sum().backward()
+assert np.allclose(v.grad.data, [7.0, 8.0]), "a hook may return an array"
+assert np.allclose(y.grad.data, [7.0, 8.0]), "retain_grad keeps what the hooks have left"
+y = v * v
+y.register_hook(lambda grad: grad * v)
+(first,) = grad(y.sum(), v, create_graph=True)
+assert np.allclose(first.data, 2 * v.data**2), "2 * v * (1 * v)"
+(second,) = grad(first.sum(), v)
+assert np.allclose(second.data, 4 * v.data), "with create_graph, what a hook computes is recorded"
+p = MiniTensor(2.0, requires_grad=True)
+p.register_hook(lambda grad: 0.5)
+(p * 3).backward()
+assert p.grad.item() == 0.5 and p.grad.shape == ()
+
+
+class Nameless:
+    def __call__(self, grad):
+        return grad.sum()
+
+
+q = MiniTensor([1.0, 2.0], requires_grad=True)
+q.register_hook(Nameless())
+assert says(lambda: (q * 3).sum().backward()) == "hook '<unknown>' has changed the size of value"
+once = MiniTensor([1.0, 2.0], requires_grad=True)
+
+
+def only_once(grad):
+    once.handle.remove()
+    return grad * 3
+
+
+once.handle = once.register_hook(only_once)
+once.register_hook(lambda grad: grad + 1)
+(once * 1).sum().backward()
+(once * 1).sum().backward()
+assert np.allclose(once.grad.data, [6.0, 6.0]), "a hook may remove itself: 3 + 1, then 1 + 1"
+### END HIDDEN TESTS
+
+# %% [markdown] items="123"
+# Beside PyTorch, with a hook that looks and one that replaces. And a use: a **gradient reversal**. A classifier should not be able to tell from the features of a network which camera a picture came from. So the features are trained *against* the classifier: it gets the true gradient, they get it with a minus sign. One hook does that.
+
+# %% tags=["demo"] items="123"
+def reversed_features(make, array):
+    features = make(array)
+    hidden = features * 2
+    hidden.register_hook(lambda grad: print("mean of the gradient:", grad.mean().item()))
+    hidden.register_hook(lambda grad: -grad)
+    (hidden * hidden).sum().backward()
+    return np.array(features.grad.data)
+
+
+array = np.array([0.5, -1.5])
+mine = reversed_features(lambda a: MiniTensor(a, requires_grad=True), array)
+theirs = reversed_features(leaf, array)
+print("yours", mine, "  PyTorch", theirs, "  difference", np.abs(mine - theirs).max())
+
+# %% [markdown] items="123"
+# The docstring says that a hook must not *change* its argument. Here one sets the gradient of `a` to zero in place. **Predict** the gradient of `b`, which should be 3.
+
+# %% tags=["demo"] items="123"
+def erase(grad):
+    grad.zero_()
+
+
+def careless(a, b):
+    a.register_hook(erase)
+    ((a + b) * 3).sum().backward()
+    return [np.array(x.grad.data).tolist() for x in (a, b)]
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    print("yours:  ", careless(*[MiniTensor([1.0, 2.0], requires_grad=True) for _ in range(2)]))
+    print("PyTorch:", careless(leaf([1.0, 2.0]), leaf([1.0, 2.0])))
+
+# %% [markdown] items="123 gap:saved_tensor_hooks"
+# The rule of `+` sends the same array to both sides, and no counter guards gradients on their way. Return a new tensor instead.
+#
+# PyTorch has a second kind of hook, for **saved values**. `saved_tensors_hooks(pack, unpack)` is a block: what a node wants to save goes through `pack`, and comes back through `unpack` when a rule reads it. So one can count what is saved, or store it smaller. **Predict** how the gradient changes if the saved values are kept in half precision.
+
+# %% tags=["demo"] items="gap:saved_tensor_hooks"
+def trained_gradient(pack, unpack):
+    torch.manual_seed(0)
+    layers = [layer for _ in range(4) for layer in (torch.nn.Linear(64, 64), torch.nn.Tanh())]
+    model = torch.nn.Sequential(*layers).double()
+    rows = torch.randn(200, 64, dtype=torch.float64)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        loss = (model(rows) ** 2).mean()
+    loss.backward()
+    return torch.cat([p.grad.reshape(-1) for p in model.parameters()])
+
+
+def counted(tensor):
+    sizes.append(tensor.numel() * tensor.element_size())
+    return tensor
+
+
+def halved(tensor):
+    small = tensor.half()
+    sizes.append(small.numel() * small.element_size())
+    return small
+
+
+sizes = []
+exact = trained_gradient(counted, lambda tensor: tensor)
+print(f"as they are:    {len(sizes)} values, {sum(sizes) / 1024:.0f} KiB")
+sizes = []
+rough = trained_gradient(halved, lambda tensor: tensor.double())
+print(f"half precision: {len(sizes)} values, {sum(sizes) / 1024:.0f} KiB", end="")
+print(f"   relative change of the gradient {(rough - exact).norm() / exact.norm():.1e}")
+
+# %% [markdown] items="122"
+# ## 7. Clipping
+#
+# One step with a huge gradient can throw a network out of a good region. So before `step`, the gradients are often *clipped*. There are two ways. **By value**: every entry is moved into a range. **By norm**: all gradients together are seen as one long vector, and if it is too long, it is shortened as a whole. **Predict** which of them keeps the direction.
+
+# %% tags=["demo"] items="122"
+def angle(a, b):
+    return np.degrees(np.arccos(min(1.0, (a @ b) / np.linalg.norm(a) / np.linalg.norm(b))))
+
+
+gradient = torch.tensor([3.0, -4.0, 0.1], dtype=torch.float64)
+for name, clip in (
+    ("by norm", lambda p: torch.nn.utils.clip_grad_norm_(p, 1.0)),
+    ("by value", lambda p: torch.nn.utils.clip_grad_value_(p, 1.0)),
+):
+    p = leaf([0.0, 0.0, 0.0])
+    p.grad = gradient.clone()
+    returned = clip(p)
+    degrees = angle(p.grad.numpy(), gradient.numpy())
+    print(f"{name:9s} {p.grad.numpy().round(4)}   turned by {degrees:.1f} degrees", end="")
+    print("" if returned is None else f", returned {returned:.4f}")
+
+# %% [markdown] items="122"
+# PyTorch's formulas, for gradients `g` of several parameters:
+#
+# > norm of order `p`: the `p`-th root of the sum of `|g|**p` over all entries of all gradients; for `p = inf`, the largest `|g|`
+#
+# > every `g` is multiplied by `max_norm / (norm + 1e-6)`, if that is less than 1, and by 1 otherwise
+#
+# ### Exercise 6: clip
+#
+# Write both functions. They work **in place**: whoever holds `p.grad` sees the clipped numbers, and the write is counted (`mul_` and `copy_` of lesson 09 do both). Nothing is recorded.
+
+# %% [markdown] tags=["hint"] exercise="clip"
+# `parameters` may be a generator, which can be gone through only once: make a list of the gradients first, `grads = [p.grad for p in parameters if p.grad is not None]`.
+
+# %% [markdown] tags=["hint"] exercise="clip"
+# `np.minimum(max_norm / (norm + 1e-6), 1.0)` hands a NaN on, as PyTorch does. Python's `min(1.0, nan)` is 1.0.
+
+# %% [markdown] tags=["hint"] exercise="clip"
+# By value, in `with no_grad():`, for each gradient: `g.copy_(np.clip(g.data, -clip_value, clip_value))`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    """Shorten the gradients of parameters, all together, to a norm of max_norm at the most.
+
+    parameters: MiniTensor, or an iterable of them; those whose .grad is None are left out
+    max_norm, norm_type: numbers; norm_type may be math.inf
+    Returns: MiniTensor of shape (), the norm before clipping; 0 if there are no gradients.
+    Each p.grad stays the same object. Its numbers are multiplied in place, by 1 too, and by NaN.
+    Raises RuntimeError whose text begins with "The total norm of order 2.0 for gradients from
+        `parameters` is non-finite" (with norm_type in the place of 2.0) if error_if_nonfinite and the
+        norm is infinite or NaN; then no gradient is changed.
+
+    >>> w = MiniTensor([0.0, 0.0], requires_grad=True)
+    >>> w.grad = MiniTensor([3.0, 4.0])
+    >>> clip_grad_norm_(w, 1.0).item(), w.grad.data.round(5)
+    (5.0, array([0.6, 0.8]))
+    """
+    ### BEGIN SOLUTION
+    parameters = [parameters] if isinstance(parameters, MiniTensor) else parameters
+    grads = [p.grad for p in parameters if p.grad is not None]
+    sizes = np.abs(np.concatenate([g.data.reshape(-1) for g in grads] or [np.zeros(1)]))
+    norm = sizes.max() if norm_type == math.inf else (sizes**norm_type).sum() ** (1 / norm_type)
+    if error_if_nonfinite and not np.isfinite(norm):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
+            "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
+            "anyway, set `error_if_nonfinite=False`"
+        )
+    factor = np.minimum(max_norm / (norm + 1e-6), 1.0)
+    with no_grad():
+        for g in grads:
+            g.mul_(factor)
+    return MiniTensor(norm)
+    ### END SOLUTION
+
+
+def clip_grad_value_(parameters, clip_value):
+    """Move every entry of the gradients into the range from -clip_value to clip_value, in place.
+
+    parameters: as for clip_grad_norm_. A NaN stays NaN.
+    Returns: None
+
+    >>> w = MiniTensor([0.0, 0.0], requires_grad=True)
+    >>> w.grad = MiniTensor([3.0, -0.5])
+    >>> clip_grad_value_([w], 1.0)
+    >>> w.grad.data
+    array([ 1. , -0.5])
+    """
+    ### BEGIN SOLUTION
+    parameters = [parameters] if isinstance(parameters, MiniTensor) else parameters
+    with no_grad():
+        for p in parameters:
+            if p.grad is not None:
+                p.grad.copy_(np.clip(p.grad.data, -clip_value, clip_value))
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="clip"
+def gradients_of(parameters):
+    return [p.grad for p in ([parameters] if hasattr(parameters, "grad_fn") else parameters) if p.grad is not None]
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    grads = gradients_of(parameters)
+    norms = [np.linalg.norm(g.data.ravel(), ord=norm_type) for g in grads]
+    norm = np.linalg.norm(norms, ord=norm_type) if norms else 0.0
+    if error_if_nonfinite and not math.isfinite(norm):
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite")
+    factor = max_norm / (norm + 1e-6)
+    factor = 1.0 if factor > 1 else factor
+    no_grad()(lambda: [g.mul_(factor) for g in grads])()
+    return MiniTensor(norm)
+
+
+def clip_grad_value_(parameters, clip_value):
+    with no_grad():
+        for g in gradients_of(parameters):
+            g.copy_(g.data.clip(-clip_value, clip_value))
+
+# %% tags=["style:composed"] exercise="clip"
+def each_gradient(parameters):
+    if isinstance(parameters, MiniTensor):
+        parameters = (parameters,)
+    for p in parameters:
+        if p.grad is not None:
+            yield p.grad
+
+
+def overall(arrays, order):
+    total = 0.0
+    for array in arrays:
+        if order == math.inf:
+            total = np.maximum(total, np.abs(array).max(initial=0.0))
+        else:
+            total = total + np.sum(np.abs(array) ** order)
+    return total if order == math.inf else total ** (1.0 / order)
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    found = tuple(each_gradient(parameters))
+    norm = overall((g.data for g in found), norm_type)
+    if error_if_nonfinite and (np.isnan(norm) or np.isinf(norm)):
+        text = "The total norm of order {} for gradients from `parameters` is non-finite, it cannot be clipped"
+        raise RuntimeError(text.format(norm_type))
+    with no_grad():
+        for g in found:
+            g.mul_(np.clip(max_norm / (norm + 1e-6), None, 1.0))
+    return MiniTensor(norm)
+
+
+def clip_grad_value_(parameters, clip_value):
+    for g in each_gradient(parameters):
+        with no_grad():
+            g.copy_(np.minimum(np.maximum(g.data, -clip_value), clip_value))
+
+# %% nbgrader={"grade": true, "grade_id": "test_clip", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def with_gradients(*gradients):
+    """Parameters whose .grad is given; None for one without a gradient."""
+    parameters = []
+    for gradient in gradients:
+        p = MiniTensor(np.zeros(np.shape(gradient or 0.0)), requires_grad=True)
+        p.grad = None if gradient is None else MiniTensor(gradient)
+        parameters.append(p)
+    return parameters
+
+
+def numbers(parameters):
+    return [p.grad.data for p in parameters if p.grad is not None]
+
+
+switches.recording, switches.inference = True, False
+a, none, b = parameters = with_gradients([[3.0, 0.0]], None, [-4.0])
+held = a.grad
+norm = clip_grad_norm_((p for p in parameters), 1.0)
+assert isinstance(norm, MiniTensor) and norm.shape == () and abs(norm.item() - 5.0) < 1e-12, (
+    "the norm before clipping, of all gradients together"
+)
+assert np.allclose(a.grad.data, [[0.6, 0.0]]) and np.allclose(b.grad.data, [-0.8]), (
+    "all gradients are multiplied by the same factor, 1 / 5"
+)
+assert none.grad is None and a.grad is held and held._version == 1, "in place, in one counted write"
+assert abs(a.grad.data[0, 0] - 3 / (5 + 1e-6)) < 1e-12, "the factor is max_norm / (norm + 1e-6)"
+assert clip_grad_norm_(parameters, 10.0).item() < 1.0 and np.allclose(b.grad.data, [-0.8]), (
+    "a short gradient is not made longer"
+)
+assert clip_grad_norm_([none], 1.0).item() == 0.0, "no gradients: the norm is 0"
+single = with_gradients([3.0, -4.0, 12.0])[0]
+assert clip_grad_norm_(single, 100.0, norm_type=math.inf).item() == 12.0, "the largest size"
+assert clip_grad_norm_(single, 100.0, norm_type=1.0).item() == 19.0, "the sum of the sizes"
+
+parameters = with_gradients([3.0, -4.0, 0.5], None, [[-0.2]])
+held = parameters[0].grad
+assert clip_grad_value_((p for p in parameters), 1.0) is None
+assert np.allclose(held.data, [1.0, -1.0, 0.5]) and np.allclose(parameters[2].grad.data, [[-0.2]])
+assert parameters[0].grad is held and held._version == 1, "in place, in one counted write"
+
+infinite = with_gradients([math.inf, 1.0])[0]
+text = says(lambda: clip_grad_norm_(infinite, 1.0, error_if_nonfinite=True))
+assert text.startswith("The total norm of order 2.0 for gradients from `parameters` is non-finite")
+assert infinite.grad.data.tolist() == [math.inf, 1.0], "refused means: nothing has changed"
+### BEGIN HIDDEN TESTS
+single = with_gradients([3.0, -4.0, 12.0])[0]
+clip_grad_norm_(single, 6.0, norm_type=math.inf)
+assert np.allclose(single.grad.data, [1.5, -2.0, 6.0])
+clip_grad_norm_(single, 3.0, norm_type=3)
+assert abs((np.abs(single.grad.data) ** 3).sum() ** (1 / 3) - 3.0) < 1e-5
+with np.errstate(invalid="ignore"):
+    clip_grad_norm_(infinite, 1.0)
+    assert np.isnan(infinite.grad.data[0]) and infinite.grad.data[1] == 0.0, "inf * 0 is NaN"
+    broken = with_gradients([math.nan, 1.0], [2.0])
+    assert np.isnan(clip_grad_norm_(broken, 1.0).item())
+    assert all(np.isnan(array).all() for array in numbers(broken)), "a NaN norm makes all gradients NaN"
+broken = with_gradients([math.nan, 5.0])
+clip_grad_value_(broken, 1.0)
+assert np.isnan(broken[0].grad.data[0]) and broken[0].grad.data[1] == 1.0
+says(lambda: clip_grad_norm_(with_gradients([math.nan]), 1.0, error_if_nonfinite=True))
+text = says(lambda: clip_grad_norm_(with_gradients([math.nan]), 1.0, math.inf, error_if_nonfinite=True))
+assert text.startswith("The total norm of order inf for gradients"), text
+clip_grad_value_(single, 0.5)
+assert np.allclose(single.grad.data, [0.5, -0.5, 0.5])
+x = MiniTensor([1.0, 2.0], requires_grad=True)
+(x**3).sum().backward(create_graph=True)
+node = x.grad.grad_fn
+clip_grad_norm_(x, 1.0)
+clip_grad_value_(x, 0.1)
+assert x.grad.grad_fn is node, "nothing is recorded"
+assert np.allclose(x.grad.data, 0.1) and x.grad._version == 2
+short = with_gradients([0.3, 0.4])[0]
+clip_grad_norm_(short, 1.0)
+assert short.grad.data.tolist() == [0.3, 0.4], "multiplied by 1: not a bit changes"
+assert clip_grad_norm_([], 1.0).item() == 0.0
+### END HIDDEN TESTS
+
+# %% [markdown] items="122"
+# Beside PyTorch: three parameters, four kinds of norm.
+
+# %% tags=["demo"] items="122"
+random = np.random.default_rng(9)
+arrays = [random.normal(size=size) for size in ((4, 3), (3,), (2, 2, 2))]
+for order in (1.0, 2.0, 3.0, math.inf):
+    mine = [MiniTensor(0 * array, requires_grad=True) for array in arrays]
+    theirs = [leaf(0 * array) for array in arrays]
+    for p, q, array in zip(mine, theirs, arrays):
+        p.grad, q.grad = MiniTensor(array.copy()), torch.tensor(array)
+    norm = clip_grad_norm_(mine, 0.5, norm_type=order).item()
+    norm_torch = torch.nn.utils.clip_grad_norm_(theirs, 0.5, norm_type=order).item()
+    apart = max(np.abs(p.grad.data - q.grad.numpy()).max() for p, q in zip(mine, theirs))
+    print(f"order {order}: norm {norm:.4f}, PyTorch {norm_torch:.4f}, gradients differ by {apart:.1e}")
+
+# %% [markdown] items="F22"
+# Clipping is often recommended **against NaN**. A gradient has overflowed: one entry is infinite, another is 1. **Predict** what clipping to norm 1 makes of it. And of a gradient with one NaN in a model of three parameters?
+
+# %% items="F22"
+def clipped(*gradients):
+    parameters = [MiniTensor(np.zeros(len(g)), requires_grad=True) for g in gradients]
+    for parameter, gradient in zip(parameters, gradients):
+        parameter.grad = MiniTensor(gradient)
+    with np.errstate(invalid="ignore"):
+        norm = clip_grad_norm_(parameters, 1.0)
+    return norm.item(), [p.grad.data.tolist() for p in parameters]
+
+
+print("yours:", *clipped([math.inf, 1.0]))
+print("yours:", *clipped([math.nan, 1.0], [2.0], [3.0]))
+
+# %% tags=["demo"] items="F22"
+p = leaf([0.0, 0.0])
+p.grad = torch.tensor([math.inf, 1.0], dtype=torch.float64)
+norm = torch.nn.utils.clip_grad_norm_(p, 1.0)
+print("PyTorch:", norm.item(), p.grad.tolist())
+try:
+    torch.nn.utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
+except RuntimeError as error:
+    print("RuntimeError:", str(error)[:88])
+
+# %% [markdown] items="F22"
+# It is the other way round. An infinite entry becomes NaN (the factor is `1 / inf = 0`, and `0 * inf` is NaN), the rest becomes 0. One NaN anywhere makes the norm NaN, and so *every* gradient of the model. Clipping keeps gradients from becoming too long; it cannot repair one that is no number. What helps: look at the norm that is
+# returned, and **skip the step** if it is not finite; or `error_if_nonfinite=True`, which stops at once.
+#
+# "Clip at 1.0" is often given as a rule. The norm of a gradient has a **unit**: it changes with the unit of the targets, with the size of the model, with sum or mean. A line is fitted to lengths, once in metres and once in millimetres, with the step adapted to the unit. **Predict** what the limit of 1.0 does in both.
+
+# %% items="F23"
+positions = np.linspace(-1, 1, 30)
+lengths = 1.5 * positions + 0.2 * np.random.default_rng(7).normal(size=30)
+
+
+def fitted_slope(unit, limit, steps=60):
+    """The slope, in metres, and how many steps were shortened."""
+    w, shortened = MiniTensor(0.0, requires_grad=True), 0
+    for _ in range(steps):
+        w.grad = None
+        ((w * positions - unit * lengths) ** 2).mean().backward()
+        shortened += clip_grad_norm_(w, limit).item() > limit
+        with no_grad():
+            w.sub_(0.3 * w.grad.data)
+    return w.item() / unit, shortened
+
+
+for unit, name in ((1, "metres"), (1000, "millimetres")):
+    for limit in (math.inf, 1.0):
+        slope, shortened = fitted_slope(unit, limit)
+        print(f"{name:12s} limit {limit!s:4s} slope {slope:.4f}   {shortened} of 60 steps shortened")
+
+# %% [markdown] items="F23 122"
+# The same data, the same program: a limit that does nothing in one unit lets nothing happen in the other. The limit is a setting like the learning rate. To choose it, log the norm that `clip_grad_norm_` returns, which is the norm **before** clipping. A norm measured afterwards never exceeds the limit and tells nothing.
+#
+# ## 8. Newton's method
+#
+# Gradient descent goes downhill by a step in proportion to the slope. In a long bent valley that is slow: across the valley the slope is steep, along it there is hardly any. Newton's method uses the curvature as well. Near `x` a function looks like a parabola, whose lowest point is at
+#
+# > `x - H**-1 g`.
+#
+# The columns of `H` are products with the vectors `(1, 0, ...)`, `(0, 1, ...)`: a few calls of your `hvp`. The test is Rosenbrock's valley, whose lowest point is (1, 1). **Predict** how many steps each method takes to come within 0.000001.
+
+# %%
+def rosenbrock(x):
+    return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+
+
+def hessian(function, x):
+    """All second derivatives, column by column."""
+    unit_vectors = np.eye(x.data.size).reshape(-1, *x.shape)
+    return np.stack([hvp(function, x, v).data.reshape(-1) for v in unit_vectors], axis=1)
+
+
+def newton(function, start, steps):
+    """The points that Newton's method visits."""
+    path = [np.array(start)]
+    for _ in range(steps):
+        x = MiniTensor(path[-1], requires_grad=True)
+        (g,) = grad(function(x), x)
+        path.append(x.data - np.linalg.solve(hessian(function, x), g.data))
+    return np.array(path)
+
+
+def descent(function, start, lr, steps):
+    path = [np.array(start)]
+    for _ in range(steps):
+        x = MiniTensor(path[-1], requires_grad=True)
+        (g,) = grad(function(x), x)
+        path.append(x.data - lr * g.data)
+    return np.array(path)
+
+
+start = [-1.2, 1.0]
+by_newton, by_descent = newton(rosenbrock, start, 7), descent(rosenbrock, start, lr=0.001, steps=2000)
+for step, point in enumerate(by_newton):
+    print(f"Newton, step {step}: distance {np.abs(point - 1).max():.1e}")
+print(f"descent, step {len(by_descent) - 1}: distance {np.abs(by_descent[-1] - 1).max():.1e}")
+
+# %% [markdown]
+# From the fifth step on, the number of right digits roughly doubles with every step. PyTorch's Hessian at the start, and a picture of the two paths:
+
+# %% tags=["demo"]
+mine = hessian(rosenbrock, MiniTensor(start, requires_grad=True))
+theirs = torch.autograd.functional.hessian(rosenbrock, torch.tensor(start, dtype=torch.float64))
+print("yours", mine.round(6).tolist(), "  largest difference", np.abs(mine - theirs.numpy()).max())
+
+across, up = np.meshgrid(np.linspace(-1.7, 1.7, 160), np.linspace(-3.4, 2, 160))
+values = (1 - across) ** 2 + 100 * (up - across**2) ** 2
+fig, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
+axis.contourf(across, up, np.log10(values + 1e-3), levels=24, cmap="Greys", alpha=0.7)
+axis.plot(*by_descent.T, color="tab:orange", linewidth=2, label="descent, 2000 steps")
+axis.plot(*by_newton.T, "o-", color="tab:blue", label="Newton, 7 steps")
+axis.plot(1, 1, "*", color="tab:red", markersize=14, label="lowest point")
+axis.set(xlabel="x[0]", ylabel="x[1]")
+axis.grid(False)
+axis.legend()
+plt.show()
+
+# %% [markdown]
+# So why does nobody train large networks in this way? For `n` weights the matrix has `n * n` entries and solving costs `n**3`. And there is another reason. `x**3 - 3 * x` falls without end to the left and has a hill at -1 and a hollow at 1. **Predict** where Newton's method goes from -2, and from 0.2.
+
+# %%
+def hill_and_hollow(x):
+    return (x**3 - 3 * x).sum()
+
+
+for begin in (-2.0, 0.2, 2.0):
+    print(f"from {begin:4.1f}:", newton(hill_and_hollow, [begin], 6).reshape(-1).round(4))
+
+# %% [markdown]
+# It goes where the slope is zero, be that a hollow, a hill or a saddle. Methods for networks take from the curvature what is cheap: a product `H v` here and there, or a running guess of the scale of each weight, as Adam does in the next lesson.
+#
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_10", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="121 122 123 F8 F22 F23"
+question(
+    "retain_only",
+    "`g, = grad(x**3, x, retain_graph=True)`, then `grad(g, x)`. What happens?",
+    right("An error: `g` has no history.", "`retain_graph` keeps the graph of `x**3`. Nobody has recorded how `g` was computed."),
+    wrong("The second derivative, `6 * x`.", "For that the backward pass itself must be recorded: `create_graph=True`.", misconception="retain_means_create"),
+    wrong("Zero: a gradient is a constant.", "It is a constant for autograd, and of a constant there is no gradient at all: an error, not zero.", misconception="none_means_zero"),
+    wrong("The first derivative once more.", "That would be `grad` of the same output again.", misconception="retain_means_create"),
+)
+question(
+    "quiet_mix_up",
+    "A loss is `(u - 1)**2 + slope**2`, where `slope` came from `grad` without `create_graph`. What does training do?",
+    right("It runs, and ignores the second term.", "The first term has a history, so `backward` finds something to do. The part of `slope` is silently missing."),
+    wrong("`backward` raises an error.", "Only if there were no other way to the weights.", misconception="missing_history_is_loud"),
+    wrong("It is right, only slower.", "A whole term has no gradient.", misconception="retain_means_create"),
+    wrong("The gradient of the second term is added twice.", "It is not there at all.", misconception="missing_history_is_loud"),
+)
+question(
+    "grad_twenty_four",
+    "`y = x**3` at 2, `y.backward(create_graph=True)`, then `x.grad.backward()`. What is `x.grad`?",
+    right("24", "12 from the first call, and 12, the second derivative, added to it."),
+    wrong("12", "The second derivative is 12, but `.grad` is added to.", misconception="grad_is_overwritten"),
+    wrong("6", "That is the third derivative.", misconception="order_of_derivative"),
+    wrong("None", "`backward` fills `.grad` of a leaf.", misconception="create_graph_skips_grad"),
+)
+question(
+    "saved_intermediate",
+    "A rule uses a value that `forward` has computed on the way and saved. It is neither input nor output. Second derivatives?",
+    right("Wrong without a word: the value counts as a constant.", "Only inputs and the output lead back. `gradgradcheck` finds it."),
+    wrong("Right: what is saved is remembered with its history.", "Inside `forward` nothing is recorded, so there is no history.", misconception="saving_makes_edges"),
+    wrong("An error in the first backward pass.", "For first derivatives the rule is fine.", misconception="missing_history_is_loud"),
+    wrong("Right, if `retain_graph=True`.", "That keeps the saved value alive. It does not give it a history.", misconception="retain_means_create"),
+)
+question(
+    "hessian_vector",
+    "A model has a million weights. What does a product of the Hessian with one vector cost?",
+    right("A few times as much as a gradient.", "One recorded backward pass, and a second one through it. The matrix is never built."),
+    wrong("A million gradients.", "That is the whole matrix, one column per product.", misconception="hessian_must_be_built"),
+    wrong("It is impossible: the matrix has 10**12 entries.", "The matrix is not needed for its product with a vector.", misconception="hessian_must_be_built"),
+    wrong("Less than a gradient.", "The gradient has to be computed and recorded first.", misconception="second_order_is_free"),
+)
+question(
+    "hook_returns",
+    "A hook prints the norm of the gradient and ends without `return`. What goes on?",
+    right("The gradient as it was.", "Returning nothing is returning None, and None keeps it."),
+    wrong("None: the gradient is lost.", "None means: no replacement.", misconception="hook_must_return"),
+    wrong("Zero.", "A hook that wants zeros has to return them.", misconception="none_means_zero"),
+    wrong("An error is raised.", "Most hooks only look.", misconception="hook_must_return"),
+)
+question(
+    "hook_when",
+    "`x` is used three times. How often is its hook called in one backward pass, and with what?",
+    right("Once, with the sum of the three contributions.", "It is called when the gradient is complete."),
+    wrong("Three times, with each contribution.", "That would be hooks at the edges.", misconception="hook_per_use"),
+    wrong("Once, with the sum of the contributions and the old `.grad`.", "What lies in `.grad` is nobody's business but the leaf's.", misconception="hook_sees_grad"),
+    wrong("Once, with the last contribution.", "The node waits until all have come.", misconception="hook_per_use"),
+)
+question(
+    "clip_nan",
+    "One entry of one gradient is NaN. All gradients are clipped to norm 1. Afterwards?",
+    right("All entries of all gradients are NaN.", "The norm is NaN, so the factor is."),
+    wrong("The NaN has become 0.", "No comparison with NaN is true, and no multiplication removes it.", misconception="clipping_cures_nan"),
+    wrong("Only this entry is NaN.", "That is how clipping by *value* ends.", misconception="clip_by_value_or_norm"),
+    wrong("An error is raised.", "Only with `error_if_nonfinite=True`.", misconception="clipping_checks"),
+)
+question(
+    "clip_limit",
+    "A recipe says: always clip at 1.0. You change the loss from mean to sum over 64 rows. What then?",
+    right("The gradients are 64 times as long, so the same limit now shortens steps that it let pass.", "The norm has a unit. The limit is a setting, like the learning rate."),
+    wrong("Nothing: clipping is relative.", "It compares with a fixed number.", misconception="clipping_is_relative"),
+    wrong("Clipping at 1.0 is needed in both cases.", "It may be useful in both, in one, or in neither. Look at the norms.", misconception="clipping_is_a_law"),
+    wrong("The direction of each step changes.", "By norm, directions stay.", misconception="clip_by_value_or_norm"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | `create_graph` | the rules run on tensors, with recording on; the gradient gets a history |
+# | `retain_graph` | the old graph stays; it makes nothing new |
+# | a rule for all orders | saves inputs and outputs, and computes everything else from them in operators |
+# | `grad` | returns gradients, of any tensors, and leaves `.grad` alone |
+# | Hessian-vector product | the gradient of `sum(g * v)`: a few gradients' worth, and no matrix |
+# | hook | called once, with the complete gradient; None keeps it, a tensor replaces it |
+# | clipping | by norm keeps the direction, by value does not; NaN stays NaN; the limit is a setting |
+# | Newton | curvature for speed; it goes wherever the slope is zero |
+#
+# Your engine now has every part that a training needs. In the next lesson the parts get the shape of a library: modules, losses, optimizers, a loader and the loop around them.

@@ -1,0 +1,448 @@
+"""Plants classic mistakes in the solutions of lesson 10: each costs points where it was made, and where it spreads to.
+
+Also compares the second derivatives of every operation with PyTorch's, in every style, and follows gradients that are
+recorded through a training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+
+LESSON = "10_higher_order_and_hooks"
+LATER = ("test_walk", "test_grad", "test_logsumexp", "test_hooks")  # what a wrong part of the walk spreads to
+
+PLANTED = [
+    Planted(
+        "saved values come back as constants",
+        "",
+        "                tensor.requires_grad, tensor.grad_fn = True, source\n",
+        "                pass\n",
+        ("test_reconnected", "test_walk", "test_grad", "test_logsumexp", "test_hooks"),
+    ),
+    Planted(
+        "input 0 counts as no input",
+        "",
+        "            elif note.source is not None:\n",
+        "            elif note.source:\n",
+        ("test_reconnected", "test_walk", "test_grad", "test_logsumexp", "test_hooks"),
+    ),
+    Planted(
+        "the output is a constant",
+        "",
+        '            if note.source == "output":\n                source = node\n',
+        '            if note.source == "output":\n                source = None\n',
+        ("test_reconnected", "test_walk", "test_grad", "test_logsumexp"),
+    ),
+    Planted(
+        "the new tensors have counters of their own",
+        "",
+        "            tensor._counter, source = note.counter, None\n",
+        "            source = None\n",
+        ("test_reconnected", "test_walk"),
+    ),
+    Planted(
+        "None becomes a tensor",
+        "",
+        "        tensor = None if value is None else MiniTensor(value)\n",
+        "        tensor = MiniTensor(value)\n",
+        ("test_reconnected",),
+    ),
+    Planted(
+        "create_graph sends arrays",
+        "",
+        "    pending = {root: cotangent if create_graph else cotangent.data}\n",
+        "    pending = {root: cotangent.data}\n",
+        LATER,
+    ),
+    Planted(
+        "the mode of the caller decides",
+        "",
+        "    with set_grad_enabled(create_graph):\n",
+        "    with set_grad_enabled(is_grad_enabled()):\n",
+        ("test_walk",),
+    ),
+    Planted(
+        "hooks are not called",
+        "",
+        "            grad = after_hooks(node, grad)\n            retained",
+        "            retained",
+        ("test_hooks",),
+    ),
+    Planted(
+        "what was retained is from before the hooks",
+        "",
+        "            grad = after_hooks(node, grad)\n            retained(node, grad)\n",
+        "            retained(node, grad)\n            grad = after_hooks(node, grad)\n",
+        ("test_hooks",),
+    ),
+    Planted(
+        "retain_grad is forgotten",
+        "",
+        "            retained(node, grad)\n            if node in wanted",
+        "            if node in wanted",
+        ("test_walk", "test_hooks"),
+    ),
+    Planted(
+        "grad fills .grad",
+        "",
+        "            if not works:\n                continue\n            if isinstance",
+        "            if isinstance",
+        ("test_walk", "test_grad"),
+    ),
+    Planted(
+        "nothing is freed",
+        "",
+        "            if not retain_graph:\n                node.release()\n",
+        "",
+        ("test_walk", "test_grad"),
+    ),
+    Planted(
+        "everything is freed",
+        "",
+        "            if not retain_graph:\n                node.release()\n",
+        "            node.release()\n",
+        ("test_walk", "test_grad", "test_logsumexp", "test_hooks"),
+    ),
+    Planted(
+        "the second contribution replaces the first",
+        "assigned_not_accumulated",
+        "pending[source] = pending[source] + share if source in pending else share\n    return found",
+        "pending[source] = share\n    return found",
+        LATER,
+    ),
+    Planted(
+        "create_graph does not keep the graph",
+        "",
+        "    retain_graph = create_graph if retain_graph is None else retain_graph\n",
+        "    retain_graph = bool(retain_graph)\n",
+        ("test_grad", "test_logsumexp"),
+    ),
+    Planted(
+        "create_graph overrules retain_graph",
+        "",
+        "    retain_graph = create_graph if retain_graph is None else retain_graph\n",
+        "    retain_graph = create_graph or retain_graph\n",
+        ("test_grad",),
+    ),
+    Planted(
+        "an input that was not used is None without a word",
+        "",
+        "    if not allow_unused and not all(node in found for node in wanted):\n",
+        "    if False:\n",
+        ("test_grad",),
+    ),
+    Planted(
+        "an unused input is zero",
+        "",
+        "    return tuple(found.get(node) for node in wanted)\n",
+        "    return tuple(found.get(n, MiniTensor(np.zeros(x.shape))) for n, x in zip(wanted, inputs))\n",
+        ("test_grad",),
+    ),
+    Planted(
+        "gradients in the order of the walk",
+        "",
+        "    return tuple(found.get(node) for node in wanted)\n",
+        "    return tuple([*found.values(), *[None for node in wanted if node not in found]])\n",
+        ("test_grad",),
+    ),
+    Planted(
+        "a constant input passes",
+        "",
+        "    if not all(x.requires_grad for x in inputs):\n",
+        "    if not any(x.requires_grad for x in inputs):\n",
+        ("test_grad",),
+    ),
+    Planted(
+        "hvp without the direction",
+        "",
+        "grad((slope * v).sum(), x, allow_unused=True)",
+        "grad(slope.sum(), x, allow_unused=True)",
+        ("test_grad", "test_logsumexp"),
+    ),
+    Planted(
+        "hvp of a linear function fails",
+        "",
+        "    if slope.requires_grad:\n        (product,)",
+        "    if True:\n        (product,)",
+        ("test_grad",),
+    ),
+    Planted(
+        "the softmax is saved",
+        "",
+        "        ctx.save_for_backward(a, output)\n        return output\n",
+        "        ctx.save_for_backward(a, np.exp(a - output.reshape(ctx.kept)))\n        return output\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "the output is saved as a copy",
+        "",
+        "        ctx.save_for_backward(a, output)\n        return output\n",
+        "        ctx.save_for_backward(a, output.copy())\n        return output\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "the rule calls NumPy",
+        "",
+        "        softmax = run(Exp, a - output.reshape(ctx.kept))\n",
+        "        softmax = np.exp(a - output.reshape(ctx.kept))\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "hooks of a result hang at the tensor",
+        "",
+        "    owner = self if self.is_leaf else self.grad_fn\n",
+        "    owner = self\n",
+        ("test_hooks",),
+    ),
+    Planted(
+        "all hooks see the first gradient",
+        "",
+        "        result = hook(as_tensor(grad))\n",
+        "        result = hook(as_tensor(first))\n",
+        ("test_hooks",),
+    ),
+    Planted(
+        "only the first hook is called",
+        "",
+        "        grad = result if isinstance(grad, MiniTensor) else result.data\n    return grad\n    ### END",
+        "        return result if isinstance(grad, MiniTensor) else result.data\n    return grad\n    ### END",
+        ("test_hooks",),
+    ),
+    Planted(
+        "a hook that returns nothing ends the gradient",
+        "",
+        "        if result is None:\n            continue\n        result = as_tensor(result)\n",
+        "        result = as_tensor(0.0 * grad if result is None else result)\n",
+        ("test_hooks",),
+    ),
+    Planted(
+        "a replacement may have any shape",
+        "",
+        "        if result.shape != grad.shape:\n            name",
+        "        if False:\n            name",
+        ("test_hooks",),
+    ),
+    Planted(
+        "a replacement loses its history",
+        "",
+        "        grad = result if isinstance(grad, MiniTensor) else result.data\n",
+        "        grad = result.detach() if isinstance(grad, MiniTensor) else result.data\n",
+        ("test_hooks",),
+    ),
+    Planted(
+        "a hook may not remove itself",
+        "",
+        "    for hook in list((owner.hooks or {}).values()):\n",
+        "    for hook in (owner.hooks or {}).values():\n",
+        ("test_hooks",),
+    ),
+    Planted(
+        "a hook of a constant is registered",
+        "",
+        '    if not self.requires_grad:\n        raise RuntimeError("cannot register',
+        '    if False:\n        raise RuntimeError("cannot register',
+        ("test_hooks",),
+    ),
+    Planted(
+        "each gradient is clipped by itself",
+        "",
+        "            g.mul_(factor)\n",
+        "            g.mul_(min(1.0, max_norm / (np.sqrt((g.data**2).sum()) + 1e-6)))\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "short gradients are made longer",
+        "",
+        "    factor = np.minimum(max_norm / (norm + 1e-6), 1.0)\n",
+        "    factor = max_norm / (norm + 1e-6)\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "NaN is swallowed by min",
+        "",
+        "    factor = np.minimum(max_norm / (norm + 1e-6), 1.0)\n",
+        "    factor = min(1.0, max_norm / (norm + 1e-6))\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "the 1e-6 is forgotten",
+        "",
+        "    factor = np.minimum(max_norm / (norm + 1e-6), 1.0)\n",
+        "    factor = np.minimum(max_norm / (norm or 1.0), 1.0)\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "the norm after clipping is returned",
+        "",
+        "    return MiniTensor(norm)\n",
+        "    return MiniTensor(norm * factor)\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "clipping exchanges .grad",
+        "",
+        "                p.grad.copy_(np.clip(p.grad.data, -clip_value, clip_value))\n",
+        "                p.grad = MiniTensor(np.clip(p.grad.data, -clip_value, clip_value))\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "only large positive entries are clipped",
+        "",
+        "np.clip(p.grad.data, -clip_value, clip_value)",
+        "np.minimum(p.grad.data, clip_value)",
+        ("test_clip",),
+    ),
+    Planted(
+        "a norm that is not finite is never refused",
+        "",
+        "    if error_if_nonfinite and not np.isfinite(norm):\n",
+        "    if False:\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "a norm that is not finite is always refused",
+        "",
+        "    if error_if_nonfinite and not np.isfinite(norm):\n",
+        "    if not np.isfinite(norm):\n",
+        ("test_clip",),
+    ),
+]
+
+
+def test_the_solution_has_full_marks() -> None:
+    points = marks(LESSON).points
+    assert len(points) == 6
+    assert all(earned == most for earned, most in points.values())
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    found = marks(LESSON, planted)
+    assert found.lost == set(planted.costs)
+    assert not planted.bug or planted.bug in found.bugs
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    assert wrong == []
+    assert tried >= 20
+
+
+@pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
+def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+EXPRESSIONS: dict[str, Callable[..., Any]] = {
+    "operators": lambda a, b: (a * a.exp() - b.T / a) ** 3 - 2 / a,
+    "a power at zero": lambda a, b: ((a - a.detach()) ** 2 * b.T) + a * b.T,
+    "functions": lambda a, b: (a.log() * b.T).tanh().exp(),
+    "kinks": lambda a, b: (a - 1).relu() ** 2 * (b.T - 1).abs() ** 3,
+    "matrices": lambda a, b: (a @ b) @ (b.T @ a.T),
+    "vectors": lambda a, b: (a[0] @ b) * (a[1] @ b[:, 0]),
+    "batches": lambda a, b: (a.reshape(2, 1, 3) @ b.reshape(1, 3, 2)) ** 2,
+    "sums and means": lambda a, b: a.sum(1) ** 2 * (b * b).mean(0) + a.sum() * b.mean(),
+    "kept dimensions": lambda a, b: a.sum(1, True) ** 2 * a * b.T.mean(0, True) ** 2,
+    "the largest": lambda a, b: (a * a).max() * b.T,
+    "indices": lambda a, b: (a[[0, 0, 1], 1:] ** 2).T * b.reshape(2, 3)[1, 2] ** 2,
+    "softmax": lambda a, b: a.softmax(1) * (b.T * a).log_softmax(0),
+    "log-sum-exp": lambda a, b: a.logsumexp(dim=1) * b.logsumexp(dim=0),
+    "written in place": lambda a, b: (a * b.T).mul_(a).add_(b[0, 0] ** 2),
+    "linear in both": lambda a, b: a * 2 - b.T,
+}
+
+
+def second_derivatives(expression: Callable[..., Any], inputs: Any, grad: Any, cotangent: Any, weights: Any) -> Any:
+    """Gradients of the weighted first gradients; zeros where there is no way."""
+    first = grad(expression(*inputs), inputs, cotangent, create_graph=True)
+    total = sum((g * w).sum() + (0 * x).sum() for g, w, x in zip(first, weights, inputs, strict=True))
+    return grad(total, inputs)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_second_derivatives_agree_with_pytorch(name: str, engine: dict[str, Any]) -> None:
+    generator, expression = np.random.default_rng(6), EXPRESSIONS[name]
+    arrays = [generator.uniform(0.5, 2.0, size=shape) for shape in ((2, 3), (3, 2))]
+    theirs = [torch.tensor(array, requires_grad=True) for array in arrays]
+    cotangent = generator.normal(size=tuple(expression(*theirs).shape))
+    weights = [generator.normal(size=array.shape) for array in arrays]
+    ours = [engine["MiniTensor"](array, requires_grad=True) for array in arrays]
+    found = second_derivatives(expression, ours, engine["grad"], cotangent, weights)
+    tensors = [torch.tensor(weight) for weight in weights]
+    expected = second_derivatives(expression, theirs, torch.autograd.grad, torch.tensor(cotangent), tensors)
+    for mine, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine.data, right.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_derivatives_of_any_order_at_zero(engine: dict[str, Any]) -> None:
+    x = engine["MiniTensor"](0.0, requires_grad=True)
+    value, found = x**2 + x.exp(), []
+    for _ in range(4):
+        (value,) = engine["grad"](value, x, create_graph=True)
+        found.append(value.item())
+    np.testing.assert_allclose(found, [1.0, 3.0, 1.0, 1.0])
+
+
+def test_a_rule_on_arrays_is_refused_by_name(engine: dict[str, Any]) -> None:
+    class Doubled(engine["Function"]):  # type: ignore[misc,name-defined]
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return 2 * a
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return np.add(grad, grad)
+
+    x = engine["MiniTensor"]([1.0, 2.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="rule of DoubledBackward0 computes with arrays"):
+        engine["grad"](Doubled.apply(x).sum(), x, create_graph=True)
+    np.testing.assert_array_equal(engine["grad"](Doubled.apply(x).sum(), x)[0].data, [2.0, 2.0])
+
+
+def test_a_gradient_penalty_trains_like_pytorch(engine: dict[str, Any]) -> None:
+    """A loss with a gradient in it, clipped and stepped: the same weights as PyTorch's after some steps."""
+    generator = np.random.default_rng(2)
+    arrays = [generator.normal(size=shape) for shape in ((2, 5), (5,), (5, 1))]
+    points = generator.normal(size=(6, 2))
+
+    def trained(leaf: Any, grad: Any, clip: Any, step: Any) -> Any:
+        parameters, x = [leaf(array) for array in arrays], leaf(points)
+        for _ in range(10):
+            w1, b1, w2 = parameters
+            output = (x @ w1 + b1).tanh() @ w2
+            (slope,) = grad(output.sum(), x, create_graph=True)
+            loss = ((output - 1) ** 2).mean() + ((slope * slope).sum(1) - 1).abs().mean()
+            for parameter in parameters:
+                parameter.grad = None
+            loss.backward()
+            clip(parameters, 0.5)
+            step(parameters)
+        return parameters
+
+    def our_step(parameters: Any) -> None:
+        engine["SGD"](parameters, lr=0.1).step()
+
+    def their_step(parameters: Any) -> None:
+        torch.optim.SGD(parameters, lr=0.1).step()
+
+    ours = trained(
+        lambda array: engine["MiniTensor"](array.copy(), requires_grad=True),
+        engine["grad"],
+        engine["clip_grad_norm_"],
+        our_step,
+    )
+    theirs = trained(
+        lambda array: torch.tensor(array, requires_grad=True),
+        torch.autograd.grad,
+        torch.nn.utils.clip_grad_norm_,
+        their_step,
+    )
+    for mine, right in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine.data, right.detach().numpy(), rtol=1e-9, atol=1e-12)
