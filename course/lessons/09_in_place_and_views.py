@@ -48,7 +48,7 @@ def attempt(text, action, shown=60):
     except (RuntimeError, TypeError) as error:
         print(f"{text:34s} {type(error).__name__}: {str(error)[:shown]}")
 
-
+# %% tags=["demo"]
 def under_no_grad(w):
     with torch.no_grad():
         w.mul_(10)
@@ -1458,14 +1458,13 @@ attempt("yours:", lambda: show_gradients(mini_leaf))
 attempt("PyTorch:", lambda: show_gradients(leaf))
 
 # %% [markdown] items="gap:views"
-# The graph, before and after the write. Which node was in the place of `CopySlices`, and which three edges are new?
+# The graph after the write. Two ways lead from `a` to `y`. Which of them brings the gradient of the first entry, and where is it multiplied by 5?
 
 # %% tags=["demo"] items="gap:views"
 from mini_autograd.widgets import explore
 
 a, b = MiniTensor([1.0, 1.0], requires_grad=True), MiniTensor(5.0, requires_grad=True)
-y = row_scaled(a, b)
-explore(y.sum())
+explore(row_scaled(a, b))
 
 # %% [markdown] items="gap:views F17"
 # Is this right in general, and not only in a few hand-made cases? "Operations in place can silently corrupt gradients, so avoid them" is a rule that you find in many tutorials. Put it to the test with programs that nobody has designed: at random they make views, write through them, write to their bases, multiply, add. Each is run by your engine and by PyTorch. **Predict** how many of 150 give an error, and how many a wrong gradient.
@@ -1499,7 +1498,7 @@ def random_program(seed):
 
     return program
 
-
+# %% tags=["demo"] items="gap:views F17"
 def run_program(program, make, arrays):
     inputs = [make(array) for array in arrays]
     try:
@@ -1527,7 +1526,7 @@ for seed in range(150):
 print(dict(endings), f"  largest relative difference: {largest:.1e}")
 
 # %% [markdown] items="gap:views F17"
-# A recorded write gives the right gradient or an error. What is silent must go another way.
+# Errors, right gradients, and nothing in between: what goes through the methods is either done right or refused. Whatever is silent must go another way.
 #
 # ## 5. What no counter sees
 #
@@ -1564,7 +1563,7 @@ def duplicates_route(x):
     z[[0, 0, 1]] = x
     return z.sum()
 
-
+# %% tags=["demo"] items="F17 113"
 def central_differences(function, values, step=1e-6):
     with torch.no_grad():
         moved = [
@@ -1596,7 +1595,7 @@ for text, (program, meant) in routes.items():
 # %% [markdown] items="F17 113"
 # Four silent routes:
 #
-# * **`.data`** is the same memory with a counter of its own. It comes from a time before `no_grad` and `detach`, and there is no reason left to use it for writing.
+# * **`.data`** is the same memory with a counter of its own. `detach()` does the same and shares the counter, so use that.
 # * **Shared memory**: `torch.from_numpy` and `.numpy()` copy nothing, and NumPy knows nothing of counters.
 # * **`no_grad` before the value is saved**: the write *is* counted, but the node that saves `h` afterwards notes the new version. The forward pass has the clamp, the graph has not.
 # * **An index that occurs twice**: only one entry survives, and the rule sends gradient to both.
@@ -1868,7 +1867,7 @@ attempt("a 0-dim tensor there", lambda: torch.tensor(2.0, device="meta") * here)
 attempt("numpy() from there", there.numpy, shown=90)
 
 # %% [markdown] items="116 117"
-# A 0-dim tensor of the CPU counts as a number and may meet any device. The other way round it may not: fetching a number from a GPU would make the program wait, and that should not happen unseen. The repair is to move data to where the model is, `batch.to(device)`, once per batch; and to fetch results with `.cpu()` when they are wanted as arrays.
+# A 0-dim tensor of the CPU counts as a number and may meet any device. The other way round it may not. The repair is to move data to where the model is, `batch.to(device)`, once per batch; and to fetch results with `.cpu()` when they are wanted as arrays.
 
 # %% [markdown]
 # ## Quiz
