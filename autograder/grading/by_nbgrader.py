@@ -21,13 +21,12 @@ from nbgrader.utils import capture_log
 
 from autograder.grading.assignments import Assignment, Earlier, Submission
 from autograder.grading.courses import complaint, put_environment_on_path, quieted
-from autograder.grading.diagnoses import bugs_of
+from autograder.grading.graded import cell_result, result_of
 from autograder.grading.places import Places, failure, write
 from autograder.grading.private_gradebook import URL, PrivateGradebook
 from autograder.grading.results import CellResult, Result
 from autograder.nbgrader_plugins.cells import grade_id, verdict
 from autograder.nbgrader_plugins.course_secret import secret_path
-from autograder.nbgrader_plugins.reading import note_of
 
 EMPTY = "empty"
 PROBE = 1_000_000
@@ -118,22 +117,18 @@ class NbgraderWay:
         folder = self.places.folder("autograded", student)
         names = [notebook.name for notebook in entry.notebooks if (folder / f"{notebook.name}.ipynb").is_file()]
         graded = {name: nbformat.read(folder / f"{name}.ipynb", as_version=4) for name in names}
-        problems = [problem for notebook in graded.values() if (problem := note_of(notebook, "problem"))]
-        return Result(
+        return result_of(
             student,
             self.assignment.name,
-            "unreadable" if problems else "graded",
-            reason=problems[0] if problems else "",
-            isolation=next((note_of(notebook, "isolation") for notebook in graded.values()), ""),
-            timestamp=entry.timestamp.isoformat() if entry.timestamp else None,
-            cells=tuple(cell for notebook in entry.notebooks for cell in _cells(notebook, graded.get(notebook.name))),
-            comments=tuple(
+            graded,
+            timestamp=entry.timestamp,
+            cells=(cell for notebook in entry.notebooks for cell in _cells(notebook, graded.get(notebook.name))),
+            comments=(
                 (notebook.name, comment.name, comment.auto_comment)
                 for notebook in entry.notebooks
                 for comment in notebook.comments
             ),
-            penalties=tuple((notebook.name, notebook.late_submission_penalty) for notebook in entry.notebooks),
-            notebooks=tuple(names),
+            penalties=((notebook.name, notebook.late_submission_penalty) for notebook in entry.notebooks),
         )
 
 
@@ -142,6 +137,4 @@ def _cells(entry: SubmittedNotebook, graded: NotebookNode | None) -> Iterator[Ce
     notes = {grade_id(cell): verdict(cell) for cell in graded.cells} if graded else {}
     order = list(notes)
     for grade in sorted(entry.grades, key=lambda grade: order.index(grade.name) if grade.name in notes else -1):
-        note = notes.get(grade.name, {})
-        message = str(note.get("message") or "")
-        yield CellResult(entry.name, grade.name, grade.auto_score, grade.max_score, message, bugs_of(note))
+        yield cell_result(entry.name, grade.name, grade.auto_score, grade.max_score, notes.get(grade.name, {}))

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from nbformat import NotebookNode
 
 from autograder.grading.assignments import Assignment, Submission
-from autograder.grading.diagnoses import bugs_of
+from autograder.grading.graded import cell_result, result_of
 from autograder.grading.places import Places, write
 from autograder.grading.results import CellResult, Result
 from autograder.nbgrader_plugins.cells import grade_id, verdict
@@ -29,7 +29,6 @@ from autograder.nbgrader_plugins.direct import (
     scores,
     submitted_at,
 )
-from autograder.nbgrader_plugins.reading import note_of
 
 TIMESTAMP = "timestamp.txt"
 READ_ONLY = 0o444
@@ -98,22 +97,18 @@ class DirectWay:
         return timestamp is not None and self.due is not None and timestamp > self.due + extension
 
     def _result(self, student: str, timestamp: datetime | None, graded: dict[str, NotebookNode]) -> Result:
-        problems = [problem for notebook in graded.values() if (problem := note_of(notebook, "problem"))]
         said = {
             name: comments(graded[name], known) if name in graded else {cell.name: None for cell in known.commented}
             for name, known in self.notebooks.items()
         }
-        return Result(
+        return result_of(
             student,
             self.assignment.name,
-            "unreadable" if problems else "graded",
-            reason=problems[0] if problems else "",
-            isolation=next((note_of(notebook, "isolation") for notebook in graded.values()), ""),
-            timestamp=timestamp.isoformat() if timestamp else None,
-            cells=tuple(cell for name, known in self.notebooks.items() for cell in _cells(known, graded.get(name))),
-            comments=tuple((name, cell, text) for name, texts in said.items() for cell, text in texts.items()),
-            penalties=tuple((name, None) for name in self.notebooks),
-            notebooks=tuple(graded),
+            graded,
+            timestamp=timestamp,
+            cells=(cell for name, known in self.notebooks.items() for cell in _cells(known, graded.get(name))),
+            comments=((name, cell, text) for name, texts in said.items() for cell, text in texts.items()),
+            penalties=((name, None) for name in self.notebooks),
         )
 
 
@@ -125,9 +120,7 @@ def _cells(known: KnownNotebook, graded: NotebookNode | None) -> Iterator[CellRe
         return
     notes = {grade_id(cell): verdict(cell) for cell in graded.cells}
     for cell, points in scores(graded, known):
-        note = notes[cell.name]
-        message = str(note.get("message") or "")
-        yield CellResult(known.name, cell.name, points, cell.points or 0.0, message, bugs_of(note))
+        yield cell_result(known.name, cell.name, points, cell.points or 0.0, notes[cell.name])
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 from autograder.cli import main
 from autograder.grading.class_command import PROJECT, loaded
-from autograder.grading.diagnoses import bugs_of
+from autograder.grading.graded import bugs_of
 from autograder.grading.pretend import Edit, Pretender, faults, notebook_of
 from autograder.grading.pretend_course import changed, disagreements, files_of
 from autograder.grading.records import CellRecord, SubmissionRecord
