@@ -12,6 +12,8 @@ PYTHON ?= python3
 SUITABLE_PYTHON = $(shell for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 TEST_WORKERS ?= 2
+# There is a test or a lesson for each processor; libraries that start threads beside them only make these wait.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # The tests start hundreds of processes; without stored bytecode each would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -39,11 +41,11 @@ lint: $(VENV)/ready
 # The gates of every lesson: solutions pass, stubs and zeros earn nothing.
 lessons: $(VENV)/ready
 	@$(RUN) autograder build
-	@$(RUN) autograder audit
+	@$(RUN) $(ONE_THREAD) autograder audit
 
 # Tests of one file share a browser, a server or a sandbox, so they stay together.
 unit: $(VENV)/ready
-	@$(RUN) pytest -q -n $(TEST_WORKERS) --dist loadfile $(ARGS)
+	@$(RUN) $(ONE_THREAD) pytest -q -n $(TEST_WORKERS) --dist loadfile $(ARGS)
 
 $(VENV)/ready: requirements.lock pyproject.toml bootstrap.py
 	@test -n "$(SUITABLE_PYTHON)" || { \
