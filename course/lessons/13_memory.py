@@ -1,0 +1,1781 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] items="124"
+# # Compute it again
+#
+# A Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. **Predict**, in GiB: what do the weights need, and what does the step need at its worst moment?
+#
+# Your machine may be too small for it, and that does not matter. On PyTorch's `meta` device tensors have a shape and no numbers. All operations run, gradients included, and nothing is stored, so the bytes can be counted that *would* be alive.
+
+# %%
+from autograder.student import check_gradients, hints, quiz, start_lesson
+
+# %% tags=["engine"]
+import threading
+
+import numpy as np
+
+# %% tags=["demo"]
+import time
+import tracemalloc
+import warnings
+import weakref
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint as torch_checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # steadier times on a busy machine
+GiB = 2**30
+
+
+class Block(nn.Module):
+    """Attention and two wide layers, each with a way around it and a norm behind it."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(width, max(1, width // 64), batch_first=True)
+        self.wide = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
+        self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
+
+    def forward(self, x):
+        x = self.norms[0](x + self.attention(x, x, x)[0])
+        return self.norms[1](x + self.wide(x))
+
+
+def plain(block, x):
+    return block(x)
+
+
+class Transformer(nn.Module):
+    """Scores for the next word. `run` says how a block is called, for later."""
+
+    def __init__(self, depth, width, words):
+        super().__init__()
+        self.embedding = nn.Embedding(words, width)
+        self.blocks = nn.ModuleList([Block(width) for _ in range(depth)])
+        self.head = nn.Linear(width, words)
+
+    def forward(self, tokens, run=plain):
+        x = self.embedding(tokens)
+        for block in self.blocks:
+            x = run(block, x)
+        return self.head(x)
+
+# %% tags=["demo"] items="124 127"
+class LiveBytes(TorchDispatchMode):
+    """Counts the bytes of all tensors that are alive, except those that are known before."""
+
+    def __init__(self, known=()):
+        super().__init__()
+        self.sizes = {tensor.untyped_storage()._cdata: 0 for tensor in known}
+        self.now = self.peak = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(tensor, torch.Tensor):
+                self.meet(tensor.untyped_storage())
+        self.peak = max(self.peak, self.now)
+        return result
+
+    def meet(self, storage):
+        if storage._cdata not in self.sizes:
+            self.sizes[storage._cdata] = storage.nbytes()
+            self.now += storage.nbytes()
+            weakref.finalize(storage, self.forget, storage._cdata)
+
+    def forget(self, key):
+        self.now -= self.sizes.pop(key)
+
+
+def step_bytes(depth, width, texts, length, words=50_000, run=plain, classify=True):
+    """GiB of the weights, GiB held between forward and backward, and GiB at the worst moment."""
+    with torch.device("meta"):
+        model = Transformer(depth, width, words)
+        tokens = torch.empty(texts, length, dtype=torch.long)
+        parameters = list(model.parameters())
+        for parameter in parameters:
+            parameter.grad = torch.empty_like(parameter)
+        with LiveBytes([tokens, *parameters, *(p.grad for p in parameters)]) as live:
+            scores = model(tokens, run).view(-1, words)
+            loss = nn.functional.cross_entropy(scores, tokens.view(-1)) if classify else scores.sum()
+            del scores
+            held = live.now
+            loss.backward()
+    return 4 * sum(p.numel() for p in parameters) / GiB, held / GiB, live.peak / GiB
+
+
+own, held, peak = step_bytes(12, 512, texts=32, length=512)
+print(f"weights                              {own:6.2f} GiB")
+print(f"gradients of the weights             {own:6.2f} GiB")
+print(f"two moments of Adam                  {2 * own:6.2f} GiB")
+print(f"everything else, after forward       {held:6.2f} GiB")
+print(f"everything else, at the worst moment {peak:6.2f} GiB")
+
+# %% [markdown] items="124"
+# "Everything else" is what the forward pass leaves for the backward pass: the **activations**. They are more than thirty times the weights. Is that a law? **Predict** how the two numbers change when the batch becomes smaller.
+
+# %% tags=["demo"] items="124"
+for texts in (1, 4, 16, 64):
+    own, held, _ = step_bytes(12, 512, texts, length=512)
+    print(f"{texts:3d} texts: {held:6.2f} GiB of activations,", end=" ")
+    print(f"{held / (4 * own):5.2f} times weights, gradients and moments together")
+
+# %% [markdown] items="124"
+# It is no law. Activations grow with the batch (and with the length of the texts), weights do not. For one text the weights and what belongs to them need more; in usual training the activations do.
+#
+# A rule needs its saved values **once**, long after they were made. **Must they be kept for all that time?** Whatever a block saves can be had again from the input of the block, by computing it again. In this lesson you will
+#
+# 1. measure which bytes a graph keeps, parameters apart from activations;
+# 2. build `checkpoint`, which keeps the inputs of a function and nothing else, and gives the same gradients to the last bit;
+# 3. make random numbers come out the same when they are drawn again;
+# 4. decide where to cut a network, with a planner of your own;
+# 5. measure what it saves and what it costs, instead of quoting a factor.
+#
+# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+
+# %%
+start_lesson()
+
+# %% [markdown]
+# ## 1. Which bytes a graph keeps
+#
+# In lesson 06 you added up what the nodes had saved, and told arrays apart by `id`. That is not enough for memory. Two arrays can be different objects and lie in the same memory: `w.T` is a view of `w`. And a view of ten entries keeps the **whole** array alive whose entries it shows. **Predict** the bytes in each line.
+
+# %% tags=["engine"]
+def owner(array):
+    """The array whose memory an array shows: itself, unless it is a view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+# %%
+whole = np.zeros((100, 10))
+for name, array in {"whole": whole, "whole.T": whole.T, "whole[0]": whole[0]}.items():
+    print(f"{name:9s} shows {array.nbytes:5d} bytes and keeps {owner(array).nbytes:5d} alive", end="")
+    print(", the same memory" if owner(array) is whole else "")
+
+# %% [markdown]
+# ### Exercise 1: saved bytes, parameters apart
+#
+# Write `saved_bytes(output)`: the bytes of memory that the graph behind a tensor keeps for its rules.
+#
+# * Go through all nodes that can be reached from `output.grad_fn`. `node.saved_tensors` gives what a node has saved; an entry may be None. A node that has been freed raises a RuntimeError there, and keeps nothing.
+# * Count **memory**, not arrays: each `owner` once, with all its bytes, however many nodes and views show it.
+# * **Parameters apart**: memory that belongs to the `data` of a leaf at the end of the graph is alive anyway. Such a leaf is the `variable` of an `AccumulateGrad` node. Count that memory in a second number, again only as far as some node has saved it.
+
+# %% [markdown] tags=["hint"] exercise="saved_bytes"
+# `topological_order(output.grad_fn)` is a list of all nodes. A tensor that was not recorded has no `grad_fn`: return `(0, 0)` at once.
+
+# %% [markdown] tags=["hint"] exercise="saved_bytes"
+# First find the owners of the leaves: `{id(owner(node.variable.data)) for node in nodes if isinstance(node, AccumulateGrad)}`. Then a dict from `id(owner(array))` to `owner(array).nbytes`, over all saved arrays.
+
+# %% [markdown] tags=["hint"] exercise="saved_bytes"
+# Around `node.saved_tensors` put `try:` and `except RuntimeError: continue`. In the end add up the dict twice: the ids that are not among the leaves, and those that are.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "saved_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def saved_bytes(output):
+    """The memory that the graph behind output keeps for its rules, each piece of it counted once.
+
+    output: MiniTensor of any shape
+    Returns: (bytes of activations, bytes of parameters), two whole numbers. Parameters: memory of
+        the data of leaves that require grad. Activations: all other memory that a node has saved,
+        data without gradient included. (0, 0) for a tensor without a grad_fn.
+
+    >>> w = MiniTensor(np.ones((3, 2)), requires_grad=True)
+    >>> x = MiniTensor(np.ones((5, 3)))
+    >>> saved_bytes((x @ w).tanh())  # x has 15 entries, the output of tanh 10, and w 6
+    (200, 48)
+    """
+    ### BEGIN SOLUTION
+    if output.grad_fn is None:
+        return 0, 0
+    nodes = topological_order(output.grad_fn)
+    leaves = {id(owner(n.variable.data)) for n in nodes if isinstance(n, AccumulateGrad)}
+    sizes = {}
+    for node in nodes:
+        try:
+            arrays = node.saved_tensors
+        except RuntimeError:
+            continue  # it has been freed
+        sizes |= {id(owner(a)): owner(a).nbytes for a in arrays if a is not None}
+    parameters = sum(size for key, size in sizes.items() if key in leaves)
+    return sum(sizes.values()) - parameters, parameters
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="saved_bytes"
+def all_saved(node):
+    try:
+        return [owner(array) for array in node.saved_tensors if array is not None]
+    except RuntimeError:
+        return []
+
+
+def saved_bytes(output):
+    nodes = topological_order(output.grad_fn) if output.grad_fn else []
+    leaves = [owner(node.variable.data) for node in nodes if hasattr(node, "variable")]
+    totals = [0, 0]
+    counted = []
+    for array in sum(map(all_saved, nodes), []):
+        if not any(array is other for other in counted):
+            counted.append(array)
+            totals[any(array is leaf for leaf in leaves)] += array.nbytes
+    return tuple(totals)
+
+# %% tags=["style:composed"] exercise="saved_bytes"
+def saved_bytes(output):
+    seen, waiting, memory, leaves = set(), [output.grad_fn], {}, {}
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        waiting.extend(source for source, _ in node.next_functions)
+        if isinstance(node, AccumulateGrad):
+            leaves[id(owner(node.variable.data))] = node
+            continue
+        try:
+            for array in node.saved_tensors:
+                if array is not None:
+                    memory[id(owner(array))] = owner(array)
+        except RuntimeError:
+            pass
+    of_leaves = sum(array.nbytes for key, array in memory.items() if key in leaves)
+    return sum(array.nbytes for array in memory.values()) - of_leaves, of_leaves
+
+# %% nbgrader={"grade": true, "grade_id": "test_saved_bytes", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+w = MiniTensor(np.ones((3, 2)), requires_grad=True)
+x = MiniTensor(np.ones((5, 3)))
+h = (x @ w).tanh()
+found = saved_bytes(h)
+assert tuple(found) == (200, 48), (
+    f"x has 120 bytes, the output of tanh 80, w 48: (200, 48), not {found}"
+)
+assert tuple(saved_bytes(h * h)) == (200, 48), "an array that several nodes have saved counts once"
+assert tuple(saved_bytes(x @ w + w.sum())) == (120, 48), "sums save nothing; x and w count"
+assert tuple(saved_bytes(x)) == (0, 0), "a tensor without a grad_fn keeps nothing"
+assert tuple(saved_bytes(w)) == (0, 0), "a leaf is no graph"
+v = MiniTensor(np.ones((4, 3)), requires_grad=True)
+found = saved_bytes((x @ v.T) * (x @ v.T))
+assert tuple(found) == (120 + 2 * 160, 96), (
+    "v.T is a view of v: its memory is that of a parameter, and counts once"
+)
+big = MiniTensor(np.ones((100, 4)), requires_grad=True) * 2
+found = saved_bytes(big[0:1] * big[1:2])
+assert 3200 <= tuple(found)[0] < 6400, (
+    "two views of 32 bytes keep the 3200 bytes of the whole array alive, and these count once"
+)
+done = (x @ w).tanh()
+done.backward(np.ones((5, 2)))
+assert tuple(saved_bytes(done)) == (0, 0), "after backward all nodes have been freed: nothing is kept"
+### BEGIN HIDDEN TESTS
+assert tuple(saved_bytes(w * w)) == (0, 48), "a leaf that is saved twice is a parameter, once"
+left, right = (x @ w).tanh(), (x @ w).tanh()
+assert tuple(saved_bytes(left * right)) == (280, 48), "equal entries in two memories count twice"
+flat = (x @ w).reshape(10)
+assert tuple(saved_bytes(flat * flat.reshape(2, 5).reshape(10))) == (200, 48)
+chain = w
+for _ in range(3000):
+    chain = chain.tanh()
+assert tuple(saved_bytes(chain)) == (3000 * 48, 0), "deep graphs need a loop"
+none = (x @ w).tanh()
+other = none.exp()
+none.grad_fn.release()
+assert tuple(saved_bytes(other)) == (80 + 120, 48), "one freed node does not hide the others"
+
+
+class Halved(Function):
+    """Saves a mask, and an entry that is None."""
+
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(None, a > 0)
+        return a / 2
+
+
+halved = Halved.apply(MiniTensor(np.ones(7), requires_grad=True))
+assert tuple(saved_bytes(halved)) == (7, 0), "None keeps nothing, a mask one byte per entry"
+### END HIDDEN TESTS
+
+# %% [markdown] items="124"
+# Now your own network, eight layers of width 64. What one forward pass keeps, for several batches. **Predict** the batch at which the activations overtake the weights.
+
+# %% items="124"
+def tanh_layers(count, width):
+    """Square weights, and one function per layer."""
+    generator = np.random.default_rng(0)
+    arrays = [generator.normal(size=(width, width)) / width**0.5 for _ in range(count)]
+    weights = [MiniTensor(array, requires_grad=True) for array in arrays]
+    return weights, [lambda x, w=w: (x @ w).tanh() for w in weights]
+
+
+def chained(layers, x):
+    for layer in layers:
+        x = layer(x)
+    return x
+
+
+weights, layers = tanh_layers(8, 64)
+for rows in (1, 16, 64, 256, 4096):
+    output = chained(layers, MiniTensor(np.ones((rows, 64))))
+    activations, parameters = saved_bytes(output)
+    print(f"{rows:5d} rows: activations {activations / 1e6:7.3f} MB", end="   ")
+    print(f"parameters {parameters / 1e6:.3f} MB   ratio {activations / parameters:6.2f}")
+
+# %% [markdown] items="gap:saved_tensor_hooks"
+# ## 2. Give the array away
+#
+# To keep less, something must happen at the moment when an array is saved. PyTorch has a door for this, `torch.autograd.graph.saved_tensors_hooks(pack, unpack)`. Inside the block, each array that is saved is given to `pack`, and the node keeps **what pack returns**. When a rule asks for the array, `unpack` gets that thing and has to return an array.
+#
+# Your engine gets the same door. Read the cell: `record` is where arrays become saved arrays, and `saved_tensors` is where rules ask for them. If blocks stand inside each other, the inner one is used.
+
+# %% tags=["engine"]
+class SavedHooks(threading.local):
+    """The pairs (pack, unpack) of the blocks that this thread is in, the innermost last."""
+
+    pairs = ()
+
+
+saved_hooks = SavedHooks()
+
+
+class saved_tensors_hooks:
+    """Inside, nodes keep pack(array) for each array that is saved, and rules get unpack of that."""
+
+    def __init__(self, pack, unpack):
+        self.pair = pack, unpack
+
+    def __enter__(self):
+        saved_hooks.pairs += (self.pair,)
+
+    def __exit__(self, kind, error, traceback):
+        saved_hooks.pairs = saved_hooks.pairs[:-1]
+
+
+# The three as they were; a second run of this cell must not find its own.
+record_before = getattr(record, "before", record)
+release_before = getattr(Function.release, "before", Function.release)
+saved_before = getattr(Function, "saved_before", Function.__dict__["saved_tensors"])
+
+
+def record(ctx, inputs, output):
+    """As before; and inside saved_tensors_hooks the node hands over what it has saved."""
+    record_before(ctx, inputs, output)
+    if saved_hooks.pairs and output.grad_fn is ctx and ctx.saved_tensors:
+        pack, unpack = saved_hooks.pairs[-1]
+        arrays = ctx.saved_tensors
+        release_before(ctx)
+        ctx.packed = [None if array is None else pack(array) for array in arrays]
+        ctx.unpack = unpack
+
+
+def saved_tensors(self):
+    """What was saved, from the node itself, or unpacked."""
+    if self.packed is None:
+        return saved_before.__get__(self, type(self))
+    return tuple(None if thing is None else self.unpack(thing) for thing in self.packed)
+
+
+def release(self):
+    """As before; what pack returned is let go as well."""
+    self.packed = self.unpack = None
+    release_before(self)
+
+
+record.before, release.before = record_before, release_before
+Function.packed = Function.unpack = None
+Function.release, Function.saved_before = release, saved_before
+Function.saved_tensors = property(saved_tensors)
+
+# %% [markdown] items="gap:saved_tensor_hooks"
+# First two hooks that only look. **Predict** in which order the arrays come back.
+
+# %% items="gap:saved_tensor_hooks"
+def look_in(array):
+    print("  pack  ", array)
+    return array
+
+
+def look_out(array):
+    print("  unpack", array)
+    return array
+
+
+x = MiniTensor([1.0, 2.0], requires_grad=True)
+with saved_tensors_hooks(look_in, look_out):
+    y = (x * 3).tanh().sum()
+print("now backward")
+y.backward()
+
+# %% [markdown] items="gap:saved_tensor_hooks"
+# Last in, first out, node by node. The block was over when `backward` ran: a node remembers its own `unpack`.
+#
+# Now something useful. Keep each array in float16: a quarter of the bytes. **Predict** what becomes of the gradient. The same two hooks in PyTorch, for comparison.
+
+# %% tags=["demo"] items="gap:saved_tensor_hooks"
+def small(array):
+    return array.astype(np.float16)
+
+
+def large(array):
+    return array.astype(np.float64)
+
+
+def gradient_of_weights(hooks, pack, unpack, make):
+    arrays = np.random.default_rng(3).normal(size=(2, 40, 40)) / 6
+    first, second = make(arrays[0], requires_grad=True), make(arrays[1], requires_grad=True)
+    with hooks(pack, unpack):
+        loss = ((first @ second).tanh() @ second).sum()
+    loss.backward()
+    grad = first.grad
+    return grad.data if isinstance(grad, MiniTensor) else grad.numpy()
+
+
+def unchanged(array):
+    return array
+
+
+torch_hooks = torch.autograd.graph.saved_tensors_hooks
+exact = gradient_of_weights(saved_tensors_hooks, unchanged, unchanged, MiniTensor)
+mine = gradient_of_weights(saved_tensors_hooks, small, large, MiniTensor)
+theirs = gradient_of_weights(torch_hooks, lambda t: t.half(), lambda t: t.double(), torch.tensor)
+print(f"size of the gradient            {np.abs(exact).max():.2f}")
+print(f"error through float16           {np.abs(mine - exact).max():.1e}")
+print(f"difference to PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
+
+# %% [markdown] items="gap:saved_tensor_hooks"
+# The forward pass is exact, the gradient is off by a little. What `pack` returns can be anything from which the array can be had again: a smaller copy, the name of a file, a copy in another machine's memory. Or **a number**, and somebody who knows how to compute array number 7 again.
+
+# %% [markdown] items="125"
+# ## 3. Checkpoint
+#
+# The obvious way is one node for a whole function. Its `forward` runs the function without recording and saves the inputs; its `backward` runs it again, recorded, and calls `backward` inside. PyTorch's first checkpoints were made like this. **Predict** the two gradients: once the input of the block requires grad, once it is data, as in the first block of every network.
+
+# %% items="125 F40"
+class OneNode(Function):
+    @staticmethod
+    def forward(ctx, *arrays, function):
+        ctx.save_for_backward(*arrays)
+        ctx.function = function
+        with no_grad():
+            return function(*[MiniTensor(array) for array in arrays]).data
+
+    @staticmethod
+    def backward(ctx, grad):
+        inputs = [MiniTensor(array, requires_grad=True) for array in ctx.saved_tensors]
+        with enable_grad():
+            ctx.function(*inputs).backward(grad)
+        return tuple(x.grad.data for x in inputs)
+
+
+def weight_gradient(way, input_requires_grad):
+    first, head = MiniTensor([2.0], requires_grad=True), MiniTensor([3.0], requires_grad=True)
+    x = MiniTensor([0.5], requires_grad=input_requires_grad)
+    loss = (way(lambda x: (x * first).tanh(), x) * head).sum()
+    loss.backward()
+    return None if first.grad is None else first.grad.data
+
+
+def in_one_node(function, x):
+    return OneNode.apply(x, function=function)
+
+
+for way in (plain_call := lambda function, x: function(x), in_one_node):
+    found = [weight_gradient(way, answer) for answer in (True, False)]
+    print(f"input requires grad: {found[0]}   input is data: {found[1]}")
+
+# %% [markdown] items="125 F40"
+# With data as input, nobody sees that the function uses a weight: no input of the node requires grad, so the node is not recorded, and the weight gets **nothing, without a word**. The weight came in through the closure, not as an input.
+#
+# The hooks know better. The function runs **recorded**, as always, with all its nodes and edges, so nothing about the graph can go wrong. Only the saved arrays are given away: `pack` keeps a number and drops the array. When the first rule asks, the function runs once more, and other hooks collect what it saves this time.
+#
+# ### Exercise 2: checkpoint
+#
+# Write `checkpoint(function, *inputs)` with `saved_tensors_hooks`. What has to be true:
+#
+# * It returns what the function returns. In the forward pass the function runs once, and of what it saves no array is kept.
+# * In the backward pass it runs **once** more, when the first of its arrays is asked for: with the same inputs, and with recording **on**, even if `backward` is called inside `no_grad`.
+# * Each array is handed out once and then dropped, so that memory is given back as the backward pass goes on. If it is asked for again (a second `backward` after `retain_graph=True`), the function runs again.
+# * The second run must save as many arrays as the first, of the same shapes, in the same order. Otherwise raise `RuntimeError(OTHER_RUN)`.
+#
+# What the inputs and the function's own variables refer to stays alive anyway, so nothing has to be done to keep them.
+
+# %% tags=["engine"]
+OTHER_RUN = (
+    "checkpoint: the second run of the function has saved other arrays than the first one. "
+    "The function must do the same each time it is called with the same inputs."
+)
+
+# %% [markdown] tags=["hint"] exercise="checkpoint"
+# `pack` in the forward pass: `shapes.append(array.shape)`, and return the number `len(shapes) - 1`. The list lives in `checkpoint`, and `pack` and `unpack` are functions inside it.
+
+# %% [markdown] tags=["hint"] exercise="checkpoint"
+# `unpack(number)` looks into a dict `again`. If the number is not there, run the function inside `with enable_grad(), saved_tensors_hooks(keep, lambda array: array):`, where `keep` appends each array to a list and returns it. Then compare the shapes, and fill the dict: `again.update(enumerate(found))`.
+
+# %% [markdown] tags=["hint"] exercise="checkpoint"
+# `return again.pop(number)` hands out and drops. And the forward pass is `with saved_tensors_hooks(pack, unpack): return function(*inputs)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "checkpoint", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def checkpoint(function, *inputs):
+    """function(*inputs), of which nothing is saved; the backward pass runs the function again.
+
+    function: takes the inputs; it may use other tensors too, such as weights, and other checkpoints
+    inputs: MiniTensors or anything else; function gets them as they are
+    Returns: what function returns. Values and gradients are those of function(*inputs), bit by bit.
+    Raises: in the backward pass, RuntimeError(OTHER_RUN) if the second run saves another number of
+        arrays, or arrays of other shapes
+
+    >>> x = MiniTensor([0.5, 1.0], requires_grad=True)
+    >>> y = checkpoint(lambda x: (x * 3).tanh(), x)
+    >>> y.backward(np.array([1.0, 10.0]))
+    >>> x.grad.data.round(3)
+    array([0.542, 0.296])
+    """
+    ### BEGIN SOLUTION
+    shapes, again = [], {}
+
+    def pack(array):
+        shapes.append(array.shape)
+        return len(shapes) - 1
+
+    def unpack(number):
+        if number not in again:
+            again.update(enumerate(second_run()))
+        return again.pop(number)
+
+    def second_run():
+        found = []
+
+        def keep(array):
+            found.append(array)
+            return array
+
+        with enable_grad(), saved_tensors_hooks(keep, lambda array: array):
+            function(*inputs)
+        if [array.shape for array in found] != shapes:
+            raise RuntimeError(OTHER_RUN)
+        return found
+
+    with saved_tensors_hooks(pack, unpack):
+        return function(*inputs)
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="checkpoint"
+def collecting(function, inputs):
+    found = []
+    with enable_grad(), saved_tensors_hooks(lambda array: found.append(array) or array, np.asarray):
+        function(*inputs)
+    return found
+
+
+def checkpoint(function, *inputs):
+    first, second = [], []
+
+    def unpack(number):
+        if not second or second[number] is None:
+            second[:] = collecting(function, inputs)
+            if [np.shape(array) for array in second] != first:
+                raise RuntimeError(OTHER_RUN)
+        array, second[number] = second[number], None
+        return array
+
+    with saved_tensors_hooks(lambda array: first.append(np.shape(array)) or len(first) - 1, unpack):
+        return function(*inputs)
+
+# %% tags=["style:composed"] exercise="checkpoint"
+class Place:
+    """Stands where a saved array was. All places of one call share the call."""
+
+    def __init__(self, call, array):
+        self.call, self.shape, self.array = call, array.shape, None
+        call.places.append(self)
+
+    def fill(self):
+        if self.array is None:
+            self.call.run_again()
+        array, self.array = self.array, None
+        return array
+
+
+class Call:
+    def __init__(self, function, inputs):
+        self.function, self.inputs, self.places = function, inputs, []
+
+    def run(self):
+        with saved_tensors_hooks(lambda array: Place(self, array), Place.fill):
+            return self.function(*self.inputs)
+
+    def run_again(self):
+        waiting = list(self.places)
+
+        def put(array):
+            if not waiting or waiting[0].shape != array.shape:
+                raise RuntimeError(OTHER_RUN)
+            waiting.pop(0).array = array
+            return array
+
+        with enable_grad(), saved_tensors_hooks(put, lambda array: array):
+            self.function(*self.inputs)
+        if waiting:
+            raise RuntimeError(OTHER_RUN)
+
+
+def checkpoint(function, *inputs):
+    return Call(function, inputs).run()
+
+# %% nbgrader={"grade": true, "grade_id": "test_checkpoint", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+MiniTensor.through = lambda self, function, *others: checkpoint(function, self, *others)
+
+
+def through(function, x, *others):
+    """A checkpoint in your engine; other engines compute the same without."""
+    return x.through(function, *others) if hasattr(x, "through") else function(x, *others)
+
+
+def same_gradients(program, arrays, needed):
+    """Gradients of a program with checkpoints and without, which must be equal bit by bit."""
+    found = []
+    for call in (lambda function, *inputs: function(*inputs), checkpoint):
+        tensors = [MiniTensor(a, requires_grad=need) for a, need in zip(arrays, needed)]
+        output = program(call, *tensors)
+        output.backward(np.linspace(1.0, 2.0, output.data.size).reshape(output.shape))
+        found.append([output.data, *(None if t.grad is None else t.grad.data for t in tensors)])
+    for right, mine in zip(*found):
+        assert (mine is None) == (right is None), "a gradient is missing, or one too many is there"
+        assert right is None or np.array_equal(mine, right), (
+            f"with and without checkpoint must be equal bit by bit, got\n{mine}\ninstead of\n{right}"
+        )
+
+
+draw = np.random.default_rng(13)
+a, b = draw.normal(size=(3, 4)), draw.normal(size=(4, 4))
+
+
+def two_inputs(call, x, w):
+    return call(lambda x, w: (x @ w).tanh() * x, x, w)
+
+
+def closure(call, x, w):
+    return call(lambda x: (x @ w).tanh(), x)
+
+
+credit = check_gradients(
+    {"a checkpoint around (a @ b).tanh()": lambda a, b: through(lambda a, b: (a @ b).tanh(), a, b)},
+    [(2, 3), (3, 4)],
+    points=2,
+)
+if credit:  # otherwise the card says what is wrong
+    same_gradients(two_inputs, (a, b), (True, True))
+    same_gradients(two_inputs, (a, b), (False, True))
+    same_gradients(closure, (a, b), (False, True))
+### BEGIN HIDDEN TESTS
+
+
+def shared(call, x, w):
+    """One weight in three blocks, and a way around each of them."""
+    for _ in range(3):
+        x = x + call(lambda x: ((x @ w).tanh() @ w).exp() * 0.1, x)
+    return x * w[0]
+
+
+def nested(call, x, w):
+    def inner(x):
+        return (x @ w).tanh().exp()
+
+    def outer(x, w):
+        return call(inner, call(inner, x).tanh()) * w[1]
+
+    return call(outer, x, w)
+
+
+def several_results(call, x, w):
+    first, second = call(lambda x, w: ((x @ w).tanh(), x.exp()), x, w)
+    return first * second + first
+
+
+for program in (shared, nested, several_results):
+    for needed in ((True, True), (False, True), (True, False)):
+        same_gradients(program, (a, b), needed)
+x, scale = MiniTensor(a, requires_grad=True), 3
+y = checkpoint(lambda x, scale, shift: (x * scale + shift).tanh(), x, scale, np.ones(4))
+assert np.array_equal(y.data, np.tanh(a * 3 + 1)), "inputs may be numbers and arrays as well"
+credit = credit + check_gradients(
+    {
+        "a checkpoint within a checkpoint": lambda a, b: through(
+            lambda a, b: through(lambda a: a.exp() * b, a).tanh() @ b.T, a, b
+        ),
+        "a checkpoint whose result is used twice": lambda a, b: (
+            through(lambda a, b: (a * b).tanh(), a, b) * through(lambda a: a.exp(), a)
+        ),
+    },
+    [[(2, 3), (2, 3)], [(1, 4), (1, 4)]],
+    points=3,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# The next cell looks at the other half of the promise: when the function runs, and what is alive in between.
+
+# %% nbgrader={"grade": true, "grade_id": "test_checkpoint_memory", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def watched(x):
+    """Counts its runs, and watches three arrays without keeping them alive."""
+    import weakref
+
+    MiniTensor.runs += 1
+    first = x.exp()
+    second = first.tanh()
+    third = second * first
+    MiniTensor.seen += [weakref.ref(tensor.data) for tensor in (first, second)]
+    return third.sum()
+
+
+def message_of(action):
+    """The text of the RuntimeError that an action raises; empty if it raises none."""
+    try:
+        action()
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def alive():
+    return MiniTensor.count_alive()
+
+
+MiniTensor.count_alive = lambda: sum(array() is not None for array in MiniTensor.seen)
+MiniTensor.runs, MiniTensor.seen = 0, []
+x = MiniTensor([0.1, 0.2, 0.3], requires_grad=True)
+MiniTensor.watched = watched
+y = x.watched()
+assert alive() == 2, "without a checkpoint, the graph keeps both arrays"
+del y
+MiniTensor.runs, MiniTensor.seen = 0, []
+y = checkpoint(watched, x)
+assert MiniTensor.runs == 1, "in the forward pass the function runs once"
+assert alive() == 0, "after the forward pass nothing that the function has saved may be alive"
+y.backward(retain_graph=True)
+assert MiniTensor.runs == 2, (
+    f"in the backward pass the function runs once more, not {MiniTensor.runs - 1} times"
+)
+assert alive() == 0, "what has been handed out must be dropped, also with retain_graph=True"
+with no_grad():
+    y.backward()
+assert MiniTensor.runs == 3, "a second backward after retain_graph=True runs the function again"
+right = MiniTensor([0.1, 0.2, 0.3], requires_grad=True)
+MiniTensor.runs, MiniTensor.seen = 0, []
+right.watched().backward()
+assert np.allclose(x.grad.data, 2 * right.grad.data), "two backward passes: twice the gradient"
+text = message_of(lambda: y.backward())
+assert text.startswith("Trying to backward"), "a freed graph raises the usual error"
+
+
+def not_the_same(x):
+    MiniTensor.runs += 1
+    return x.exp() if MiniTensor.runs == 1 else x.exp().tanh()
+
+
+def not_the_same_shape(x):
+    MiniTensor.runs += 1
+    return x.exp().sum() if MiniTensor.runs == 1 else x[:2].exp().sum()
+
+
+for function in (not_the_same, not_the_same_shape):
+    MiniTensor.runs = 0
+    y = checkpoint(function, x).sum()
+    assert message_of(lambda: y.backward()).startswith("checkpoint: the second run"), (
+        "a second run that saves other arrays must raise RuntimeError(OTHER_RUN)"
+    )
+### BEGIN HIDDEN TESTS
+MiniTensor.runs, MiniTensor.seen = 0, []
+with no_grad():
+    y = checkpoint(watched, x)
+assert not y.requires_grad and MiniTensor.runs == 1 and alive() == 0
+assert is_grad_enabled(), "the switch must be as before"
+MiniTensor.runs, MiniTensor.seen = 0, []
+y = checkpoint(watched, MiniTensor([1.0]))
+assert not y.requires_grad and MiniTensor.runs == 1, "nothing requires grad: nothing to record"
+before = np.array(x.grad.data)
+y = checkpoint(watched, x)
+assert np.array_equal(x.grad.data, before)
+y.backward()
+assert alive() == 0, "after backward nothing is alive"
+
+
+def fewer(x):
+    MiniTensor.runs += 1
+    return x.exp() if MiniTensor.runs > 1 else x.exp().tanh()
+
+
+def failing(x):
+    raise KeyError("a mistake in the function")
+
+
+MiniTensor.runs = 0
+y = checkpoint(fewer, x).sum()
+assert message_of(lambda: y.backward()).startswith("checkpoint: the second run")
+raised = False
+try:
+    checkpoint(failing, x)
+except KeyError:
+    raised = True
+assert raised, "an error of the function must go on"
+z = x.exp()
+assert tuple(saved_bytes(z)) == (24, 0), "after an error, saving must work as before"
+first, second = checkpoint(lambda x: (x.exp(), x.tanh()), x)
+first.sum().backward()
+second.sum().backward()
+assert np.allclose(x.grad.data - before - right.grad.data, np.exp(x.data) + 1 - np.tanh(x.data) ** 2)
+### END HIDDEN TESTS
+
+# %% [markdown] items="125"
+# The first experiment again, with data as input, and the network of section 1 beside PyTorch: each layer in a checkpoint of its own.
+
+# %% tags=["demo"] items="125"
+print("input is data, plain:        ", weight_gradient(plain_call, False))
+print("input is data, checkpoint:   ", weight_gradient(checkpoint, False))
+
+weights, layers = tanh_layers(8, 16)
+rows = np.random.default_rng(5).normal(size=(20, 16))
+x = MiniTensor(rows)
+for layer in layers:
+    x = checkpoint(layer, x)
+x.sum().backward()
+
+weights_torch = [torch.tensor(w.data, requires_grad=True) for w in weights]
+x = torch.tensor(rows)
+for w in weights_torch:
+    x = torch_checkpoint(lambda x, w=w: (x @ w).tanh(), x, use_reentrant=False)
+x.sum().backward()
+difference = max(np.abs(w.grad.data - t.grad.numpy()).max() for w, t in zip(weights, weights_torch))
+print(f"gradients, difference to PyTorch's: {difference:.1e}")
+
+# %% [markdown]
+# How much is saved now? **Predict** what `saved_bytes` says of a network in one checkpoint, and how often the function has run afterwards.
+
+# %%
+runs = []
+
+
+def counted(x):
+    runs.append(1)
+    return chained(layers, x)
+
+
+weights, layers = tanh_layers(8, 16)
+x = MiniTensor(np.ones((20, 16)))
+print("without checkpoint", saved_bytes(chained(layers, x)))
+output = checkpoint(counted, x)
+print("with checkpoint   ", saved_bytes(output), "  runs:", len(runs))
+
+# %% [markdown]
+# To look is to ask. `saved_bytes` reads `saved_tensors`, so everything is computed again, and it counts arrays that would not be there without it. (The explorer of graphs does the same.) What is really alive must be measured from outside: NumPy tells Python's `tracemalloc` about every piece of memory. In the next cell every layer takes a sample when it runs, and when its rule runs.
+
+# %% tags=["demo"]
+class WatchedTanh(Function):
+    """tanh that notes how much memory is in use, forward and backward."""
+
+    @staticmethod
+    def forward(ctx, a):
+        output = np.tanh(a)
+        ctx.save_for_backward(output)
+        samples.append(tracemalloc.get_traced_memory()[0])
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        samples.append(tracemalloc.get_traced_memory()[0])
+        return grad * (1 - output**2)
+
+
+def watched_step(length, depth=16):
+    """Bytes in use during a step whose layers stand in checkpoints of the given length; 0: none."""
+    weights, _ = tanh_layers(depth, 32)
+    x = MiniTensor(np.ones((1000, 32)))
+    samples.clear()
+    tracemalloc.start()
+    for start in range(0, depth, length or depth):
+        part = weights[start : start + (length or depth)]
+
+        def segment(x, part=part):
+            for w in part:
+                x = WatchedTanh.apply(x @ w)
+            return x
+
+        x = checkpoint(segment, x) if length else segment(x)
+    loss = (x * x).sum()
+    del x
+    turn = len(samples)
+    loss.backward()
+    tracemalloc.stop()
+    return turn, np.array(samples) / 1e6
+
+
+samples = []
+fig, axes = plt.subplots(1, 3, figsize=(10, 3.6), sharey=True, layout="constrained")
+titles = ("no checkpoints", "four segments of four", "all in one checkpoint")
+for axis, length, title in zip(axes, (0, 4, 16), titles):
+    turn, megabytes = watched_step(length)
+    axis.plot(megabytes, "o-", markersize=3)
+    axis.axvline(turn - 0.5, color="gray", linewidth=1)
+    axis.set(title=title, xlabel="layers and rules that have run")
+    print(f"{title:22s} at most {megabytes.max():.1f} MB, samples {len(megabytes)}")
+axes[0].set(ylabel="MB in use", ylim=0)
+plt.show()
+
+# %% [markdown] items="F39"
+# Behind the gray line the backward pass begins. Without checkpoints there is one hill. With four segments there are small hills: each segment is computed again, used, and given back. With **one** checkpoint around everything the hill is as high as before, only later: at the end of the second run all arrays are there. A single block saves nothing.
+
+# %% [markdown] items="127"
+# ## 4. What runs twice
+#
+# The promise rests on one condition: **the second run does the same as the first.** Dropout draws random numbers. **Predict** which of the two gradients is right.
+
+# %%
+def dropout(x, p, generator):
+    """Each entry becomes 0 with probability p, and is divided by 1 - p otherwise."""
+    return x * ((generator.random(x.shape) >= p) / (1 - p))
+
+
+def dropped_gradient(way):
+    generator = np.random.default_rng(8)
+    x = MiniTensor(np.ones(8), requires_grad=True)
+    y = way(lambda x: dropout(x, 0.5, generator).exp(), x)
+    y.backward(np.ones(8))
+    return y.data, x.grad.data
+
+
+for name, way in (("plain", plain_call), ("checkpoint", checkpoint)):
+    value, gradient = dropped_gradient(way)
+    print(f"{name:11s} dropped {(value == 1).astype(int)}   gradient {gradient.round(1)}")
+
+# %% [markdown] items="127"
+# In the plain run the gradient is 0 exactly where an entry was dropped. In the checkpoint the second run dropped others, and all shapes fit, so nobody complains: **the gradient belongs to another network** than the value. PyTorch keeps the state of its generator for this reason (`preserve_rng_state=True`).
+#
+# A generator of NumPy has a state that can be read and set: `generator.bit_generator.state`. Reading gives a dict of its own, which does not change when numbers are drawn.
+#
+# ### Exercise 3: repeatable
+#
+# Write `repeatable(function, generators)`. It returns a function that does what `function` does, with one difference. In its **first** call the generators go on as usual. In **each later** call the function gets the same random numbers as in the first, and afterwards the generators stand where they stood before this call, as if it had never happened. Also if the function raises an error.
+#
+# Then `checkpoint(repeatable(function, [generator]), x)` is right: a new `repeatable` for each forward pass.
+
+# %% [markdown] tags=["hint"] exercise="repeatable"
+# At the first call, remember `[g.bit_generator.state for g in generators]` before the function runs. How do you know that it is the first call? Nothing has been remembered yet.
+
+# %% [markdown] tags=["hint"] exercise="repeatable"
+# At a later call: remember where the generators stand now, set the states of the first call, run the function inside `try:`, and set the states of now back in `finally:`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "repeatable", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def repeatable(function, generators):
+    """A function that draws the same random numbers in every call as in its first one.
+
+    function: any function; arguments and result stay as they are
+    generators: list of np.random.Generator, those that function draws from
+    Returns: the function. After each call but the first, the generators stand where they did before.
+
+    >>> generator = np.random.default_rng(0)
+    >>> draw = repeatable(lambda: generator.integers(100, size=3).tolist(), [generator])
+    >>> first, other = draw(), generator.integers(100, size=3).tolist()
+    >>> draw() == first, first == other
+    (True, False)
+    """
+    ### BEGIN SOLUTION
+    first = []
+
+    def call(*arguments):
+        now = [generator.bit_generator.state for generator in generators]
+        if not first:
+            first.append(now)
+            return function(*arguments)
+        move(generators, first[0])
+        try:
+            return function(*arguments)
+        finally:
+            move(generators, now)
+
+    def move(generators, states):
+        for generator, state in zip(generators, states):
+            generator.bit_generator.state = state
+
+    return call
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="repeatable"
+import contextlib
+import copy
+
+
+@contextlib.contextmanager
+def standing(generator, state):
+    now, generator.bit_generator.state = copy.deepcopy(generator.bit_generator.state), state
+    try:
+        yield
+    finally:
+        generator.bit_generator.state = now
+
+
+def repeatable(function, generators):
+    states = None
+
+    def call(*arguments):
+        nonlocal states
+        if states is None:
+            states = [copy.deepcopy(g.bit_generator.state) for g in generators]
+            return function(*arguments)
+        with contextlib.ExitStack() as stack:
+            for generator, state in zip(generators, states):
+                stack.enter_context(standing(generator, state))
+            return function(*arguments)
+
+    return call
+
+# %% nbgrader={"grade": true, "grade_id": "test_repeatable", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+MiniTensor.one, MiniTensor.two = np.random.default_rng(1), np.random.default_rng(2)
+
+
+def draw_both(count):
+    return [*MiniTensor.one.random(count), *MiniTensor.two.random(count)]
+
+
+def stand():
+    """The next numbers of both generators, which stay where they are."""
+    states = MiniTensor.one.bit_generator.state, MiniTensor.two.bit_generator.state
+    numbers = draw_both(2)
+    MiniTensor.one.bit_generator.state, MiniTensor.two.bit_generator.state = states
+    return numbers
+
+
+MiniTensor.stand = stand
+call = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
+start = MiniTensor.stand()
+first = call(3)
+assert list(first) == [
+    *np.random.default_rng(1).random(3),
+    *np.random.default_rng(2).random(3),
+], "the first call draws as usual"
+later = MiniTensor.stand()
+assert list(later) != list(start), "the first call moves the generators on, as usual"
+assert list(call(3)) == list(first), "the second call must get the numbers of the first"
+assert list(MiniTensor.stand()) == list(later), (
+    "after the second call the generators must stand where they did before it"
+)
+assert list(call(3)) == list(first), "the third call as well"
+### BEGIN HIDDEN TESTS
+MiniTensor.one.random(5)
+moved = MiniTensor.stand()
+assert list(call(2)) == [*first[:2], *first[3:5]], "arguments must reach the function"
+assert list(MiniTensor.stand()) == list(moved), "where they stood before this call"
+
+
+def failing(count):
+    MiniTensor.one.random(count)
+    raise KeyError(count)
+
+
+broken, errors = repeatable(failing, [MiniTensor.one]), 0
+for _ in range(2):
+    MiniTensor.one.random(2)
+    moved = MiniTensor.stand()
+    try:
+        broken(3)
+    except KeyError:
+        errors += 1
+assert errors == 2, "an error of the function must go on"
+assert list(MiniTensor.stand()) == list(moved), "also after an error"
+other = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
+assert list(other(3)) != list(first), "every repeatable function remembers a start of its own"
+assert repeatable(lambda a, b: a - b, [])(5, 3) == 2, "without generators nothing changes"
+only_one = repeatable(draw_both, [MiniTensor.one])
+numbers = only_one(2)
+again = only_one(2)
+assert list(again[:2]) == list(numbers[:2]) and list(again[2:]) != list(numbers[2:])
+### END HIDDEN TESTS
+
+# %% items="127"
+def dropped_gradient_again(way):
+    generator = np.random.default_rng(8)
+    x = MiniTensor(np.ones(8), requires_grad=True)
+    block = repeatable(lambda x: dropout(x, 0.5, generator).exp(), [generator])
+    way(block, x).backward(np.ones(8))
+    return x.grad.data
+
+
+same = np.array_equal(dropped_gradient_again(plain_call), dropped_gradient_again(checkpoint))
+print("plain and checkpoint, equal to the last bit:", same)
+
+# %% [markdown] items="127"
+# Random numbers are one thing that differs between two runs. Two others follow, a **side effect** and a **variable that has changed**. For the first, PyTorch's BatchNorm, which counts the batches it has seen, inside a checkpoint. **Predict** the counts after one training step.
+
+# %% tags=["demo"] items="127"
+def again(block, x):
+    return torch_checkpoint(block, x, use_reentrant=False)
+
+
+for name, way in (("plain", plain), ("checkpoint", again)):
+    norm = nn.BatchNorm1d(3)
+    x = torch.randn(5, 3, requires_grad=True)
+    y = way(norm, x)
+    before = norm.num_batches_tracked.item()
+    y.sum().backward()
+    print(f"{name:11s} after forward {before}, after backward {norm.num_batches_tracked.item()}")
+
+# %% [markdown] items="127"
+# "Side effects run twice during backward", one reads. It is once in each pass. What must happen once per step (counters, running statistics, a line in a log) does not belong into a checkpoint.
+#
+# The second: a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines gives an error.
+
+# %% tags=["demo"] items="127"
+def changed_in_between(way, as_argument):
+    w = torch.tensor([0.5, 1.0], dtype=torch.float64, requires_grad=True)
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    if as_argument:
+        loss = way(lambda x, w: (x * w).tanh(), x, w).sum()
+    else:
+        loss = way(lambda x: (x * w).tanh(), x).sum()
+    with torch.no_grad():
+        w.mul_(3)
+    loss.backward()
+    return [round(value, 4) for value in x.grad.tolist()]
+
+
+def torch_way(function, *inputs):
+    return torch_checkpoint(function, *inputs, use_reentrant=False)
+
+
+for name, way in (("plain", lambda function, *inputs: function(*inputs)), ("checkpoint", torch_way)):
+    for as_argument in (True, False):
+        try:
+            found = changed_in_between(way, as_argument)
+        except RuntimeError as error:
+            found = "RuntimeError: " + str(error)[:46] + " ..."
+        print(f"{name:11s} {'argument' if as_argument else 'closure ':8s} {found}")
+w, x = np.array([0.5, 1.0]), np.array([1.0, 2.0])
+print("right for the weights of the forward pass:", (w * (1 - np.tanh(x * w) ** 2)).round(4))
+
+# %% [markdown] items="127"
+# Passed as an argument, the change is noticed, because PyTorch compares the versions of the arguments. Through a closure it is **silently wrong**. So: what may change should be an argument, and `optimizer.step()` comes after `backward`.
+#
+# ## 5. Where to cut
+#
+# Sixteen layers, each of which saves one array of the same size. How many arrays are alive at the worst moment, if the segments have `k` layers each? Kept all the time: the input of each segment but the first, which is data. Besides, for a while: the `k` arrays of one segment. **Predict** the best `k`.
+
+# %% items="F39"
+def worst_moment(depth, length):
+    """Arrays alive at the worst moment: the borders, and one segment."""
+    borders = -(-depth // length) - 1
+    return borders + length
+
+
+for depth in (16, 36, 100):
+    counts = {length: worst_moment(depth, length) for length in range(1, depth + 1)}
+    least = min(counts.values())
+    best = [length for length, count in counts.items() if count == least]
+    print(f"depth {depth:3d}: every layer {counts[1]:3d}, all in one {counts[depth]:3d}", end=", ")
+    print(f"best {least:2d} with segments of {best}, square root {depth**0.5:.0f}")
+
+# %% [markdown] items="F39"
+# Too coarse and too fine both lose. A checkpoint around **each** single layer keeps as much as no checkpoint at all: the input of every layer. With `n / k + k`, the best length is near the square root of `n`, and so is the memory: from `n` arrays to about `2 * sqrt(n)`.
+#
+# Try it. The planner measures time and memory in real steps, beside the prediction.
+
+# %% tags=["demo"] items="F39"
+from mini_autograd.widgets import checkpoint_planner
+
+checkpoint_planner(depth="36", length=6)
+
+# %% [markdown]
+# ### Exercise 4: in segments
+#
+# Write `in_segments(layers, x, cuts)`: run a list of layers one after the other, cut into segments. `cuts` are the places before which a cut is made: with six layers and cuts `(2, 4)` the segments are layers 0 and 1, layers 2 and 3, layers 4 and 5.
+#
+# Each segment runs in a `checkpoint`, **except the last**: the backward pass begins with it, so its arrays would be computed again at once, and nothing is saved by dropping them. Without cuts there is one segment, the last.
+#
+# Mind when the functions run. Yours will run for a second time after the loop is over; a function that looks up a variable of the loop only then finds what the loop has left there.
+
+# %% [markdown] tags=["hint"] exercise="in_segments"
+# The borders are `[0, *cuts, len(layers)]`, and the segments lie between neighbours: `zip(borders, borders[1:])`.
+
+# %% [markdown] tags=["hint"] exercise="in_segments"
+# A helper that is called with the layers of one segment and returns a function has variables of its own. Or a default value, which is computed at once: `def segment(x, part=layers[start:end]):`.
+
+# %% nbgrader={"grade": false, "grade_id": "in_segments", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def in_segments(layers, x, cuts):
+    """The layers applied to x in turn, each segment but the last one in a checkpoint.
+
+    layers: list of functions from a MiniTensor to a MiniTensor
+    x: MiniTensor
+    cuts: increasing whole numbers from 1 to len(layers) - 1, or nothing: a segment begins at each
+    Returns: MiniTensor
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> in_segments([lambda x: x * 2, lambda x: x + 1, lambda x: x * 10], x, (2,)).data
+    array([30., 50.])
+    """
+    ### BEGIN SOLUTION
+    borders = [0, *cuts, len(layers)]
+    for start, end in zip(borders, borders[1:]):
+
+        def segment(x, part=layers[start:end]):
+            for layer in part:
+                x = layer(x)
+            return x
+
+        x = segment(x) if end == len(layers) else checkpoint(segment, x)
+    return x
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="in_segments"
+import functools
+
+
+def in_segments(layers, x, cuts):
+    if not cuts:
+        return functools.reduce(lambda x, layer: layer(x), layers, x)
+    last = cuts[-1]
+    x = in_segments_kept(layers[:last], x, list(cuts[:-1]))
+    return functools.reduce(lambda x, layer: layer(x), layers[last:], x)
+
+
+def in_segments_kept(layers, x, cuts):
+    if cuts:
+        x = in_segments_kept(layers[: cuts[-1]], x, cuts[:-1])
+        layers = layers[cuts[-1] :]
+    return checkpoint(lambda x: functools.reduce(lambda x, layer: layer(x), layers, x), x)
+
+# %% nbgrader={"grade": true, "grade_id": "test_in_segments", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def counting(number, w):
+    """A layer with a weight that counts its runs."""
+
+    def layer(x):
+        runs = MiniTensor.layer_runs
+        runs[number] = runs[number] + 1
+        return (x * w).tanh()
+
+    return layer
+
+
+def try_segments(depth, cuts, right_runs):
+    """Runs of each layer, and gradients beside those without checkpoints, bit by bit."""
+    arrays = np.random.default_rng(depth).uniform(0.5, 1.5, size=(depth, 3))
+    gradients = []
+    for places in ((), cuts):
+        MiniTensor.layer_runs = [0] * depth
+        weights = [MiniTensor(array, requires_grad=True) for array in arrays]
+        layers = [counting(number, w) for number, w in enumerate(weights)]
+        y = in_segments(layers, MiniTensor([1.0, -0.5, 2.0]), places)
+        assert list(MiniTensor.layer_runs) == [1] * depth, (
+            f"in the forward pass each layer runs once, not {list(MiniTensor.layer_runs)}"
+        )
+        y.backward(np.array([1.0, 10.0, 100.0]))
+        gradients.append([None if w.grad is None else w.grad.data for w in weights])
+    runs = list(MiniTensor.layer_runs)
+    assert runs == right_runs, (
+        f"cuts {cuts}: after backward the layers should have run {right_runs} times, not {runs}"
+    )
+    for number, (right, mine) in enumerate(zip(*gradients)):
+        assert mine is not None and np.array_equal(right, mine), (
+            f"cuts {cuts}: the gradient of layer {number} differs from that without checkpoints"
+        )
+
+
+try_segments(6, (2, 4), [2, 2, 2, 2, 1, 1])
+try_segments(3, (1,), [2, 1, 1])
+try_segments(2, (), [1, 1])
+### BEGIN HIDDEN TESTS
+try_segments(5, (1, 2, 3, 4), [2, 2, 2, 2, 1])
+try_segments(5, [3], [2, 2, 2, 1, 1])
+try_segments(1, (), [1])
+x = MiniTensor([2.0], requires_grad=True)
+y = in_segments([lambda x: x * 2, lambda x: x**2, lambda x: x + 1], x, (1, 2))
+y.backward(np.array([10.0]))
+assert y.data[0] == 17.0 and x.grad.data[0] == 160.0, "the layers run in the order of the list"
+### END HIDDEN TESTS
+
+# %% [markdown] items="F38 F39"
+# Real layers are not alike. Some save a lot and hand on little. So the cuts should not lie at equal distances, but where **little is handed on**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut behind it keeps all the time. At the worst moment, this many bytes are alive:
+#
+# > the outputs of all layers before a cut, plus `saved` of the one segment where it sums to most.
+#
+# ### Exercise 5: a planner
+#
+# Write both functions. `best_cuts` may simply try everything: for `n` layers there are `2 ** (n - 1)` ways to cut, and no more than 12 layers are asked for. If several plans are equally good, any of them is right.
+
+# %% [markdown] tags=["hint"] exercise="best_cuts"
+# `peak_bytes`: a cut at place `c` keeps `outputs[c - 1]`. The segments lie between neighbours of `[0, *cuts, len(saved)]`; of `sum(saved[start:end])` the largest counts.
+
+# %% [markdown] tags=["hint"] exercise="best_cuts"
+# `itertools.combinations(range(1, n), count)` gives all choices of `count` places, in increasing order. Go through all counts from 0 to `n - 1`, and take the choice with the smallest `peak_bytes`: `min(choices, key=...)`.
+
+# %% nbgrader={"grade": false, "grade_id": "best_cuts", "locked": false, "schema_version": 3, "solution": true, "task": false}
+import itertools
+
+
+def peak_bytes(saved, outputs, cuts):
+    """Bytes alive at the worst moment of a step: outputs before the cuts, plus the largest segment.
+
+    saved, outputs: lists of whole numbers, one per layer
+    cuts: increasing whole numbers from 1 to len(saved) - 1, or nothing
+    Returns: a whole number
+
+    >>> peak_bytes([10, 10, 30, 10], [5, 1, 5, 5], (2,))
+    41
+    """
+    ### BEGIN SOLUTION
+    borders = [0, *cuts, len(saved)]
+    segments = [sum(saved[start:end]) for start, end in zip(borders, borders[1:])]
+    return sum(outputs[cut - 1] for cut in cuts) + max(segments)
+    ### END SOLUTION
+
+
+def best_cuts(saved, outputs):
+    """The cuts with the smallest peak_bytes, as an increasing tuple.
+
+    saved, outputs: lists of whole numbers, one per layer, 1 to 12 layers
+
+    >>> best_cuts([10, 10, 30, 10], [5, 1, 50, 5])
+    (2,)
+    """
+    ### BEGIN SOLUTION
+    places = range(1, len(saved))
+    choices = [c for count in range(len(saved)) for c in itertools.combinations(places, count)]
+    return min(choices, key=lambda cuts: peak_bytes(saved, outputs, cuts))
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="best_cuts"
+def peak_bytes(saved, outputs, cuts):
+    kept, largest, running = 0, 0, 0
+    for place, size in enumerate(saved):
+        if place in cuts:
+            kept, running = kept + outputs[place - 1], 0
+        running += size
+        largest = max(largest, running)
+    return kept + largest
+
+
+def best_cuts(saved, outputs):
+    """For each bound of a segment, the cheapest cuts that respect it; then the best of the bounds."""
+    count, found = len(saved), {}
+    for bound in {sum(saved[i:j]) for i in range(count) for j in range(i + 1, count + 1)}:
+        cheapest = {0: (0, ())}
+        for end in range(1, count + 1):
+            ways = []
+            for start in range(end):
+                if start in cheapest and sum(saved[start:end]) <= bound:
+                    kept, cuts = cheapest[start]
+                    ways.append((kept + (outputs[start - 1] if start else 0), cuts + ((start,) if start else ())))
+            if ways:
+                cheapest[end] = min(ways)
+        if count in cheapest:
+            cuts = cheapest[count][1]
+            found[peak_bytes(saved, outputs, cuts)] = cuts
+    return found[min(found)]
+
+# %% nbgrader={"grade": true, "grade_id": "test_best_cuts", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+found = peak_bytes([10, 10, 30, 10], [5, 1, 5, 5], (2,))
+assert found == 41, f"a cut at 2 keeps 1 byte, and the larger segment 40: 41, not {found}"
+assert peak_bytes([10, 10, 30, 10], [5, 1, 5, 5], ()) == 60, "without cuts everything is kept"
+assert peak_bytes([10, 10, 30, 10], [5, 1, 5, 7], (1, 3)) == 50, "two cuts keep two outputs"
+
+
+def right_peak(saved, outputs, cuts):
+    borders = [0, *cuts, len(saved)]
+    largest = max(sum(saved[a:b]) for a, b in zip(borders, borders[1:]))
+    return largest + sum(outputs[cut - 1] for cut in cuts)
+
+
+def least_peak(saved, outputs):
+    """The smallest peak of all plans; one bit per place says whether there is a cut."""
+    count = len(saved)
+    plans = [
+        [place for place in range(1, count) if bits >> (place - 1) & 1]
+        for bits in range(2 ** (count - 1))
+    ]
+    return min(right_peak(saved, outputs, plan) for plan in plans)
+
+
+def try_planner(saved, outputs):
+    cuts = list(best_cuts(list(saved), list(outputs)))
+    assert cuts == sorted(set(cuts)), f"cuts are increasing places, not {cuts}"
+    assert all(0 < cut < len(saved) for cut in cuts), f"cuts lie between two layers, not {cuts}"
+    right, mine = least_peak(saved, outputs), right_peak(saved, outputs, cuts)
+    assert mine == right, (
+        f"saved {saved}, outputs {outputs}: the cuts {cuts} need {mine} bytes, {right} is possible"
+    )
+    assert peak_bytes(list(saved), list(outputs), cuts) == mine, "peak_bytes of these cuts is wrong"
+
+
+try_planner([10, 10, 30, 10], [5, 1, 50, 5])
+try_planner([1] * 9, [1] * 9)
+### BEGIN HIDDEN TESTS
+try_planner([7], [3])
+try_planner([5, 5], [9, 9])
+try_planner([5, 5], [0, 9])
+draw = np.random.default_rng(4)
+for count in (3, 6, 8, 10):
+    saved = [int(value) for value in draw.integers(1, 100, size=count)]
+    outputs = [int(value) for value in draw.integers(1, 40, size=count)]
+    try_planner(saved, outputs)
+    for cuts in ([], [1], [1, 2], [count - 1]):
+        assert peak_bytes(saved, outputs, cuts) == right_peak(saved, outputs, cuts)
+try_planner([1] * 12, [1] * 12)
+### END HIDDEN TESTS
+
+# %% [markdown] items="F39"
+# Your planner on a network that becomes wider and narrower again. `saved_bytes` gives one number, the shape of the output the other. **Predict** where it cuts, then see whether the plan holds in a real step: `tracemalloc` measures the worst moment.
+
+# %% items="F39 127"
+widths = [32, 32, 128, 128, 8, 128, 128, 8, 128, 128, 32]
+generator = np.random.default_rng(7)
+weights = [
+    MiniTensor(generator.normal(size=shape) / shape[0] ** 0.5, requires_grad=True)
+    for shape in zip(widths, widths[1:])
+]
+
+
+def gated(w):
+    def layer(x):
+        x = x @ w
+        return x * x.tanh()
+
+    return layer
+
+
+layers = [gated(w) for w in weights]
+data = MiniTensor(np.random.default_rng(8).normal(size=(1000, widths[0])))
+totals, outputs, x = [0], [], data
+for layer in layers:
+    x = layer(x)
+    totals.append(saved_bytes(x)[0])
+    outputs.append(x.data.nbytes)
+saved = [after - before for before, after in zip(totals, totals[1:])]
+del x
+plan = best_cuts(saved, outputs)
+print("MB saved per layer:", [round(size / 1e6, 2) for size in saved])
+print("the planner cuts before layers", plan)
+
+# %% tags=["demo"] items="127 F39"
+def measured_step(cuts):
+    """The most bytes in use during a step, beyond what was there, and the gradient."""
+    for w in weights:
+        w.grad = None
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    loss = (in_segments(layers, data, cuts) ** 2).mean()
+    loss.backward()
+    most = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    return most, [w.grad.data for w in weights]
+
+
+whole, right = measured_step(())
+print(f"{'no cuts':22s} predicted {peak_bytes(saved, outputs, ()) / 1e6:5.2f} MB", end="   ")
+print(f"measured {whole / 1e6:5.2f} MB")
+plans = {"the plan": plan, "equal, every 3": (3, 6, 9), "every layer": tuple(range(1, 10))}
+for name, cuts in plans.items():
+    most, gradients = measured_step(cuts)
+    same = all(map(np.array_equal, gradients, right))
+    print(f"{name:22s} predicted {peak_bytes(saved, outputs, cuts) / 1e6:5.2f} MB", end="   ")
+    print(f"measured {most / 1e6:5.2f} MB   {most / whole:4.0%}   same gradients: {same}")
+
+# %% [markdown] items="F39"
+# The measured values lie above the predicted ones, because gradients on their way and products that nobody saves need room too. The order is the predicted one.
+#
+# ## 6. What it costs
+#
+# "About 30 % more forward time" is a sentence you can read. **Predict** three numbers for a network in which every layer stands in some checkpoint: how often each layer runs, the ratio of all multiplications, and the ratio of the times.
+
+# %% tags=["demo"] items="125 F37"
+def one_step(length, depth=16, width=96, rows=400):
+    """Runs of layers, multiplications in matrix products, and processor seconds of a step."""
+    weights, layers = tanh_layers(depth, width)
+    calls, products = [], []
+    forward, rule = MatMul.forward, MatMul.backward
+    size = rows * width * width
+
+    def counted_forward(ctx, a, b):
+        products.append(size)
+        return forward(ctx, a, b)
+
+    def counted_rule(ctx, grad):
+        products.append(2 * size)  # one product for each factor
+        return rule(ctx, grad)
+
+    def segment(part):
+        def run(x):
+            for layer in part:
+                calls.append(1)
+                x = layer(x)
+            return x
+
+        return run
+
+    x = MiniTensor(np.random.default_rng(2).normal(size=(rows, width)), requires_grad=True)
+    MatMul.forward, MatMul.backward = staticmethod(counted_forward), staticmethod(counted_rule)
+    try:
+        start = time.process_time()
+        for first in range(0, depth, length or depth):
+            run = segment(layers[first : first + (length or depth)])
+            x = checkpoint(run, x) if length else run(x)
+        x.sum().backward()
+        seconds = time.process_time() - start
+    finally:
+        MatMul.forward, MatMul.backward = staticmethod(forward), staticmethod(rule)
+    return len(calls), sum(products), seconds
+
+
+one_step(0)
+rounds = [(one_step(0), one_step(4)) for _ in range(5)]
+(calls, products, _), (calls_again, products_again, _) = rounds[0]
+seconds, seconds_again = (min(pair[which][2] for pair in rounds) for which in (0, 1))
+print(f"runs of layers       {calls:4d} and {calls_again:4d}   ratio {calls_again / calls:.2f}")
+print(f"multiplications, 1e6 {products / 1e6:4.0f} and {products_again / 1e6:4.0f}", end="   ")
+print(f"ratio {products_again / products:.2f}")
+print(f"milliseconds         {1000 * seconds:4.0f} and {1000 * seconds_again:4.0f}", end="   ")
+print(f"ratio {seconds_again / seconds:.2f}")
+
+# %% [markdown] items="125 F37"
+# The forward work **doubles**: every layer runs twice, +100 %. Of a whole step it is a third, because the backward pass needs two products where the forward pass needs one. One third more of everything is where the "30 %" come from: they belong to the step, not to the forward pass. The time follows only roughly, since not all of it goes into products.
+#
+# And what is saved? PyTorch again, with a checkpoint around each block of a Transformer of 1, 2, 4, 8 and 16 blocks. **Predict** the first number.
+
+# %% tags=["demo"] items="125 126 F37"
+depths, saving = (1, 2, 4, 8, 16), []
+for depth in depths:
+    peaks = [step_bytes(depth, 128, 8, 128, words=100, run=run)[2] for run in (plain, again)]
+    saving.append(1 - peaks[1] / peaks[0])
+    print(f"{depth:2d} blocks: saving {saving[-1]:4.0%}")
+
+fig, axis = plt.subplots(layout="constrained")
+axis.plot(depths, [100 * share for share in saving], "o-")
+axis.axhline(60, color="gray", linestyle="--")
+axis.text(16, 61.5, "the quoted 60 %", color="gray", ha="right")
+axis.set(xlabel="blocks, each in a checkpoint", ylabel="peak memory saved, %")
+plt.show()
+
+# %% [markdown] items="125 F37"
+# There is no factor here either. One block saves nothing; it even needs a little more. Many blocks save nearly everything. A quoted "60 %" is true for one depth.
+#
+# ## 7. The large model
+#
+# First, does it train the same? A small Transformer with numbers, once plain, once with a checkpoint around each block. **Predict** the difference of the gradients, and how many parameters get none.
+
+# %% tags=["demo"] items="126"
+torch.manual_seed(0)
+small_model = Transformer(4, 32, words=50)
+tokens = torch.randint(50, (2, 12))
+found = []
+for way in (plain, again):
+    small_model.zero_grad()
+    scores = small_model(tokens, way).view(-1, 50)
+    nn.functional.cross_entropy(scores, tokens.view(-1)).backward()
+    found.append([parameter.grad for parameter in small_model.parameters()])
+print("parameters:", len(found[1]), "  without gradient:", sum(g is None for g in found[1]))
+difference = max((a - b).abs().max().item() for a, b in zip(*found))
+print("largest difference of the gradients:", difference)
+
+# %% [markdown] items="126 F37"
+# Now the model from the beginning: 12 blocks, 32 texts, 50,000 words. A tutorial gives 24 GB without and 8 GB with checkpoints, for 24 blocks 40 GB and 12 GB. **Predict** what `meta` says, and what is left after most of the activations are gone.
+
+# %% tags=["demo"] items="126 F37 F38"
+rows = [("12 blocks, cross entropy", 12, True), ("12 blocks, sum of the scores", 12, False)]
+rows += [("24 blocks, cross entropy", 24, True)]
+print(f"{'GiB':29s} {'held':>6s} {'worst':>6s}   with checkpoints {'held':>6s} {'worst':>6s}")
+for name, depth, classify in rows:
+    _, *one = step_bytes(depth, 512, 32, 512, classify=classify)
+    _, *two = step_bytes(depth, 512, 32, 512, run=again, classify=classify)
+    print(f"{name:29s} {one[0]:6.2f} {one[1]:6.2f}   {'':16s} {two[0]:6.2f} {two[1]:6.2f}")
+print(f"one table of scores, 32 * 512 * 50000 numbers: {32 * 512 * 50_000 * 4 / GiB:.2f} GiB")
+
+# %% [markdown] items="126 F37 F38"
+# The order of magnitude of such tables is right; the numbers depend on things they do not mention. With the cross entropy, what is left is mostly **three tables of scores**: the logarithms that are kept, the gradient of the logarithms, and the gradient of the scores. No checkpoint around a block can touch them. With the plain sum, which needs no logarithms, two of the three are gone.
+#
+# So the advice "checkpoint the attention, but not the output projection, it is cheap to store" is doubtful. Measure what each kind of layer keeps, and what it costs to compute it again: multiplications and additions in matrix products, as PyTorch counts them.
+
+# %% tags=["demo"] items="F38 127"
+with torch.device("meta"):
+    x, ids = torch.empty(32, 512, 512, requires_grad=True), torch.empty(32, 512, dtype=torch.long)
+    wider = torch.empty(32, 512, 2048, requires_grad=True)
+    attention = nn.MultiheadAttention(512, 8, batch_first=True)
+    head, scores = nn.Linear(512, 50_000), torch.empty(32 * 512, 50_000, requires_grad=True)
+    kinds = {
+        "embedding": (embedding := nn.Embedding(50_000, 512), lambda: embedding(ids)),
+        "attention": (attention, lambda: attention(x, x, x)[0]),
+        "wide layer": (wide := nn.Linear(512, 2048), lambda: wide(x)),
+        "GELU": (None, lambda: nn.functional.gelu(wider)),
+        "layer norm": (norm := nn.LayerNorm(512), lambda: norm(x)),
+        "output projection": (head, lambda: head(x)),
+        "cross entropy": (None, lambda: nn.functional.cross_entropy(scores, ids.view(-1))),
+    }
+    for name, (module, compute) in kinds.items():
+        known = [x, wider, ids, scores, *(module.parameters() if module else ())]
+        with FlopCounterMode(display=False) as counter, LiveBytes(known) as live:
+            result = compute()
+        flops, mebibytes = counter.get_total_flops() / 1e9, live.now / 2**20
+        print(f"{name:18s} alive afterwards {mebibytes:5.0f} MiB", end="   ")
+        print(f"to compute again {flops:5.1f} GFLOP", end="   ")
+        print(f"{mebibytes / flops:3.1f} MiB per GFLOP" if flops else "")
+        del result
+
+# %% [markdown] items="F38"
+# The output projection is neither cheap to store nor cheap to repeat, and the cross entropy behind it keeps as much again. An embedding, said to be dear to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
+#
+# ## 8. Two variants in PyTorch
+#
+# `torch.utils.checkpoint` has an argument `use_reentrant`. True is the old way, the one node of section 3; False is the way of the hooks, which you have built. **Predict** what each does with a block whose input is data, and with `torch.autograd.grad`.
+
+# %% tags=["demo"] items="F40"
+def try_variant(action, **options):
+    w = torch.tensor([2.0], requires_grad=True)
+    head = torch.tensor([3.0], requires_grad=True)
+    x = torch.tensor([0.5], requires_grad=action == "grad of x")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            y = torch_checkpoint(lambda x: (x * w).tanh(), x, **options)
+            node = y.grad_fn.name() if y.grad_fn else "no node"
+            if action == "grad of x":
+                found = [g.item() for g in torch.autograd.grad((y * head).sum(), (x,))]
+            else:
+                (y * head).sum().backward()
+                found = None if w.grad is None else [w.grad.item()]
+        except RuntimeError as error:
+            found = "RuntimeError: " + str(error)[:24] + " ..."
+    return f"{node:26s} {found}   warnings: {len(caught)}"
+
+
+for action in ("backward", "grad of x"):
+    for options in ({"use_reentrant": True}, {"use_reentrant": False}, {}):
+        said = str(options.get("use_reentrant", "not said"))
+        print(f"{action:9s} {said:8s} {try_variant(action, **options)}")
+
+# %% [markdown] items="F40"
+# The old variant loses the gradient of the first block, and refuses `autograd.grad`. The new one leaves the nodes of the function in the graph; it has no node of its own. Who does not say which, gets the old variant and a warning in this version of PyTorch: so say `use_reentrant=False`. (One reads that the flag came with PyTorch 2.0. It is older: the change is pull request 69508 of the year 2021. What came later was the warning.)
+#
+# ## 9. Beyond one device
+#
+# Checkpoints shrink activations. When the batch is small and the model large, the rest is the problem: weights, gradients and the two moments of Adam, 16 bytes per parameter in float32. Several devices can share that. Each of them keeps only a part, and the parts are sent around when they are needed. **Predict** which step helps most.
+
+# %% items="128"
+def gib_per_device(parameters, devices, shared):
+    """float32: 4 bytes each for weight and gradient, 8 for the two moments; shared ones are split."""
+    sizes = {"moments": 8, "gradients": 4, "weights": 4}
+    split = {name: size / devices if name in shared else size for name, size in sizes.items()}
+    return parameters * sum(split.values()) / 2**30
+
+
+for shared in ((), ("moments",), ("moments", "gradients"), ("moments", "gradients", "weights")):
+    sizes = "  ".join(f"{gib_per_device(7e9, devices, shared):6.1f}" for devices in (1, 8, 64))
+    print(f"shared: {', '.join(shared) or 'nothing':29s} {sizes}")
+print("GiB per device for 7e9 parameters on 1, 8 and 64 devices")
+
+# %% [markdown] items="128"
+# The state of the optimizer is half of it, and it is touched only once per step, so it is shared out first. These three steps are called ZeRO 1, 2 and 3; the last one is PyTorch's fully sharded data parallel (FSDP). None of them divides activations: those belong to the device's own part of the batch, and checkpoints go on top. The price is the network between the devices, which this machine cannot measure.
+#
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_13", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="124 125 127"
+question(
+    "what_dominates",
+    "What needs most memory in training?",
+    right("It depends: activations grow with the batch, weights and moments do not.", "In your table a batch of one was dominated by the weights and what belongs to them, a batch of 64 by the activations."),
+    wrong("Always the weights", "With 32 texts the activations were more than thirty times the weights.", misconception="weights_dominate"),
+    wrong("Always the activations", "For one text it was the other way round.", misconception="fixed_factor"),
+    wrong("The gradients of the activations", "They live for a moment: each is dropped when the next node has run.", misconception="all_gradients_are_kept"),
+)
+question(
+    "how_often",
+    "Every layer of a network stands in a checkpoint. How much more forward work is done?",
+    right("100 %: every layer runs twice.", "You counted the runs."),
+    wrong("About 30 %", "That is the share of the whole step: the forward pass is about a third of it.", misconception="thirty_percent_of_forward"),
+    wrong("About 60 %", "Such a number is quoted for memory, and is no law there either.", misconception="fixed_factor"),
+    wrong("None: the values are taken from the backward pass", "The backward pass needs them; it does not make them.", misconception="backward_computes_values"),
+)
+question(
+    "one_block",
+    "A whole network is put into one checkpoint. What becomes of the peak of memory?",
+    right("Nothing is saved: at the end of the second run all arrays are there.", "The hill comes later, and is as high."),
+    wrong("It falls to the size of the input.", "Between forward and backward, yes. The peak comes during the backward pass.", misconception="peak_is_after_forward"),
+    wrong("It is halved.", "All arrays of the second run are needed at once.", misconception="fixed_factor"),
+    wrong("It falls to the square root.", "That needs several segments, about as many as they are long.", misconception="one_cut_is_enough"),
+)
+question(
+    "every_layer",
+    "100 equal layers, each of which saves its output. Which plan needs least memory?",
+    right("Segments of about 10 layers", "9 borders and 10 layers: 19 arrays instead of 100."),
+    wrong("A checkpoint around every layer", "Then the inputs of all layers are kept, as many arrays as without.", misconception="finer_is_better"),
+    wrong("Two segments of 50", "One segment of 50 arrays is there at a time, and the border.", misconception="one_cut_is_enough"),
+    wrong("All plans need the same; only the time differs.", "You measured a curve with a low in the middle.", misconception="plans_are_equal"),
+)
+question(
+    "closure",
+    "A checkpointed function reads a weight through its closure. Between forward and backward an optimizer changes the weight. In PyTorch, with `use_reentrant=False`:",
+    right("The gradients are wrong, without a message.", "The second run uses the new weight, and only arguments are compared."),
+    wrong("An error is raised: the version of the weight has changed.", "That is so for an argument, and for a plain saved tensor. Here nothing was saved.", misconception="versions_see_everything"),
+    wrong("Nothing happens: the weight was saved.", "Not saving is the point of a checkpoint.", misconception="checkpoint_saves_weights"),
+    wrong("The gradients belong to the new weight, and are right for it.", "They mix both: the loss and the later layers belong to the old one.", misconception="recomputing_is_always_right"),
+)
+question(
+    "dropout",
+    "Dropout in a checkpoint whose generator is not put back. What is wrong?",
+    right("The gradient belongs to another mask than the value.", "All shapes fit, so nobody notices."),
+    wrong("Nothing: the mean over many steps is the same.", "The gradient of one network is applied to the loss of another. Its mean is not the right one, where the rest is not linear.", misconception="noise_cancels"),
+    wrong("The second run raises an error.", "Only other numbers or shapes of arrays would.", misconception="wrong_means_error"),
+    wrong("The gradient is zero.", "It is nonzero, at other places.", misconception="wrong_means_zero"),
+)
+question(
+    "why_none",
+    "With `use_reentrant=True` the first block of a network gets no gradient. Why?",
+    right("Its input is data: no input of the one node requires grad, so the node is not recorded.", "The weights came in through the closure, which the node does not see."),
+    wrong("Its gradient is too small.", "It is None, not small.", misconception="none_means_zero"),
+    wrong("The first block is never computed again.", "It is not even recorded.", misconception="modes_are_retroactive"),
+    wrong("The memory of the first block is freed too early.", "Freed values raise an error. Here nobody asks for them.", misconception="freed_means_none"),
+)
+question(
+    "saved_hooks",
+    "What may `pack` of saved-tensor hooks return?",
+    right("Anything from which `unpack` can get the array: a smaller copy, a file name, a number", "The node keeps it without looking at it."),
+    wrong("Only a tensor of the same shape", "Yours returned a number.", misconception="pack_returns_tensors"),
+    wrong("Nothing; it is for looking only", "Then `unpack` would get None.", misconception="hooks_only_look"),
+    wrong("A gradient", "Those are hooks of tensors. These are about values of the forward pass.", misconception="hooks_mixed_up"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | activations | what rules need; they grow with the batch and the depth, weights do not |
+# | saved bytes | count memory, not arrays: views share it, parameters are alive anyway |
+# | saved-tensor hooks | a node keeps what `pack` returns; `unpack` must make the array of it |
+# | checkpoint | keep the inputs, run the function again, recorded, when the first rule asks |
+# | the condition | the second run does the same: random numbers, counters, closures |
+# | the price | forward work +100 %, a whole step about +33 % in multiplications |
+# | where to cut | near the square root for equal layers; where little is handed on for others |
+# | one block | saves nothing; look at the peak, not at what is held after forward |
+# | `use_reentrant=False` | the hooks; True is one node that does not see closures |
+#
+# You have bought memory with arithmetic. In the next lesson arithmetic turns out to be the cheap part: a chain of small operations spends its time carrying arrays to and fro, and your engine learns to run it in one go.

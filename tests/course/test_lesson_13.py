@@ -1,0 +1,307 @@
+"""Plants classic mistakes in the solutions of lesson 13: each costs points where it was made.
+
+A wrong checkpoint may cost points on the cells that use it as well. Checkpoints in every style are tried beside
+PyTorch's, on networks with dropout, shared weights and checkpoints within checkpoints.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.checkpoint import checkpoint as torch_checkpoint
+
+from tests.course.planting import Planted, cells_that_define, marks, solved, styles, untrue_examples
+
+LESSON = "13_memory"
+MEMORY, SEGMENTS = "test_checkpoint_memory", "test_in_segments"
+CHECKPOINT = ("test_checkpoint", MEMORY)
+
+PLANTED = [
+    Planted(
+        "a view counts with the bytes that it shows",
+        "",
+        "sizes |= {id(owner(a)): owner(a).nbytes for a in arrays if a is not None}",
+        "sizes |= {id(owner(a)): a.nbytes for a in arrays if a is not None}",
+        ("test_saved_bytes",),
+    ),
+    Planted(
+        "arrays count, not memory",
+        "",
+        "sizes |= {id(owner(a)): owner(a).nbytes for a in arrays if a is not None}",
+        "sizes |= {id(a): a.nbytes for a in arrays if a is not None}",
+        ("test_saved_bytes",),
+    ),
+    Planted(
+        "a view of a parameter is no parameter",
+        "",
+        "leaves = {id(owner(n.variable.data)) for",
+        "leaves = {id(n.variable) for",
+        ("test_saved_bytes",),
+    ),
+    Planted(
+        "a freed node ends the count",
+        "",
+        "            continue  # it has been freed",
+        "            break",
+        ("test_saved_bytes",),
+    ),
+    Planted(
+        "parameters are counted among the activations too",
+        "",
+        "return sum(sizes.values()) - parameters, parameters",
+        "return sum(sizes.values()), parameters",
+        ("test_saved_bytes",),
+    ),
+    Planted(
+        "an entry of None stops the count",
+        "",
+        " for a in arrays if a is not None}",
+        " for a in arrays}",
+        ("test_saved_bytes",),
+    ),
+    Planted(
+        "the arrays are kept",
+        "",
+        "        return len(shapes) - 1\n",
+        "        again[len(shapes) - 1] = array\n        return len(shapes) - 1\n",
+        (MEMORY, SEGMENTS),
+    ),
+    Planted(
+        "the second run is not recorded when backward runs in no_grad",
+        "",
+        "        with enable_grad(), saved_tensors_hooks(keep",
+        "        with saved_tensors_hooks(keep",
+        (MEMORY,),
+    ),
+    Planted(
+        "every array has a run of its own",
+        "",
+        "            again.update(enumerate(second_run()))\n        return again.pop(number)",
+        "            return second_run()[number]\n        return again.pop(number)",
+        (MEMORY, SEGMENTS),
+    ),
+    Planted("what was computed again is kept", "", "return again.pop(number)", "return again[number]", (MEMORY,)),
+    Planted(
+        "another second run is not noticed",
+        "",
+        "        if [array.shape for array in found] != shapes:\n",
+        "        if False:\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "only the number of arrays is compared",
+        "",
+        "        if [array.shape for array in found] != shapes:\n",
+        "        if len(found) != len(shapes):\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "the second run gets copies without gradient",
+        "",
+        "            function(*inputs)\n        if",
+        "            function(*[as_tensor(x).detach() for x in inputs])\n        if",
+        CHECKPOINT,
+    ),
+    Planted(
+        "the forward pass is not recorded",
+        "",
+        "    with saved_tensors_hooks(pack, unpack):\n        return function(*inputs)",
+        "    with no_grad(), saved_tensors_hooks(pack, unpack):\n        return function(*inputs)",
+        (*CHECKPOINT, SEGMENTS),
+    ),
+    Planted(
+        "no checkpoint at all",
+        "",
+        "    with saved_tensors_hooks(pack, unpack):\n",
+        "    if True:\n",
+        (MEMORY, SEGMENTS),
+    ),
+    Planted(
+        "the start is remembered anew in every call",
+        "",
+        "            first.append(now)\n            return function(*arguments)\n",
+        "            return function(*arguments)\n",
+        ("test_repeatable",),
+    ),
+    Planted(
+        "later numbers are repeated as well",
+        "",
+        "        finally:\n            move(generators, now)\n",
+        "        finally:\n            pass\n",
+        ("test_repeatable",),
+    ),
+    Planted(
+        "an error leaves the generators where they are",
+        "",
+        "        try:\n            return function(*arguments)\n        finally:\n            move(generators, now)\n",
+        "        result = function(*arguments)\n        move(generators, now)\n        return result\n",
+        ("test_repeatable",),
+    ),
+    Planted(
+        "only one generator is put back",
+        "",
+        "        for generator, state in zip(generators, states):\n",
+        "        for generator, state in [*zip(generators, states)][:1]:\n",
+        ("test_repeatable",),
+    ),
+    Planted(
+        "the first call draws without moving on",
+        "",
+        "            first.append(now)\n            return function(*arguments)\n",
+        "            first.append(now)\n",
+        ("test_repeatable",),
+    ),
+    Planted(
+        "the function looks its layers up when it runs",
+        "",
+        "        def segment(x, part=layers[start:end]):\n            for layer in part:\n",
+        "        def segment(x):\n            for layer in layers[start:end]:\n",
+        (SEGMENTS,),
+    ),
+    Planted(
+        "the last segment is computed again too",
+        "",
+        "segment(x) if end == len(layers) else checkpoint(segment, x)",
+        "checkpoint(segment, x)",
+        (SEGMENTS,),
+    ),
+    Planted(
+        "a cut lies behind the layer",
+        "",
+        "    borders = [0, *cuts, len(layers)]\n",
+        "    borders = [0, *(cut + 1 for cut in cuts), len(layers)]\n",
+        (SEGMENTS,),
+    ),
+    Planted(
+        "a cut keeps the output behind it",
+        "",
+        "sum(outputs[cut - 1] for cut in cuts)",
+        "sum(outputs[cut] for cut in cuts)",
+        ("test_best_cuts",),
+    ),
+    Planted("all segments are alive at once", "", "+ max(segments)", "+ sum(segments)", ("test_best_cuts",)),
+    Planted(
+        "one cut at most is tried",
+        "",
+        "for count in range(len(saved)) for",
+        "for count in range(min(2, len(saved))) for",
+        ("test_best_cuts",),
+    ),
+    Planted(
+        "at least one cut is made",
+        "",
+        "for count in range(len(saved)) for",
+        "for count in range(1, max(2, len(saved))) for",
+        ("test_best_cuts",),
+    ),
+]
+
+
+def test_the_solution_has_full_marks() -> None:
+    points = marks(LESSON).points
+    assert len(points) == 6
+    assert all(earned == most for earned, most in points.values())
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    lost = marks(LESSON, planted).lost
+    also = {"test_checkpoint", SEGMENTS} if MEMORY in planted.costs else set()
+    assert set(planted.costs) <= lost <= set(planted.costs) | also
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    assert wrong == []
+    assert tried >= 15
+
+
+@pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
+def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+def test_blocks_with_dropout_and_a_shared_weight_train_like_pytorch(engine: dict[str, Any]) -> None:
+    """One generator draws the masks for both, so that only the gradients are compared."""
+    MiniTensor, draw = engine["MiniTensor"], np.random.default_rng(0)
+    arrays = [draw.normal(size=(5, 5)) / 2 for _ in range(3)]
+    rows, cotangent = draw.normal(size=(4, 5)), draw.normal(size=(4, 5))
+    mine = [MiniTensor(array, requires_grad=True) for array in arrays]
+    theirs = [torch.tensor(array, requires_grad=True) for array in arrays]
+    masks = [(np.random.default_rng(number).random((4, 5)) > 0.3) / 0.7 for number in range(3)]
+    x = MiniTensor(rows)
+    for number, w in enumerate(mine):
+        generator = np.random.default_rng(number)
+
+        def block(x: Any, w: Any = w, generator: Any = generator) -> Any:
+            return (x @ w @ mine[0]).tanh() * ((generator.random(x.shape) > 0.3) / 0.7) + x
+
+        x = engine["checkpoint"](engine["repeatable"](block, [generator]), x)
+    x.backward(cotangent)
+    y = torch.tensor(rows)
+    for w, mask in zip(theirs, masks, strict=True):
+        y = torch_checkpoint(
+            lambda y, w=w, mask=mask: (y @ w @ theirs[0]).tanh() * torch.tensor(mask) + y, y, use_reentrant=False
+        )
+    y.backward(torch.tensor(cotangent))
+    np.testing.assert_allclose(x.data, y.detach().numpy(), rtol=1e-12)
+    for w, w_torch in zip(mine, theirs, strict=True):
+        np.testing.assert_allclose(w.grad.data, w_torch.grad.numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_memory_of_a_segment_is_given_back_while_backward_goes_on(engine: dict[str, Any]) -> None:
+    """When the rules of the first segment run, nothing of the second one is alive any more."""
+    MiniTensor, Function, seen, alive = engine["MiniTensor"], engine["Function"], [], []
+
+    class Exponential(Function):  # type: ignore[misc, valid-type]
+        @staticmethod
+        def forward(ctx: Any, a: Any, place: int) -> Any:
+            output = np.exp(a)
+            ctx.save_for_backward(output)
+            ctx.place = place
+            seen.append((place, weakref.ref(output)))
+            return output
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (output,) = ctx.saved_tensors
+            if ctx.place < 2:
+                alive.append([place for place, array in seen if place >= 2 and array() is not None])
+            return grad * output
+
+    layers = [lambda x, place=place: Exponential.apply(x, place=place) * 0.1 for place in range(4)]
+    x = MiniTensor(np.ones(3), requires_grad=True)
+    output = engine["in_segments"]([*layers, lambda x: x.sum()], x, (2, 4))
+    output.backward()
+    assert alive == [[], []]
+
+
+def test_gradcheck_passes_through_nested_checkpoints(engine: dict[str, Any]) -> None:
+    checkpoint = engine["checkpoint"]
+
+    def inner(x: Any, w: Any) -> Any:
+        return checkpoint(lambda x: (x @ w).tanh(), x).exp()
+
+    arrays = [np.random.default_rng(1).normal(size=shape) for shape in ((2, 3), (3, 3))]
+    inputs = tuple(engine["MiniTensor"](array, requires_grad=True) for array in arrays)
+    assert engine["gradcheck"](lambda x, w: checkpoint(inner, checkpoint(inner, x, w), w) * x, inputs)
+
+
+def test_the_cell_of_the_hooks_may_be_run_again() -> None:
+    names = solved(LESSON)
+    (cell,) = (cell for cell in cells_that_define(LESSON) if "class SavedHooks" in cell.source)
+    exec(cell.source, names)
+    x, runs = names["MiniTensor"]([1.0, 2.0], requires_grad=True), []
+
+    def function(x: Any) -> Any:
+        runs.append(1)
+        return (x * x).tanh()
+
+    output = names["checkpoint"](function, x)
+    output.backward(np.ones(2))
+    assert len(runs) == 2
+    np.testing.assert_allclose(x.grad.data, 2 * x.data * (1 - np.tanh(x.data**2) ** 2))
