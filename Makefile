@@ -43,9 +43,9 @@ lessons: $(VENV)/ready
 	@$(RUN) autograder build
 	@$(RUN) $(ONE_THREAD) autograder audit
 
-# Tests of one file share a browser, a server or a sandbox, so they stay together.
+# Tests of one file share a browser, a server or a sandbox, so they stay together. tests/conftest.py orders the files.
 unit: $(VENV)/ready
-	@$(RUN) $(ONE_THREAD) pytest -q -n $(TEST_WORKERS) --dist loadfile $(ARGS)
+	@$(RUN) $(ONE_THREAD) pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 $(VENV)/ready: requirements.lock pyproject.toml bootstrap.py
 	@test -n "$(SUITABLE_PYTHON)" || { \
