@@ -1,0 +1,405 @@
+"""Plants classic mistakes in the solutions of lesson 14: each costs points where it was made, and on no other cell.
+
+Also tries what the notebook's own checks cannot: chains against PyTorch in every style, to the last bit of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+
+LESSON = "14_fusion_and_devices"
+
+PLANTED = [
+    Planted(
+        "every array is NumPy's",
+        "",
+        "    return np if ask is None else ask()",
+        "    return np",
+        ("test_array_module", "test_to", "test_record_chain"),
+    ),
+    Planted(
+        "the constructor converts every array",
+        "",
+        "    if array_module(data) is np:\n",
+        "    if True:\n",
+        ("test_array_module", "test_to", "test_record_chain"),
+    ),
+    Planted(
+        "an array from elsewhere loses requires_grad",
+        "",
+        "        MiniTensor.on_host(self, 0.0, requires_grad)\n",
+        "        MiniTensor.on_host(self, 0.0)\n",
+        ("test_array_module", "test_record_chain"),
+    ),
+    Planted(
+        "an array from elsewhere is copied there",
+        "",
+        "        self.data = data\n    ### END",
+        "        self.data = data + 0.0\n    ### END",
+        ("test_array_module", "test_record_chain"),
+    ),
+    Planted(
+        "an array of the host is copied",
+        "",
+        "        MiniTensor.on_host(self, data, requires_grad)\n",
+        "        MiniTensor.on_host(self, np.array(data), requires_grad)\n",
+        ("test_array_module",),
+    ),
+    Planted(
+        "the gradient stays on the other device",
+        "",
+        "        return moved(grad, ctx.source)\n",
+        "        return grad\n",
+        ("test_to",),
+    ),
+    Planted(
+        "the gradient always goes to the CPU",
+        "",
+        "        return moved(grad, ctx.source)\n",
+        "        return moved(grad, np)\n",
+        ("test_to",),
+    ),
+    Planted(
+        "the copy has no gradient",
+        "",
+        "        return moved(grad, ctx.source)\n",
+        "        return None\n",
+        ("test_to",),
+    ),
+    Planted(
+        "one entry counts as a number",
+        "",
+        "if isinstance(x, MiniTensor) and (x.ndim > 0 or",
+        "if isinstance(x, MiniTensor) and (x.data.size > 1 or",
+        ("test_to",),
+    ),
+    Planted(
+        "a single number elsewhere may be mixed too",
+        "",
+        "(x.ndim > 0 or array_module(x.data) is not np)",
+        "(x.ndim > 0)",
+        ("test_to",),
+    ),
+    Planted(
+        "devices are mixed without a word",
+        "",
+        "            if array_module(x.data) is not module:\n                raise",
+        "            if False:\n                raise",
+        ("test_to",),
+    ),
+    Planted(
+        "what is moved loses its history",
+        "",
+        "            x = To.apply(x, module=module)\n",
+        "            x = MiniTensor(moved(x.data, module))\n",
+        ("test_to",),
+    ),
+    Planted(
+        "numbers stay on the CPU",
+        "",
+        "            x = MiniTensor(module.asarray(float(x)))\n",
+        "            x = MiniTensor(float(x))\n",
+        ("test_to", "test_record_chain"),
+    ),
+    Planted(
+        "reductions are written down as if they were operations",
+        "",
+        'if method != "__call__" or options or',
+        "if options or",
+        ("test_note",),
+    ),
+    Planted("options are dropped", "", '"__call__" or options or', '"__call__" or', ("test_note",)),
+    Planted(
+        "the second of two results is forgotten",
+        "",
+        "options or ufunc.nout != 1 or",
+        "options or",
+        ("test_note",),
+    ),
+    Planted(
+        "matrix products are written down",
+        "",
+        " or ufunc.signature is not None:",
+        ":",
+        ("test_note",),
+    ),
+    Planted(
+        "arrays of another trace are let in",
+        "",
+        "        if isinstance(x, Traced) and x.trace is self.trace:",
+        "        if isinstance(x, Traced):",
+        ("test_note",),
+    ),
+    Planted(
+        "an array from outside becomes a constant",
+        "",
+        '        else:\n            raise Untraceable(f"{type(x).__name__} from outside")',
+        "        else:\n            names.append(float(np.sum(x)))",
+        ("test_note",),
+    ),
+    Planted(
+        "the arguments stand the wrong way round",
+        "",
+        "self.trace.steps.append((ufunc, tuple(names), result.name))",
+        "self.trace.steps.append((ufunc, tuple(names[::-1]), result.name))",
+        ("test_note", "test_record_chain"),
+    ),
+    Planted(
+        "steps from the last to the first",
+        "",
+        "    return kept[::-1]",
+        "    return kept",
+        ("test_traffic", "test_record_chain"),
+    ),
+    Planted(
+        "all steps are needed",
+        "",
+        "        if step[2] in needed:\n",
+        "        if True:\n",
+        ("test_traffic", "test_record_chain"),
+    ),
+    Planted(
+        "only what the results need themselves",
+        "",
+        "            needed.update(step[1])\n",
+        "            pass\n",
+        ("test_traffic", "test_record_chain"),
+    ),
+    Planted(
+        "an array is read once for each time it is named",
+        "",
+        "len({a for a in arguments if isinstance(a, str)})",
+        "len([a for a in arguments if isinstance(a, str)])",
+        ("test_traffic",),
+    ),
+    Planted(
+        "numbers are read from memory",
+        "",
+        "{a for a in arguments if isinstance(a, str)}",
+        "{*arguments}",
+        ("test_traffic",),
+    ),
+    Planted(
+        "what is in the cache is read again",
+        "",
+        "    inputs = used - {result for _, _, result in kept}\n",
+        "    inputs = used\n",
+        ("test_traffic",),
+    ),
+    Planted(
+        "fused, every step still writes",
+        "",
+        "8 * size * len(inputs), 8 * size * len(set(results))",
+        "8 * size * len(inputs), 8 * size * len(kept)",
+        ("test_traffic",),
+    ),
+    Planted(
+        "the whole array at once",
+        "",
+        "    for start in range(0, size, block):\n        stop = min(start + block, size)\n",
+        "    block = max(size, 1)\n    buffers = {name: np.empty(size) for name in buffers}\n"
+        "    for start in range(0, size, block):\n        stop = min(start + block, size)\n",
+        ("test_run_in_blocks",),
+    ),
+    Planted(
+        "the last block is left out if it is shorter",
+        "",
+        "    for start in range(0, size, block):",
+        "    for start in range(0, size - block + 1, block):",
+        ("test_run_in_blocks", "test_record_chain"),
+    ),
+    Planted(
+        "new buffers for every block",
+        "",
+        "        values |= {name: buffer[: stop - start] for name, buffer in buffers.items()}\n",
+        "        kept_alive = [*buffers.values(), *locals().get('kept_alive', [])]\n"
+        "        buffers = {name: np.empty(min(block, size)) for name in buffers}\n"
+        "        values |= {name: buffer[: stop - start] for name, buffer in buffers.items()}\n",
+        ("test_run_in_blocks",),
+    ),
+    Planted(
+        "results are flat",
+        "",
+        "        outputs[name].reshape(shape) if",
+        "        outputs[name] if",
+        ("test_run_in_blocks", "test_record_chain"),
+    ),
+    Planted(
+        "an input that is asked for comes back itself",
+        "",
+        "else arrays[name].copy() for name in results",
+        "else arrays[name] for name in results",
+        ("test_run_in_blocks",),
+    ),
+    Planted(
+        "one buffer for all",
+        "",
+        "    buffers = {name: np.empty(min(block, size)) for name in made if name not in results}\n",
+        "    shared = np.empty(min(block, size))\n"
+        "    buffers = {name: shared for name in made if name not in results}\n",
+        ("test_run_in_blocks", "test_record_chain"),
+    ),
+    Planted(
+        "the backward pass is not recorded",
+        "",
+        "    if output.requires_grad:\n        array = trace.array()",
+        "    if False:\n        array = trace.array()",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "all stand-ins require grad",
+        "",
+        "MiniTensor(trace.array(), requires_grad=x.requires_grad) for x in tensors",
+        "MiniTensor(trace.array(), requires_grad=True) for x in tensors",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "guards forget the shape",
+        "",
+        "        (MiniTensor, x.shape, x.requires_grad) if",
+        "        (MiniTensor, x.requires_grad) if",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "guards know the number of entries only",
+        "",
+        "        (MiniTensor, x.shape, x.requires_grad) if",
+        "        (MiniTensor, x.data.size, x.requires_grad) if",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "guards forget requires_grad",
+        "",
+        "        (MiniTensor, x.shape, x.requires_grad) if",
+        "        (MiniTensor, x.shape) if",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "guards look at the numbers",
+        "",
+        "        (MiniTensor, x.shape, x.requires_grad) if",
+        "        (x.data.tobytes(), x.shape, x.requires_grad) if",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "guards look at the types of other arguments only",
+        "",
+        "else (type(x), x)\n",
+        "else (type(x),)\n",
+        ("test_record_chain",),
+    ),
+    Planted("True and 1 are the same", "", "else (type(x), x)\n", "else (x,)\n", ("test_record_chain",)),
+    Planted(
+        "guards forget the grad mode",
+        "",
+        "    return (*kinds, is_grad_enabled())\n",
+        "    return (*kinds, True)\n",
+        ("test_record_chain",),
+    ),
+]
+
+
+def test_the_solution_has_full_marks() -> None:
+    points = marks(LESSON).points
+    assert len(points) == 6
+    assert all(earned == most for earned, most in points.values())
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    assert marks(LESSON, planted).lost == set(planted.costs)
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    assert wrong == []
+    assert tried >= 20
+
+
+@pytest.fixture(scope="module", params=["", *styles(LESSON)], ids=lambda style: style or "solution")
+def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+CHAINS: dict[str, Callable[..., Any]] = {
+    "a polynomial": lambda a, b: ((a * 0.5 + 1.0) * a - 2.0) * a + b,
+    "functions": lambda a, b: (a * b).tanh() - (b * 0.1).exp() / (a * a + 1.0),
+    "kinks and powers": lambda a, b: a.relu() ** 2 + (b * b + 0.5) ** -1 + (a * a + 0.1).log(),
+    "an input is the result": lambda a, b: a,
+    "a sum alone": lambda a, b: a + b,
+    "a part without gradient": lambda a, b: (a * 3.0).detach() * b - a,
+}
+
+
+def leaves(make: Callable[..., Any], shape: tuple[int, ...]) -> list[Any]:
+    generator = np.random.default_rng(7)
+    return [make(generator.normal(size=shape), requires_grad=True) for _ in range(2)]
+
+
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+@pytest.mark.parametrize("shape", [(), (1,), (3, 4), (9001,), (130, 131)])
+def test_a_compiled_chain_has_the_bits_of_the_engine(
+    engine: dict[str, Any], chain: Callable[..., Any], shape: tuple[int, ...]
+) -> None:
+    compiled = engine["compiled"](chain)
+    cotangent = np.random.default_rng(8).normal(size=shape)
+    found = []
+    for function in (chain, compiled, compiled):
+        a, b = leaves(engine["MiniTensor"], shape)
+        output = function(a, b)
+        output.backward(cotangent)
+        found.append([output.data, *(None if x.grad is None else x.grad.data for x in (a, b))])
+    assert compiled.traced == 1
+    assert None not in compiled.chains.values()
+    for again in found[1:]:
+        for mine, right in zip(again, found[0], strict=True):
+            assert (mine is None) == (right is None)
+            assert mine is None or np.array_equal(mine, right)
+
+
+def test_a_compiled_chain_agrees_with_pytorch(engine: dict[str, Any]) -> None:
+    chain = CHAINS["functions"]
+    a, b = leaves(engine["MiniTensor"], (40, 250))
+    engine["compiled"](chain)(a, b).backward(np.ones((40, 250)))
+    a_torch, b_torch = leaves(lambda value, requires_grad: torch.tensor(value, requires_grad=requires_grad), (40, 250))
+    chain(a_torch, b_torch).backward(torch.ones(40, 250, dtype=torch.float64))
+    np.testing.assert_allclose(a.grad.data, a_torch.grad.numpy(), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(b.grad.data, b_torch.grad.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x * 2.0).sum(),
+        lambda x: x @ x,
+        lambda x: x * 3.0 if x.sum().item() > 0 else x - 1.0,
+        lambda x: x[0] * 2.0,
+        lambda x: x * np.full((2, 2), 3.0),
+    ],
+    ids=["a sum", "a product of matrices", "a decision on the numbers", "an index", "an array from outside"],
+)
+def test_what_cannot_be_recorded_runs_as_it_is(engine: dict[str, Any], function: Callable[..., Any]) -> None:
+    compiled = engine["compiled"](function)
+    for sign in (1.0, -1.0):
+        x = engine["MiniTensor"](sign * np.array([[1.0, 2.0], [3.0, 4.0]]), requires_grad=True)
+        assert np.array_equal(compiled(x).data, function(x).data)
+    assert [*compiled.chains.values()] == [None]
+
+
+def test_a_tensor_from_outside_is_no_constant(engine: dict[str, Any]) -> None:
+    factor = engine["MiniTensor"](2.0, requires_grad=True)
+    compiled = engine["compiled"](lambda x: x * factor)
+    x = engine["MiniTensor"](np.ones(3))
+    assert np.array_equal(compiled(x).data, [2.0, 2.0, 2.0])
+    factor.data = np.array(5.0)
+    output = compiled(x)
+    assert np.array_equal(output.data, [5.0, 5.0, 5.0])
+    output.backward(np.ones(3))
+    assert factor.grad.item() == 3.0
