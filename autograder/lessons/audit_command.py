@@ -63,12 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def audits(texts: Sequence[Path], course: Path, workers: int) -> Iterator[list[Finding]]:
-    """The findings of each lesson, in order. Lessons are audited side by side, each in a process of its own."""
+    """The findings of each lesson, in order. Lessons are audited side by side, each in a process of its own, those with
+    the longest texts first, so that no worker is left alone with one of them at the end.
+    """
     if workers < 2:
         yield from (audit(text, course) for text in texts)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(audit, texts, repeat(course))
+        longest_first = sorted(texts, key=lambda text: text.stat().st_size, reverse=True)
+        audited = {text: pool.submit(audit, text, course) for text in longest_first}
+        yield from (audited[text].result() for text in texts)
 
 
 def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | None) -> int:
