@@ -11,13 +11,14 @@ PYTHON ?= python3
 # The first interpreter that is new enough, $(PYTHON) before all others.
 SUITABLE_PYTHON = $(shell for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
+ASKED ?= $(MAKECMDGOALS)
 TEST_WORKERS ?= 2
 # There is a test or a lesson for each processor; libraries that start threads beside them only make these wait.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # The tests start hundreds of processes; without stored bytecode each would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: lab demos test class demo lint unit lessons lock clean
+.PHONY: lab demos test class demo packages lint unit lessons lock clean
 
 lab: $(VENV)/ready
 	@$(RUN) autograder lab $(ARGS)
@@ -29,9 +30,14 @@ class: $(VENV)/ready
 	@$(VENV)/bin/python bootstrap.py system bubblewrap
 	@$(RUN) autograder class $(ARGS)
 
-test: $(VENV)/ready
-	@$(VENV)/bin/python bootstrap.py system bubblewrap chromium
-	@$(MAKE) --no-print-directory lint lessons unit
+# What needs one processor goes beside what waits for the network, or beside the gates.
+test:
+	@$(MAKE) --no-print-directory -j 2 ASKED=test $(VENV)/ready packages
+	@$(MAKE) --no-print-directory -j 2 lint lessons
+	@$(MAKE) --no-print-directory unit
+
+packages:
+	@test -z "$(SUITABLE_PYTHON)" || $(SUITABLE_PYTHON) bootstrap.py system bubblewrap chromium
 
 lint: $(VENV)/ready
 	@$(RUN) ruff check .
@@ -50,7 +56,7 @@ unit: $(VENV)/ready
 $(VENV)/ready: requirements.lock pyproject.toml bootstrap.py
 	@test -n "$(SUITABLE_PYTHON)" || { \
 		echo "This needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)."; \
-		echo "Install a newer Python, or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12"; exit 1; }
+		echo "Install a newer Python, or name one: make $(ASKED) PYTHON=/path/to/python3.12"; exit 1; }
 	@$(SUITABLE_PYTHON) bootstrap.py environment $(VENV)
 
 # Resolve anew from the floors in pyproject.toml, for a maintainer who wants newer versions.
