@@ -15,6 +15,7 @@ import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -53,38 +54,34 @@ _guard = _Guard()
 _installed = threading.Event()
 
 
-@contextlib.contextmanager
-def on_guard() -> Iterator[None]:
+def on_guard() -> AbstractContextManager[None]:
     """While inside, this thread runs a test cell."""
     if not _installed.is_set():
         _installed.set()
         sys.addaudithook(_hook)
         tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)  # nothing outside of where it is told to
-    before, _guard.on = _guard.on, True
-    try:
-        yield
-    finally:
-        _guard.on = before
+    return _while(on=True)
 
 
-@contextlib.contextmanager
-def off_guard() -> Iterator[None]:
+def off_guard() -> AbstractContextManager[None]:
     """While inside, this thread does work of ours."""
-    before, _guard.on = _guard.on, False
-    try:
-        yield
-    finally:
-        _guard.on = before
+    return _while(on=False)
+
+
+def within_reach(folder: Path) -> AbstractContextManager[None]:
+    """While inside, this folder holds files that a submission has written."""
+    return _while(folder=folder)
 
 
 @contextlib.contextmanager
-def within_reach(folder: Path) -> Iterator[None]:
-    """While inside, this folder holds files that a submission has written."""
-    before, _guard.folder = _guard.folder, folder
+def _while(**now: Any) -> Iterator[None]:
+    """Change what the guard knows of this thread, and change it back."""
+    before = {name: getattr(_guard, name) for name in now}
+    vars(_guard).update(now)
     try:
         yield
     finally:
-        _guard.folder = before
+        vars(_guard).update(before)
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
