@@ -62,8 +62,8 @@ class Block(nn.Module):
         return self.norms[1](x + self.wide(x))
 
 
-def plain(block, x):
-    return block(x)
+def plain(function, *inputs):
+    return function(*inputs)
 
 
 class Transformer(nn.Module):
@@ -496,11 +496,15 @@ def weight_gradient(way, input_requires_grad):
     return None if first.grad is None else first.grad.data
 
 
+def plain_call(function, x):
+    return function(x)
+
+
 def in_one_node(function, x):
     return OneNode.apply(x, function=function)
 
 
-for way in (plain_call := lambda function, x: function(x), in_one_node):
+for way in (plain_call, in_one_node):
     found = [weight_gradient(way, answer) for answer in (True, False)]
     print(f"input requires grad: {found[0]}   input is data: {found[1]}")
 
@@ -891,7 +895,21 @@ output = checkpoint(counted, x)
 print("with checkpoint   ", saved_bytes(output), "  runs:", len(runs))
 
 # %% [markdown]
-# To look is to ask. `saved_bytes` reads `saved_tensors`, so everything is computed again, and it counts arrays that would not be there without it. (The explorer of graphs does the same.) What is really alive must be measured from outside: NumPy tells Python's `tracemalloc` about every piece of memory. In the next cell every layer takes a sample when it runs, and when its rule runs.
+# To look is to ask. `saved_bytes` reads `saved_tensors`, so everything is computed again, and it counts arrays that would not be there without it. The explorer of graphs shows saved values too. In its picture, is there anything to see of the checkpoint?
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+runs.clear()
+weights, layers = tanh_layers(2, 2)
+output = checkpoint(counted, MiniTensor([[1.0, 2.0], [3.0, -1.0]]))
+explore(output.sum())
+
+# %% tags=["demo"]
+print("runs of the function after one forward pass and one look:", len(runs))
+
+# %% [markdown]
+# The graph is that of the function itself; a checkpoint adds no node. And looking has made the function run again and again. What is really alive must be measured from outside: NumPy tells Python's `tracemalloc` about every piece of memory. In the next cell every layer takes a sample when it runs, and when its rule runs.
 
 # %% tags=["demo"]
 class WatchedTanh(Function):
@@ -1131,8 +1149,8 @@ print("plain and checkpoint, equal to the last bit:", same)
 # Random numbers are one thing that differs between two runs. Two others follow, a **side effect** and a **variable that has changed**. For the first, PyTorch's BatchNorm, which counts the batches it has seen, inside a checkpoint. **Predict** the counts after one training step.
 
 # %% tags=["demo"] items="127"
-def again(block, x):
-    return torch_checkpoint(block, x, use_reentrant=False)
+def again(block, *inputs):
+    return torch_checkpoint(block, *inputs, use_reentrant=False)
 
 
 for name, way in (("plain", plain), ("checkpoint", again)):
@@ -1162,11 +1180,7 @@ def changed_in_between(way, as_argument):
     return [round(value, 4) for value in x.grad.tolist()]
 
 
-def torch_way(function, *inputs):
-    return torch_checkpoint(function, *inputs, use_reentrant=False)
-
-
-for name, way in (("plain", lambda function, *inputs: function(*inputs)), ("checkpoint", torch_way)):
+for name, way in (("plain", plain), ("checkpoint", again)):
     for as_argument in (True, False):
         try:
             found = changed_in_between(way, as_argument)
@@ -1509,8 +1523,8 @@ for name, cuts in plans.items():
 # "About 30 % more forward time" is a sentence you can read. **Predict** three numbers for a network in which every layer stands in some checkpoint: how often each layer runs, the ratio of all multiplications, and the ratio of the times.
 
 # %% tags=["demo"] items="125 F37"
-def one_step(length, depth=16, width=96, rows=400):
-    """Runs of layers, multiplications in matrix products, and processor seconds of a step."""
+def one_step(length, depth=16, width=48, rows=100):
+    """Runs of layers, and multiplications in matrix products, of a step of your engine."""
     weights, layers = tanh_layers(depth, width)
     calls, products = [], []
     forward, rule = MatMul.forward, MatMul.backward
@@ -1525,40 +1539,55 @@ def one_step(length, depth=16, width=96, rows=400):
         return rule(ctx, grad)
 
     def segment(part):
-        def run(x):
+        def call(x):
             for layer in part:
                 calls.append(1)
                 x = layer(x)
             return x
 
-        return run
+        return call
 
-    x = MiniTensor(np.random.default_rng(2).normal(size=(rows, width)), requires_grad=True)
+    x = MiniTensor(np.ones((rows, width)), requires_grad=True)
     MatMul.forward, MatMul.backward = staticmethod(counted_forward), staticmethod(counted_rule)
     try:
-        start = time.process_time()
         for first in range(0, depth, length or depth):
-            run = segment(layers[first : first + (length or depth)])
-            x = checkpoint(run, x) if length else run(x)
+            call = segment(layers[first : first + (length or depth)])
+            x = checkpoint(call, x) if length else call(x)
         x.sum().backward()
-        seconds = time.process_time() - start
     finally:
         MatMul.forward, MatMul.backward = staticmethod(forward), staticmethod(rule)
-    return len(calls), sum(products), seconds
+    return len(calls), sum(products)
 
 
-one_step(0)
-rounds = [(one_step(0), one_step(4)) for _ in range(5)]
-(calls, products, _), (calls_again, products_again, _) = rounds[0]
-seconds, seconds_again = (min(pair[which][2] for pair in rounds) for which in (0, 1))
+def torch_seconds(length, depth=8, width=256, rows=512):
+    """Time of this thread for a step of the same kind in PyTorch, which uses one thread here."""
+    weights = [torch.randn(width, width, requires_grad=True) for _ in range(depth)]
+    x = torch.randn(rows, width, requires_grad=True)
+
+    def segment(x, *part):
+        for w in part:
+            x = (x @ w).tanh()
+        return x
+
+    start = time.thread_time()
+    for first in range(0, depth, length or depth):
+        part = weights[first : first + (length or depth)]
+        x = again(segment, x, *part) if length else segment(x, *part)
+    x.sum().backward()
+    return time.thread_time() - start
+
+
+(calls, products), (calls_again, products_again) = one_step(0), one_step(4)
 print(f"runs of layers       {calls:4d} and {calls_again:4d}   ratio {calls_again / calls:.2f}")
 print(f"multiplications, 1e6 {products / 1e6:4.0f} and {products_again / 1e6:4.0f}", end="   ")
 print(f"ratio {products_again / products:.2f}")
-print(f"milliseconds         {1000 * seconds:4.0f} and {1000 * seconds_again:4.0f}", end="   ")
-print(f"ratio {seconds_again / seconds:.2f}")
+rounds = [(torch_seconds(0), torch_seconds(2)) for _ in range(6)]
+least, least_again = (min(pair[which] for pair in rounds) for which in (0, 1))
+print(f"milliseconds         {1000 * least:4.0f} and {1000 * least_again:4.0f}", end="   ")
+print(f"ratio {least_again / least:.2f}")
 
 # %% [markdown] items="125 F37"
-# The forward work **doubles**: every layer runs twice, +100 %. Of a whole step it is a third, because the backward pass needs two products where the forward pass needs one. One third more of everything is where the "30 %" come from: they belong to the step, not to the forward pass. The time follows only roughly, since not all of it goes into products.
+# The forward work **doubles**: every layer runs twice, +100 %. Of a whole step it is a third, because the backward pass needs two products where the forward pass needs one. One third more of everything is where the "30 %" come from: they belong to the step, not to the forward pass. The time, here in PyTorch, follows only roughly, since not all of it goes into products.
 #
 # And what is saved? PyTorch again, with a checkpoint around each block of a Transformer of 1, 2, 4, 8 and 16 blocks. **Predict** the first number.
 
