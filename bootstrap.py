@@ -28,9 +28,15 @@ PURPOSES = {
     "chromium": "the browser tests drive it",
 }
 
+# jsonschema imports the first where it finds it, for a format that no schema of Jupyter uses. That compiles grammars,
+# for a second and more, in every process that reads a notebook. Nothing else here needs the two.
+UNUSED = ("rfc3987-syntax", "lark")
+
 
 def create_environment(directory: Path) -> None:
-    """Make `directory` a virtual environment with exactly the locked packages and this project in editable form."""
+    """Make `directory` a virtual environment with exactly the locked versions, less what is UNUSED, and this project in
+    editable form.
+    """
     started = time.monotonic()
     python = directory / "bin" / "python"
     if not works(python):
@@ -38,10 +44,11 @@ def create_environment(directory: Path) -> None:
         shutil.rmtree(directory, ignore_errors=True)
         create_bare_environment(directory)
     print("Installing the locked packages (about 1.5 GB with PyTorch; the first time takes minutes) ...", flush=True)
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
-    run([*pip, "--no-compile", "--requirement", str(LOCK)])
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
+    run([*pip, "install", "-qq", "--no-compile", "--requirement", str(LOCK)])
+    run([*pip, "uninstall", "-qq", "--yes", *UNUSED])
     compile_modules(python, directory / "lib")
-    run([*pip, "--no-deps", "--editable", str(ROOT)])
+    run([*pip, "install", "-qq", "--no-deps", "--editable", str(ROOT)])
     settings = directory / "etc" / "jupyter"
     settings.mkdir(parents=True, exist_ok=True)
     shutil.copy(EXPORT, settings)  # an editable install leaves data files out
