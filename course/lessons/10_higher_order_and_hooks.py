@@ -656,7 +656,7 @@ for name, wanted in {"nothing": (), "hidden": [hidden.grad_fn], "x": [edge_to(x)
 # Write `walk`. It is `backward` of lesson 06, with four changes:
 #
 # * It goes through `visits(root, wanted)`.
-# * With `create_graph`, the gradients that travel are MiniTensors, and recording is on. Without it they are arrays, and recording is off. That single switch decides everything, in PyTorch as well: *the rules run with recording on, or off*, whatever the mode of the caller.
+# * With `create_graph`, the gradients that travel are MiniTensors, and recording is on. Without it they are arrays, and recording is off. That single switch decides everything, in PyTorch as well: *the rules run with recording on, or off*, whatever the mode of the caller. In section 6 a hook will report it.
 # * At each node, as soon as its gradient is complete: `grad = after_hooks(node, grad)` first; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into the result. These three happen at every visited node, an `AccumulateGrad` too.
 # * Only nodes that work go on: an `AccumulateGrad` does `node.accumulate(grad)`, for all others the rule runs (`shares_of`), the node is released unless `retain_graph`, and the shares are sent along the edges.
 
@@ -980,30 +980,39 @@ print(theirs, "  differences", theirs - both(MiniTensor(2.0, requires_grad=True)
 print(str(caught[0].message).split(". ")[0] + ".")
 
 # %% [markdown]
-# The warning speaks of a circle of references: the gradient has a history, the history ends at the leaf, and the leaf holds the gradient. Ten leaves, in a loop that forgets them. **Predict** how many are still in memory.
+# The warning speaks of a circle of references: the gradient has a history, the history ends at the leaf, and the leaf holds the gradient. Ten leaves, in a loop that forgets them. **Predict** how many are still in memory, before and after Python's collector of circles has run.
 
 # %% tags=["demo"]
-def alive(recording):
+def alive(make, recording):
     """How many of ten forgotten leaves are alive: before and after the collector of circles ran."""
+    born = []
     gc.collect()
     gc.disable()
-    born = []
-    for _ in range(10):
-        x = MiniTensor([1.0, 2.0], requires_grad=True)
-        born.append(weakref.ref(x))
-        (x**3).sum().backward(create_graph=recording)
-    del x
-    before = sum(reference() is not None for reference in born)
-    gc.enable()
+    try:
+        for _ in range(10):
+            x = make([1.0, 2.0])
+            born.append(weakref.ref(x))
+            (x**3).sum().backward(create_graph=recording)
+        del x
+        before = sum(reference() is not None for reference in born)
+    finally:
+        gc.enable()
     gc.collect()
     return before, sum(reference() is not None for reference in born)
 
 
-print("create_graph=False:", alive(False))
-print("create_graph=True: ", alive(True))
+def leaf_of_mine(value):
+    return MiniTensor(value, requires_grad=True)
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    for recording in (False, True):
+        mine, theirs = alive(leaf_of_mine, recording), alive(leaf, recording)
+        print(f"create_graph={recording!s:5s}  yours: {mine}   PyTorch: {theirs}")
 
 # %% [markdown]
-# Your circle is made of Python objects, so Python's collector finds it in the end. PyTorch's runs through C++, where no collector looks: it stays until somebody says `x.grad = None`. Both reasons, the sum of 24 and the circle, speak for a function that **returns** gradients and leaves `.grad` alone.
+# Your circle is made of Python objects, so Python's collector finds it in the end. PyTorch's runs through C++, where that collector does not look: it stays until somebody says `x.grad = None`. Both reasons, the sum of 24 and the circle, speak for a function that **returns** gradients and leaves `.grad` alone.
 #
 # ## 4. grad, and a matrix that is never built
 #
@@ -1871,6 +1880,26 @@ array = np.array([0.5, -1.5])
 mine = reversed_features(lambda a: MiniTensor(a, requires_grad=True), array)
 theirs = reversed_features(leaf, array)
 print("yours", mine, "  PyTorch", theirs, "  difference", np.abs(mine - theirs).max())
+
+# %% [markdown] items="123 121"
+# A hook runs in the middle of the walk, so it can tell in which mode the rules run. **Predict** the three answers of each engine: with `create_graph`, with `create_graph` inside `no_grad`, and without.
+
+# %% tags=["demo"] items="123 121"
+def modes(x, no_grad, is_grad_enabled):
+    found, y = [], x**3
+    x.register_hook(lambda grad: found.append(is_grad_enabled()))
+    y.backward(create_graph=True)
+    with no_grad():
+        y.backward(create_graph=True)
+    x.grad = None
+    y.backward()
+    return found
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    print("yours:  ", modes(leaf_of_mine(2.0), no_grad, is_grad_enabled))
+    print("PyTorch:", modes(leaf(2.0), torch.no_grad, torch.is_grad_enabled))
 
 # %% [markdown] items="123"
 # The docstring says that a hook must not *change* its argument. Here one sets the gradient of `a` to zero in place. **Predict** the gradient of `b`, which should be 3.
