@@ -6,8 +6,8 @@ Imports nothing slow of ours, for the same reason.
 from __future__ import annotations
 
 import contextlib
+import secrets
 import time
-import uuid
 from typing import Any
 
 from autograder.grading.errors import CourseError
@@ -24,7 +24,7 @@ class Connection:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.run = uuid.uuid4().hex
+        self.run = secrets.token_hex(8)
         self.client: Any = None
         self.failures_allowed = 0
         self.seen = 0.0
@@ -46,8 +46,9 @@ class Connection:
         self.failures_allowed = self.client.run_on_scheduler(_allow_failures, 0)
         try:
             self.client.run(_get_ready, self.run)
-        except ImportError as error:
-            raise CourseError(f"A worker of the Dask cluster has not got this package ({error}).") from error
+        except Exception as error:  # the worker's: it may not have this package
+            reason = f"{type(error).__name__}: {error}"
+            raise CourseError(f"A worker of the Dask cluster cannot get ready to grade. {reason}") from error
         self.seen = time.monotonic()
 
     def close(self) -> None:

@@ -186,7 +186,7 @@ def _start_parent(run: str, known: Run) -> None:
 
 
 def _path(run: str) -> Path:
-    return Path(tempfile.gettempdir(), f"autograder-{run}")
+    return Path(tempfile.gettempdir(), f"autograder-{os.getuid()}-{run}")
 
 
 def _end(parent: subprocess.Popen[bytes]) -> None:
