@@ -1254,7 +1254,7 @@ assert np.allclose(hvp(lambda a: (a * 2).sum() + 0 * w.sum(), wide, np.ones((2, 
 ### END HIDDEN TESTS
 
 # %% [markdown] items="118 120 121 F8"
-# The question from the start again, this time to both engines, and with a third derivative. `f` is `x**4 + exp(2 * x)`, at 1. **Predict** by hand: the derivatives are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`.
+# The question from the start again, this time to both engines, and with a third derivative. `f` is `x**4 + exp(2 * x)`, at 1. On paper the three are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`. **Predict** how well the engines agree with each other and with the paper.
 
 # %% tags=["demo"] items="118 120"
 def three_derivatives(x, grad):
@@ -1307,7 +1307,7 @@ explore(slope)
 # %% [markdown] items="105"
 # ## 5. Is every rule right twice?
 #
-# Second derivatives can be checked like first ones: `gradcheck`, applied to the *gradient*. PyTorch calls it `gradgradcheck`. With your `grad` and your `gradcheck` of lesson 08 it is a few lines. The gradients of all inputs are added up, with random weights, and each input is added zero times, so that there is a way to it even if a gradient is constant.
+# Second derivatives can be checked like first ones: `gradcheck`, applied to the *gradient*. PyTorch calls it `gradgradcheck`. With your `grad` and your `gradcheck` of lesson 08 it is a few lines. The gradients of all inputs are added up with random weights. Each input is added as well, times 0: so there is a way back to it even where a gradient is constant.
 
 # %% items="105"
 draw = np.random.default_rng(0)

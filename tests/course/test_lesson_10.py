@@ -6,6 +6,8 @@ recorded through a training.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -404,6 +406,21 @@ def test_a_rule_on_arrays_is_refused_by_name(engine: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError, match="rule of DoubledBackward0 computes with arrays"):
         engine["grad"](Doubled.apply(x).sum(), x, create_graph=True)
     np.testing.assert_array_equal(engine["grad"](Doubled.apply(x).sum(), x)[0].data, [2.0, 2.0])
+
+
+def test_grad_makes_no_circle(engine: dict[str, Any]) -> None:
+    """What `grad` has recorded goes as soon as nobody holds it; Python's collector has nothing to do."""
+    gc.collect()
+    gc.disable()
+    try:
+        x = engine["MiniTensor"]([0.5, 1.5], requires_grad=True)
+        (first,) = engine["grad"]((x.exp() * x.tanh() / x).sum(), x, create_graph=True)
+        (second,) = engine["grad"](first.sum(), x, create_graph=True)
+        found = [weakref.ref(thing) for thing in (x, first.grad_fn, second.grad_fn)]
+        del x, first, second
+        assert [reference() for reference in found] == [None, None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_gradient_penalty_trains_like_pytorch(engine: dict[str, Any]) -> None:
