@@ -521,6 +521,7 @@ for way in (plain_call, in_one_node):
 # * In the backward pass it runs **once** more, when the first of its arrays is asked for: with the same inputs, and with recording **on**, even if `backward` is called inside `no_grad`.
 # * Each array is handed out once and then dropped, so that memory is given back as the backward pass goes on. If it is asked for again (a second `backward` after `retain_graph=True`), the function runs again.
 # * The second run must save as many arrays as the first, of the same shapes, in the same order. Otherwise raise `RuntimeError(OTHER_RUN)`.
+# * An input may have been changed in place in between (lesson 09). `versions(inputs)` below gives the versions of all tensors among the inputs. If they are not what they were before the first run, do not run the function again but raise `RuntimeError(CHANGED_INPUT)`.
 #
 # What the inputs and the function's own variables refer to stays alive anyway, so nothing has to be done to keep them.
 
@@ -529,12 +530,21 @@ OTHER_RUN = (
     "checkpoint: the second run of the function has saved other arrays than the first one. "
     "The function must do the same each time it is called with the same inputs."
 )
+CHANGED_INPUT = (
+    "checkpoint: an input has been changed in place since the forward pass, so the function cannot "
+    "be run again with the same inputs."
+)
+
+
+def versions(inputs):
+    """The versions of those inputs that are MiniTensors."""
+    return [x._version for x in inputs if isinstance(x, MiniTensor)]
 
 # %% [markdown] tags=["hint"] exercise="checkpoint"
 # `pack` in the forward pass: `shapes.append(array.shape)`, and return the number `len(shapes) - 1`. The list lives in `checkpoint`, and `pack` and `unpack` are functions inside it.
 
 # %% [markdown] tags=["hint"] exercise="checkpoint"
-# `unpack(number)` looks into a dict `again`. If the number is not there, run the function inside `with enable_grad(), saved_tensors_hooks(keep, lambda array: array):`, where `keep` appends each array to a list and returns it. Then compare the shapes, and fill the dict: `again.update(enumerate(found))`.
+# `unpack(number)` looks into a dict `again`. If the number is not there, run the function inside `with enable_grad(), saved_tensors_hooks(keep, lambda array: array):`, where `keep` appends each array to a list and returns it. Then compare the shapes, and fill the dict: `again.update(enumerate(found))`. The versions are noted at the very beginning, and compared before the second run.
 
 # %% [markdown] tags=["hint"] exercise="checkpoint"
 # `return again.pop(number)` hands out and drops. And the forward pass is `with saved_tensors_hooks(pack, unpack): return function(*inputs)`.
@@ -547,7 +557,8 @@ def checkpoint(function, *inputs):
     inputs: MiniTensors or anything else; function gets them as they are
     Returns: what function returns. Values and gradients are those of function(*inputs), bit by bit.
     Raises: in the backward pass, RuntimeError(OTHER_RUN) if the second run saves another number of
-        arrays, or arrays of other shapes
+        arrays, or arrays of other shapes; RuntimeError(CHANGED_INPUT) if an input that is a
+        MiniTensor has been changed in place since checkpoint was called
 
     >>> x = MiniTensor([0.5, 1.0], requires_grad=True)
     >>> y = checkpoint(lambda x: (x * 3).tanh(), x)
@@ -556,7 +567,7 @@ def checkpoint(function, *inputs):
     array([0.542, 0.296])
     """
     ### BEGIN SOLUTION
-    shapes, again = [], {}
+    shapes, again, before = [], {}, versions(inputs)
 
     def pack(array):
         shapes.append(array.shape)
@@ -568,6 +579,8 @@ def checkpoint(function, *inputs):
         return again.pop(number)
 
     def second_run():
+        if versions(inputs) != before:
+            raise RuntimeError(CHANGED_INPUT)
         found = []
 
         def keep(array):
@@ -593,10 +606,12 @@ def collecting(function, inputs):
 
 
 def checkpoint(function, *inputs):
-    first, second = [], []
+    first, second, stamps = [], [], versions(inputs)
 
     def unpack(number):
         if not second or second[number] is None:
+            if any(now > then for now, then in zip(versions(inputs), stamps)):
+                raise RuntimeError(CHANGED_INPUT)
             second[:] = collecting(function, inputs)
             if [np.shape(array) for array in second] != first:
                 raise RuntimeError(OTHER_RUN)
@@ -624,12 +639,15 @@ class Place:
 class Call:
     def __init__(self, function, inputs):
         self.function, self.inputs, self.places = function, inputs, []
+        self.versions = versions(inputs)
 
     def run(self):
         with saved_tensors_hooks(lambda array: Place(self, array), Place.fill):
             return self.function(*self.inputs)
 
     def run_again(self):
+        if self.versions != versions(self.inputs):
+            raise RuntimeError(CHANGED_INPUT)
         waiting = list(self.places)
 
         def put(array):
@@ -812,6 +830,14 @@ for function in (not_the_same, not_the_same_shape):
     assert message_of(lambda: y.backward()).startswith("checkpoint: the second run"), (
         "a second run that saves other arrays must raise RuntimeError(OTHER_RUN)"
     )
+MiniTensor.runs = 0
+z = x * 1
+y = checkpoint(watched, z)
+z.mul_(2.0)
+assert message_of(lambda: y.backward()).startswith("checkpoint: an input has been changed"), (
+    "an input that has been changed in place must raise RuntimeError(CHANGED_INPUT)"
+)
+assert MiniTensor.runs == 1, "with a changed input the function must not run again"
 ### BEGIN HIDDEN TESTS
 MiniTensor.runs, MiniTensor.seen = 0, []
 with no_grad():
@@ -852,6 +878,21 @@ first, second = checkpoint(lambda x: (x.exp(), x.tanh()), x)
 first.sum().backward()
 second.sum().backward()
 assert np.allclose(x.grad.data - before - right.grad.data, np.exp(x.data) + 1 - np.tanh(x.data) ** 2)
+first, second = x * 1, x * 2
+y = checkpoint(lambda first, number, second: first.exp() * number * second, first, 3, second)
+second.add_(1.0)
+assert message_of(lambda: y.sum().backward()).startswith("checkpoint: an input has been changed")
+
+
+def changes_its_input(z):
+    z.mul_(2.0)
+    return z.exp()
+
+
+y = checkpoint(changes_its_input, x * 1).sum()
+assert message_of(lambda: y.backward()).startswith("checkpoint: an input has been changed"), (
+    "the versions before the first run count: a function that changes its input cannot be repeated"
+)
 ### END HIDDEN TESTS
 
 # %% [markdown] items="125"
@@ -1191,7 +1232,7 @@ w, x = np.array([0.5, 1.0]), np.array([1.0, 2.0])
 print("right for the weights of the forward pass:", (w * (1 - np.tanh(x * w) ** 2)).round(4))
 
 # %% [markdown] items="127"
-# Passed as an argument, the change is noticed, because PyTorch compares the versions of the arguments. Through a closure it is **silently wrong**. So: what may change should be an argument, and `optimizer.step()` comes after `backward`.
+# Passed as an argument, the change is noticed, because PyTorch compares the versions of the arguments, as you do. Through a closure it is **silently wrong**. So: what may change should be an argument, and `optimizer.step()` comes after `backward`.
 #
 # ## 5. Where to cut
 #
@@ -1702,7 +1743,7 @@ for action in ("backward", "grad of x"):
         print(f"{action:9s} {said:8s} {try_variant(action, **options)}")
 
 # %% [markdown] items="F40"
-# The old variant loses the gradient of the first block, and refuses `autograd.grad`. The new one leaves the nodes of the function in the graph; it has no node of its own. Who does not say which, gets the old variant and a warning in this version of PyTorch: so say `use_reentrant=False`. (One reads that the flag came with PyTorch 2.0. It is older: the change is pull request 69508 of the year 2021. What came later was the warning.)
+# The old variant loses the gradient of the first block, and refuses `autograd.grad`. The new one leaves the nodes of the function in the graph; it has no node of its own. Who does not say which, gets the old variant and a warning in this version of PyTorch: so say `use_reentrant=False`. (One reads that the flag came with PyTorch 2.0. It is older: it was designed in 2021, in issue 65537 of PyTorch's repository, and added by pull request 69508.)
 #
 # ## 9. Beyond one device
 #
@@ -1722,7 +1763,7 @@ for shared in ((), ("moments",), ("moments", "gradients"), ("moments", "gradient
 print("GiB per device for 7e9 parameters on 1, 8 and 64 devices")
 
 # %% [markdown] items="128"
-# The state of the optimizer is half of it, and it is touched only once per step, so it is shared out first. These three steps are called ZeRO 1, 2 and 3; the last one is PyTorch's fully sharded data parallel (FSDP). None of them divides activations: those belong to the device's own part of the batch, and checkpoints go on top. The price is the network between the devices, which this machine cannot measure.
+# The state of the optimizer is half of it, and it is touched only once per step, so it is shared out first. These three steps are called ZeRO 1, 2 and 3; PyTorch's fully sharded data parallel (FSDP) does the last one. None of them divides activations: those belong to the device's own part of the batch, and checkpoints go on top. The price is the network between the devices, which this machine cannot measure.
 #
 # ## Quiz
 

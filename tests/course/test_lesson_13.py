@@ -100,6 +100,21 @@ PLANTED = [
         (MEMORY,),
     ),
     Planted(
+        "a changed input is not noticed",
+        "",
+        "        if versions(inputs) != before:\n",
+        "        if False:\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "a changed input is noticed only after the second run",
+        "",
+        "        if versions(inputs) != before:\n            raise RuntimeError(CHANGED_INPUT)\n        found = []\n",
+        "        found = []\n        function(*inputs)\n"
+        "        if versions(inputs) != before:\n            raise RuntimeError(CHANGED_INPUT)\n",
+        (MEMORY,),
+    ),
+    Planted(
         "the second run gets copies without gradient",
         "",
         "            function(*inputs)\n        if",
@@ -289,6 +304,28 @@ def test_gradcheck_passes_through_nested_checkpoints(engine: dict[str, Any]) -> 
     arrays = [np.random.default_rng(1).normal(size=shape) for shape in ((2, 3), (3, 3))]
     inputs = tuple(engine["MiniTensor"](array, requires_grad=True) for array in arrays)
     assert engine["gradcheck"](lambda x, w: checkpoint(inner, checkpoint(inner, x, w), w) * x, inputs)
+
+
+def test_a_backward_pass_through_a_checkpoint_can_be_recorded(engine: dict[str, Any]) -> None:
+    """Second derivatives, which lesson 10 has built, with a checkpoint and without, and PyTorch's."""
+    arrays = np.array([0.3, 0.7]), np.array([1.5, -0.5])
+
+    def second(call: Any, grad: Any, x: Any, w: Any) -> Any:
+        loss = call(lambda x: (x * w).tanh().exp() * x, x).sum()
+        (first,) = grad(loss, [x], create_graph=True)
+        return grad((first * first).sum(), [w])[0]
+
+    def plain(function: Any, x: Any) -> Any:
+        return function(x)
+
+    ways = (plain, engine["checkpoint"])
+    found = [
+        second(way, engine["grad"], *(engine["MiniTensor"](array, requires_grad=True) for array in arrays)).data
+        for way in ways
+    ]
+    theirs = second(plain, torch.autograd.grad, *(torch.tensor(array, requires_grad=True) for array in arrays))
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_allclose(found[0], theirs.numpy(), rtol=1e-12)
 
 
 def test_the_cell_of_the_hooks_may_be_run_again() -> None:
