@@ -23,7 +23,7 @@ from autograder.lessons.text import read_lesson
 from autograder.sandbox.inside.engine_file import SealedEngine, scratch
 
 COURSE = Path(__file__).parents[2] / "course"
-LESSONS = ["02", "03", "04", "05", "06", "07", "08"]
+LESSONS = ["02", "03", "04", "05", "06", "07", "08", "09"]
 LAST = LESSONS[-1]
 REFERENCE = "solutions"
 STEPS = 60
