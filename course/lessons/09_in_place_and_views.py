@@ -1532,7 +1532,7 @@ print(dict(endings), f"  largest relative difference: {largest:.1e}")
 #
 # ## 5. What no counter sees
 #
-# The counter belongs to the tensor, and a write is counted by the *method* that writes. Whoever reaches the memory without a method is not counted. **Predict** for each line in PyTorch: right, error, or silently wrong? "Right" is measured, by central differences of the same program without the tampering.
+# A write is counted by the *method* that writes. Whoever reaches the memory without a method is not counted. **Predict** for each line in PyTorch: right, error, or silently wrong? "Right" is measured, by central differences of the same program without the tampering.
 
 # %% tags=["demo"] items="F17 113"
 def data_route(x):
