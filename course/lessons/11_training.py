@@ -719,10 +719,13 @@ with warnings.catch_warnings(record=True) as caught:
     print("PyTorch:", mse(torch.tensor(target.reshape(8, 1)), torch.tensor(target)).item())
     print("shape of the differences:", (right_predictions - target).shape)
     print(len(caught), "warnings, such as:", str(caught[0].message)[:68], "...")
+    guess = MiniTensor(np.full((8, 1), target.mean()), requires_grad=True)
+    mse_loss(guess, target).backward()
 print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
+print("gradient of the wrong loss where all predictions are the mean:", np.abs(guess.grad.data).max())
 
 # %% [markdown]
-# All predictions are right, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. The network will then learn to answer with the mean. It is only a warning, in PyTorch and here; read it when you see it.
+# All predictions are right, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. The lowest point of that loss is where all predictions are the mean of the targets. It is only a warning, in PyTorch and here; read it when you see it.
 #
 # ### Exercise 2: Dropout
 #
@@ -1082,6 +1085,9 @@ slow = BatchNorm1d(3, eps=0.5, momentum=0.25)
 for count in (4, 2, 7):
     weight, bias = random.normal(size=(2, 3))
     try_training(slow, random.normal(size=(count, 3)), weight, bias, eps=0.5, momentum=0.25)
+mean, variance = np.array(slow.running_mean.data), np.array(slow.running_var.data)
+wanted = (rows[:, [0, 0, 1]] - mean) / np.sqrt(variance + 0.5) * weight + bias
+close(slow.eval()(MiniTensor(rows[:, [0, 0, 1]])), wanted, "the result in evaluation, with eps 0.5")
 try_training(BatchNorm1d(1), random.normal(size=(5, 1)), [1.5], [-2.0])
 assert sorted(name for name, _ in slow.named_parameters()) == ["bias", "weight"]
 assert len(slow.state_dict()) == 5
@@ -1122,6 +1128,8 @@ x = MiniTensor([[1.0, 5.0], [3.0, 4.0], [8.0, 0.0]], requires_grad=True)
 explore(BatchNorm1d(2)(x))
 
 # %% [markdown]
+# Three: straight ahead, through the mean, and through the variance, which itself was made of `x` and of the mean.
+#
 # A puzzle: a layer with a bias stands in front of the normalization. **Predict** the gradient of that bias.
 
 # %%
@@ -1706,6 +1714,8 @@ assert numbers_of(DataLoader(Numbered(40), batch_size=8, shuffle=True)) == first
 loader = DataLoader(Numbered(6), batch_size=2)
 assert [numbers_of([a])[0] + numbers_of([b])[0] for a, b in zip(loader, loader)] == [[0, 1] * 2, [2, 3] * 2, [4, 5] * 2]
 assert numbers_of(DataLoader(Numbered(3), batch_size=7)) == [[0, 1, 2]]
+assert numbers_of(DataLoader(Numbered(5), batch_size=2)) == [[0, 1], [2, 3], [4]]
+assert len(DataLoader(Numbered(5), batch_size=2)) == 3, "a single sample makes a batch too"
 assert numbers_of(DataLoader(Numbered(3), batch_size=7, drop_last=True)) == []
 assert len(DataLoader(Numbered(3), batch_size=7)) == 1 and len(DataLoader(Numbered(3), 7, drop_last=True)) == 0
 assert numbers_of(DataLoader(Numbered(2))) == [[0], [1]], "batch_size is 1 if nothing is said"
@@ -1999,23 +2009,13 @@ print(f"the same, with BatchNorm1d:         {split_error(lambda: BatchNorm1d(8))
 #
 # ### Everything together
 #
-# The digits of lesson 08, with all the parts. Each line says why it stands where it stands. `monitor` goes through the batches, draws the loss, and after each `log` the length of the gradient of each layer.
+# The digits of lesson 08, with all the parts. Each line says why it stands where it stands. `monitor` goes through the batches, draws what is logged, and the norm of the gradient of each layer.
 
 # %% tags=["demo"] items="60"
 with np.load("data/digits.npz") as file:
     pixels, labels = file["images"].reshape(-1, 64) / 16.0, file["labels"].astype(int)
 known = TensorDataset(pixels[:600], labels[:600])
 held_out = TensorDataset(pixels[600:], labels[600:])
-
-
-def length_of_gradient(model, most):
-    """Shorten the gradient of all parameters together to `most`; returns its length before."""
-    gradients = [p.grad.data for p in model.parameters() if p.grad is not None]
-    length = np.sqrt(sum((gradient**2).sum() for gradient in gradients))
-    for gradient in gradients:
-        gradient *= min(1.0, most / length)
-    return length
-
 
 manual_seed(6)
 model = Sequential(
@@ -2036,19 +2036,19 @@ for epoch in range(8):
         optimizer.zero_grad()  # anywhere after step and before backward
         loss = cross_entropy(model(x), y)  # records a graph; it lives as long as `loss`
         loss.backward()  # adds into .grad, and frees what the graph has saved
-        length = length_of_gradient(model, most=5.0)  # before clipping, else it says nothing
-        watch.log(loss=loss.item(), length=length)  # numbers, not tensors
+        norm = clip_grad_norm_(model.parameters(), max_norm=1.0)  # returns the norm before
+        watch.log(loss=loss, norm=norm)  # keeps plain numbers; a list of losses would keep graphs
         optimizer.step()  # unrecorded, in place
     test_loss = evaluate(model, test_loader, cross_entropy)  # eval mode, no_grad, by samples
-    history.append((epoch, loss.item(), length, test_loss))
+    history.append((epoch, loss.item(), norm.item(), test_loss))
     if test_loss < lowest:  # a copy, since the weights move on
         lowest = test_loss
         best = {name: MiniTensor(t.data.copy()) for name, t in model.state_dict().items()}
 
 # %% tags=["demo"] items="60"
-print("epoch   last batch   length of its gradient   held out")
-for epoch, last, length, test_loss in history:
-    print(f"{epoch:5d} {last:12.4f} {length:24.3f} {test_loss:10.4f}")
+print("epoch   last batch   norm of its gradient   held out")
+for epoch, last, norm, test_loss in history:
+    print(f"{epoch:5d} {last:12.4f} {norm:22.3f} {test_loss:10.4f}")
 model.load_state_dict(best)
 with no_grad():
     answers = model.eval()(MiniTensor(pixels[600:])).data.argmax(axis=1)
@@ -2056,7 +2056,7 @@ print(f"best weights: loss {evaluate(model, test_loader, cross_entropy):.4f}", e
 print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits right")
 
 # %% [markdown] items="60"
-# The lowest loss is there again: this time it was a copy. Read the table as one reads such a table: is the loss on the held-out digits still falling? Is the length of the gradient of the same size, or does it grow?
+# The lowest loss is there again: this time it was a copy. Read the table as one reads such a table: is the loss on the held-out digits still falling? Does the norm of the gradient stay of one size, or does it grow? Has clipping ever acted?
 #
 # And is it *right*? The last comparison has everything but dropout, whose random numbers nobody else has: batches in random order, normalization, GELU, weight decay. The same batches go through PyTorch.
 
