@@ -1681,12 +1681,14 @@ assert list(chain.inputs) == ["v0", "v1"], f"the inputs have the first names, no
 assert chain.cotangent is not None, "a requires grad, so the backward pass must be recorded"
 assert chain.gradients[0] is not None and chain.gradients[1] is None, "b has no gradient"
 assert record_chain(product_and_more, [b, b]).cotangent is None, "nothing requires grad"
+assert record_chain(lambda x: x.tanh() * 3.0, [a]).gradients[0] is not None, "one tensor is enough"
 fast = compiled(switched)
 assert np.allclose(fast(a, True).data, [10.0, 20.0, 30.0])
 assert np.allclose(fast(a, 1).data, [1.0, 2.0, 3.0]), "True and 1 are equal, but not of the same type"
 assert np.allclose(fast(a, None).data, np.tanh([1.0, 2.0, 3.0])), "another argument, another recording"
 assert np.allclose(fast(a + 1, True).data, [20.0, 30.0, 40.0]), "other numbers, the same recording"
 assert fast.traced == 3, f"three different guards in four calls, but {fast.traced} recordings"
+assert all(chain is not None for chain in fast.chains.values()), "each of them can be recorded"
 ### BEGIN HIDDEN TESTS
 assert np.allclose(fast(b, True).data, [40.0, 50.0, 60.0]) and fast.traced == 4, "requires_grad"
 assert not fast(b, True).requires_grad and fast(a, True).requires_grad

@@ -254,6 +254,13 @@ PLANTED = [
         ("test_record_chain",),
     ),
     Planted(
+        "one tensor is not enough",
+        "",
+        "    trace = Trace(tensors[0].shape)\n    stand_ins",
+        "    trace = Trace(tensors[1].shape)\n    stand_ins",
+        ("test_record_chain",),
+    ),
+    Planted(
         "all stand-ins require grad",
         "",
         "MiniTensor(trace.array(), requires_grad=x.requires_grad) for x in tensors",
