@@ -1156,7 +1156,7 @@ def hvp(function, x, v):
 
 # %% nbgrader={"grade": true, "grade_id": "test_grad", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
 def says(action):
-    """The kind and text of the error that an action raises; nothing if it runs."""
+    """The text of the error that an action raises; nothing if it runs."""
     try:
         action()
     except NotImplementedError:
@@ -1665,7 +1665,7 @@ def register_hook(self, hook):
     """Have hook called with the gradient of self, in every walk that visits it.
 
     hook: function of one MiniTensor, which it must not change. Returns None, or a replacement of
-        the same shape: a MiniTensor, array or number.
+        the same shape: a MiniTensor, array or number. It may remove itself while it runs.
     Returns: RemovableHandle
     Raises RuntimeError("cannot register a hook on a tensor that doesn't require gradient").
 
