@@ -231,6 +231,7 @@ class Module:
 def named_parameters(self, prefix=""):
     """Pairs (name, parameter) of the module and of all in it; a parameter that is shared comes once.
 
+    They come in the order of named_modules() and, in each module, in that of _parameters.
     prefix: stands before each name, with a dot between; nothing does if it is ""
 
     >>> pair = Module()
@@ -847,7 +848,11 @@ assert np.allclose(try_dropout(Dropout(0.0), array), 1.0), "p = 0 keeps everythi
 assert np.allclose(try_dropout(Dropout(1.0), array), 0.0), "p = 1: zeros, with a gradient of 0"
 negative, _ = try_dropout(Dropout(0.5), -array)
 assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0], 2.0)
-manual_seed(3)
+drawn = []
+for _ in range(2):
+    manual_seed(3)
+    drawn.append(try_dropout(Dropout(0.5), array)[0])
+assert np.array_equal(*drawn), "the random numbers should come from default_generator"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1100,7 +1105,7 @@ close(x.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + cotangent * normal, "x 
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Beside PyTorch: five batches of different sizes in training, then an evaluation.
+# Beside PyTorch: five batches of different sizes.
 
 # %% tags=["demo"]
 generator = np.random.default_rng(21)
@@ -1525,7 +1530,7 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# Too large. The square gathers a hundred times more slowly, so it starts much further below its true size, and it stands under the fraction bar. Without the correction a training would begin with steps of up to six times the learning rate, at weights that are still random.
+# Too large. The square gathers a hundred times more slowly, so it starts much further below its true size, and it stands under the fraction bar. Without the correction a training would begin with steps of more than six times the learning rate, at weights that are still random.
 
 # %% [markdown]
 # ## 5. Batches
@@ -1752,7 +1757,7 @@ print("mean over the samples:", np.mean(losses))
 #
 # ## 6. The loop
 #
-# Everything is there. What remains are two functions that nearly every training script has, and in which nearly every script has had a mistake once.
+# Everything is there. What remains are two functions: the step, and the evaluation.
 #
 # ### Exercise 6: one step, and an evaluation
 #
