@@ -28,7 +28,7 @@ SERVE = "from autograder.grading.serving import main; main()"
 LENGTH = struct.Struct(">Q")
 NOT_OURS = ("MALLOC_TRIM_THRESHOLD_",)  # Dask sets it for its workers: freed memory goes back, and is asked for anew
 QUEUE = 1000  # connections that wait for a process
-CLOSE_SECONDS = 10.0
+CLOSE_SECONDS = 60.0  # nobody waits for it
 FORGOTTEN = 600.0  # seconds after which processes that nobody has asked belong to a run that was killed
 
 
@@ -92,11 +92,11 @@ class Run:
     parent: subprocess.Popen[bytes] | None = None
     used: float = field(default_factory=time.monotonic)
 
-    def close(self) -> None:
+    def close(self, path: Path) -> None:
         for server in self.idle:
             server.close()
         if self.parent is not None:
-            threading.Thread(target=_end, args=(self.parent,), daemon=True).start()
+            threading.Thread(target=_end, args=(self.parent, path), daemon=True).start()
 
 
 _lock = threading.Lock()
@@ -107,7 +107,7 @@ def start_servers(run: str, count: int) -> None:
     """Start so many processes that will grade in this run."""
     with _lock:
         for other in [name for name, known in _runs.items() if time.monotonic() - known.used > FORGOTTEN]:
-            _runs.pop(other).close()
+            _runs.pop(other).close(_path(other))
         known = _runs.setdefault(run, Run())
         known.idle += [Server(_connected(run, known)) for _ in range(count)]
 
@@ -116,8 +116,7 @@ def close_servers(run: str) -> None:
     """Let the processes that have graded in this run end."""
     with _lock:
         if run in _runs:
-            _runs.pop(run).close()
-            _path(run).unlink(missing_ok=True)
+            _runs.pop(run).close(_path(run))
 
 
 def grade_remotely(task: bytes) -> list[bytes]:
@@ -181,7 +180,7 @@ def _start_parent(run: str, known: Run) -> None:
             own.unlink()
         environment = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
         number = listener.fileno()
-        command = [sys.executable, "-c", SERVE, str(number)]
+        command = [sys.executable, "-c", SERVE, str(number), str(path)]
         known.parent = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, pass_fds=[number])
 
 
@@ -189,9 +188,10 @@ def _path(run: str) -> Path:
     return Path(tempfile.gettempdir(), f"autograder-{os.getuid()}-{run}")
 
 
-def _end(parent: subprocess.Popen[bytes]) -> None:
+def _end(parent: subprocess.Popen[bytes], path: Path) -> None:
     """It ends when its input does, and after those that it has forked."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         parent.communicate(timeout=CLOSE_SECONDS)
     parent.kill()
     parent.wait()
+    path.unlink(missing_ok=True)

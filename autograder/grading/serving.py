@@ -90,3 +90,4 @@ def main() -> None:
             connection, _ = listener.accept()
             with connection:
                 forking.Process(target=serve, args=(connection, listener)).start()
+        Path(sys.argv[2]).unlink(missing_ok=True)  # where it was found

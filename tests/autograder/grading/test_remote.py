@@ -113,7 +113,7 @@ def test_workers_of_a_machine_share_the_process_that_others_are_forked_from(run:
     assert first.parent is not None
     assert second.parent is None
     assert second.idle[0].alive
-    first.close()
+    first.close(remote._path(run))
 
 
 def test_nothing_is_left_when_a_run_ends(run: str, task: dict[str, Any]) -> None:
@@ -122,9 +122,8 @@ def test_nothing_is_left_when_a_run_ends(run: str, task: dict[str, Any]) -> None
     assert parent is not None
     graded(run, task["assignment"], task["ann"])
     close_servers(run)
-    wait_for(lambda: is_over(parent.pid))
+    wait_for(lambda: parent.returncode is not None and not remote._path(run).exists())
     assert parent.returncode == 0
-    assert not remote._path(run).exists()
     close_servers(run)
 
 
@@ -137,6 +136,6 @@ def test_a_run_that_was_killed_is_cleared_away_by_the_next(run: str, monkeypatch
     try:
         start_servers(other, 1)
         assert run not in remote._runs
-        wait_for(lambda: is_over(parent.pid))
+        wait_for(lambda: is_over(parent.pid) and not remote._path(run).exists())
     finally:
         close_servers(other)
