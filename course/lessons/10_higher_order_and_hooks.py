@@ -338,10 +338,10 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
 # | `Scatter` | puts entries among zeros, and adds where an index is repeated | takes them out: `Index` |
 # | `Transpose`, `Reshape` | move entries | move them back: they are their own partners |
 #
-# All of them are linear, so nothing is saved but shapes and indices. `run` lets one line serve both kinds of backward pass: an operation on a MiniTensor is recorded, on an array it is just computed.
+# All of them are linear, so nothing is saved but shapes and indices. `applied` lets one line serve both kinds of backward pass: an operation on a MiniTensor is recorded, on an array it is just computed.
 
 # %% tags=["engine"]
-def run(operation, x, **options):
+def applied(operation, x, **options):
     """An operation on a MiniTensor, recorded if need be, or on an array, computed and forgotten."""
     if isinstance(x, MiniTensor):
         return operation.apply(x, **options)
@@ -358,7 +358,7 @@ class Expand(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return run(SumTo, grad, shape=ctx.shape)
+        return applied(SumTo, grad, shape=ctx.shape)
 
 
 class SumTo(Function):
@@ -371,7 +371,7 @@ class SumTo(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return run(Expand, grad, shape=ctx.shape)
+        return applied(Expand, grad, shape=ctx.shape)
 
 
 class Scatter(Function):
@@ -391,7 +391,7 @@ class Scatter(Function):
 
 def turned(x, dim0=-1, dim1=-2):
     """Two axes exchanged, of a MiniTensor or an array."""
-    return run(Transpose, x, dim0=dim0, dim1=dim1)
+    return applied(Transpose, x, dim0=dim0, dim1=dim1)
 
 # %% [markdown]
 # With these, the rules that used NumPy's functions are written again. Skim them: the mathematics is that of the lessons before, and so are the forward passes. `Sub`, `Tanh`, `Abs`, `CopySlices` and `Linear` were exercises, and yours may be made of anything, so they are here as well, whole.
@@ -422,7 +422,7 @@ def turn_back(ctx, grad):
 
 @rule_of(Index)
 def put_back(ctx, grad):
-    return run(Scatter, grad, index=ctx.index, shape=ctx.shape)
+    return applied(Scatter, grad, index=ctx.index, shape=ctx.shape)
 
 
 @rule_of(Copy)
@@ -433,7 +433,7 @@ def copy_rule(ctx, grad):
 @rule_of(LogSoftmax)
 def log_softmax_rule(ctx, grad):
     (output,) = ctx.saved_tensors
-    return grad - run(Exp, output) * run(Sum, grad, dim=ctx.dim, keepdim=True)
+    return grad - applied(Exp, output) * applied(Sum, grad, dim=ctx.dim, keepdim=True)
 
 
 @rule_of(MatMul)
@@ -455,7 +455,7 @@ def with_ones(grad, shape, dim):
 
 @rule_of(Sum)
 def sum_rule(ctx, grad):
-    return run(Expand, with_ones(grad, ctx.shape, ctx.dim), shape=ctx.shape)
+    return applied(Expand, with_ones(grad, ctx.shape, ctx.dim), shape=ctx.shape)
 
 
 @rule_of(Mean)
@@ -582,7 +582,7 @@ def shares_of(node, grad):
     for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):
         wanted = source is not None and share is not None
         if wanted and share.shape != shape:
-            share = run(SumTo, share, shape=shape)
+            share = applied(SumTo, share, shape=shape)
         fitting.append(share if wanted else None)
     return fitting
 
@@ -1386,7 +1386,7 @@ for save, rule in {
 #
 # ### Exercise 4: a rule that can be differentiated
 #
-# Write `LogSumExp` once more. Save what leads back, and let the rule compute the softmax from it, `exp(a - output)`, in a way that works for arrays and for MiniTensors. Operators and `reshape` do; `run(Exp, x)` is the exponential of either, `run(Sum, x, dim=1)` the sum.
+# Write `LogSumExp` once more. Save what leads back, and let the rule compute the softmax from it, `exp(a - output)`, in a way that works for arrays and for MiniTensors. Operators and `reshape` do; `applied(Exp, x)` is the exponential of either, `applied(Sum, x, dim=1)` the sum.
 #
 # A saved output must be the very array that `forward` returns, not a copy of another shape.
 
@@ -1426,7 +1426,7 @@ class LogSumExp(Function):
     def backward(ctx, grad):
         ### BEGIN SOLUTION
         a, output = ctx.saved_tensors
-        softmax = run(Exp, a - output.reshape(ctx.kept))
+        softmax = applied(Exp, a - output.reshape(ctx.kept))
         return grad.reshape(ctx.kept) * softmax
         ### END SOLUTION
 
@@ -1444,8 +1444,8 @@ class LogSumExp(Function):
     @staticmethod
     def backward(ctx, grad):
         (a,) = ctx.saved_tensors
-        raised = run(Exp, a - ctx.largest)  # a softmax stays the same when all entries move by a constant
-        return grad.reshape(ctx.largest.shape) * raised / run(Sum, raised, dim=ctx.dim, keepdim=True)
+        raised = applied(Exp, a - ctx.largest)  # a softmax stays the same when all entries move by a constant
+        return grad.reshape(ctx.largest.shape) * raised / applied(Sum, raised, dim=ctx.dim, keepdim=True)
 
 
 MiniTensor.logsumexp = lambda self, dim: LogSumExp.apply(self, dim=dim)

@@ -608,7 +608,7 @@ def on_one_device(inputs):
     return tensors
 
 # %% [markdown]
-# Three places of the engine use it. `apply` looks at its inputs, `.to` gives the tensor itself if there is nothing to do, and `backward` makes its 1 where the output is. On the CPU all three do what they did.
+# Three places of the engine use it. `apply` looks at its inputs, `.to` gives the tensor itself if there is nothing to do, and `backward` makes its 1 where the output is. On the CPU all three do what they did. `sum_to` stands here once more as well, because your own of lesson 04 may have asked NumPy for an array. This one asks the gradient to add itself up.
 
 # %% tags=["engine"]
 def apply(cls, *inputs, **options):
@@ -630,6 +630,13 @@ def to(self, device):
     if device not in DEVICES:
         raise RuntimeError(f"Expected one of {', '.join(DEVICES)} as a device, not {device!r}")
     return self if self.device == device else To.apply(self, module=DEVICES[device])
+
+
+def sum_to(grad, shape):
+    """As in lesson 04, with methods of grad alone, whatever its array module is."""
+    grad = grad.sum(axis=tuple(range(grad.ndim - len(shape))))
+    stretched = [axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1]
+    return grad.sum(axis=tuple(stretched), keepdims=True)
 
 
 Function.apply = classmethod(apply)

@@ -192,7 +192,7 @@ PLANTED = [
     Planted(
         "the rule calls NumPy",
         "",
-        "        softmax = run(Exp, a - output.reshape(ctx.kept))\n",
+        "        softmax = applied(Exp, a - output.reshape(ctx.kept))\n",
         "        softmax = np.exp(a - output.reshape(ctx.kept))\n",
         ("test_logsumexp",),
     ),

@@ -23,7 +23,7 @@ from autograder.lessons.text import read_lesson
 from autograder.sandbox.inside.engine_file import SealedEngine, scratch
 
 COURSE = Path(__file__).parents[2] / "course"
-LESSONS = ["02", "03", "04", "05", "06", "07", "08", "09"]
+LESSONS = sorted(path.name[:2] for path in (COURSE / "lessons").glob("[0-9][0-9]_*.py") if path.name >= "02")
 LAST = LESSONS[-1]
 REFERENCE = "solutions"
 STEPS = 60
@@ -49,11 +49,8 @@ ARRAYS: dict[str, Callable[..., Any]] = {
 
 
 def text_of(lesson: str) -> Path:
-    """The text of a lesson; skips the test if it is not written yet."""
-    found = sorted((COURSE / "lessons").glob(f"{lesson}_*.py"))
-    if not found:
-        pytest.skip(f"lesson {lesson} is not written yet")
-    return found[0]
+    (path,) = (COURSE / "lessons").glob(f"{lesson}_*.py")
+    return path
 
 
 def engine_of(lesson: str) -> SealedEngine:
@@ -153,7 +150,7 @@ def all_styles() -> list[str]:
 def test_a_student_s_own_engine_goes_from_lesson_to_lesson(
     style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every lesson takes the engine of the one before, and the last one trains two networks."""
+    """Every lesson takes the engine of the one before, and in the end it trains two networks."""
     student = Student(tmp_path, style)
     said = {}
     for lesson, following in zip(LESSONS, [*LESSONS[1:], None], strict=True):
