@@ -121,7 +121,7 @@ def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
             (folder / "data" / file.name).write_bytes(file.read_bytes())
 
         def marks(notebook: NotebookNode) -> dict[str, float]:
-            verdict = judge(notebook, source, folder, SECRETS[0])
+            verdict = judge(notebook, source, folder, SECRETS[0], points_only=True)
             return {cell.grade_id: cell.points for cell in verdict.cells}
 
         return list(survivors_among(mutants_in(source, most), source, points_of_tests(source), marks))
@@ -143,8 +143,10 @@ def isolated_judge(limits: Limits | None = None) -> Judge:
     if unsafe:
         print("No sandbox on this machine: the lessons' own solutions are judged without isolation.", file=sys.stderr)
 
-    def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes) -> Any:
-        return judge_notebook(notebook, source=source, secret=secret, files=folder, limits=limits, unsafe=unsafe)
+    def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes, **options: bool) -> Any:
+        return judge_notebook(
+            notebook, source=source, secret=secret, files=folder, limits=limits, unsafe=unsafe, **options
+        )
 
     return judge
 

@@ -27,7 +27,8 @@ from autograder.lessons.rules import gradient_checks
 from autograder.lessons.strength import Check, strength_of
 
 Judge = Callable[..., Any]
-"""`judge(notebook, source, folder, secret)`: the verdict on a notebook; the secret decides the random inputs."""
+"""`judge(notebook, source, folder, secret)`: the verdict on a notebook; the secret decides the random inputs. With
+`points_only=True` the outputs are of no interest."""
 
 SECRETS = tuple(b"audit %d" % number for number in range(10))
 
@@ -186,7 +187,7 @@ def same_marks_for_all_seeds(lesson: Lesson) -> Result:
     """Luck decides nothing: with other random inputs, right solutions have the same marks."""
     problems = []
     for secret in SECRETS[1:]:
-        given = _judged(lesson, variants.solved(lesson.source), secret)
+        given = _judged(lesson, variants.solved(lesson.source), secret, points_only=True)
         wrong = [name for name, points in lesson.tests.items() if name not in given or given[name].points != points]
         problems += [f"{name}: other marks with {secret.decode()}" for name in wrong]
     return f"{len(SECRETS)} seeds", tuple(problems)
@@ -221,8 +222,10 @@ def earns_nothing(lesson: Lesson, notebook: NotebookNode) -> Result:
     return f"{len(lesson.gradient_tests)} test cells", (*broken, *_with_points(given, lesson.gradient_tests))
 
 
-def _judged(lesson: Lesson, notebook: NotebookNode, secret: bytes = SECRETS[0]) -> dict[str, Any]:
-    verdict = lesson.judge(notebook, lesson.source, lesson.folder, secret)
+def _judged(
+    lesson: Lesson, notebook: NotebookNode, secret: bytes = SECRETS[0], points_only: bool = False
+) -> dict[str, Any]:
+    verdict = lesson.judge(notebook, lesson.source, lesson.folder, secret, points_only=points_only)
     return {cell.grade_id: cell for cell in verdict.cells}
 
 

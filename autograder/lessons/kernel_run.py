@@ -33,6 +33,7 @@ def run_in_kernel(notebook: NotebookNode, folder: Path) -> NotebookNode:
         kernel_name="python3",
         allow_errors=True,
         interrupt_on_timeout=True,
+        extra_arguments=["--InteractiveShell.xmode=Minimal"],  # an unsolved lesson fails often, and nobody reads where
         resources={"metadata": {"path": str(folder)}},
     )
     try:

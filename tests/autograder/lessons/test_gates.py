@@ -30,7 +30,7 @@ class Cell:
     message: str = ""
 
 
-def small_judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes) -> Any:
+def small_judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes, **options: bool) -> Any:
     """Runs the cells in this process; the value of a test cell is its points. Demonstrations are left out."""
     namespace: dict[str, Any] = {"__name__": "notebook"}
     cells = []
