@@ -134,7 +134,7 @@ def test_an_unsound_lesson_is_stopped_by_its_gate(name: str, make_lesson: Callab
 def test_a_gate_that_breaks_fails_and_hides_no_other(make_lesson: Callable[[str], Lesson]) -> None:
     lesson = make_lesson(TEXT)
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **options: bool) -> None:
         raise RuntimeError("out of order")
 
     findings = {finding.gate: finding for finding in audit_lesson(lesson.text, lesson.course, broken)}
