@@ -1,0 +1,309 @@
+"""Plants classic mistakes in the solutions of lesson 12: each costs points where it was made, and on no other cell.
+
+What the instruments say is compared with PyTorch, and the eight broken trainings are shown to be broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+
+LESSON = "12_debugging_clinic"
+
+PLANTED = [
+    Planted("the mode is switched off, not put back", "", "= self.before\n", "= False\n", ("test_anomaly",)),
+    Planted(
+        "the mode cannot be switched off inside",
+        "",
+        "        switches.anomaly = self.mode\n",
+        "        switches.anomaly = True\n",
+        ("test_anomaly",),
+    ),
+    Planted("infinity is an alarm", "", "np.isnan(as_tensor", "~np.isfinite(as_tensor", ("test_anomaly",)),
+    Planted(
+        "only the first share is looked at",
+        "",
+        "in enumerate(shares):\n",
+        "in enumerate(shares[:1]):\n",
+        ("test_anomaly",),
+    ),
+    Planted("a share must be NaN everywhere", "", "(share).data).any():", "(share).data).all():", ("test_anomaly",)),
+    Planted("the calls are forgotten", "", "*(node.calls or [NO_CALLS])", "NO_CALLS", ("test_anomaly",)),
+    Planted(
+        "None is taken for zero",
+        "",
+        "None if grad is None else float(",
+        "0.0 if grad is None else float(",
+        ("test_norms",),
+    ),
+    Planted(
+        "zero is taken for None",
+        "",
+        "None if grad is None else float(",
+        "None if grad is None or not grad.data.any() else float(",
+        ("test_norms",),
+    ),
+    Planted(
+        "the largest entry is the norm",
+        "",
+        "float(np.linalg.norm(grad.data))",
+        "float(np.abs(grad.data).max())",
+        ("test_norms",),
+    ),
+    Planted(
+        "the norm of matrices is another",
+        "",
+        "linalg.norm(grad.data)",
+        "linalg.norm(grad.data, 2 if grad.ndim == 2 else None)",
+        ("test_norms",),
+    ),
+    Planted(
+        "Module.__call__ is lost in an error",
+        "",
+        "    finally:\n        Module.__call__ = call\n",
+        "    except ZeroDivisionError:\n        pass\n    Module.__call__ = call\n",
+        ("test_outputs",),
+    ),
+    Planted(
+        "outer modules are layers", "", "named_modules() if not module._modules}", "named_modules()}", ("test_outputs",)
+    ),
+    Planted(
+        "the run is recorded",
+        "",
+        "        with no_grad():\n            model(x)\n",
+        "        model(x)\n",
+        ("test_outputs",),
+    ),
+    Planted(
+        "NaN only",
+        "",
+        "        if not np.isfinite(output.data).all():\n",
+        "        if np.isnan(output.data).any():\n",
+        ("test_outputs",),
+    ),
+    Planted(
+        "the input is not looked at",
+        "",
+        "    if not np.isfinite(as_tensor(x).data).all():\n",
+        "    if False:\n",
+        ("test_outputs",),
+    ),
+    Planted(
+        "the mode of the outermost only",
+        "",
+        "all(part.training for part in model.modules())",
+        "model.training",
+        ("test_preflight",),
+    ),
+    Planted("zero and None are one", "", "elif not parameter.grad.data.any():", "elif False:", ("test_preflight",)),
+    Planted(
+        "some zeros are enough",
+        "",
+        "not parameter.grad.data.any():",
+        "not parameter.grad.data.all():",
+        ("test_preflight",),
+    ),
+    Planted(
+        "running statistics stay moved",
+        "",
+        "                overwrite(tensor, state[name])\n",
+        "                pass\n",
+        ("test_preflight",),
+    ),
+    Planted(
+        "gradients are left behind", "", "            tensor.grad = grad\n", "            pass\n", ("test_preflight",)
+    ),
+    Planted(
+        "leaves outside are not looked for",
+        "",
+        "for leaf in leaves if leaf not in own]",
+        "for leaf in ()]",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the leftover counts as a gradient",
+        "",
+        "            tensor.grad = None\n        loss",
+        "            pass\n        loss",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the gradients are never cleared",
+        "",
+        "        optimizer.zero_grad()\n        loss = mse_loss(model(x), y)\n        loss.backward()\n",
+        "        loss = mse_loss(model(x), y)\n        loss.backward()\n",
+        ("test_repair_one",),
+    ),
+    Planted(
+        "the step comes too early",
+        "",
+        "        loss.backward()\n        optimizer.step()\n        ###",
+        "        optimizer.step()\n        loss.backward()\n        ###",
+        ("test_repair_one",),
+    ),
+    Planted(
+        "the target is stretched",
+        "",
+        "mse_loss(prediction, target.reshape(rows, 1))",
+        "mse_loss(prediction, target)",
+        ("test_repair_one",),
+    ),
+    Planted(
+        "any shape will do",
+        "",
+        "    if target.shape not in ((rows,), (rows, 1)):\n",
+        "    if False:\n",
+        ("test_repair_one",),
+    ),
+    Planted("the root sees the zero", "", "where(some, squares, 1.0)", "squares", ("test_repair_one",)),
+    Planted("a small number under the root", "", "where(some, squares, 1.0)", "squares + 1e-6", ("test_repair_one",)),
+    Planted(
+        "the layers stay in a list",
+        "",
+        "Sequential(*(LinearLayer(a, b) for a, b in zip(sizes, sizes[1:])))",
+        "[LinearLayer(a, b) for a, b in zip(sizes, sizes[1:])]",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "tanh behind the last layer",
+        "",
+        "        return last(x)\n",
+        "        return last(x).tanh()\n",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "train() once",
+        "",
+        "        model.train()\n        for x, y in loader:\n            losses.append(train_step",
+        "        for x, y in loader:\n            losses.append(train_step",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "validation in training mode",
+        "",
+        "evaluate(model, validation, loss_function)",
+        "float(np.mean([loss_function(model(x), y).item() for x, y in validation]))",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "softmax twice",
+        "",
+        "return scores.cross_entropy(labels), accuracy",
+        "return scores.softmax(1).cross_entropy(labels), accuracy",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "the scores are detached",
+        "",
+        "return scores.cross_entropy(labels), accuracy",
+        "return scores.detach().cross_entropy(labels), accuracy",
+        ("test_repair_two",),
+    ),
+]
+
+
+def test_the_solution_has_full_marks() -> None:
+    points = marks(LESSON).points
+    assert len(points) == 6
+    assert all(earned == most for earned, most in points.values())
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    assert marks(LESSON, planted).lost == set(planted.costs)
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    assert wrong == []
+    assert tried >= 20
+
+
+@pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
+def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+def raises(step: Callable[[], Any]) -> str:
+    try:
+        step()
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    return ""
+
+
+CASES: dict[str, Callable[[Any], Any]] = {
+    "log(-1)": lambda x: (x - 2).log().sum(),
+    "1 / 0": lambda x: (1 / (x - 1)).sum(),
+    "overflow": lambda x: (x * 1000).exp().sum(),
+    "sqrt(0)": lambda x: (x - 1).sqrt().sum(),
+    "sqrt(-1)": lambda x: (x - 2).sqrt().sum(),
+    "0 / 0": lambda x: ((x - 1) / (x - 1)).sum(),
+    "the logarithm of an overflow": lambda x: (x * 1000).exp().log().sum(),
+    "nothing": lambda x: (x * x).sum(),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", CASES)
+def test_the_alarm_is_raised_where_that_of_pytorch_is(engine: dict[str, Any], case: str) -> None:
+    leaf = engine["MiniTensor"]([1.0, 1.0], requires_grad=True)
+    theirs = torch.ones(2, dtype=torch.double, requires_grad=True)
+    with engine["detect_anomaly"]():
+        found = raises(lambda: CASES[case](leaf).backward())
+    with torch.autograd.set_detect_anomaly(True):
+        expected = raises(lambda: CASES[case](theirs).backward())
+    assert bool(found) == bool(expected), (found, expected)
+    assert found.partition("' ")[2] == expected.partition("' ")[2]  # but for the names of operations
+
+
+def test_the_alarm_names_the_line_that_recorded_the_operation(engine: dict[str, Any]) -> None:
+    def culprit(x: Any) -> Any:
+        return x.sqrt()
+
+    leaf = engine["MiniTensor"]([0.0, 1.0], requires_grad=True)
+    with np.errstate(all="ignore"), engine["detect_anomaly"](), pytest.raises(RuntimeError) as caught:
+        engine["where"](leaf.data > 0, culprit(leaf * 2), 0.0).sum().backward()
+    last = str(caught.value).splitlines()[-1]
+    assert last.endswith("in culprit: return x.sqrt()"), last
+    assert engine["is_grad_enabled"]()
+    assert not engine["switches"].anomaly
+
+
+def test_where_has_right_first_and_second_derivatives(engine: dict[str, Any]) -> None:
+    random = np.random.default_rng(3)
+    condition, a, b = random.random((2, 3)) > 0.5, random.normal(size=3), random.normal(size=(2, 1))
+    ours = [engine["MiniTensor"](value, requires_grad=True) for value in (a, b)]
+    theirs = [torch.tensor(value, requires_grad=True) for value in (a, b)]
+    cube = (engine["where"](condition, ours[0] ** 3, ours[1] ** 2)).sum()
+    cube_torch = torch.where(torch.tensor(condition), theirs[0] ** 3, theirs[1] ** 2).sum()
+    first = engine["grad"](cube, ours, create_graph=True)
+    first_torch = torch.autograd.grad(cube_torch, theirs, create_graph=True)
+    for slope, slope_torch, leaf, leaf_torch in zip(first, first_torch, ours, theirs, strict=True):
+        np.testing.assert_allclose(slope.data, slope_torch.detach().numpy())
+        (second,) = engine["grad"]((slope * slope).sum(), leaf, retain_graph=True)
+        (second_torch,) = torch.autograd.grad((slope_torch * slope_torch).sum(), leaf_torch, retain_graph=True)
+        np.testing.assert_allclose(second.data, second_torch.numpy())
+
+
+def test_lengths_have_the_gradient_of_the_norm_in_pytorch(engine: dict[str, Any]) -> None:
+    values = np.array([[3.0, 4.0], [0.0, 0.0], [1e-4, -1e-4], [1e6, 1.0]])
+    x, theirs = engine["MiniTensor"](values, requires_grad=True), torch.tensor(values, requires_grad=True)
+    cotangent = np.array([1.0, -2.0, 3.0, 0.5])
+    engine["lengths"](x).backward(cotangent)
+    theirs.norm(dim=1).backward(torch.tensor(cotangent))
+    assert theirs.grad is not None
+    np.testing.assert_allclose(x.grad.data, theirs.grad.numpy(), rtol=1e-6)
+
+
+def test_a_second_run_of_the_given_cell_does_not_stack_up(engine: dict[str, Any]) -> None:
+    record, shares_of = engine["record_alone"], engine["shares_alone"]
+    assert engine["record"].alone is record
+    assert engine["shares_of"].alone is shares_of
