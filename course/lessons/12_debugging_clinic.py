@@ -776,8 +776,16 @@ for name, (model, _) in runs.items():
     print(f"{name:29s}", dead_units(model, x))
 
 # %% [markdown]
-# The units whose inputs cannot move any more stay dead: the gradient that could revive them is the one that they do not let through. Weight decay or another seed may help; a smaller first step, or `GELU`, is better.
+# A unit that is 0 for all rows stays dead as long as its inputs stay: the gradient that could revive it is the one that it does not let through. Here all units of the second layer are dead, so the first layer gets nothing either, and nothing can change any more.
 #
+# In lesson 01 three units were pushed down by 8. **Predict** from which shift on training moves them no more, in each of the three networks; then find it with the second and the third slider.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import activations
+
+activations(shift=-2.0, steps=80.0)
+
+# %% [markdown]
 # And a NaN in validation? Test for it where it costs little: one number per batch, and `first_bad` once the number is not finite. The data are from a sensor, and row 17 has a hole.
 
 # %% tags=["demo"] items="108"
