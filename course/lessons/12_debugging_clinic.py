@@ -847,7 +847,7 @@ def preflight(model, optimizer, loss_function, x, y):
         "loss is VALUE"                     if it is nan, inf or -inf; VALUE is f"{loss.item()}"
         "loss does not require grad"        if so; nothing more then
         "not in the model: shape SHAPE"     for each leaf in the graph of the loss that is no parameter
-            of the model, in any order. x, y and their kind, plain data, do not require grad.
+            of the model, in any order
         and after backward, one for each parameter, the first that is true:
         "no gradient: NAME"                 .grad is still None
         "gradient is not finite: NAME"      it has a NaN or an infinity
