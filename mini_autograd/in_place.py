@@ -40,6 +40,12 @@ INFERENCE_CHANGED = (
     "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
     "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
 )
+DETACHED_VIEW = (
+    "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+    "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+    "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+    "torch/optim/optimizer.py as the solution."
+)
 OVERLAPPING = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
     "clone() the tensor before performing the operation."
@@ -306,6 +312,15 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return copy_(self, value) if isinstance(value, Tensor) else _fill(self, value)
 
 
+def detach_(self: Tensor) -> Tensor:
+    """Forget the history."""
+    if self._is_view():
+        raise RuntimeError(DETACHED_VIEW)
+    self._changes = self.version  # in common with the node, which may have saved this memory
+    self._edge = NO_EDGE
+    return self
+
+
 def broadcastable(x: Tensor, source: Tensor) -> Tensor:
     """`source`, or PyTorch's error if it does not fit into `x`."""
     if not arrays.broadcasts_to(source.shape, x.shape):
@@ -334,7 +349,7 @@ def attach() -> None:
     for name, operator in OPERATORS.items():
         if hasattr(Tensor, operator):
             setattr(Tensor, f"__i{name}__", _operator(operator))
-    methods = {"copy_": copy_, "fill_": fill_, "zero_": zero_, "__setitem__": set_item}
+    methods = {"copy_": copy_, "fill_": fill_, "zero_": zero_, "detach_": detach_, "__setitem__": set_item}
     for name, method in methods.items():
         setattr(Tensor, name, method)
 

@@ -311,19 +311,6 @@ class Tensor:
         """Whether nobody else can know this tensor: it was just computed, and is no view."""
         return self._edge is NO_EDGE and self.view_info is None and self.array.base is None
 
-    def detach_(self) -> Tensor:
-        """Forget the history."""
-        if self._is_view():
-            raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
-                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
-                "detach_() cannot be called on these gradients. To fix this error, please refer to the "
-                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
-            )
-        self._changes = self.version  # in common with the node, which may have saved this memory
-        self._edge = NO_EDGE
-        return self
-
     @property
     def data(self) -> Tensor:
         """The same memory, without the history, and with a version of its own: changes of it go unnoticed."""

@@ -416,13 +416,11 @@ def cross_entropy(
     check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    count = None
     probabilities = target.shape == input.shape and arrays.is_floating(target.dtype)
     if probabilities:
         axis = min(input.ndim - 1, 1)
         q = target
-        if reduction == "mean":
-            count = math.prod(input.shape) // input.shape[axis]
+        count = math.prod(input.shape) // input.shape[axis] if reduction == "mean" else None
     else:
         axis = class_axis(input, target)
         q = one_hot(input, target, axis, ignore_index)
