@@ -7,6 +7,7 @@ from autograder.sandbox.isolation import isolation_available
 from autograder.sandbox.limits import (
     Limits,
     NotAnswered,
+    NotRebuilt,
     Refused,
     SandboxDied,
     SandboxError,
@@ -21,6 +22,7 @@ __all__ = [
     "Handle",
     "Limits",
     "NotAnswered",
+    "NotRebuilt",
     "Refused",
     "Sandbox",
     "SandboxDied",

@@ -27,6 +27,10 @@ class NotAnswered(SandboxError):  # noqa: N818
     """The submission did not answer a question in time and was interrupted."""
 
 
+class NotRebuilt(SandboxError):  # noqa: N818
+    """A function, class or object of a test uses something that does not exist where the submission's code runs."""
+
+
 class Refused(TypeError):  # noqa: N818
     """An operation was refused because the student's object, not its value, would have decided a comparison."""
 

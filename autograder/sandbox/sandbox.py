@@ -36,6 +36,7 @@ from autograder.sandbox.travel import (
     REAL_MODULES,
     encode_arguments,
     is_module_function,
+    not_rebuilt,
     pickled_function,
     stale,
     update_in_place,
@@ -315,7 +316,7 @@ class Sandbox:
             seconds = self.limits.query_seconds
             raise NotAnswered(f"the submission's code ran for more than {seconds:g} seconds and was interrupted")
         if error is not None:
-            raise error
+            raise not_rebuilt(reply["unbuilt"], error) if "unbuilt" in reply else error
         return value
 
     @contextlib.contextmanager

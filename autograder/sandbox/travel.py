@@ -19,7 +19,7 @@ from autograder.sandbox.errors import RemoteError
 from autograder.sandbox.handles import is_handle, reference
 from autograder.sandbox.inside.protocol import words
 from autograder.sandbox.inside.values import Encoder
-from autograder.sandbox.limits import SandboxError, StaleHandle
+from autograder.sandbox.limits import NotRebuilt, SandboxError, StaleHandle
 
 if TYPE_CHECKING:
     from autograder.sandbox.sandbox import Sandbox
@@ -64,11 +64,30 @@ def encode_arguments(sandbox: Sandbox, values: list[Any]) -> tuple[list[Any], li
         except Exception as error:
             if isinstance(error, (SandboxError, RemoteError)):
                 raise
-            raise TypeError(f"a {type(value).__name__} cannot be given to the submission's code ({error})") from None
-        return ["p", encoder._buffer(file.getvalue())]
+            raise TypeError(f"{_kind_and_name(value)} cannot be given to the submission's code ({error})") from None
+        return ["p", encoder._buffer(file.getvalue()), _kind_and_name(value)]
 
     encoder = Encoder(other)
     return [encoder.encode(value) for value in values], encoder.buffers
+
+
+def _kind_and_name(value: Any) -> str:
+    """What a value that travels is called in a message: `the class Counter`, `an object of class Counter`."""
+    name = str(getattr(value, "__qualname__", "")).rpartition("<locals>.")[2]
+    if isinstance(value, type) or (type(value) is types.SimpleNamespace and name):  # the body of a derived class
+        return f"the class {name}"
+    if callable(value) and name:
+        return f"the function {name}"
+    return f"an object of class {type(value).__name__}"
+
+
+def not_rebuilt(what: Any, error: BaseException) -> NotRebuilt:
+    """The error to raise for something that could be pickled here and not be made again there."""
+    where = [f"`{line.strip()}`" for _, line, _ in getattr(error, "student_where", ()) if line.strip()]
+    place = f", in {where[-1]}" if where else ""
+    reason = f"{type(error).__name__}: {error}"
+    what = what[:200] if isinstance(what, str) else "something"
+    return NotRebuilt(f"{what} cannot be made again where the submission's code runs ({reason}{place})")
 
 
 def is_module_function(function: Any) -> bool:

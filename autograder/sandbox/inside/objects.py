@@ -14,10 +14,15 @@ from typing import Any
 import cloudpickle
 from cloudpickle import cloudpickle as cloudpickle_module
 
+from .absent import Absent
 from .operations import base_name, may_change, special_methods
 from .values import Decoder, Encoder, NotPlain
 
 MAX_MESSAGE = 2_000
+
+
+class NotRebuilt(Exception):  # noqa: N818
+    """What the judge sent cannot be made again in here, for the reason that is its cause."""
 
 
 class Objects:
@@ -144,21 +149,36 @@ class Objects:
             buffers,
             {
                 "h": lambda number: self.by_number[number],
-                "p": lambda index: self.unpickle(buffers[index]),
+                "p": lambda index, what: self.unpickle(buffers[index], what),
                 "G": lambda items: iter([self.decoder(buffers).decode(item) for item in items]),
             },
         )
 
-    def unpickle(self, data: Any) -> Any:
+    def unpickle(self, data: Any, what: str) -> Any:
+        """An object that the judge has pickled. Raises NotRebuilt, which says what it was and what it misses here."""
         unpickler = _Unpickler(io.BytesIO(data))
         unpickler.objects = self
-        return unpickler.load()
+        try:
+            return unpickler.load()
+        except Exception as error:
+            names = ", ".join(dict.fromkeys(unpickler.withheld))
+            raise NotRebuilt(f"{what}, which names {names}," if names else what) from error
 
 
 class _Unpickler(pickle.Unpickler):
     """Objects that the judge sends: handles in them become the objects themselves again."""
 
     objects: Objects
+
+    def __init__(self, file: io.BytesIO):
+        super().__init__(file)
+        self.withheld: list[str] = []
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        if isinstance(found, Absent):
+            self.withheld.append(f"{module}.{name}")
+        return found
 
     def persistent_load(self, number: int) -> Any:
         return self.objects.by_number[number]

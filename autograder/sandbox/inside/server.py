@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .objects import Objects, let_functions_see
+from .objects import NotRebuilt, Objects, let_functions_see
 from .operations import OPERATIONS, base_value
 from .outputs import Collector, DescriptorFile, Stream
 from .shell import make_shell
@@ -88,6 +88,8 @@ class Server:
                 header, reply = self.tasks[request["do"]](request, buffers)
             finally:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
+        except NotRebuilt as failure:
+            header, reply = {"error": self.objects.error(failure.__cause__ or failure), "unbuilt": str(failure)}, []
         except BaseException as error:
             header, reply = {"error": self.objects.error(error)}, []
         changed = self.objects.redescribed()
@@ -196,7 +198,7 @@ class Server:
         decoder = self.objects.decoder(buffers)
         args = [decoder.decode(code) for code in request["args"]]
         if "code" in request:
-            self.functions[request["function"]] = self.objects.unpickle(buffers[request["code"]])
+            self.functions[request["function"]] = self.objects.unpickle(buffers[request["code"]], "a function")
         function = self.functions[request["function"]] if "function" in request else args.pop(0)
         return self._value(function(*args))
 

@@ -161,6 +161,11 @@ def test_what_hidden_tests_print_is_dropped_and_what_visible_ones_print_is_kept(
             "as if it were a number",
         ),
         ("def f(): return float('nan')", "# test\nf()", "NaN or infinity"),
+        (
+            "def f(kind): return kind()",
+            "# test\nimport torch\nclass Net(torch.nn.Module): pass\nf(Net)",
+            "`f(Net)` failed with NotRebuilt: the class Net, which names torch.nn.modules.module.Module, cannot",
+        ),
     ],
 )
 def test_a_visible_failure_is_explained_in_a_sentence(solution, test, message):

@@ -5,8 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from autograder.sandbox import Limits, NotAnswered, Refused, Sandbox, SandboxDied, StaleHandle, is_handle, isolation
+from autograder.sandbox import (
+    Limits,
+    NotAnswered,
+    NotRebuilt,
+    Refused,
+    Sandbox,
+    SandboxDied,
+    StaleHandle,
+    is_handle,
+    isolation,
+)
 from autograder.sandbox.files import read_files
 from autograder.sandbox.handles import mark_constructor
 
@@ -188,6 +199,45 @@ def test_a_function_runs_where_the_object_lives(sandbox):
     result, array = sandbox.lookup("make").__run_remotely__(batch, [1, 2], lambda v: v + offset)  # noqa: F821
     assert result == [11, 12]
     assert array.tolist() == [0.0, 1.0]
+
+
+class _Made:
+    def __init__(self, source):
+        self.source = source
+
+    def __reduce__(self):
+        return eval, (self.source,)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (_Made("1 / 0"), "an object of class _Made cannot be made again .*ZeroDivisionError: division by zero"),
+        (_Made("missing"), "NameError: name 'missing' is not defined"),
+        (_Made("{}['key']"), "KeyError: 'key'"),
+        (_Made("int('x')"), "ValueError: invalid literal"),
+        (type("Net", (torch.nn.Module,), {}), r"the class Net, which names torch.*Module, cannot .*\(TypeError: "),
+        (type("Scale", (), {"factor": torch.ones(1)}), "the class Scale, which names torch.*ImportError: torch"),
+    ],
+)
+def test_what_cannot_be_made_again_inside_is_named_with_the_reason(sandbox, value, message):
+    sandbox.execute("def same(value): return value")
+    with pytest.raises(NotRebuilt, match=message):
+        sandbox.lookup("same")(value)
+    assert sandbox.lookup("same")(3) == 3
+    assert sandbox.starts == 1
+
+
+def test_what_cannot_be_made_again_says_which_line_of_the_submission_failed(sandbox):
+    sandbox.execute("def made(text):\n    return float(text)\ndef same(value): return value")
+    made = sandbox.lookup("made")
+
+    class Half:
+        def __reduce__(self):
+            return made, ("half",)
+
+    with pytest.raises(NotRebuilt, match=r"an object of class Half .*ValueError: .*'half', in `return float\(text\)`"):
+        sandbox.lookup("same")(Half())
 
 
 def test_the_array_interface_of_an_object_is_never_believed(sandbox):
