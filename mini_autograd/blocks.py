@@ -16,6 +16,8 @@ from mini_autograd.tracing import Step, Trace
 
 BLOCK = 16384
 """Elements of a block: several blocks of float32 fit into a core's second cache, and a call costs little beside one."""
+LARGE_BLOCK = 262144
+"""Elements of a block for a step or two, which gain less from the cache than many steps do, and lose more to calls."""
 CACHE_LINE = 64
 """Bytes."""
 
@@ -81,14 +83,14 @@ def aligned_empty(size: int, dtype: np.dtype) -> Any:
     return memory[start : start + size * dtype.itemsize].view(dtype)
 
 
-def blocks_of(*arrays: Any) -> Iterator[Sequence[Any]]:
-    """Large NumPy arrays of one shape, block by block and flat. Others come whole, as they are."""
-    if arrays[0].size < 2 * BLOCK or not all(type(x) is np.ndarray and x.flags.c_contiguous for x in arrays):
+def blocks_of(*arrays: Any, size: int = LARGE_BLOCK) -> Iterator[Sequence[Any]]:
+    """Large NumPy arrays of one shape, in flat blocks of `size` elements. Others come whole, as they are."""
+    if arrays[0].size < 2 * size or not all(type(x) is np.ndarray and x.flags.c_contiguous for x in arrays):
         yield arrays
         return
     flat = [x.reshape(-1) for x in arrays]
-    for start in range(0, flat[0].size, BLOCK):
-        yield [x[start : start + BLOCK] for x in flat]
+    for start in range(0, flat[0].size, size):
+        yield [x[start : start + size] for x in flat]
 
 
 def needed_steps(steps: Sequence[Step], results: Sequence[int]) -> tuple[list[Step], dict[int, int]]:

@@ -39,6 +39,8 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` between the hooks. A hook that returns something replaces the arguments or the result."""
+        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks):
+            return self.forward(*args, **kwargs)  # the usual case, quickly
         for hook in list(self._forward_pre_hooks.values()):
             changed = hook(self, args)
             if changed is not None:

@@ -94,7 +94,7 @@ class Linear(Function):
         output = as_rows(x) @ weight.T  # one product of matrices is a third faster than one per batch
         if bias is not None:
             output += bias
-        return output.reshape((*x.shape[:-1], len(weight)))
+        return output if x.ndim == 2 else output.reshape((*x.shape[:-1], len(weight)))
 
     @staticmethod
     def backward(ctx, grad):
@@ -148,6 +148,8 @@ def check_operands(a: Any, b: Any) -> None:
 
 def check_dtypes(input: np.dtype, weight: np.dtype, bias: np.dtype) -> None:
     """PyTorch's errors for mixed dtypes in a layer with a bias."""
+    if input == weight == bias:
+        return
     for names, first, second in (("mat1 and mat2", input, weight), ("self and mat2", bias, weight)):
         if first != second:
             raise RuntimeError(

@@ -451,12 +451,13 @@ def class_axis(input: Value, target: Value) -> int:
 def one_hot(input: Value, target: Value, axis: int, ignore_index: int) -> Value:
     """1 at the class of each sample and 0 elsewhere, in the shape and dtype of `input`; 0 everywhere if ignored."""
     labels, classes = as_array(target), input.shape[axis]
-    wrong = ((labels < 0) | (labels >= classes)) & (labels != ignore_index)
-    if arrays.holds(wrong.any()):
-        raise IndexError(f"Target {labels[wrong].ravel()[0].item()} is out of bounds.")
-    hot = np.expand_dims(labels, axis) == along(np.arange(classes, like=as_array(input)), input.ndim, axis)
+    wrong = labels[labels.view(f"u{labels.itemsize}") >= classes]  # without its sign, a negative number is large
+    wrong = wrong[wrong != ignore_index]
+    if wrong.size:
+        raise IndexError(f"Target {wrong[0].item()} is out of bounds.")
+    hot = over_classes(labels, axis) == along(np.arange(classes, like=as_array(input)), input.ndim, axis)
     if 0 <= ignore_index < classes:
-        hot &= np.expand_dims(labels != ignore_index, axis)
+        hot &= over_classes(labels != ignore_index, axis)
     return wrap(hot.astype(input.dtype), input)
 
 

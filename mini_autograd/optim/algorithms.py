@@ -41,9 +41,9 @@ class SGD(Optimizer):
         super().__init__(params, options | ignored_options(ignored, "foreach", "differentiable", "fused"))
 
     def update(self, values: Any, gradient: Any, state: State, group: Group) -> None:
-        scratch, momentum = self.scratch(values), group["momentum"]
-        direction = gradient
+        momentum, direction = group["momentum"], gradient
         if momentum:
+            scratch = self.scratch(values)
             velocity = state.get("momentum_buffer")
             if velocity is None:
                 velocity = state["momentum_buffer"] = gradient.copy()
