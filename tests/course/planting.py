@@ -1,7 +1,8 @@
 """Runs a lesson's cells as plain Python, without a notebook or a sandbox, and plants classic mistakes in its solutions.
 
 The lesson's own test cells, hidden regions included, do the checking: `marks` says what each of them gives. Examples
-between the exercises are left out, because a planted mistake may keep them busy for ever.
+between the exercises are left out, because a planted mistake may keep them busy for ever. `LessonTests` makes tests of
+it: a lesson's test file says what its mistakes are and what each of them costs.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 import ast
 import doctest
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import CodeType
+from typing import Any, ClassVar
 
 import jupytext
+import pytest
 from nbformat import NotebookNode
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
@@ -50,6 +53,41 @@ class Marks:
         return {name for name, (earned, most) in self.points.items() if earned < most}
 
 
+class LessonTests:
+    """The tests that every lesson with planted mistakes has; a lesson's test file derives `TestLesson` from it."""
+
+    lesson: ClassVar[str]
+    planted: ClassVar[Sequence[Planted]]
+    test_cells: ClassVar[int]
+    examples: ClassVar[int]
+    """How many examples the docstrings have at least."""
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """One test for each mistake, named after it."""
+        if "mistake" in metafunc.fixturenames:
+            metafunc.parametrize("mistake", self.planted, ids=lambda mistake: mistake.name)
+
+    def test_the_solution_has_full_marks(self) -> None:
+        found = marks(self.lesson)
+        assert len(found.points) == self.test_cells
+        assert not found.lost
+
+    def test_a_mistake_costs_points_where_it_was_made_and_is_named(self, mistake: Planted) -> None:
+        found = marks(self.lesson, mistake)
+        chance = self.may_cost(mistake) - set(mistake.costs)
+        assert found.lost - chance == set(mistake.costs)
+        assert not mistake.bug or mistake.bug in found.bugs
+
+    def may_cost(self, mistake: Planted) -> set[str]:
+        """Test cells that may notice a mistake beside those that must."""
+        return set()
+
+    def test_examples_in_the_docstrings_are_true(self) -> None:
+        wrong, tried = untrue_examples(self.lesson)
+        assert wrong == []
+        assert tried >= self.examples
+
+
 def marks(lesson: str, planted: Planted | None = None) -> Marks:
     """What a lesson's test cells give for its solutions, in one of which a mistake may stand."""
     names: dict[str, Any] = {"__name__": lesson}
@@ -67,7 +105,7 @@ def marks(lesson: str, planted: Planted | None = None) -> Marks:
             replaced += source.count(planted.right)
             source = source.replace(planted.right, planted.wrong)
         with suppress(Exception):  # a wrong engine may stop a cell; the notebook goes on
-            exec(source, names)
+            exec(_code(source), names)
     assert planted is None or replaced == 1, f"the mistake belongs in exactly one place, not in {replaced}"
     return Marks(points, bugs)
 
@@ -77,7 +115,7 @@ def solved(lesson: str, style: str = "") -> dict[str, Any]:
     others = {c.metadata["exercise"]: c.source for c in _cells(lesson) if f"style:{style}" in _tags(c)}
     names: dict[str, Any] = {"__name__": lesson}
     for cell in cells_that_define(lesson):
-        exec(others.get(cell.metadata.get("nbgrader", {}).get("grade_id", ""), cell.source), names)
+        exec(_code(others.get(cell.metadata.get("nbgrader", {}).get("grade_id", ""), cell.source)), names)
     return names
 
 
@@ -101,11 +139,16 @@ def untrue_examples(lesson: str) -> tuple[list[str], int]:
     return wrong, tried
 
 
-def cells_that_define(lesson: str, tests: bool = False) -> Iterator[NotebookNode]:
+@cache
+def cells_that_define(lesson: str, tests: bool = False) -> tuple[NotebookNode, ...]:
     """The code cells of a lesson that later cells may need: engine, solutions, definitions; the tests if asked for.
 
     In the place of `start_lesson()` come the engine cells of the lessons before.
     """
+    return tuple(_defining(lesson, tests))
+
+
+def _defining(lesson: str, tests: bool) -> Iterator[NotebookNode]:
     for cell in _cells(lesson):
         nbgrader = cell.metadata.get("nbgrader", {})
         if cell.cell_type != "code" or set(_tags(cell)) - {"engine"}:
@@ -145,11 +188,16 @@ def _only_defines(source: str) -> bool:
     return all(isinstance(statement, DEFINITIONS) for statement in ast.parse(source).body)
 
 
+@cache  # most cells of a lesson are the same in all its tests
+def _code(source: str) -> CodeType:
+    return compile(source, "<cell>", "exec", dont_inherit=True)
+
+
 def _credit(source: str, names: dict[str, Any]) -> float | None:
     """The credit that a test cell gives; None where it gives none because all its assertions hold."""
     names.pop("credit", None)
     try:
-        exec(source, names)
+        exec(_code(source), names)
     except Exception:
         return 0.0
     return names.get("credit")

@@ -5,9 +5,7 @@ The lesson's own test cells do the checking, in a plain namespace, without a not
 
 from __future__ import annotations
 
-import pytest
-
-from tests.course.planting import Planted, marks
+from tests.course.planting import LessonTests, Planted
 
 LESSON = "02_scalar_engine"
 
@@ -94,14 +92,8 @@ PLANTED = [
 ]
 
 
-def test_the_solution_has_full_marks() -> None:
-    found = marks(LESSON)
-    assert len(found.points) == 7
-    assert not found.lost
-
-
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_a_mistake_costs_points_where_it_was_made_and_is_named(planted: Planted) -> None:
-    found = marks(LESSON, planted)
-    assert found.lost == set(planted.costs)
-    assert not planted.bug or planted.bug in found.bugs
+class TestLesson(LessonTests):
+    lesson = LESSON
+    planted = PLANTED
+    test_cells = 7
+    examples = 5

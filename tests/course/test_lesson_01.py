@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.course.planting import Planted, marks
+from tests.course.planting import LessonTests, Planted
 
 LESSON = "01_derivatives"
 NUMERICAL, PRODUCT = ("test_numerical_gradient",), ("test_product_and_sum",)
@@ -54,13 +54,9 @@ PLANTED = [
 ]
 
 
-def test_the_solution_has_full_marks() -> None:
-    found = marks(LESSON)
-    assert len(found.points) == 5
-    assert not found.lost
-
-
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
 @pytest.mark.filterwarnings("ignore:invalid value encountered")
-def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
-    assert marks(LESSON, planted).lost == set(planted.costs)
+class TestLesson(LessonTests):
+    lesson = LESSON
+    planted = PLANTED
+    test_cells = 5
+    examples = 5

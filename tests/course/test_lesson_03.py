@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.course.planting import Planted, marks, untrue_examples
+from tests.course.planting import LessonTests, Planted
 
 LESSON = "03_order_and_reuse"
 
@@ -104,20 +102,8 @@ PLANTED = [
 ]
 
 
-def test_the_solution_has_full_marks() -> None:
-    found = marks(LESSON)
-    assert len(found.points) == 9
-    assert not found.lost
-
-
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
-    found = marks(LESSON, planted)
-    assert found.lost == set(planted.costs)
-    assert not planted.bug or planted.bug in found.bugs
-
-
-def test_examples_in_the_docstrings_are_true() -> None:
-    wrong, tried = untrue_examples(LESSON)
-    assert not wrong
-    assert tried >= 12
+class TestLesson(LessonTests):
+    lesson = LESSON
+    planted = PLANTED
+    test_cells = 9
+    examples = 12

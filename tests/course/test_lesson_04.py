@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import LESSONS, Planted, marks, solved, styles, untrue_examples
+from tests.course.planting import LESSONS, LessonTests, Planted, solved, styles
 
 LESSON = "04_arrays"
 DATA = LESSONS.parent / "data"
@@ -266,24 +266,12 @@ PLANTED = [
 ]
 
 
-def test_the_solutions_have_full_marks() -> None:
-    found = marks(LESSON)
-    assert len(found.points) == 9
-    assert not found.lost
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # some of the mistakes overflow
-@pytest.mark.parametrize("mistake", PLANTED, ids=lambda mistake: mistake.name)
-def test_a_mistake_costs_points_where_it_was_made_and_is_named(mistake: Planted) -> None:
-    found = marks(LESSON, mistake)
-    assert found.lost == set(mistake.costs)
-    assert not mistake.bug or mistake.bug in found.bugs
-
-
-def test_examples_in_the_docstrings_are_true() -> None:
-    wrong, tried = untrue_examples(LESSON)
-    assert not wrong
-    assert tried >= 15
+class TestLesson(LessonTests):
+    lesson = LESSON
+    planted = PLANTED
+    test_cells = 9
+    examples = 15
 
 
 # name, expression, shapes

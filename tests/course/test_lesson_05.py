@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+from tests.course.planting import LessonTests, Planted, solved, styles
 
 LESSON = "05_leaves_and_accumulation"
 KEEPS = "test_backward_keeps"
@@ -205,23 +205,11 @@ PLANTED = [
 STYLES = ["", *styles(LESSON)]
 
 
-def test_the_solution_has_full_marks() -> None:
-    found = marks(LESSON)
-    assert len(found.points) == 7
-    assert not found.lost
-
-
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
-    found = marks(LESSON, planted)
-    assert found.lost == set(planted.costs)
-    assert not planted.bug or planted.bug in found.bugs
-
-
-def test_examples_in_the_docstrings_are_true() -> None:
-    wrong, tried = untrue_examples(LESSON)
-    assert not wrong
-    assert tried > 25
+class TestLesson(LessonTests):
+    lesson = LESSON
+    planted = PLANTED
+    test_cells = 7
+    examples = 26
 
 
 EXPRESSIONS = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+from tests.course.planting import LessonTests, Planted, solved, styles
 
 LESSON = "06_lifetime"
 FREES = "test_backward_frees"
@@ -155,21 +155,11 @@ PLANTED = [
 STYLES = ["", *styles(LESSON)]
 
 
-def test_the_solution_has_full_marks() -> None:
-    found = marks(LESSON)
-    assert len(found.points) == 6
-    assert not found.lost
-
-
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
-    assert marks(LESSON, planted).lost == set(planted.costs)
-
-
-def test_examples_in_the_docstrings_are_true() -> None:
-    wrong, tried = untrue_examples(LESSON)
-    assert not wrong
-    assert tried > 35
+class TestLesson(LessonTests):
+    lesson = LESSON
+    planted = PLANTED
+    test_cells = 6
+    examples = 36
 
 
 @pytest.fixture(params=STYLES, ids=lambda style: style or "solution")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import Planted, marks, solved, styles, untrue_examples
+from tests.course.planting import LessonTests, Planted, solved, styles
 
 LESSON = "08_custom_functions"
 DIGITS = Path(__file__).parents[2] / "course" / "data" / "digits.npz"
@@ -225,23 +225,11 @@ PLANTED = [
 ]
 
 
-def test_the_solution_has_full_marks() -> None:
-    points = marks(LESSON).points
-    assert len(points) == 6
-    assert all(earned == most for earned, most in points.values())
-
-
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_a_mistake_costs_points_where_it_was_made_and_is_named(planted: Planted) -> None:
-    found = marks(LESSON, planted)
-    assert found.lost == set(planted.costs)
-    assert not planted.bug or planted.bug in found.bugs
-
-
-def test_examples_in_the_docstrings_are_true() -> None:
-    wrong, tried = untrue_examples(LESSON)
-    assert wrong == []
-    assert tried >= 20
+class TestLesson(LessonTests):
+    lesson = LESSON
+    planted = PLANTED
+    test_cells = 6
+    examples = 20
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
-from tests.course.planting import Planted, cells_that_define, marks, solved, styles, untrue_examples
+from tests.course.planting import LessonTests, Planted, cells_that_define, solved, styles
 
 LESSON = "13_memory"
 MEMORY, SEGMENTS = "test_checkpoint_memory", "test_in_segments"
@@ -216,23 +216,14 @@ PLANTED = [
 ]
 
 
-def test_the_solution_has_full_marks() -> None:
-    points = marks(LESSON).points
-    assert len(points) == 6
-    assert all(earned == most for earned, most in points.values())
+class TestLesson(LessonTests):
+    lesson = LESSON
+    planted = PLANTED
+    test_cells = 6
+    examples = 15
 
-
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
-    lost = marks(LESSON, planted).lost
-    also = {"test_checkpoint", SEGMENTS} if MEMORY in planted.costs else set()
-    assert set(planted.costs) <= lost <= set(planted.costs) | also
-
-
-def test_examples_in_the_docstrings_are_true() -> None:
-    wrong, tried = untrue_examples(LESSON)
-    assert wrong == []
-    assert tried >= 15
+    def may_cost(self, mistake: Planted) -> set[str]:
+        return {"test_checkpoint", SEGMENTS} if MEMORY in mistake.costs else set()
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
