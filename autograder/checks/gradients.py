@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.bugs.families.engine import assigned_not_accumulated
+from autograder.bugs.families.local_rule import operand_forgotten
 from autograder.bugs.families.upstream import upstream_ignored
 from autograder.bugs.matching import Diagnosis, Evidence, diagnose_all
 from autograder.bugs.planting import symbol
@@ -102,8 +103,7 @@ def _unless(outcome: Outcome, reason: str) -> Outcome:
 def _report(
     engine: Any, outcomes: Sequence[Outcome], context: CheckContext, points: float | None, title: str
 ) -> Report:
-    diagnosis = diagnose_all([outcome.evidence() for outcome in outcomes])
-    place = None if diagnosis.certain is not None else _place(engine, outcomes)
+    diagnosis, place = _explained(engine, outcomes)
     lines = tuple(_line(outcome, number, context.hidden) for number, outcome in enumerate(outcomes))
     share = sum(line.passed for line in lines) / len(lines)
     hidden = context.hidden
@@ -122,6 +122,20 @@ def _report(
         place_maps=() if place is None or hidden else place.maps,
         operations=() if place is None else place.operations,
     )
+
+
+def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Place | None]:
+    """The bug that explains everything, else the place where it goes wrong. Gradients of a wrong shape, or None, may
+    also come from a rule that does not return one gradient per input, so then the rules are asked first.
+    """
+    diagnosis = diagnose_all([outcome.evidence() for outcome in outcomes])
+    bug = diagnosis.certain
+    if bug is not None and not bug.shapes and bug is not operand_forgotten:
+        return diagnosis, None
+    place = _place(engine, outcomes)
+    if place is not None and place.certain:
+        return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is operand_forgotten else place
+    return diagnosis, place if bug is None else None
 
 
 def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:

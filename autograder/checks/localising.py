@@ -21,6 +21,7 @@ from autograder.checks.expected import Expected
 from autograder.checks.heat_map import HeatMap
 from autograder.checks.parts import Part, Trial, between, expanded, needed, single, try_parts
 from autograder.checks.programs import Program
+from autograder.checks.returned import misfit
 from autograder.checks.showing import heat_maps, shown
 from autograder.checks.tracing import Step, Trace, Value, trace
 
@@ -46,7 +47,9 @@ MADE_OF = {"-": ("+", "-a", "*"), "-a": ("*",), "/": ("**", "*"), "mean": ("sum"
 
 @dataclass(frozen=True)
 class Place:
-    """Where it goes wrong. `public` names operations only. `bugs` explain the first wrong operation taken alone."""
+    """Where it goes wrong. `public` names operations only. `bugs` explain the first wrong operation taken alone.
+    `certain`: the sentence says what the mistake is, so no other explanation is needed.
+    """
 
     operations: tuple[str, ...]
     sentence: str
@@ -55,6 +58,7 @@ class Place:
     maps: tuple[HeatMap, ...] = ()
     hints: tuple[str, ...] = ()
     bugs: tuple[str, ...] = ()
+    certain: bool = False
 
 
 def localise(engine: Any, program: Program, expected: Sequence[Expected], problem: Problem) -> Place | None:
@@ -107,6 +111,8 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     """The place is a single operation: the first of `wrong`, or what it is made of."""
     first = wrong[0]
     symbol = first.part.steps[0].symbol
+    if not forward and (place := _of_the_rule(engine, first)) is not None:
+        return place
     equal = expanded(first.part)
     probes = [part for name, step in ELEMENTARY.items() if (part := _probe(name, step, first.part)) is not None]
     tried = try_parts(engine, [*probes, *([equal] if equal else [])])
@@ -115,10 +121,23 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     if len(elementary) > 2 and len(broken) == len(elementary):
         return _everywhere(first)
     inner = [name for name in MADE_OF.get(symbol, ()) if name in broken and first.nodes != 1]
+    for trial in elementary:
+        if trial.part.steps[0].symbol in inner and (place := _of_the_rule(engine, trial)) is not None:
+            return place
     others = tuple(dict.fromkeys(name for trial in wrong if (name := trial.part.steps[0].symbol) != symbol))
     broadcast = equal is not None and tried[-1] is not None and not tried[-1].wrong
     names = tuple(dict.fromkeys([*inner, symbol, *others]))
     return _described(first, names, inner, others, broadcast, forward)
+
+
+def _of_the_rule(engine: Any, trial: Trial) -> Place | None:
+    """The place where a rule does not return one gradient per input."""
+    found = misfit(engine, trial)
+    if found is None:
+        return None
+    facts = (*_facts(trial), *found.facts)
+    names = (trial.part.steps[0].symbol,)
+    return Place(names, found.sentence, found.public, facts, hints=found.hints, certain=True)
 
 
 def _ran(trial: Trial) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import cloudpickle
 
-from autograder.checks import probes, student_side, watching
+from autograder.checks import probes, returned, student_side, watching
 from autograder.checks.report import Report
 from autograder.judge import mirroring
 from autograder.judge.cells import Cell, code_cells, hidden_lines
@@ -26,7 +26,7 @@ from autograder.judge.running import Outcome, run_test
 from autograder.judge.trusted import TrustedNames, parse, trusted_names
 from autograder.sandbox import Limits, Sandbox, isolation_in_force
 
-for module in (student_side, probes, watching):  # the sandbox does not have these modules; their functions travel whole
+for module in (student_side, probes, returned, watching):  # the sandbox does not have them; functions travel whole
     cloudpickle.register_pickle_by_value(module)
 
 

@@ -561,23 +561,28 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 # %% [markdown]
 # ## 3. A backward pass that is recorded
 #
-# Now the pieces are put together. `shares_of` runs one rule: on arrays, as ever, if the gradient that arrived is an array; on MiniTensors if it is a MiniTensor. There it also refuses a rule that cannot be recorded, by name, instead of going on with a wrong result.
+# Now the pieces are put together. `shares_of` runs one rule: on arrays, as ever, if the gradient that arrived is an array; on MiniTensors if it is a MiniTensor. There it also refuses a rule that cannot be recorded, by name, instead of going on with a wrong result. And it counts what a rule returns, as PyTorch does: until now, a gradient too few was taken for None, and one too many was dropped without a word.
 
 # %% tags=["engine"]
 ARRAYS_ONLY = (
     "the rule of {name} computes with arrays and cannot be recorded, so create_graph=True does not "
     "work here. Write the rule in operators and functions of MiniTensors."
 )
+WRONG_NUMBER = "function {name} returned an incorrect number of gradients (expected {due}, got {got})"
 
 
 def shares_of(node, grad):
     """What the rule of node sends along its edges, one gradient or None for each: arrays if grad is
-    an array, MiniTensors if grad is one. Broadcasting is undone."""
+    an array, MiniTensors if grad is one. Broadcasting is undone. Raises RuntimeError if there are
+    too few gradients, or too many; None may stand beyond the last."""
     if isinstance(grad, MiniTensor):
         shares = recorded_shares(node, grad)
     else:
         shares = node.backward(node, grad)
         shares = shares if isinstance(shares, tuple) else (shares,)
+    due = len(node.next_functions)
+    if len(shares) < due or any(share is not None for share in shares[due:]):
+        raise RuntimeError(WRONG_NUMBER.format(name=node.name(), due=due, got=len(shares)))
     fitting = []
     for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):
         wanted = source is not None and share is not None

@@ -1,0 +1,180 @@
+"""A rule that does not return one gradient per input, in a tuple, is named, on the engines of the lessons."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder.checks.context import check_context
+from autograder.judge import judge_notebook  # noqa: F401  (makes what asks a rule travel whole)
+from autograder.lessons.engines import engine_after
+from autograder.sandbox import Sandbox, isolation_available
+from autograder.student import check_gradients
+
+LESSONS = Path(__file__).parents[3] / "course" / "lessons"
+NUMBERS, PAIRS = [(), ()], [(3, 4), (3, 4)]
+
+
+@cache
+def source_after(lesson):
+    (text,) = LESSONS.glob(f"{lesson}_*.py")
+    return engine_after(text).source
+
+
+def report_on(lesson, change, expression, inputs, hidden=False):
+    """The card of a check of the lesson's engine after a change."""
+    names = {"__name__": "__main__"}
+    exec(compile(source_after(lesson) + "\n" + change, "<engine>", "exec", dont_inherit=True), names)
+    with check_context(0, graded=hidden, hidden=hidden) as context:
+        check_gradients(expression, inputs, points=1, engine=names["MiniTensor"])
+    return context.reports[0]
+
+
+def tanh_of(returned):
+    """An engine's tanh whose rule returns something else. `output` is its value, `grad` what arrives."""
+    return f"""
+def tanh(self):
+    output = np.tanh(self.data) if hasattr(self.data, "shape") else math.tanh(self.data)
+    return MiniTensor(output, (self,), "tanh", lambda grad: {returned})
+MiniTensor.tanh = tanh
+"""
+
+
+def rule_of(operation, returned):
+    return f"{operation}.backward = staticmethod(lambda ctx, grad: {returned})\n"
+
+
+RIGHT_TANH = "grad * (1 - output**2)"
+SHARES = "grad * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]"
+LOOP = """
+def backward(self, gradient=None):
+    root, _ = edge_to(self)
+    pending = {root: np.ones(self.shape) if gradient is None else as_tensor(gradient).data}
+    for node in topological_order(root):
+        grad = pending.pop(node, None)
+        if grad is None:
+            continue
+        if isinstance(node, AccumulateGrad):
+            node.accumulate(grad)
+            continue
+        for (source, _), share, shape in zip(node.next_functions, node.backward(node, grad), node.input_shapes):
+            if source is not None and share is not None:
+                share = sum_to(share, shape)
+                pending[source] = pending[source] + share if source in pending else share
+MiniTensor.backward = backward
+"""
+
+
+def product(a, b):
+    return a * b
+
+
+def total(a, b):
+    return (a * b).sum(1)
+
+
+def squashed(a, b):
+    return a.tanh() + b
+
+
+FORGOTTEN = {
+    "a number for a tuple of one": (
+        "02",
+        tanh_of(RIGHT_TANH),
+        squashed,
+        NUMBERS,
+        "tanh",
+        "a single number for its one",
+    ),
+    "an array for a tuple of one": ("04", tanh_of(RIGHT_TANH), squashed, PAIRS, "tanh", "a single array for its one"),
+    "an array, to be summed": (
+        "04",
+        "MiniTensor.sum = lambda a: MiniTensor(a.data.sum(), (a,), 'sum', lambda grad: np.full(a.shape, grad))",
+        lambda a, b: a.sum() + b.sum(),
+        PAIRS,
+        "sum",
+        "a single array for its one input",
+    ),
+    "a loop that expects tuples": ("05", LOOP, total, PAIRS, "sum", "a single array for its one input"),
+    "an array for two": ("05", rule_of("Mul", "grad"), total, PAIRS, "*", "a single array for its two inputs"),
+    "a tuple of one for two": ("05", rule_of("Mul", "(grad,)"), product, PAIRS, "*", "a tuple with one gradient for"),
+    "a list": ("08", rule_of("Mul", f"[{SHARES}]"), product, PAIRS, "*", "returned a list, where a tuple is due"),
+    "None": ("09", rule_of("Mul", "(None, grad)"), product, PAIRS, "*", "None for its first input, which needs"),
+    "an array for two, later": ("10", rule_of("Mul", "grad"), total, PAIRS, "*", "a single array for its two inputs"),
+    "one too many": ("10", rule_of("Mul", f"({SHARES}, grad)"), total, PAIRS, "*", "a tuple with three gradients for"),
+}
+
+
+@pytest.mark.parametrize("name", FORGOTTEN)
+def test_a_rule_without_one_gradient_per_input_is_named(name):
+    lesson, change, expression, inputs, operation, said = FORGOTTEN[name]
+    report = report_on(lesson, change, expression, inputs)
+    assert not report.passed
+    assert report.diagnosis == "", "no other mistake is blamed"
+    assert report.operations == (operation,)
+    assert f"the rule of `{operation}` returned {said}" in report.place or said in report.place, report.text()
+    assert any(label == "its rule returned" for label, _ in report.place_facts)
+    hidden = report_on(lesson, change, expression, inputs, hidden=True)
+    assert hidden.place == f"The rule of `{operation}` did not return one gradient per input, in a tuple"
+
+
+OTHERS = {
+    "a single array may be returned": ("05", "", squashed, True),
+    "more than needed, but only None": ("10", rule_of("Mul", f"({SHARES}, None)"), product, True),
+    "a single array with wrong numbers": ("05", rule_of("Tanh", "grad * 0.7"), squashed, False),
+    "a single array of a wrong shape": ("05", rule_of("Tanh", "grad.sum()"), squashed, False),
+    "a tuple with wrong numbers": ("04", tanh_of("(grad * 0.7,)"), squashed, False),
+    "a rule that raises": ("05", rule_of("Mul", "{}[grad]"), product, False),
+    "two gradients in a tuple, one of them wrong": ("05", rule_of("Mul", "(grad, grad * 0.7)"), product, False),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_answers_of_a_rule_are_not_blamed(name):
+    lesson, change, expression, right = OTHERS[name]
+    report = report_on(lesson, change, expression, PAIRS)
+    assert report.passed == right
+    assert "returned" not in report.place
+
+
+def test_a_rule_in_the_sandbox_is_asked_there():
+    if not isolation_available():
+        pytest.skip("no sandbox here: install bubblewrap")
+    with Sandbox() as sandbox:
+        assert sandbox.execute(source_after("05") + "\n" + rule_of("Mul", "grad")).error is None
+        engine = sandbox.lookup("MiniTensor")
+        report = check_gradients(lambda a, b: a * b, PAIRS, points=1, engine=engine).reports[0]
+    assert "the rule of `*` returned a single array for its two inputs" in report.place
+
+
+@pytest.mark.parametrize(("returned", "got"), [("grad", 1), (f"({SHARES}, grad)", 3)])
+def test_the_engine_of_lesson_10_counts_gradients_as_pytorch_does(returned, got):
+    """With the words that PyTorch has for a wrong number, where no check is around."""
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, grad):
+            return eval(returned, {"ctx": ctx, "grad": grad})
+
+    names = {"__name__": "__main__"}
+    exec(source_after("10") + "\n" + rule_of("Mul", returned), names)
+    a = names["MiniTensor"](2.0, requires_grad=True)
+    with pytest.raises(RuntimeError) as ours:
+        (a * a).backward()
+    a = torch.tensor(2.0, requires_grad=True)
+    with pytest.raises(RuntimeError) as theirs:
+        Product.apply(a, a).backward()
+    said = f"returned an incorrect number of gradients (expected 2, got {got})"
+    assert said in str(ours.value)
+    assert said in str(theirs.value)
+    for none_beyond in (False, True):
+        exec(rule_of("Mul", f"({SHARES}, None)"), names)
+        a = names["MiniTensor"](2.0, requires_grad=True)
+        (a * a).backward(create_graph=none_beyond)
+        assert a.grad.item() == 4.0
