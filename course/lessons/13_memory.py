@@ -976,20 +976,22 @@ def watched_step(length, depth=16):
     x = MiniTensor(np.ones((1000, 32)))
     samples.clear()
     tracemalloc.start()
-    for start in range(0, depth, length or depth):
-        part = weights[start : start + (length or depth)]
+    try:
+        for start in range(0, depth, length or depth):
+            part = weights[start : start + (length or depth)]
 
-        def segment(x, part=part):
-            for w in part:
-                x = WatchedTanh.apply(x @ w)
-            return x
+            def segment(x, part=part):
+                for w in part:
+                    x = WatchedTanh.apply(x @ w)
+                return x
 
-        x = checkpoint(segment, x) if length else segment(x)
-    loss = (x * x).sum()
-    del x
-    turn = len(samples)
-    loss.backward()
-    tracemalloc.stop()
+            x = checkpoint(segment, x) if length else segment(x)
+        loss = (x * x).sum()
+        del x
+        turn = len(samples)
+        loss.backward()
+    finally:
+        tracemalloc.stop()  # left on after an error, it slows everything that follows
     return turn, np.array(samples) / 1e6
 
 
