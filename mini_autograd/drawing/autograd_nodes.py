@@ -62,6 +62,7 @@ class _Spot:
         self.inputs: list[_Spot] = []
         self.positions: list[int] = []
         self.value: Any = None
+        self.shape: tuple[int, ...] | None = None  # as the operation that it is an input of tells it
         self.call: Call | None = None  # of an operation that was not recorded
         self.label = ""
 
@@ -136,6 +137,7 @@ class _Reader:
                 entry = _Spot(None, 0)
             else:
                 continue
+            entry.shape = entry.shape or self.access.input_shape(spot.node, position)
             spot.inputs.append(entry)
             spot.positions.append(position)
         return spot.inputs
@@ -211,7 +213,7 @@ class _Reader:
         if spot.leaf is not None:
             return _shape(spot.leaf)
         shapes = self.access.shapes(spot.node) if spot.node is not None else []
-        return shapes[spot.number] if spot.number < len(shapes) else None
+        return shapes[spot.number] if spot.number < len(shapes) else spot.shape
 
     def _draft(self, spot: _Spot) -> Draft:
         shape = self._result_shape(spot) if spot.value is None else np.shape(spot.value)

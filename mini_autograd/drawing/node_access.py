@@ -30,6 +30,9 @@ class Access(Protocol):
     def shapes(self, node: Any) -> list[tuple[int, ...]]:
         """The shapes of the node's results."""
 
+    def input_shape(self, node: Any, position: int) -> tuple[int, ...] | None:
+        """The shape of the input at this position, if the node tells it."""
+
     def saved_input(self, node: Any, position: int) -> Any:
         """The input at this position, if the node saved it."""
 
@@ -54,6 +57,9 @@ class TorchAccess:
 
     def shapes(self, node: Any) -> list[tuple[int, ...]]:
         return [tuple(int(size) for size in entry.shape) for entry in getattr(node, "_input_metadata", ())]
+
+    def input_shape(self, node: Any, position: int) -> tuple[int, ...] | None:
+        return None
 
     def saved_input(self, node: Any, position: int) -> Any:
         attributes = SAVED_INPUTS.get(node.name().rstrip("0123456789"), ("_saved_self", "_saved_other"))
@@ -98,6 +104,9 @@ class OwnAccess:
     def shapes(self, node: Any) -> list[tuple[int, ...]]:
         return [tuple(shape) for shape, _ in node.outputs]
 
+    def input_shape(self, node: Any, position: int) -> tuple[int, ...] | None:
+        return None
+
     def saved_input(self, node: Any, position: int) -> Any:
         return self._of_origin(node, position)
 
@@ -134,13 +143,25 @@ class StudentAccess:
     def shapes(self, node: Any) -> list[tuple[int, ...]]:
         return []
 
+    def input_shape(self, node: Any, position: int) -> tuple[int, ...] | None:
+        shapes = getattr(node, "input_shapes", ())
+        shape = shapes[position] if position < len(shapes) else None
+        return None if shape is None else tuple(shape)
+
     def saved_input(self, node: Any, position: int) -> Any:
-        """Which input a saved array was is not noted, but an operation of two inputs saves both of them, or none."""
+        """Which input a saved array was is not noted, but an operation of two inputs saves both of them, or none. One
+        of more inputs may save the first of them: a leaf's own array in its place tells that it has.
+        """
         try:
             saved = node.saved_tensors
         except (AttributeError, RuntimeError):
             return None
-        return saved[position] if len(saved) == len(node.next_functions) == 2 else None
+        if len(saved) == len(node.next_functions) == 2:
+            return saved[position]
+        leaves = [getattr(source, "variable", None) for source, _ in node.next_functions]
+        in_order = any(leaf is not None and leaf.data is array for leaf, array in zip(leaves, saved, strict=False))
+        fits = position < len(saved) and np.shape(saved[position]) == self.input_shape(node, position)
+        return saved[position] if in_order and fits else None
 
     def saved_result(self, node: Any) -> Any:
         return None

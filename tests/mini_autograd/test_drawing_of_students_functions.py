@@ -60,3 +60,33 @@ def test_a_constant_is_known_from_what_the_node_saved_and_unknown_once_that_is_f
     output.grad_fn.saved_tensors = ()
     leaf, constant, result = read_graph(output, {"w": w}).nodes
     assert (leaf.value, constant.value, result.value, leaf.incoming) == (2.0, None, 6.0, None)
+
+
+class Linear:
+    """A layer in one node, which saves the first two of its three inputs."""
+
+    def __init__(self, x: Tensor, w: Tensor, b: Tensor, saved: tuple[Any, ...]) -> None:
+        self.saved_tensors = saved
+        self.input_shapes = x.shape, w.shape, b.shape
+        self.next_functions = tuple((AccumulateGrad(i) if i.requires_grad else None, 0) for i in (x, w, b))
+
+    def name(self) -> str:
+        return "LinearBackward0"
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
+        return None, ctx.saved_tensors[0].T @ grad, grad
+
+
+def test_data_given_to_an_operation_of_three_inputs_is_known_where_the_node_saved_its_inputs_in_order() -> None:
+    x, w, b = Tensor([[1.0, 2.0], [3.0, -1.0], [0.5, 0.25]]), Tensor([[0.5], [-0.25]], True), Tensor([0.1], True)
+    result = x.data @ w.data + b.data
+    in_order, others = (x.data, w.data), (result, w.data)
+    for saved, value in ((in_order, x.data), (in_order[::-1], None), (others, None), ((x.data,), None), ((), None)):
+        constant, *leaves, output = read_graph(Tensor(result, True, Linear(x, w, b, saved)), {"w": w, "b": b}).nodes
+        assert (constant.kind, constant.shape) == ("constant", (3, 2)), "the node knows the shape in any case"
+        assert (constant.value is None) == (value is None)
+        if value is not None:
+            np.testing.assert_array_equal(constant.value, value)
+        assert [leaf.name for leaf in leaves] == ["w", "b"]
+        np.testing.assert_array_equal(output.value, result)
