@@ -1384,10 +1384,12 @@ def peak_torch(mode, rows, weights):
 def peak_mine(mode, rows, weights):
     """NumPy tells tracemalloc what it allocates. PyTorch does not."""
     tracemalloc.start()
-    with mode():
-        output = network(rows, weights)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    try:
+        with mode():
+            output = network(rows, weights)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
     del output
     return peak
 

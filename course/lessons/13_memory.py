@@ -1540,11 +1540,13 @@ def measured_step(cuts):
     for w in weights:
         w.grad = None
     tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    loss = (in_segments(layers, data, cuts) ** 2).mean()
-    loss.backward()
-    most = tracemalloc.get_traced_memory()[1] - before
-    tracemalloc.stop()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        loss = (in_segments(layers, data, cuts) ** 2).mean()
+        loss.backward()
+        most = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
     return most, [w.grad.data for w in weights]
 
 

@@ -834,9 +834,11 @@ print(dual, "keeps:", list(vars(dual)))
 def peak(run):
     """Most bytes that NumPy had allocated at a time, in megabytes."""
     tracemalloc.start()
-    result = run()
-    found = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    try:
+        result = run()
+        found = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
     del result
     return found / 1e6
 
