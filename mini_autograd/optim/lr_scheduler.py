@@ -1,8 +1,7 @@
-"""Schedules of the learning rate: StepLR, MultiStepLR, ExponentialLR, CosineAnnealingLR, LinearLR, LambdaLR,
-ReduceLROnPlateau.
+"""Schedules of the learning rate, all of PyTorch's but CyclicLR. Here are the simple ones.
 
-Imports optimizer. The one idea to know: a schedule says how the next rate follows from the present one, so that several
-may be used together; `step()` once per epoch.
+Imports schedule, and the schedules of plateau, cycles and combinations, which users find here as in PyTorch. The one
+idea to know: call `step()` once per epoch (OneCycleLR: per batch), after the optimiser's.
 """
 
 from __future__ import annotations
@@ -10,58 +9,30 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
+from mini_autograd.optim.combinations import ChainedScheduler, SequentialLR
+from mini_autograd.optim.cycles import CosineAnnealingWarmRestarts, OneCycleLR
 from mini_autograd.optim.optimizer import Optimizer
+from mini_autograd.optim.plateau import ReduceLROnPlateau
+from mini_autograd.optim.schedule import LRScheduler, for_each_group
 
-
-class LRScheduler:
-    """The base of all schedules but ReduceLROnPlateau. A subclass gives `next_rates`."""
-
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer = optimizer
-        for number, group in enumerate(optimizer.param_groups):
-            if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
-            elif "initial_lr" not in group:
-                raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{number}] when resuming scheduler with "
-                    "last_epoch >= 0."
-                )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch, self._step_count = last_epoch, 0
-        self.step()
-
-    @property
-    def rates(self) -> list[float]:
-        """The present learning rate of every group."""
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def next_rates(self) -> list[float]:
-        """The learning rates of epoch `last_epoch`, from those of the epoch before (`rates`)."""
-        raise NotImplementedError
-
-    def step(self) -> None:
-        """Go to the next epoch."""
-        self._step_count += 1
-        self.last_epoch += 1
-        self._last_lr = self.next_rates()
-        for group, rate in zip(self.optimizer.param_groups, self._last_lr, strict=True):
-            group["lr"] = rate
-
-    def get_last_lr(self) -> list[float]:
-        """The rates that the last `step` set."""
-        return self._last_lr
-
-    def state_dict(self) -> dict[str, Any]:
-        """All numbers of the schedule; no functions, no optimiser."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "lr_lambdas")}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state."""
-        self.__dict__.update(state_dict)
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
 
 
 class StepLR(LRScheduler):
@@ -71,7 +42,7 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def next_rates(self) -> list[float]:
+    def get_lr(self) -> list[float]:
         turn = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
         return [rate * self.gamma if turn else rate for rate in self.rates]
 
@@ -85,7 +56,7 @@ class MultiStepLR(LRScheduler):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def next_rates(self) -> list[float]:
+    def get_lr(self) -> list[float]:
         return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self.rates]
 
 
@@ -96,7 +67,7 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def next_rates(self) -> list[float]:
+    def get_lr(self) -> list[float]:
         return [rate * self.gamma if self.last_epoch > 0 else rate for rate in self.rates]
 
 
@@ -107,7 +78,7 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def next_rates(self) -> list[float]:
+    def get_lr(self) -> list[float]:
         if self.last_epoch == 0:
             return self.rates
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the present rate is eta_min: nothing to scale
@@ -139,7 +110,7 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def next_rates(self) -> list[float]:
+    def get_lr(self) -> list[float]:
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self.rates]
         if self.last_epoch > self.total_iters:
@@ -152,6 +123,37 @@ class LinearLR(LRScheduler):
         return self.start_factor + (self.end_factor - self.start_factor) * epoch / self.total_iters
 
 
+class ConstantLR(LRScheduler):
+    """`factor` times the first rate for `total_iters` epochs, then the first rate."""
+
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        if self.last_epoch == 0:
+            return [rate * self.factor for rate in self.rates]
+        return [rate * (1.0 / self.factor) if self.last_epoch == self.total_iters else rate for rate in self.rates]
+
+
+class PolynomialLR(LRScheduler):
+    """The first rate times (1 - epoch / total_iters)^power, until it is 0."""
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        if not 0 < self.last_epoch <= self.total_iters:
+            return self.rates
+        left = (self.total_iters - self.last_epoch) / (self.total_iters - self.last_epoch + 1)
+        return [rate * left**self.power for rate in self.rates]
+
+
 class LambdaLR(LRScheduler):
     """The first rate times a function of the epoch: one function, or one for each group."""
 
@@ -161,75 +163,31 @@ class LambdaLR(LRScheduler):
         lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
         last_epoch: int = -1,
     ) -> None:
-        groups = len(optimizer.param_groups)
-        self.lr_lambdas = [lr_lambda] * groups if callable(lr_lambda) else list(lr_lambda)
-        if len(self.lr_lambdas) != groups:
-            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        self.lr_lambdas = for_each_group(optimizer, "lr_lambdas", lr_lambda)
         super().__init__(optimizer, last_epoch)
 
-    def next_rates(self) -> list[float]:
+    def get_lr(self) -> list[float]:
         pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
         return [base * function(self.last_epoch) for base, function in pairs]
 
 
-class ReduceLROnPlateau:
-    """Times `factor` when a measure has not become better for more than `patience` epochs."""
+class MultiplicativeLR(LRScheduler):
+    """The present rate times a function of the epoch: one function, or one for each group."""
 
     def __init__(
         self,
         optimizer: Optimizer,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        threshold: float = 1e-4,
-        threshold_mode: str = "rel",
-        cooldown: int = 0,
-        min_lr: float = 0,
-        eps: float = 1e-8,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
     ) -> None:
-        if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
-        if mode not in ("min", "max"):
-            raise ValueError("mode " + mode + " is unknown!")
-        if threshold_mode not in ("rel", "abs"):
-            raise ValueError("threshold mode " + threshold_mode + " is unknown!")
-        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
-        self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
-        self.min_lr, self.eps = min_lr, eps
-        self.best = math.inf if mode == "min" else -math.inf
-        self.last_epoch = self.num_bad_epochs = self.cooldown_counter = 0
+        self.lr_lambdas = for_each_group(optimizer, "lr_lambdas", lr_lambda)
+        super().__init__(optimizer, last_epoch)
 
-    def step(self, metrics: Any) -> None:
-        """Look at this epoch's measure, and lower the rates if it is time."""
-        current = float(metrics)
-        self.last_epoch += 1
-        better = self.is_better(current)
-        self.best = current if better else self.best
-        self.num_bad_epochs = 0 if better else self.num_bad_epochs + 1
-        if self.cooldown_counter > 0:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
-        if self.num_bad_epochs > self.patience:
-            for group in self.optimizer.param_groups:
-                rate = max(group["lr"] * self.factor, self.min_lr)
-                group["lr"] = rate if group["lr"] - rate > self.eps else group["lr"]
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+    def get_lr(self) -> list[float]:
+        if self.last_epoch == 0:
+            return self.rates
+        return [rate * function(self.last_epoch) for rate, function in zip(self.rates, self.lr_lambdas, strict=True)]
 
-    def is_better(self, current: float) -> bool:
-        """Whether a measure beats the best by more than the threshold."""
-        sign = 1 if self.mode == "min" else -1
-        margin = self.threshold if self.threshold_mode == "abs" else self.threshold * self.best * sign
-        margin = 0.0 if math.isinf(self.best) else margin
-        return sign * current < sign * self.best - margin
-
-    def get_last_lr(self) -> list[float]:
-        """The present rates."""
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """All numbers of the schedule."""
-        return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state."""
-        self.__dict__.update(state_dict)
+    def _restart(self) -> None:  # from the present rates, not from the first, as in PyTorch
+        self.last_epoch = 0
+        self._set([rate * function(0) for rate, function in zip(self.rates, self.lr_lambdas, strict=True)])
