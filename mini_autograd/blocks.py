@@ -14,7 +14,7 @@ import numpy as np
 
 from mini_autograd.tracing import Step, Trace
 
-BLOCK = 16384
+BLOCK = 32768
 """Elements of a block: several blocks of float32 fit into a core's second cache, and a call costs little beside one."""
 LARGE_BLOCK = 262144
 """Elements of a block for a step or two, which gain less from the cache than many steps do, and lose more to calls."""
