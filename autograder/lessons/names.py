@@ -39,16 +39,16 @@ def completed(source: str, others: Sequence[str], defined: Iterable[str] = ()) -
     itself; nothing else of the other cells is run.
     """
     defined = set(defined)
-    offered = _definitions(others)
-    taken: set[str] = set()
     todo = missing_names(source, defined)
+    offered = _definitions(others) if todo else {}
+    taken: dict[ast.stmt, str] = {}
     while todo:
-        name = todo.pop()
-        if name not in offered or offered[name] in taken:
+        statement = offered.get(todo.pop())
+        if statement is None or statement in taken:
             continue
-        taken.add(offered[name])
-        todo += missing_names(offered[name], defined)
-    in_order = [statement for statement in dict.fromkeys(offered.values()) if statement in taken]
+        taken[statement] = ast.unparse(statement)
+        todo += missing_names(taken[statement], defined)
+    in_order = [taken[statement] for statement in dict.fromkeys(offered.values()) if statement in taken]
     return "\n\n".join([*in_order, source])
 
 
@@ -70,14 +70,14 @@ def is_of_course(statement: ast.stmt) -> bool:
     )
 
 
-def _definitions(sources: Sequence[str]) -> dict[str, str]:
+def _definitions(sources: Sequence[str]) -> dict[str, ast.stmt]:
     """Name -> the last statement that defines it at the top of a cell, in the order of the cells."""
-    found: dict[str, str] = {}
+    found: dict[str, ast.stmt] = {}
     for source in sources:
         for statement in statements(source):
             for name in _bound(statement):
                 found.pop(name, None)
-                found[name] = ast.unparse(statement)
+                found[name] = statement
     return found
 
 
