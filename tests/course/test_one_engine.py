@@ -6,15 +6,17 @@ the way of a student: notebook by notebook, through `start_lesson`. At the end t
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from nbformat import NotebookNode
 
 from autograder.lessons import starting, variants
 from autograder.lessons.build import assemble, notebook_text, styles
@@ -115,6 +117,12 @@ def test_after_each_lesson_the_engine_agrees_with_pytorch(lesson: str) -> None:
     assert wrong == {}
 
 
+@cache
+def solved_by_the_instructor(text: Path) -> NotebookNode:
+    """The notebook that students get, with the solutions. Every student's begins as a copy of it."""
+    return variants.solved_release(assemble(text))
+
+
 class Student:
     """Somebody who solves every lesson in one style (where a lesson does not have it, like the instructor)."""
 
@@ -124,7 +132,7 @@ class Student:
     def hand_in(self, lesson: str) -> None:
         """Solve a lesson's notebook and save it."""
         text = text_of(lesson)
-        notebook = variants.solved_release(assemble(text))
+        notebook = copy.deepcopy(solved_by_the_instructor(text))
         theirs = styles(text).get(self.style, {})
         for cell in notebook.cells:
             cell.source = theirs.get(variants.grade_id(cell), cell.source)
