@@ -28,6 +28,7 @@ from autograder.checks.gradients import gradients_report
 from autograder.checks.inputs import between, positive
 from autograder.checks.quizzes import Hints, quiz_report
 from autograder.checks.report import Line, Report
+from autograder.checks.tangents import tangents_report
 from autograder.lessons.sealing import open_questions
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "check_function",
     "check_gradients",
     "check_handwritten_gradient",
+    "check_tangents",
     "expose",
     "hints",
     "positive",
@@ -124,6 +126,20 @@ def check_function(
     """
     report = function_report(function, reference, inputs, current(), points=points, name=name, tolerance=tolerance)
     return _finish(report, points)
+
+
+def check_tangents(
+    jvp: Callable[..., Any],
+    expression: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+    inputs: Sequence[Any],
+    *,
+    points: float | None = None,
+    name: str | None = None,
+) -> Credit | None:
+    """Check a forward mode, a function `jvp(function, inputs, tangents)` that returns the value and its tangent, on
+    random inputs and directions. `expression` and `inputs` are those of `check_gradients`, and so are the points.
+    """
+    return _finish(tangents_report(jvp, expression, inputs, current(), points=points, name=name), points)
 
 
 def check_engine(

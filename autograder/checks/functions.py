@@ -89,11 +89,11 @@ def _call(
     right = _trusted(reference, arguments)
     if tolerance is not None:
         return Call(arguments, right, _mapped(right, lambda array: tolerance * np.maximum(1.0, np.abs(array))))
-    moved = [_trusted(reference, tuple(_disturbed(a, generator) for a in arguments)) for _ in range(SAMPLES)]
-    return Call(arguments, right, _allowed(right, moved))
+    moved = [_trusted(reference, tuple(disturbed(a, generator) for a in arguments)) for _ in range(SAMPLES)]
+    return Call(arguments, right, allowed_for(right, moved))
 
 
-def _disturbed(argument: Any, generator: np.random.Generator) -> Any:
+def disturbed(argument: Any, generator: np.random.Generator) -> Any:
     """An argument with every number moved by itself: numbers that cancel in a sum then show how much they do."""
     if callable(argument):
         return argument
@@ -124,12 +124,12 @@ def _mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
     return change(np.asarray(tree, dtype=np.float64)) if _is_number(tree) else None
 
 
-def _allowed(right: Any, moved: Sequence[Any]) -> Any:
+def allowed_for(right: Any, moved: Sequence[Any]) -> Any:
     """Tolerances from conditioning: how far each number of the result moves when the inputs are disturbed."""
     if isinstance(right, dict):
-        return {key: _allowed(entry, [one.get(key) for one in moved]) for key, entry in right.items()}
+        return {key: allowed_for(entry, [one.get(key) for one in moved]) for key, entry in right.items()}
     if isinstance(right, list | tuple):
-        return [_allowed(entry, list(others)) for entry, *others in zip(right, *moved, strict=False)]
+        return [allowed_for(entry, list(others)) for entry, *others in zip(right, *moved, strict=False)]
     if not _is_number(right):
         return None
     first = np.asarray(right, dtype=np.float64)
@@ -248,12 +248,12 @@ def _compare_trees(got: Any, right: Any, tolerance: Any, place: str, names: Sequ
             inner = f"the gradient with respect to {names[number]}" if names else f"{place}[{number}]"
             _compare_trees(got[number], entry, tolerance[number], inner, ())
     elif _is_number(right):
-        _compare_numbers(got, np.asarray(right, dtype=np.float64), tolerance, place)
+        compare_numbers(got, np.asarray(right, dtype=np.float64), tolerance, place)
     elif type(got) is not type(right) or not np.array_equal(got, right):
         raise Mismatch(f"the result{where} should be {right!r}, got {kind_of(got)}")
 
 
-def _compare_numbers(got: Any, right: Any, tolerance: Any, place: str) -> None:
+def compare_numbers(got: Any, right: Any, tolerance: Any, place: str) -> None:
     what = place or "the result"
     try:
         array = number_or_array(got)

@@ -236,6 +236,24 @@ def call_function(
     return results
 
 
+def call_jvp(jvp: Any, calls: list[list[Any]]) -> list[dict[str, Any]]:
+    """Call a student's forward mode, `jvp(function, inputs, tangents)`: {"result": [value, tangent], "changed": whether
+    an array that was passed is another one now} or {"error": ...} each. Ends with the first error.
+    """
+    results: list[dict[str, Any]] = []
+    for function, inputs, tangents in calls:
+        passed = [tuple(np.array(array, dtype=np.float64) for array in arrays) for arrays in (inputs, tangents)]
+        try:
+            result = plain(jvp(function, *passed), False)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return [*results, {"error": described(error)}]
+        pairs = zip((*inputs, *tangents), (*passed[0], *passed[1]), strict=True)
+        results.append({"result": result, "changed": not all(np.array_equal(before, now) for before, now in pairs)})
+    return results
+
+
 def _argument(argument: Any) -> Any:
     if callable(argument):
         return argument

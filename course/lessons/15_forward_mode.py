@@ -20,7 +20,7 @@
 # For each of them all 200 derivatives are wanted, once backward and once forward, in PyTorch. **Predict** the four numbers of passes, and which way is faster where.
 
 # %%
-from autograder.student import hints, quiz, start_lesson
+from autograder.student import check_tangents, hints, quiz, start_lesson
 
 # %% tags=["engine"]
 import numpy as np
@@ -732,14 +732,10 @@ def refused(inputs, tangents):
 
 try_jvp(lambda a, b: a * b, (3.0, [1.0, 2.0]), (1.0, [0.0, 10.0]), [3.0, 6.0], [1.0, 32.0])
 try_jvp(lambda a: [1.0, 2.0], (3.0,), (1.0,), [1.0, 2.0], [0.0, 0.0])
-hidden_layer = np.tanh(A @ B)
-slopes = 1 - hidden_layer**2
-try_jvp(
-    lambda a, b: (a @ b).tanh().sum(dim=0),
-    (A, B),
-    (dA, dB),
-    hidden_layer.sum(0),
-    (slopes * (dA @ B + A @ dB)).sum(0),
+check_tangents(
+    jvp,
+    {"a @ b": lambda a, b: a @ b, "a layer, summed": lambda a, b: (a @ b).tanh().sum(dim=0)},
+    [(2, 3), (3, 4)],
 )
 said = refused((np.ones(3),), (np.ones(1),))
 assert said.startswith(DIFFERENT_SIZE), (
@@ -761,6 +757,14 @@ try_rule(
     [Dual(*square)],
     square[0] @ square[0],
     square[1] @ square[0] + square[0] @ square[1],
+)
+check_tangents(
+    jvp,
+    {
+        "b used twice": lambda a, b: ((a @ b) @ b - b).sum(1, True),
+        "both axes": lambda a, b: (a.sum(-1) - b.sum(0)).tanh(),
+    },
+    [(3, 3), (3, 3)],
 )
 try_jvp(lambda a: 4.0, (A,), (dA,), 4.0, 0.0)
 try_jvp(lambda a, b: a - b, (3.0, [1.0, 2.0]), (1.0, [0.0, 0.0]), [2.0, 1.0], [1.0, 1.0])
