@@ -16,10 +16,11 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from autograder.checks.context import CheckContext, listening
+from autograder.checks.context import CheckContext, listening, noting_seeds
 from autograder.judge import seed_of
 from autograder.lessons import variants
 from autograder.lessons.build import assemble, styles
+from autograder.lessons.chance import draws_without_seed
 from autograder.lessons.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
 from autograder.lessons.places import LessonError, data_files
 from autograder.lessons.release import ReleaseError, release_notebook
@@ -30,7 +31,8 @@ Judge = Callable[..., Any]
 """`judge(notebook, source, folder, secret)`: the verdict on a notebook; the secret decides the random inputs. With
 `points_only=True` the outputs are of no interest."""
 
-SECRETS = tuple(b"audit %d" % number for number in range(10))
+SECRETS = (b"audit 0", b"audit 1")
+DRAWS = 10  # of random inputs, with which right solutions must have the same marks
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Lesson:
     folder: Path
     source: NotebookNode = field(default_factory=NotebookNode)
     checks: list[Check] = field(default_factory=list)  # those of the solved notebook, once it was judged
+    seeded: set[str] | None = None  # the test cells that have used their seed, once the solved notebook was judged
 
     @cached_property
     def solved_run(self) -> NotebookNode:
@@ -112,7 +115,7 @@ def _gates(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
     yield "solved: Validate passes", validate_passes
     yield "unsolved: nothing crashes", stubs_do_not_crash
     yield "solved: full marks", solved_gets_full_marks
-    yield "solved: the same marks for ten seeds", same_marks_for_all_seeds
+    yield "solved: the same marks for ten seeds", same_marks_for_all_draws
     yield "every bug that applies costs points", bugs_cost_points
     for style, solutions in sorted(styles(lesson.text).items()):
         yield f"style {style}: full marks", partial(style_gets_full_marks, solutions=solutions)
@@ -172,25 +175,34 @@ def full_marks(lesson: Lesson, notebook: NotebookNode) -> Result:
 
 
 def solved_gets_full_marks(lesson: Lesson) -> Result:
-    """The judge gives the instructor's solutions all points. What the checks asked is kept for later gates."""
+    """The judge gives the instructor's solutions all points. What the checks asked is kept for later gates, and which
+    test cells depend on their seed.
+    """
     cells = {seed_of(SECRETS[0], name): name for name in lesson.tests}
 
     def keep(context: CheckContext, asked: Any) -> None:
         lesson.checks += [Check(cells.get(context.seed or 0, ""), program, expected) for program, expected in asked]
 
     lesson.checks.clear()
-    with listening(keep):
-        return full_marks(lesson, variants.solved(lesson.source))
+    with listening(keep), noting_seeds() as used:
+        result = full_marks(lesson, variants.solved(lesson.source))
+    lesson.seeded = {name for seed, name in cells.items() if seed in used}
+    return result
 
 
-def same_marks_for_all_seeds(lesson: Lesson) -> Result:
-    """Luck decides nothing: with other random inputs, right solutions have the same marks."""
-    problems = []
-    for secret in SECRETS[1:]:
-        given = _judged(lesson, variants.solved(lesson.source), secret, points_only=True)
-        wrong = [name for name, points in lesson.tests.items() if name not in given or given[name].points != points]
-        problems += [f"{name}: other marks with {secret.decode()}" for name in wrong]
-    return f"{len(SECRETS)} seeds", tuple(problems)
+def same_marks_for_all_draws(lesson: Lesson) -> Result:
+    """Luck decides nothing: with other random inputs, right solutions have the same marks.
+
+    Every test cell runs once more with another seed, and those that can draw other numbers run again and again where
+    they stand. A cell cannot if it has not used its seed, and if nothing in the lesson draws without one.
+    """
+    lucky = draws_without_seed(lesson.source)
+    names = list(lesson.tests) if lucky or lesson.seeded is None else sorted(lesson.seeded)
+    notebook, copies = variants.drawn_again(lesson.source, names, DRAWS - 1)  # one draw has earned full marks
+    given = _judged(lesson, notebook, SECRETS[1], points_only=True)
+    points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
+    wrong = [name for name in points if name not in given or given[name].points != points[name]]
+    return f"{DRAWS} seeds for {len(names)} cells", tuple(f"{name}: other marks with other numbers" for name in wrong)
 
 
 def bugs_cost_points(lesson: Lesson) -> Result:

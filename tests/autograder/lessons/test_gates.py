@@ -13,11 +13,15 @@ from typing import Any
 
 import pytest
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from autograder import cli
+from autograder.checks.context import check_context
+from autograder.judge import seed_of
 from autograder.lessons import audit_command, gates, variants
+from autograder.lessons.chance import draws_without_seed
 from autograder.lessons.gates import Lesson, audit_lesson
+from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 
 TEXT = (Path(__file__).parent / "gates_lesson.txt").read_text()
 
@@ -43,7 +47,8 @@ def small_judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secr
             last = tree.body.pop() if variants.is_test(cell) else ast.Pass()
             exec(compile(tree, "cell", "exec"), namespace)
             if isinstance(last, ast.Expr):
-                value = eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
+                with check_context(seed_of(secret, variants.grade_id(cell))):
+                    value = eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
         except Exception as error:
             cell.outputs = [new_output("error", ename=type(error).__name__, evalue=str(error), traceback=[])]
         if variants.is_test(cell):
@@ -129,6 +134,82 @@ def test_an_unsound_lesson_is_stopped_by_its_gate(name: str, make_lesson: Callab
     _, problems = gate(make_lesson(TEXT.replace(old, new)))
     assert problems
     assert re.search(expected, problems[0]), problems
+
+
+def draws_of(lesson: Lesson) -> tuple[dict[str, int], tuple[str, ...]]:
+    """How often each test cell is judged by the gate on draws, and what it finds."""
+    judged: list[str] = []
+
+    def judge(*arguments: Any, **options: bool) -> Any:
+        verdict = small_judge(*arguments, **options)
+        judged.extend(cell.grade_id.partition(",")[0] for cell in verdict.cells)
+        return verdict
+
+    lesson.judge = judge
+    _, problems = gates.same_marks_for_all_draws(lesson)
+    return {name: judged.count(name) for name in lesson.tests}, problems
+
+
+SEEDED = "2.0 * (current().seed % 3 > 0)"  # full marks for two seeds of three
+
+
+def test_a_cell_whose_marks_depend_on_the_seed_is_drawn_again_and_found(
+    make_lesson: Callable[[str], Lesson],
+) -> None:
+    text = TEXT.replace("import math\n", "import math\n\nfrom autograder.checks.context import current\n")
+    lesson = make_lesson(text.replace(CHECK, SEEDED))
+    gates.solved_gets_full_marks(lesson)
+    assert lesson.seeded == {"test_slope"}
+    counts, problems = draws_of(lesson)
+    assert counts == {"test_slope": 9, "test_number": 1}
+    assert problems
+    assert all(problem.startswith("test_slope") for problem in problems)
+
+
+def test_every_cell_is_drawn_again_where_a_generator_has_no_seed(make_lesson: Callable[[str], Lesson]) -> None:
+    lesson = make_lesson(TEXT.replace("at_three =", "import random\n\nat_three = 0 * random.random() +"))
+    assert gates.solved_gets_full_marks(lesson)[1] == ()
+    assert lesson.seeded == set()
+    assert draws_of(lesson) == ({"test_slope": 9, "test_number": 9}, ())
+
+
+def test_every_cell_is_drawn_again_where_nobody_knows_what_uses_the_seed(make_lesson: Callable[[str], Lesson]) -> None:
+    counts, _ = draws_of(make_lesson(TEXT))
+    assert counts == {"test_slope": 9, "test_number": 9}
+
+
+UNSEEDED = [
+    "rng = np.random.default_rng()",
+    "rng = default_rng(None)",
+    "rng = np.random.default_rng(seed=None)",
+    "x = np.random.normal(size=3)",
+    "import random\nx = random.choice([1, 2])",
+    "from random import shuffle",
+    "x = torch.randn(3)",
+    "x = os.urandom(8)",
+]
+WITH_SEED = [
+    "rng = np.random.default_rng(3)",
+    "rng: np.random.Generator = np.random.default_rng([seed, 4])",
+    "import random\nrng = random.Random(3)",
+    "random = np.random.default_rng(4)\nx = random.normal(size=3)",
+    "x = 'np.random.default_rng()'",
+]
+
+
+@pytest.mark.parametrize("source", UNSEEDED + WITH_SEED)
+def test_draws_without_a_seed_are_seen(source: str) -> None:
+    cell = new_code_cell(source)
+    assert draws_without_seed(new_notebook(cells=[cell])) == (source in UNSEEDED)
+    cell.metadata.tags = ["demo"]
+    assert not draws_without_seed(new_notebook(cells=[cell]))  # it does not run when the notebook is graded
+
+
+def test_an_engine_that_draws_without_a_seed_is_seen() -> None:
+    cell = EngineCell("02_before", "layers", solution=False, source="generator = np.random.default_rng()")
+    engine = SealedEngine("02_before", "03_next", (cell,), ())
+    call = f'start_lesson("{seal_engine(engine)}")'
+    assert draws_without_seed(new_notebook(cells=[new_code_cell(call)]))
 
 
 def test_a_gate_that_breaks_fails_and_hides_no_other(make_lesson: Callable[[str], Lesson]) -> None:
