@@ -179,7 +179,7 @@ def accumulate_leaf(tensor: Any, grad: Any) -> None:
     if isinstance(grad, graph.Tensor):
         tensor.grad = grad.clone() if tensor.grad is None else tensor.grad + grad
     elif tensor.grad is None:
-        tensor.grad = graph.Tensor(grad)
+        tensor._grad = graph.Tensor(grad)  # no need to check it: it was brought to the shape and dtype of the leaf
     else:
         tensor.grad.array += grad
         if tensor.grad.version is not None:

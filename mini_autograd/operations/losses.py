@@ -233,6 +233,7 @@ class CrossEntropy(Function):
     __slots__ = ("axis", "count", "reduction")
 
     @staticmethod
+    @quiet
     def forward(ctx, input, q, axis, reduction, count):
         log_p = log_probabilities(input, axis)
         ctx.save_for_backward(input, q, log_p)
@@ -418,8 +419,7 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     probabilities = target.shape == input.shape and arrays.is_floating(target.dtype)
     if probabilities:
-        axis = min(input.ndim - 1, 1)
-        q = target
+        axis, q = min(input.ndim - 1, 1), target
         count = math.prod(input.shape) // input.shape[axis] if reduction == "mean" else None
     else:
         axis = class_axis(input, target)

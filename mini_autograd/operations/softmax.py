@@ -53,6 +53,7 @@ class LogSoftmax(Function):
     prepare = staticmethod(floating)
 
     @staticmethod
+    @quiet
     def forward(ctx, x, dim):
         ctx.dim = dim
         output = log_probabilities(x, dim)
@@ -70,7 +71,6 @@ class LogSoftmax(Function):
         return tangent - (exp(output) * tangent).sum(ctx.dim, keepdims=True)
 
 
-@quiet
 def log_probabilities(x: Any, dim: int) -> Any:
     """log_softmax of an array, with the largest number subtracted first so that nothing overflows."""
     if type(x) is np.ndarray and x.ndim == 2 and dim == 1 and x.shape[1] <= SHORT:

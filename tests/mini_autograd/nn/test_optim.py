@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import mini_autograd as ma
-from mini_autograd.blocks import BLOCK
+from mini_autograd.blocks import LARGE_BLOCK
 
 # name: optimiser(optim, params)
 OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
@@ -90,7 +90,7 @@ def test_steps_and_state_are_pytorchs(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in OPTIMIZERS if "SGD" in name])
 def test_a_large_parameter_is_stepped_block_by_block(name: str, by_columns: bool) -> None:
     """More than two blocks, and no whole number of them; or, column by column in memory, in one."""
-    numbers, stepped = np.random.default_rng(3).standard_normal((3, 301, 120)), []
+    numbers, stepped = np.random.default_rng(3).standard_normal((3, 1801, 300)), []
     for lib in (ma, torch):
         start, *grads = (lib.tensor(part).T if by_columns else lib.tensor(part) for part in numbers)
         param = lib.nn.Parameter(start)
@@ -100,7 +100,7 @@ def test_a_large_parameter_is_stepped_block_by_block(name: str, by_columns: bool
             param.grad = grad
             optimizer.step()
         stepped.append(param.detach().numpy())
-    assert stepped[0].size > 2 * BLOCK
+    assert stepped[0].size > 2 * LARGE_BLOCK
     np.testing.assert_allclose(stepped[0], stepped[1], rtol=1e-12, atol=1e-14)
 
 
