@@ -1,5 +1,6 @@
 """Hidden tests stay hidden, the instructor's names stay the instructor's, and odd notebooks get a verdict."""
 
+import copy
 import json
 import signal
 import subprocess
@@ -267,6 +268,39 @@ def test_the_names_of_the_instructor_are_not_the_students_to_change(student, tes
         source=SOURCE,
     )
     assert verdict.points == points, verdict.cells
+
+
+GIVEN = """import os
+LIMIT, counter = 3, 0
+def given(): return os.getpid()
+def limit(): return LIMIT
+def count():
+    global counter
+    counter += 1
+    return counter
+class Given:
+    def where(self): return os.getpid()
+by_lambda = lambda: os.getpid()"""
+STUDENTS = """def student(): return os.getpid()
+def calls_given(): return given()
+def calls(function): return function()
+def students_limit(): return limit()
+def students_count(): return count()"""
+WHERE = {
+    "given() == os.getpid()": "a given function that a test calls runs outside",
+    "calls_given() == calls(given) == student() != os.getpid()": "and inside for students' code",
+    "Given().where() == by_lambda() == student()": "given classes and lambdas live inside",
+    "calls(lambda: os.getpid()) == student()": "a function of the test travels",
+    "[count(), count(), students_count()] == [1, 2, 1]": "what a given function changes exists twice",
+    "[limit(), students_limit()] == [9, 3]": "a name that a test binds means nothing to students' code",
+}
+
+
+@pytest.mark.parametrize("claim", WHERE, ids=WHERE.get)
+def test_given_cells_run_where_the_readme_says(claim):
+    source = notebook(cell(GIVEN, "locked", "given"), STUDENTS, f"# test\nLIMIT = 9\nassert {claim}")
+    verdict = judge_notebook(copy.deepcopy(source), source=source)
+    assert verdict.cells[0].points == verdict.cells[0].max_points, verdict.cells[0].message
 
 
 def test_cells_tagged_as_demo_are_not_run_and_manually_graded_ones_are():
