@@ -7,8 +7,8 @@ holds LOCK meanwhile; two threads that check at the same time take turns.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from mini_autograd.function import Function
 from mini_autograd.tensor import Tensor
 
 LOCK = threading.RLock()
+INHERITED = object()
 
 Rule = Callable[..., Any]
 """The backward rule of an operation: `rule(ctx, grad)` gives the gradients of the inputs."""
@@ -71,21 +72,31 @@ def symbol(operation: str) -> str:
     return SYMBOLS.get(operation, operation.lower())
 
 
-@contextmanager
-def exchanged(owner: Any, replacements: Mapping[str, Any]) -> Iterator[None]:
+def exchanged(owner: Any, replacements: Mapping[str, Any]) -> AbstractContextManager[None]:
     """Set attributes of a module or class, and restore them at the end whatever happens."""
+    return all_exchanged([(owner, replacements)])
+
+
+@contextmanager
+def all_exchanged(changes: Iterable[tuple[Any, Mapping[str, Any]]]) -> Iterator[None]:
+    """Set attributes of several modules or classes, and restore them at the end whatever happens.
+
+    One context for all of them: every check enters it for a hundred classes, several times per draw.
+    """
     with LOCK:
-        before = {name: vars(owner)[name] for name in replacements if name in vars(owner)}
+        before: list[tuple[Any, str, Any]] = []
         try:
-            for name, replacement in replacements.items():
-                setattr(owner, name, replacement)
+            for owner, replacements in changes:
+                for name, replacement in replacements.items():
+                    before.append((owner, name, vars(owner).get(name, INHERITED)))
+                    setattr(owner, name, replacement)
             yield
         finally:
-            for name in replacements:
-                if name in before:
-                    setattr(owner, name, before[name])
-                else:
-                    delattr(owner, name)  # it was inherited
+            for owner, name, value in reversed(before):
+                if value is not INHERITED:
+                    setattr(owner, name, value)
+                elif name in vars(owner):
+                    delattr(owner, name)
 
 
 @contextmanager
@@ -95,9 +106,7 @@ def wrong_rules(rules: Mapping[str, WrongRule]) -> Iterator[None]:
     for operation in list(changed):
         for heir in HEIRS[operation]:
             changed.setdefault(heir, {name: staticmethod(getattr(heir, name)) for name in ("forward", "backward")})
-    with ExitStack() as stack:
-        for operation, functions in changed.items():
-            stack.enter_context(exchanged(operation, functions))
+    with all_exchanged(changed.items()):
         yield
 
 
@@ -125,13 +134,17 @@ def disturbed(size: float, generator: np.random.Generator) -> Iterator[None]:
         noise = generator.uniform(0.5, 1.0, np.shape(array)) * np.where(generator.random(np.shape(array)) < 0.5, -1, 1)
         return array * (1.0 + size * noise)
 
-    with ExitStack() as stack:
-        for operation in ARITHMETIC:
-            rules = {
+    rules = [
+        (
+            operation,
+            {
                 "forward": staticmethod(_noisy_forward(operation.forward, noisy)),
                 "backward": staticmethod(_noisy_backward(operation.backward, noisy)),
-            }
-            stack.enter_context(exchanged(operation, rules))
+            },
+        )
+        for operation in ARITHMETIC
+    ]
+    with all_exchanged(rules):
         yield
 
 
