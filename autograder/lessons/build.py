@@ -14,10 +14,10 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder.lessons.engines import engine_after, with_engine
+from autograder.lessons.engines import calls_start, engine_after, owners_of_names, with_engine
 from autograder.lessons.expansion import expanded
 from autograder.lessons.places import data_files, write_if_changed
-from autograder.lessons.rules import check_lesson
+from autograder.lessons.rules import check_lesson, engine_names_are_kept
 from autograder.lessons.text import TextCell, read_lesson
 
 # Only the first line of a cell with a sealed text is shown: the rest tells nobody anything.
@@ -30,8 +30,9 @@ def assemble(path: Path) -> NotebookNode:
     """The instructor's notebook of a text, hints and engine sealed, quizzes expanded, no styles. Raises LessonError."""
     cells = read_lesson(path)
     check_lesson(cells)
-    if any("engine" in cell.tags for cell in cells):
-        engine_after(path)  # refused here, and not only by the lesson that would start with it
+    if any("engine" in cell.tags or calls_start(cell) for cell in cells):
+        engine = engine_after(path)  # refused here, and not only by the lesson that would start with it
+        engine_names_are_kept(cells, owners_of_names(engine) if engine else {})
     notebook = new_notebook(metadata={"kernelspec": dict(KERNEL), "language_info": {"name": "python"}})
     notebook.nbformat_minor = 5
     for text_cell, name in expanded(cells):

@@ -19,9 +19,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from autograder.lessons.expansion import expanded
-from autograder.lessons.names import is_of_course, missing_names
+from autograder.lessons.names import is_of_course, missing_names, names_bound_by
 from autograder.lessons.places import LessonError, lesson_texts
-from autograder.lessons.rules import syntax_tree
+from autograder.lessons.rules import Owner, syntax_tree
 from autograder.lessons.text import TextCell, read_lesson
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 
@@ -50,6 +50,16 @@ def engine_after(text: Path, itself: bool = True) -> SealedEngine | None:
             break
         engine = _with_lesson(engine, path, path.stat().st_mtime_ns)
     return engine and replace(engine, start_of=text.stem if not itself else "")
+
+
+def owners_of_names(engine: SealedEngine) -> dict[str, Owner]:
+    """The names that the cells of an engine define at their top level, with the last cell that does."""
+    found = {}
+    for cell in engine.cells:
+        for statement in ast.parse(cell.source).body:
+            imported = isinstance(statement, ast.Import | ast.ImportFrom)
+            found.update(dict.fromkeys(names_bound_by(statement), Owner(cell.lesson, cell.cell, imported)))
+    return found
 
 
 def with_engine(cell: TextCell, text: Path) -> TextCell:

@@ -75,13 +75,14 @@ def _definitions(sources: Sequence[str]) -> dict[str, ast.stmt]:
     found: dict[str, ast.stmt] = {}
     for source in sources:
         for statement in statements(source):
-            for name in _bound(statement):
+            for name in names_bound_by(statement):
                 found.pop(name, None)
                 found[name] = statement
     return found
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
+def names_bound_by(statement: ast.stmt) -> Iterator[str]:
+    """The names that a definition, import or assignment binds; none for any other statement."""
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         yield statement.name
     elif isinstance(statement, ast.Import | ast.ImportFrom):

@@ -8,16 +8,27 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from autograder.judge.trusted import bound_names
 from autograder.lessons.text import PLAIN_TAGS, STYLE_TAG, TextCell
 
 KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items"}
 MOST_HINTS = 3
 REGIONS = {"SOLUTION": "a solution", "HIDDEN TESTS": "hidden tests", "MARK SCHEME": "a mark scheme"}
 REGION_LINE = re.compile(r"\b(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)\b")
-CHECKS = {"check_gradients", "check_handwritten_gradient", "check_function", "quiz"}
+CHECKS = {"check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "quiz"}
 GRADIENT_CHECKS = CHECKS - {"quiz"}
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The engine cell that a name comes from, and whether it is imported there."""
+
+    lesson: str
+    cell: str
+    imported: bool
 
 
 def check_lesson(cells: Sequence[TextCell]) -> None:
@@ -167,6 +178,25 @@ def start_lesson_stands_alone(cells: Sequence[TextCell]) -> None:
                     raise cell.error("call start_lesson() once, without arguments, on a line of its own")
                 if cell.is_solution or cell.is_test or "demo" in cell.tags:
                     raise cell.error("start_lesson() belongs in an ordinary cell at the start")
+
+
+def engine_names_are_kept(cells: Sequence[TextCell], owners: Mapping[str, Owner]) -> None:
+    """A cell that is not of the engine binds no name of the engine (`owners`) at its top level: the engine looks its
+    functions up when they are called, and would find whatever a demo has left there.
+    """
+    for cell in cells:
+        if cell.kind != "code" or "engine" in cell.tags or "quiz" in cell.tags or cell.style:
+            continue
+        for statement in syntax_tree(cell).body:
+            importing = isinstance(statement, ast.Import | ast.ImportFrom)
+            for name in sorted(bound_names([statement]) & owners.keys()):
+                if not (importing and owners[name].imported):
+                    owner = f"cell {owners[name].cell} of {owners[name].lesson}"
+                    raise cell.error(
+                        f"{name!r} belongs to the engine ({owner}), which would find this one in its place; choose "
+                        "another name here",
+                        statement.lineno,
+                    )
 
 
 def items_are_numbers(cells: Sequence[TextCell]) -> None:

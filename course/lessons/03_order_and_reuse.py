@@ -478,8 +478,8 @@ for length in (1, 2, 3):
         used = {place for step in program for place in step[1:]}
         useful.setdefault(length, []).extend([program] if steps <= used else [])
 print(f"{'programs':>28s}" + "".join(f"{len(useful[length]):6d}" for length in (1, 2, 3)))
-for name, backward in ENGINES.items():
-    counts = [sum(wrong(backward, program) for program in useful[length]) for length in (1, 2, 3)]
+for name, engine in ENGINES.items():
+    counts = [sum(wrong(engine, program) for program in useful[length]) for length in (1, 2, 3)]
     print(f"{name:>14s} is wrong on " + "".join(f"{count:6d}" for count in counts))
 
 # %% [markdown]
@@ -520,8 +520,8 @@ generator = random.Random(3)
 lengths = range(1, 13)
 tests = {length: [random_program(length, generator) for _ in range(300)] for length in lengths}
 fig, axis = plt.subplots(layout="constrained")
-for (name, backward), marker in zip(ENGINES.items(), "osD^"):
-    share = [sum(exposed(backward, program) for program in tests[length]) / 3 for length in lengths]
+for (name, engine), marker in zip(ENGINES.items(), "osD^"):
+    share = [sum(exposed(engine, program) for program in tests[length]) / 3 for length in lengths]
     axis.plot(lengths, share, marker + "-", markersize=4, label=name)
 axis.set(xlabel="operations in a random program", ylabel="programs that expose it, in %")
 axis.set(xticks=lengths, ylim=(-3, 103))

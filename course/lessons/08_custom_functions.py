@@ -213,13 +213,13 @@ def twice_too_large(ctx, grad):
     return grad @ b.T, 2 * a.T @ grad
 
 
-for backward in (one_missing, transposed, twice_too_large):
+for rule in (one_missing, transposed, twice_too_large):
     inputs = [leaf(np.ones(shape)) for shape in ((3, 2), (2, 4))]
     try:
-        product_with(backward)(*inputs).sum().backward()
-        print(f"{backward.__name__:16s} no complaint")
+        product_with(rule)(*inputs).sum().backward()
+        print(f"{rule.__name__:16s} no complaint")
     except RuntimeError as error:
-        print(f"{backward.__name__:16s}", str(error).split("WrongProductBackward ")[-1])
+        print(f"{rule.__name__:16s}", str(error).split("WrongProductBackward ")[-1])
 
 # %% [markdown] items="102"
 # A wrong **number** raises nothing. That is the reason for the rest of this lesson.

@@ -40,9 +40,9 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 
 x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]], requires_grad=True)
 squares = (x**2).sum(dim=1)
-lengths = torch.where(squares > 0, squares.sqrt(), torch.zeros(3))
-loss = lengths.sum()
-print("lengths:", lengths.tolist(), "  loss:", loss.item())
+roots = torch.where(squares > 0, squares.sqrt(), torch.zeros(3))
+loss = roots.sum()
+print("lengths:", roots.tolist(), "  loss:", loss.item())
 
 # %% [markdown] items="gap:where_sqrt"
 # **Predict** the gradient of the second row.
@@ -559,14 +559,14 @@ runs = {
     "first step 50 instead of 0.1": norms_in_training(first_step=50.0),
     "one target 1000 (lr 1e-5)": norms_in_training(first_step=1e-5, typing_error=True),
 }
-for name, (_, log) in runs.items():
-    print(f"{name:30s} first layer, steps 0, 1, 30, 58, 59:", log[[0, 1, 30, 58, 59], 0].round(4))
+for name, (_, norms) in runs.items():
+    print(f"{name:30s} first layer, steps 0, 1, 30, 58, 59:", norms[[0, 1, 30, 58, 59], 0].round(4))
 
 # %% tags=["demo"] items="107"
 fig, axes = plt.subplots(1, 3, figsize=(9.5, 3), layout="constrained")
-for axis, (name, (_, log)) in zip(axes, runs.items()):
+for axis, (name, (_, norms)) in zip(axes, runs.items()):
     for column, label in enumerate(("first layer", "second", "third")):
-        axis.plot(np.maximum(log[:, column], 1e-12), label=label, alpha=0.8)
+        axis.plot(np.maximum(norms[:, column], 1e-12), label=label, alpha=0.8)
     axis.set(title=name, xlabel="step", yscale="log")
     axis.title.set_fontsize(10)
 axes[0].set_ylabel("norm of the gradient")

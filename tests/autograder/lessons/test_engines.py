@@ -163,3 +163,40 @@ def test_a_damaged_seal_says_so(lessons: Path, damage: Any) -> None:
     sealed = seal_engine(engine_before(lessons / "03_more.py"))
     with pytest.raises(EngineError, match="fetch the lesson again"):
         open_engine(damage(sealed))
+
+
+@pytest.mark.parametrize(
+    ("cell", "name", "owner"),
+    [
+        ("def product(a, b):\n    return a", "product", "product of 02_numbers"),
+        ("for MiniTensor in (1, 2):\n    pass", "MiniTensor", "of 02_numbers"),
+        ("with open('data') as exponential:\n    pass", "exponential", "of 02_numbers"),
+        ("value, square = 1, 2", "square", "square of 03_more"),
+        ("from operator import mul as product", "product", "product of 02_numbers"),
+        ("class math:\n    pass", "math", "of 02_numbers"),
+    ],
+)
+def test_no_other_cell_may_take_a_name_of_the_engine(lessons: Path, cell: str, name: str, owner: str) -> None:
+    text = (lessons / "03_more.py").read_text()
+    (lessons / "03_more.py").write_text(f'{text}\n# %% tags=["demo"]\n{cell}\n')
+    with pytest.raises(LessonError, match=rf"03_more.py:\d+: .*'{name}' belongs to the engine \(cell .*{owner}\)"):
+        assemble(lessons / "03_more.py")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "import math",
+        "def show(product, square=3):\n    exponential = product",
+        "total = [product for product in range(3)]",
+        "MiniTensor.product = lambda self, other: 0",
+        "twice = LIMIT = answer = 4",
+    ],
+)
+def test_parameters_local_names_and_names_outside_the_engine_are_free(lessons: Path, cell: str) -> None:
+    text = (lessons / "03_more.py").read_text()
+    (lessons / "03_more.py").write_text(f'{text}\n# %% tags=["demo"]\n{cell}\n')
+    assemble(lessons / "03_more.py")
+    alone = text.replace('tags=["engine"] ', "").replace("\nstart_lesson()", "").replace(", start_lesson", "")
+    (lessons / "03_more.py").write_text(f"{alone}\n# %%\ndef product(a):\n    return a\n")
+    assemble(lessons / "03_more.py")
