@@ -57,7 +57,8 @@ def plain_points(plain: NotebookNode) -> list[float]:
     from traitlets.config import Config
 
     shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    shell.showtraceback = lambda *_, **__: None  # drawing that of a deep recursion takes many seconds
+    # Drawing the traceback of a deep recursion takes many seconds, and IPython draws it twice.
+    shell.showtraceback = shell._format_exception_for_storage = lambda *_, **__: None
     for node in plain.cells:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             result = shell.run_cell(node.source, store_history=True)
