@@ -2,35 +2,42 @@
 
 On an overloaded machine a process waits for a processor most of the time, and no mark may depend on that. So what ends
 a cell or a question is the processor time that it and everything it started have used. Code that only sleeps uses none,
-so the clock counts too, though generously and without the time for which the kernel says that the process was ready to
-run and had to wait.
+so the clock counts too: in full while every thread is seen to sleep, which is not what waiting for a processor or a
+disk looks like; otherwise generously, and without the time for which the kernel says that the process was ready to run
+and had to wait.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ASLEEP = 3.0  # how many times the limit may pass by the clock, waiting for a processor not counted
 AT_MOST = 6.0  # and how many times with everything counted, whatever the kernel says
 SHORTEST, LONGEST = 0.01, 1.0  # until the next look
+STILL = 0.05  # share of the time between two looks in which what sleeps may be awake: the look itself takes some
 TICK = os.sysconf("SC_CLK_TCK")
 NANO = 1e-9
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What processes have used so far: seconds of processor time, and for how long each waited for a processor."""
+    """What processes have used so far: seconds of processor time, and for how long each waited for a processor; and
+    whether all of them are known to sleep now.
+    """
 
     processor: float = 0.0
     waited: dict[int, float] = field(default_factory=dict)
+    asleep: bool = False
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(self.processor + other.processor, {**self.waited, **other.waited})
+        both = self.asleep and other.asleep
+        return Usage(self.processor + other.processor, {**self.waited, **other.waited}, both)
 
     def since(self, earlier: Usage) -> tuple[float, float]:
         """Processor time, and time spent waiting for a processor, since then."""
@@ -54,6 +61,8 @@ class Allowance:
         self.quickly = self.quickly or self.usage
         self.began = self.clock()
         self.first = self.quickly()
+        self.slept = 0.0
+        self.last_look: tuple[float, Usage] | None = None
 
     def longer(self, seconds: float) -> Allowance:
         """The same from the same moment on, but for so much longer."""
@@ -65,11 +74,25 @@ class Allowance:
         """Seconds by the clock after which to look again; 0 when it is used up, which it never is before its time by
         the clock has passed.
         """
-        passed = self.clock() - self.began
-        if passed < self.seconds:
-            return self.seconds - passed
-        left = self._left(self.usage(), passed)
-        return max(SHORTEST, min(left, LONGEST)) if left > 0 else 0.0
+        passed, often = self.clock() - self.began, min(LONGEST, self.seconds / 10)
+        if self.first is None:
+            return max(0.0, self.seconds - passed)
+        if passed < often:
+            return often - passed
+        now = self.usage()
+        self._note_sleep(now, passed)
+        left = self._left(now, passed) if passed >= self.seconds else self.seconds - passed
+        return max(SHORTEST, min(left, often)) if left > 0 else 0.0
+
+    def _note_sleep(self, now: Usage | None, passed: float) -> None:
+        """Between two looks at which everything slept it has slept all the time, if it has hardly computed or waited
+        for a processor.
+        """
+        if now and self.last_look:
+            earlier, before = self.last_look
+            still = sum(now.since(before)) <= STILL * (passed - earlier)
+            self.slept += passed - earlier if still and now.asleep and before.asleep else 0.0
+        self.last_look = (passed, now) if now else None
 
     def left(self) -> float:
         """About how many seconds of processor time are left. Quick, as it is asked often."""
@@ -82,7 +105,8 @@ class Allowance:
         if self.first is None:
             return self.seconds - passed
         used, waited = now.since(self.first) if now else (0.0, 0.0)  # the process has just ended
-        return min(self.seconds - used, ASLEEP * self.seconds - (passed - waited), AT_MOST * self.seconds - passed)
+        asleep = min(self.seconds - self.slept, ASLEEP * self.seconds - (passed - waited))
+        return min(self.seconds - used, asleep, AT_MOST * self.seconds - passed)
 
 
 def usage_of_tree(root: int) -> Usage | None:
@@ -96,9 +120,9 @@ def usage_of_tree(root: int) -> Usage | None:
                 continue  # it has just ended
     except OSError:
         return None
-    return _sum(
-        {number: stats[number][1] for number in descendants({n: parent for n, (parent, _) in stats.items()}, root)}
-    )
+    tree = descendants({number: parent for number, (parent, _) in stats.items()}, root)
+    found = _sum({number: stats[number][1] for number in tree})
+    return replace(found, asleep=all(map(_sleeps, tree)))
 
 
 def usage_of_process(process: int) -> Usage | None:
@@ -109,9 +133,9 @@ def usage_of_process(process: int) -> Usage | None:
         return None
 
 
-def usage_of_this_thread() -> Usage:
-    """What this thread of ours has used."""
-    return Usage(time.thread_time(), {0: _waited("/proc/thread-self/schedstat")})
+def usage_of_this_thread(asleep: bool = False) -> Usage:
+    """What this thread of ours has used. Whether it has been asleep until now the caller knows."""
+    return Usage(time.thread_time(), {0: _waited("/proc/thread-self/schedstat")}, asleep)
 
 
 def descendants(parents: dict[int, int], root: int) -> set[int]:
@@ -135,6 +159,25 @@ def _stat(process: int) -> tuple[int, float]:
     """The parent of a process, and its processor time with that of the children it has waited for."""
     fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
     return int(fields[1]), sum(map(int, fields[11:15])) / TICK
+
+
+def _sleeps(process: int) -> bool:
+    """Whether every thread of a process sleeps: none runs, is ready to run, waits for a disk, or was stopped."""
+    threads = f"/proc/{process}/task"
+    try:
+        return all(_state(f"{threads}/{thread}/stat") in (b"S", b"Z") for thread in os.listdir(threads)) and _tells()
+    except OSError:
+        return False
+
+
+@functools.cache
+def _tells() -> bool:
+    """Whether the kernel says truly what a thread does: this one runs."""
+    return _state("/proc/thread-self/stat") == b"R"
+
+
+def _state(path: str) -> bytes:
+    return Path(path).read_bytes().rpartition(b")")[2].split()[0]
 
 
 def _waited(path: str) -> float:

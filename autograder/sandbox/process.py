@@ -38,6 +38,7 @@ class StudentProcess:
         self.limits = limits
         self.alive = True
         self.ready = False
+        self.asked = False  # whether we wait for an answer, and do nothing else
         self.started = time.monotonic()
         ours, theirs = socket.socketpair()
         self.process: Started
@@ -103,11 +104,15 @@ class StudentProcess:
         """Wait for the first byte of an answer. False when it has not come in this time."""
         if self._has_come(min(seconds, QUICK)):
             return True
-        allowance = Allowance(seconds, self.usage)
-        while wait := allowance.wait():
-            if self._has_come(wait):
-                return True
-        return self._has_come(0)
+        self.asked = True
+        try:
+            allowance = Allowance(seconds, self.usage)
+            while wait := allowance.wait():
+                if self._has_come(wait):
+                    return True
+            return self._has_come(0)
+        finally:
+            self.asked = False
 
     def _has_come(self, seconds: float) -> bool:
         return bool(select.select([self.wire.connection], [], [], seconds)[0])

@@ -276,8 +276,10 @@ class Sandbox:
 
     def usage(self) -> Usage | None:
         """The processor time of this thread, which runs the tests, and of the submission's processes."""
-        theirs = None if self._process is None else self._process.usage()
-        return theirs and usage_of_this_thread() + theirs
+        if self._process is None:
+            return None
+        theirs = self._process.usage()
+        return theirs and usage_of_this_thread(asleep=self._process.asked) + theirs
 
     def quick_usage(self) -> Usage | None:
         """The same, but for what the submission's process started and what still runs."""

@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 from autograder.judge import judge_notebook
-from autograder.sandbox import Limits, Sandbox
+from autograder.sandbox import Limits, NotAnswered, Sandbox, allowance
 from autograder.sandbox.allowance import (
     ASLEEP,
     AT_MOST,
@@ -51,6 +52,34 @@ def test_an_allowance_is_processor_time(passed, used, waited, over):
         assert (allowance.left() <= 0) is (over or used > LIMIT)
 
 
+@pytest.mark.parametrize(
+    ("asleep", "computed", "waited", "over"),
+    [
+        (lambda look: True, 0.0, 0.0, 1.2 * LIMIT),
+        (lambda look: True, 0.04, 0.0, 1.2 * LIMIT),  # a look takes time
+        (lambda look: True, 0.2, 0.0, ASLEEP * LIMIT + 1),  # it gets a processor now and then
+        (lambda look: True, 0.0, 0.2, ASLEEP * LIMIT * 1.25 + 1),  # or waits for one
+        (lambda look: False, 0.0, 0.0, ASLEEP * LIMIT + 1),  # it waits for a disk
+        (lambda look: look % 2 > 0, 0.0, 0.0, ASLEEP * LIMIT + 1),
+        (lambda look: look > 5, 0.0, 0.0, 1.8 * LIMIT),
+    ],
+)
+def test_sleep_counts_by_the_clock(asleep, computed, waited, over):
+    """`computed` and `waited`: seconds in each second by the clock."""
+    now = [0.0]
+
+    def usage():
+        return Usage(computed * now[0], {1: waited * now[0]}, asleep(round(now[0])))
+
+    allowance = Allowance(LIMIT, usage, clock=lambda: now[0])
+    while wait := allowance.wait():
+        assert wait > 0
+        now[0] += wait
+        assert now[0] <= over
+    assert over - 0.3 * LIMIT < now[0] <= over
+    assert allowance.left() <= 0
+
+
 def test_where_nothing_can_be_measured_the_clock_counts():
     now = [0.0]
     allowance = Allowance(LIMIT, lambda: None, clock=lambda: now[0])
@@ -84,6 +113,28 @@ def test_the_time_of_descendants_counts():
     assert usage_of_this_thread().processor > 0
 
 
+BY_THREAD = "import threading\nthread = threading.Thread(target=endless)\nthread.start()\nthread.join()"
+BY_CHILD = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'while True: pass'])"
+
+
+@pytest.mark.parametrize(
+    ("code", "asleep"),
+    [("input()", True), ("endless()", False), (BY_THREAD, False), (BY_CHILD, False)],
+)
+def test_what_waits_for_its_own_work_does_not_sleep(code, asleep):
+    source = f"print('begun', flush=True)\ndef endless():\n    while True: pass\n{code}"
+    command = [sys.executable, "-c", source]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as child:
+        child.stdout.readline()
+        while asleep and not usage_of_tree(child.pid).asleep:
+            time.sleep(0.01)
+        while not asleep and usage_of_tree(child.pid).processor < 1:  # until the work has begun
+            time.sleep(0.01)
+        seen = [usage_of_tree(child.pid).asleep for _ in range(20)]
+        os.killpg(child.pid, signal.SIGKILL)
+    assert seen == [asleep] * 20
+
+
 def stop_for(process, seconds):
     """A machine without a processor to give, for a while: the same for the code that runs."""
     os.kill(process, signal.SIGSTOP)
@@ -112,6 +163,33 @@ def test_what_only_sleeps_is_stopped_as_well():
         assert result.timed_out
         assert result.seconds < 100
         assert sandbox.execute("import subprocess\nsubprocess.run(['sleep', '1000'])").timed_out
+
+
+@pytest.mark.sandbox
+def test_a_submission_that_nobody_asks_does_not_sleep_at_its_own_cost():
+    """While a test computes on this side, or waits for a processor here, the submission's process has nothing to do."""
+    with Sandbox() as sandbox:
+        sandbox.execute("x = 1")
+        while not sandbox._process.usage().asleep:
+            time.sleep(0.01)
+        assert not sandbox.usage().asleep
+
+
+@pytest.mark.sandbox
+def test_what_only_sleeps_is_stopped_without_the_generous_limits(monkeypatch):
+    monkeypatch.setattr(allowance, "ASLEEP", 1e9)
+    monkeypatch.setattr(allowance, "AT_MOST", 1e9)
+    with Sandbox(Limits(cell_seconds=1, query_seconds=1, grace_seconds=1)) as sandbox:
+        assert sandbox.execute("import time\ntime.sleep(100)").timed_out
+        assert sandbox.execute("import threading\nthreading.Event().wait(100)").timed_out
+        assert sandbox.execute("def f(): time.sleep(100)").error is None
+        with pytest.raises(NotAnswered):
+            sandbox.lookup("f")()
+        assert sandbox.execute("time.sleep(0.5)").error is None
+        assert sandbox.starts == 1
+    cells = ["import time\ndef f():\n    for _ in range(1000): time.sleep(0.1)", "# test\nf()"]
+    verdict = judge_notebook(notebook(*cells), limits=Limits(cell_seconds=2, query_seconds=60, grace_seconds=1))
+    assert "too long" in verdict.cells[0].message
 
 
 @pytest.mark.sandbox
