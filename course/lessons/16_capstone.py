@@ -1,0 +1,1862 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # A Transformer on your own engine
+#
+# Here is a diary. Each line has a name, a thing, and the weather. The name is random, and so is the thing. The weather is not: it follows from the thing, so whoever reads the line from the left can know it.
+
+# %% tags=["demo"]
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for NumPy, which is not loaded yet: see section 7
+
+# %%
+from autograder.student import hints, quiz, start_lesson
+
+# %% tags=["engine"]
+import math
+
+import numpy as np
+
+# %% tags=["demo"]
+import time
+import tracemalloc
+
+import matplotlib.pyplot as plt
+import torch
+
+import mini_autograd
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # steadier times on a busy machine
+
+# %% tags=["demo"]
+NAMES = ["ada", "ben", "eva", "ida", "leo", "max", "tim"]
+WEATHER = {"coat": "rain", "sled": "snow", "kite": "wind", "hat": "heat"}
+
+
+def diary(lines, seed):
+    """A text in which only the name and the thing of each line are random."""
+    generator = np.random.default_rng(seed)
+    text = ""
+    for _ in range(lines):
+        thing = generator.choice(list(WEATHER))
+        text += f"{generator.choice(NAMES)} takes a {thing} in {WEATHER[thing]}.\n"
+    return text
+
+
+text, held_out = diary(120, seed=0), diary(40, seed=9)
+letters = sorted(set(text))
+print(text[: text.index("\n", 80)])
+print(f"\n{len(text)} letters, {len(letters)} different ones: {''.join(letters)!r}")
+
+# %% [markdown]
+# The task: guess the next letter. Three ways to guess need no network. The *same* guess everywhere is the most frequent letter. A table of pairs says which letter follows the *last* one most often. And whoever has understood the whole line can miss in two places only. **Predict** the share of right guesses for each of the three, on a diary that nobody has seen before.
+
+# %% tags=["demo"]
+number_of = {letter: number for number, letter in enumerate(letters)}
+
+
+def encode(string):
+    return np.array([number_of[letter] for letter in string])
+
+
+def decode(numbers):
+    return "".join(letters[number] for number in numbers)
+
+
+known, unknown = encode(text), encode(held_out)
+counts = np.bincount(known, minlength=len(letters))
+pairs = np.zeros((len(letters), len(letters)))
+np.add.at(pairs, (known[:-1], known[1:]), 1.0)
+line_length = len(held_out) / held_out.count("\n")
+two_misses = (1 - 1 / len(NAMES)) + (1 - 1 / len(WEATHER))
+last, following = unknown[:-1], unknown[1:]
+guesses = {
+    "the most frequent letter": (following == counts.argmax()).mean(),
+    "what follows the last letter": (following == pairs.argmax(axis=1)[last]).mean(),
+    "whoever knows the rules": 1 - two_misses / line_length,
+}
+for name, share in guesses.items():
+    print(f"{name:30s} {share:.1%}")
+
+# %% [markdown]
+# Between the second and the third line lies everything that takes more than one letter of memory: how a word goes on, where in the line we are, and, one word back, which thing it was. A small Transformer will learn it in a few seconds, on **your** engine. You will
+#
+# 1. build the three layers that are still missing: embedding, layer norm, and causal self-attention;
+# 2. put them together, from the heads of one layer up to a model that writes;
+# 3. train it beside PyTorch from the same weights, and say how far the two curves are apart;
+# 4. measure where time and memory go, and get some of both back with what you built before.
+#
+# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+
+# %%
+start_lesson()
+
+# %% [markdown] items="gap:repeated_indices"
+# ## 1. Letters become rows
+#
+# A network computes with numbers that can be moved a little, and a letter cannot. So each letter owns a row of a table, and the row is trained. An *embedding* looks rows up. A batch holds most letters many times. **Predict** the two gradients: what reaches the row of a letter that is looked up three times, and what does the tempting `gradient[ids] += ...` make of it?
+
+# %%
+table = MiniTensor(np.zeros((4, 2)), requires_grad=True)
+ids = np.array([2, 0, 2, 2])
+arriving = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]])
+table[ids].backward(arriving)
+print("yours:   ", table.grad.data.tolist())
+tempting = np.zeros((4, 2))
+tempting[ids] += arriving
+print("tempting:", tempting.tolist())
+
+# %% [markdown] items="gap:repeated_indices"
+# The tempting line keeps the last of the three. You met this in lesson 04: looking up a row is a *gather*, and its gradient a *scatter-add*. It is the product with a table of zeros and ones, without the zeros. **Predict** how much longer the product takes for 50,000 words.
+
+# %% tags=["demo"]
+def shortest(action, rounds=3):
+    """Milliseconds of processor time: a busy machine only adds to it."""
+    found = []
+    for _ in range(rounds):
+        start = time.process_time()
+        action()
+        found.append(1000 * (time.process_time() - start))
+    return min(found)
+
+
+words = np.random.default_rng(0).normal(size=(50_000, 32))
+some = np.random.default_rng(1).integers(0, 50_000, size=64)
+
+
+def product_with_table():
+    chosen = np.zeros((64, 50_000))
+    chosen[np.arange(64), some] = 1.0
+    return chosen @ words
+
+
+print(f"gather  {shortest(lambda: words[some]):8.3f} ms")
+print(f"product {shortest(product_with_table):8.3f} ms", end="   ")
+print(f"difference {np.abs(product_with_table() - words[some]).max()}")
+
+# %% [markdown]
+# One more trap. NumPy reads the index -1 as *the last row*. A data set that marks missing letters with -1 would train the last letter, and nobody would notice. PyTorch refuses: `IndexError: index out of range in self`.
+#
+# ### Exercise 1: Embedding
+#
+# Write the rule of `Lookup`, an operation of one MiniTensor, and then `forward` of `Embedding`, which checks its numbers before it looks anything up.
+
+# %% [markdown] tags=["hint"] exercise="embedding"
+# `Lookup` gets `ids` as an option: `Lookup.apply(table, ids=ids)`. In `forward` keep on `ctx` what `backward` needs: the ids and the shape of the table. Neither is a saved tensor.
+
+# %% [markdown] tags=["hint"] exercise="embedding"
+# `np.add.at(gradient, ids, grad)` adds every row where it belongs, also several into the same row.
+
+# %% [markdown] tags=["hint"] exercise="embedding"
+# `ids = np.asarray(ids)`; whole numbers have `ids.dtype.kind in "iu"`. An empty array has no `min()`, so ask `(ids < 0).any()`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "embedding", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class Lookup(Function):
+    """Rows of a table.
+
+    forward: table of shape (rows, width), ids an array of whole numbers of any shape; the result has
+        the shape (*ids.shape, width)
+    backward: grad of that shape; returns an array of the shape of the table. A row that was looked
+        up several times gets the sum, one that was not gets zeros.
+
+    >>> table = MiniTensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    >>> rows = Lookup.apply(table, ids=np.array([1, 1]))
+    >>> rows.backward(np.array([[1.0, 10.0], [2.0, 20.0]]))
+    >>> rows.data.tolist(), table.grad.data.tolist()
+    ([[3.0, 4.0], [3.0, 4.0]], [[0.0, 0.0], [3.0, 30.0]])
+    """
+
+    @staticmethod
+    def forward(ctx, table, ids):
+        ### BEGIN SOLUTION
+        ctx.ids, ctx.shape = ids, table.shape
+        return table[ids]
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad):
+        ### BEGIN SOLUTION
+        gradient = np.zeros(ctx.shape)
+        np.add.at(gradient, ctx.ids, grad)
+        return gradient
+        ### END SOLUTION
+
+
+class Embedding(Module):
+    """A trained row for each of the numbers 0 to num_embeddings - 1.
+
+    weight: Parameter of shape (num_embeddings, embedding_dim), at the start standard normal
+    forward(ids): ids is an array or list of whole numbers of any shape; the result is a MiniTensor of
+        shape (*ids.shape, embedding_dim)
+    Raises: IndexError("index out of range in self") if a number is negative or too large;
+        TypeError, with any text, if the numbers are not whole (their dtype is no integer dtype)
+
+    >>> layer = Embedding(5, 3)
+    >>> layer([[0, 4], [4, 4]]).shape
+    (2, 2, 3)
+    """
+
+    def __init__(self, num_embeddings, embedding_dim):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.weight = Parameter(default_generator.normal(size=(num_embeddings, embedding_dim)))
+
+    def forward(self, ids):
+        ### BEGIN SOLUTION
+        ids = np.asarray(ids)
+        if ids.dtype.kind not in "iu":
+            raise TypeError(f"an embedding looks up whole numbers, not {ids.dtype}")
+        if (ids < 0).any() or (ids >= self.num_embeddings).any():
+            raise IndexError("index out of range in self")
+        return Lookup.apply(self.weight, ids=ids)
+        ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="embedding"
+class Lookup(Function):
+    @staticmethod
+    def forward(ctx, table, ids):
+        ctx.ids, ctx.rows = ids, len(table)
+        return np.take(table, ids, axis=0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        ones = np.eye(ctx.rows)[ctx.ids.reshape(-1)]
+        return ones.T @ grad.reshape(len(ones), -1)
+
+
+class Embedding(Module):
+    def __init__(self, num_embeddings, embedding_dim):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.weight = Parameter(default_generator.normal(size=(num_embeddings, embedding_dim)))
+
+    def forward(self, ids):
+        ids = np.array(ids)
+        if not np.issubdtype(ids.dtype, np.integer):
+            raise TypeError("whole numbers are wanted")
+        if not np.isin(ids, np.arange(self.num_embeddings)).all():
+            raise IndexError("index out of range in self")
+        return Lookup.apply(self.weight, ids=ids)
+
+# %% tags=["style:composed"] exercise="embedding"
+class Lookup(Function):
+    @staticmethod
+    def forward(ctx, table, ids):
+        ctx.ids, ctx.shape = np.array(ids), table.shape
+        return np.stack([table[i] for i in ctx.ids.ravel()]).reshape(*ctx.ids.shape, table.shape[1])
+
+    @staticmethod
+    def backward(ctx, grad):
+        total = [np.zeros(ctx.shape[1]) for _ in range(ctx.shape[0])]
+        for number, row in zip(ctx.ids.ravel(), grad.reshape(-1, ctx.shape[1])):
+            total[number] = total[number] + row
+        return np.array(total)
+
+
+class Embedding(Module):
+    def __init__(self, num_embeddings, embedding_dim):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.weight = Parameter(default_generator.normal(size=(num_embeddings, embedding_dim)))
+
+    def forward(self, ids):
+        ids = np.asarray(ids)
+        if ids.dtype.kind not in "iu":
+            raise TypeError(str(ids.dtype))
+        for number in ids.ravel().tolist():
+            if number not in range(self.num_embeddings):
+                raise IndexError("index out of range in self")
+        return self.weight[ids]
+
+# %% nbgrader={"grade": true, "grade_id": "test_embedding", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def try_embedding(look_up, weight, ids, seed):
+    """Rows and gradient for a random cotangent, beside a loop."""
+    random, width = np.random.default_rng(seed), weight.shape[1]
+    rows = look_up(ids)
+    numbers = np.array(ids)
+    assert rows.shape == (*numbers.shape, width), (
+        f"ids of shape {numbers.shape} should give {(*numbers.shape, width)}, not {rows.shape}"
+    )
+    assert np.array_equal(rows.data, weight.data[numbers]), "the rows are not those of the table"
+    cotangent = random.normal(size=rows.shape)
+    weight.grad = None
+    rows.backward(cotangent)
+    right = np.zeros(weight.shape)
+    for number, row in zip(numbers.reshape(-1), cotangent.reshape(-1, width)):
+        right[number] += row
+    assert weight.grad is not None, "a gradient must arrive at the table"
+    assert np.allclose(weight.grad.data, right), (
+        f"ids {ids}: the gradient should be {right.round(3)}, not {weight.grad.data.round(3)}"
+    )
+
+
+def complaint(layer, ids):
+    try:
+        layer(ids)
+    except (IndexError, TypeError) as error:
+        return type(error).__name__, str(error)
+    return "no error", ""
+
+
+layer = Embedding(5, 3)
+table = MiniTensor(np.random.default_rng(0).normal(size=(4, 2)), requires_grad=True)
+try_embedding(lambda ids: Lookup.apply(table, ids=ids), table, np.array([2, 0, 2, 2]), 1)
+try_embedding(layer, layer.weight, np.array([4, 1, 4, 0]), 2)
+try_embedding(layer, layer.weight, [[0, 3], [3, 3]], 3)
+assert complaint(layer, [1, 5]) == ("IndexError", "index out of range in self")
+assert complaint(layer, [-1]) == ("IndexError", "index out of range in self"), "-1 is no letter"
+assert complaint(layer, [1.0, 2.0])[0] == "TypeError", "1.0 is no whole number"
+### BEGIN HIDDEN TESTS
+try_embedding(layer, layer.weight, np.array(3), 4)
+try_embedding(layer, layer.weight, np.zeros((2, 3, 4), dtype=np.int32), 5)
+try_embedding(layer, layer.weight, np.array([[4], [2], [4]], dtype=np.uint8), 6)
+large = Embedding(1000, 2)
+try_embedding(large, large.weight, np.random.default_rng(7).integers(990, 1000, size=(9, 11)), 7)
+try_embedding(lambda ids: Lookup.apply(table, ids=ids), table, np.array([[3, 3, 1], [0, 3, 1]]), 8)
+for wrong in ([[0, 1], [2, -5]], [100], [[0, 4], [5, 1]]):
+    assert complaint(layer, wrong) == ("IndexError", "index out of range in self")
+assert complaint(layer, [True, False])[0] == "TypeError", "truth values would pick rows by a mask"
+x = MiniTensor([[2.0, 3.0]], requires_grad=True)
+(Lookup.apply(x * 5.0, ids=np.array([0, 0])) * [[1.0, 2.0], [4.0, 8.0]]).sum().backward()
+assert np.allclose(x.grad.data, [[25.0, 50.0]]), "the table may be a result as well"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Beside PyTorch's layer. The second question is about training: in the first step all letters occur, in the second only the letter 0. **Predict** for SGD and for Adam which rows the *second* step moves.
+
+# %% tags=["demo"]
+mine, theirs = Embedding(4, 2), torch.nn.Embedding(4, 2).double()
+theirs.load_state_dict({"weight": torch.tensor(mine.weight.data)})
+ids, cotangent = np.array([[2, 0, 2], [3, 2, 0]]), np.random.default_rng(3).normal(size=(2, 3, 2))
+mine(ids).backward(cotangent)
+theirs(torch.tensor(ids)).backward(torch.tensor(cotangent))
+difference = mine.weight.grad.data - theirs.weight.grad.numpy()
+print(f"difference of the gradients: {np.abs(difference).max():.1e}")
+
+for kind in (SGD, Adam):
+    layer = Embedding(4, 2)
+    optimizer = kind(layer.parameters(), lr=0.1)
+    for ids in ([0, 1, 2, 3], [0, 0, 0, 0]):
+        before = layer.weight.data.copy()
+        optimizer.zero_grad()
+        (layer(ids) ** 2).sum().backward()
+        optimizer.step()
+    rows_moved = np.abs(layer.weight.data - before).max(axis=1) > 0
+    print(f"{kind.__name__:5s} the second step moves the rows {np.flatnonzero(rows_moved).tolist()}")
+
+# %% [markdown]
+# The gradient of the other rows was 0 for both. But Adam moves by a *running mean* of gradients, and that of the first step is still in it. A letter that does not occur is trained all the same.
+#
+# ## 2. Keep the numbers in range
+#
+# Batch normalization, in lesson 11, took mean and variance of each column over the rows of a batch. *Layer normalization* takes them of each row over its own entries. **Predict** for both what happens to the answer for the first row when **another** row changes, in training and in evaluation.
+
+# %%
+class RowNorm(Module):
+    """What layer normalization will do, in plain NumPy and without parameters."""
+
+    def forward(self, x):
+        x = as_tensor(x).data
+        return MiniTensor((x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True))
+
+
+rows = np.random.default_rng(2).normal(size=(4, 5))
+changed = rows.copy()
+changed[3] *= 10.0
+for name, layer in (("BatchNorm1d", BatchNorm1d(5)), ("by rows", RowNorm())):
+    for mode in (True, False):
+        layer.train(mode)
+        difference = np.abs(layer(MiniTensor(rows)).data[0] - layer(MiniTensor(changed)).data[0]).max()
+        print(f"{name:11s} {'training  ' if mode else 'evaluation'}  row 0 changes by {difference:.3f}")
+
+# %% [markdown]
+# A row that is normalized by itself does not know who else is in the batch. So there is nothing to remember for evaluation: no buffers, and no difference between the modes. That is why Transformers use it: a text is answered in the same way alone and among others.
+#
+# ### Exercise 2: LayerNorm
+#
+# Write `forward`: over the **last axis**, for inputs with any number of axes, `(x - mean) / sqrt(variance + eps) * weight + bias`. The variance is divided by the number of entries, as PyTorch does here in both modes. Mean and variance depend on `x`, so the gradient flows through them.
+#
+# Mind how the variance is computed. The mean of the squares minus the square of the mean is right on paper; but for entries like 1,000,000.5 both are near 10¹², and their difference has few right digits left.
+
+# %% [markdown] tags=["hint"] exercise="layer_norm"
+# `centered = x - x.mean(-1, True)`, and the variance is the mean of `centered * centered`, again with `keepdim`.
+
+# %% [markdown] tags=["hint"] exercise="layer_norm"
+# `.sqrt()` has been there since lesson 12. `weight` and `bias` have the shape of the last axis and are stretched over the others.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "layer_norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class LayerNorm(Module):
+    """Each row to mean 0 and variance 1, then scaled and shifted by parameters.
+
+    weight, bias: Parameters of shape (size,), at the start ones and zeros
+    forward(x): x of shape (..., size), at least one axis; the result has the same shape. A row of
+        equal entries becomes bias. Entries may have a large offset, such as 1e6, and keep about ten
+        digits then. The same in training and in evaluation.
+
+    >>> LayerNorm(2)(MiniTensor([[1.0, 3.0], [5.0, 5.0]])).data.round(3) + 0.0
+    array([[-1.,  1.],
+           [ 0.,  0.]])
+    """
+
+    def __init__(self, size, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight, self.bias = Parameter(np.ones(size)), Parameter(np.zeros(size))
+
+    def forward(self, x):
+        x = as_tensor(x)
+        ### BEGIN SOLUTION
+        centered = x - x.mean(-1, True)
+        variance = (centered * centered).mean(-1, True)
+        return centered / (variance + self.eps).sqrt() * self.weight + self.bias
+        ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="layer_norm"
+class LayerNorm(Module):
+    def __init__(self, size, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight, self.bias = Parameter(np.ones(size)), Parameter(np.zeros(size))
+
+    def forward(self, x):
+        x, n = as_tensor(x), self.weight.shape[0]
+        x = x - x.sum(-1, True) / n
+        return x * ((x**2).sum(-1, True) / n + self.eps) ** -0.5 * self.weight + self.bias
+
+# %% tags=["style:composed"] exercise="layer_norm"
+class Normalize(Function):
+    """The rows to mean 0 and variance 1, with a rule of its own."""
+
+    @staticmethod
+    def forward(ctx, x, eps):
+        scale = 1 / np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+        output = (x - x.mean(axis=-1, keepdims=True)) * scale
+        ctx.save_for_backward(output, scale)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        output, scale = ctx.saved_tensors
+        along = (grad * output).mean(axis=-1, keepdims=True)
+        return (grad - grad.mean(axis=-1, keepdims=True) - output * along) * scale
+
+
+class LayerNorm(Module):
+    def __init__(self, size, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight, self.bias = Parameter(np.ones(size)), Parameter(np.zeros(size))
+
+    def forward(self, x):
+        return Normalize.apply(x, eps=self.eps) * self.weight + self.bias
+
+# %% nbgrader={"grade": true, "grade_id": "test_layer_norm", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
+    """Values and all gradients for a random cotangent, beside formulas."""
+    random = np.random.default_rng(seed)
+    layer, leaf = LayerNorm(size, eps), MiniTensor(x, requires_grad=True)
+    weight, bias = random.normal(size=(2, size))
+    overwrite(layer.weight, weight)
+    overwrite(layer.bias, bias)
+    output = layer(leaf)
+    scale = 1 / np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+    normal = (x - x.mean(axis=-1, keepdims=True)) * scale
+    assert output.shape == x.shape, f"the shape should stay {x.shape}, not become {output.shape}"
+    assert np.allclose(output.data, normal * weight + bias, atol=tolerance), (
+        f"for {x} the output should be {normal * weight + bias}, not {output.data}"
+    )
+    cotangent = random.normal(size=x.shape)
+    output.backward(cotangent)
+    rows, arriving = tuple(range(x.ndim - 1)), cotangent * weight
+    right = {
+        "weight": (cotangent * normal).sum(axis=rows),
+        "bias": cotangent.sum(axis=rows),
+        "x": arriving - arriving.mean(axis=-1, keepdims=True),
+    }
+    right["x"] = (right["x"] - normal * (arriving * normal).mean(axis=-1, keepdims=True)) * scale
+    for name, place in (("weight", layer.weight), ("bias", layer.bias), ("x", leaf)):
+        assert place.grad is not None, f"a gradient must arrive at {name}"
+        assert np.allclose(place.grad.data, right[name], atol=max(tolerance, 1e-9 * scale.max())), (
+            f"the gradient of {name} should be {right[name]}, not {place.grad.data}"
+        )
+
+
+random = np.random.default_rng(5)
+try_layer_norm(3, np.array([[1.0, 2.0, 6.0], [0.0, -1.0, 1.0]]), 1)
+try_layer_norm(4, random.normal(size=(2, 3, 4)), 2)
+try_layer_norm(4, 1e6 + random.normal(size=(2, 4)), 3, tolerance=1e-6)
+layer = LayerNorm(3)
+assert [name for name, _ in layer.named_parameters()] == ["weight", "bias"]
+layer.eval()
+values = layer(MiniTensor([[4.0, 4.0, 4.0], [1.0, 2.0, 3.0]])).data
+assert np.allclose(values, [[0, 0, 0], [-1.2247, 0, 1.2247]], atol=1e-4), "evaluation is no other mode"
+### BEGIN HIDDEN TESTS
+try_layer_norm(5, random.normal(size=(5,)), 4)
+try_layer_norm(6, 100 * random.normal(size=(3, 1, 2, 6)), 5)
+try_layer_norm(4, 0.01 * random.normal(size=(3, 4)), 6, eps=0.1)
+try_layer_norm(1, random.normal(size=(3, 1)), 7)
+try_layer_norm(3, np.full((2, 3), 7.0), 8)
+try_layer_norm(5, random.normal(size=(5, 5)) * np.arange(1, 6)[:, None], 9)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Beside PyTorch's layer, with the offset of a million and without. And one more count: **predict** the sum of the gradient over the entries of one row, if the cotangent is random.
+
+# %% tags=["demo"]
+for offset in (0.0, 1e6):
+    x = offset + np.random.default_rng(1).normal(size=(2, 3, 8))
+    cotangent = np.random.default_rng(2).normal(size=x.shape)
+    leaf, leaf_torch = MiniTensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+    mine, theirs = LayerNorm(8), torch.nn.LayerNorm(8).double()
+    mine(leaf).backward(cotangent)
+    theirs(leaf_torch).backward(torch.tensor(cotangent))
+    difference = np.abs(leaf.grad.data - leaf_torch.grad.numpy()).max()
+    print(f"offset {offset:9.0f}   difference of the gradients {difference:.1e}", end="   ")
+    print(f"largest sum of a row {np.abs(leaf.grad.data.sum(axis=-1)).max():.1e}")
+
+# %% [markdown]
+# The sum is 0: adding the same number to all entries of a row changes nothing, so the gradient has no part in that direction. A layer whose output does not care about something has no gradient along it.
+#
+# ## 3. Attention
+#
+# Every position of a text gets three vectors, each computed by a linear layer from its row. A **query**: what I am looking for. A **key**: what I am to be found by. A **value**: what I hand over to whoever finds me. The query of one position is multiplied with the keys of all; softmax turns the products into weights; and the result is the mean of the values with these weights. It is a lookup like that of section 1, but a soft one: every row is taken, with a weight, and the weights can be trained.
+#
+# There are two catches. The first is size. **Predict** how the largest of 20 weights changes, if queries and keys are random with entries of size 1 and get longer.
+
+# %%
+def softmax_of(scores):
+    raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return raised / raised.sum(axis=-1, keepdims=True)
+
+
+random = np.random.default_rng(0)
+print("length   size of the products   largest weight   the same, products divided by root(length)")
+for length in (4, 16, 64, 256):
+    queries, keys = random.normal(size=(2, 20, length))
+    products = queries @ keys.T
+    largest = softmax_of(products).max(axis=1).mean()
+    divided = softmax_of(products / np.sqrt(length)).max(axis=1).mean()
+    print(f"{length:6d} {products.std():16.1f} {largest:20.2f} {divided:16.2f}")
+
+# %% [markdown]
+# A product of two long random vectors has the size of the root of their length. Without a cure, softmax takes nearly all from one row, and there its gradient is nearly 0: nothing would be learnt. So the products are divided by the root of the length.
+#
+# The second catch is time. Position 3 is trained to guess letter 4. If it may look at position 4, it need not guess. So position `t` may look at the positions up to `t` only: attention is **causal**. **Predict** which of the two ways to enforce it is right: setting the forbidden *weights* to 0, or setting the forbidden *scores* to minus infinity before the softmax?
+
+# %%
+scores = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 5.0], [1.0, 1.0, 1.0]])
+allowed = np.tril(np.ones((3, 3), dtype=bool))
+for name, weights in (
+    ("weights set to 0", softmax_of(scores) * allowed),
+    ("scores set to -inf", softmax_of(np.where(allowed, scores, -np.inf))),
+):
+    print(name, weights.round(3).tolist(), "  sums of the rows", weights.sum(axis=1).round(3).tolist())
+
+# %% [markdown]
+# In the first way the rows do not sum to 1, and what is missing tells of the future: had the last score of the second row been larger, its other weights would be smaller. In the second way `exp(-inf)` is 0, exactly, in value and gradient.
+#
+# ### Exercise 3: attention
+#
+# Write `attention(q, k, v)`. Your engine has what you need: `@` for stacks of matrices, `transpose`, `where` from lesson 12, and a `softmax` that does not overflow. The axes in front of the last two are a stack of independent problems.
+
+# %% [markdown] tags=["hint"] exercise="attention"
+# The scores are `q @ k.transpose(-1, -2)`, divided by the root of the last axis of `q`. They have the shape `(..., length, length)`; row `t` belongs to the query of position `t`.
+
+# %% [markdown] tags=["hint"] exercise="attention"
+# `np.tril(np.ones((length, length), dtype=bool))` is True on the diagonal and below. `where(allowed, scores, -np.inf)` stretches it over the axes in front.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def attention(q, k, v):
+    """Causal attention: softmax(q k^T / root(size)) v, where position t sees the positions 0 to t.
+
+    q, k: MiniTensors of shape (..., length, size)
+    v: MiniTensor of shape (..., length, width)
+    Returns: tuple of two MiniTensors: the output, of shape (..., length, width), and the weights, of
+        shape (..., length, length). weights[..., t, s] says how much position t takes from position
+        s; it is exactly 0 for s > t, and each row sums to 1. No score may be too large or too small:
+        entries of q and k of size 1000 are fine.
+
+    >>> same = MiniTensor(np.ones((3, 2)))
+    >>> output, weights = attention(same, same, MiniTensor([[1.0], [3.0], [8.0]]))
+    >>> output.data.round(6).tolist()
+    [[1.0], [2.0], [4.0]]
+    >>> weights.data.round(2).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.33, 0.33, 0.33]]
+    """
+    ### BEGIN SOLUTION
+    length, size = q.shape[-2:]
+    scores = q @ k.transpose(-1, -2) / math.sqrt(size)
+    allowed = np.tril(np.ones((length, length), dtype=bool))
+    weights = where(allowed, scores, -np.inf).softmax(-1)
+    return weights @ v, weights
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="attention"
+def attention(q, k, v):
+    n = q.shape[-2]
+    future = np.triu(np.full((n, n), -np.inf), 1)
+    w = ((q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1) + future).softmax(-1)
+    return w @ v, w
+
+# %% tags=["style:composed"] exercise="attention"
+class CausalSoftmax(Function):
+    """The softmax of row t over its first t + 1 entries, and zeros behind them."""
+
+    @staticmethod
+    def forward(ctx, scores):
+        output = np.zeros(scores.shape)
+        for t in range(scores.shape[-2]):
+            seen = scores[..., t, : t + 1]
+            raised = np.exp(seen - seen.max(axis=-1, keepdims=True))
+            output[..., t, : t + 1] = raised / raised.sum(axis=-1, keepdims=True)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return output * (grad - (grad * output).sum(axis=-1, keepdims=True))
+
+
+def attention(q, k, v):
+    weights = CausalSoftmax.apply((q @ k.transpose(-1, -2)) / np.sqrt(q.shape[-1]))
+    return weights @ v, weights
+
+# %% nbgrader={"grade": true, "grade_id": "test_attention", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def slopes_agree(forward, leaves, seed, what):
+    """Gradients for a random cotangent, beside differences of values along random directions."""
+    random = np.random.default_rng(seed)
+    for leaf in leaves:
+        leaf.grad = None
+    output = forward()
+    cotangent = random.normal(size=output.shape)
+    output.backward(cotangent)
+    for number, leaf in enumerate(leaves):
+        assert leaf.grad is not None, f"{what}: no gradient arrives at input {number}"
+        values, direction = np.array(leaf.data), random.normal(size=leaf.shape)
+        ends = []
+        for step in (1e-5, -1e-5):
+            overwrite(leaf, values + step * direction)
+            ends.append((forward().data * cotangent).sum())
+        overwrite(leaf, values)
+        wanted, found = (ends[0] - ends[1]) / 2e-5, (leaf.grad.data * direction).sum()
+        assert abs(found - wanted) < 1e-6 * max(1.0, abs(wanted)), (
+            f"{what}: along a direction in input {number} the slope is {wanted}, not {found}"
+        )
+
+
+def try_attention(q, k, v):
+    """The shapes, and what holds for all weights."""
+    output, weights = attention(MiniTensor(q), MiniTensor(k), MiniTensor(v))
+    found, length = weights.data, q.shape[-2]
+    assert found.shape == (*q.shape[:-1], length), f"the weights have the shape {found.shape}"
+    assert np.isfinite(found).all(), "the weights should be finite numbers"
+    future = np.triu(np.ones((length, length), dtype=bool), 1)
+    assert (found[..., future] == 0).all(), "no position may look at a later one"
+    assert np.allclose(found.sum(axis=-1), 1), f"the rows sum to {found.sum(axis=-1)}, not to 1"
+    assert np.allclose(output.data, found @ v), "the output is the mean of the values"
+    return found
+
+
+random = np.random.default_rng(6)
+q, k = np.array([[2.0, 0, 0, 0], [0, 4.0, 0, 0]]), np.eye(4)[:2]
+by_hand = try_attention(q, k, random.normal(size=(2, 3)))
+assert np.allclose(by_hand[1], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]), (
+    f"the scores 0 and 4 / root(4) give the weights 0.119 and 0.881, not {by_hand[1]}"
+)
+even = try_attention(np.zeros((3, 2)), random.normal(size=(3, 2)), random.normal(size=(3, 2)))
+assert np.allclose(even, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
+try_attention(*1000 * random.normal(size=(3, 2, 5, 4)))
+leaves = [MiniTensor(array, requires_grad=True) for array in random.normal(size=(3, 2, 4, 3))]
+slopes_agree(lambda: attention(*leaves)[0], leaves, 7, "output")
+slopes_agree(lambda: attention(*leaves)[1], leaves[:2], 8, "weights")
+### BEGIN HIDDEN TESTS
+for shape, width in (((1, 4), 4), ((5, 2), 7), ((2, 3, 6, 4), 1), ((2, 1, 3, 2), 2)):
+    q, k = random.normal(size=(2, *shape))
+    v = random.normal(size=(*shape[:-1], width))
+    found = try_attention(q, k, v)
+    raised = np.exp(q @ k.swapaxes(-1, -2) / np.sqrt(shape[-1])) * np.tril(np.ones((shape[-2],) * 2))
+    assert np.allclose(found, raised / raised.sum(axis=-1, keepdims=True)), "the weights are wrong"
+down = try_attention(np.full((3, 2), 1e4), np.full((3, 2), -1e4), np.ones((3, 1)))
+assert np.allclose(down, even), "equal scores give equal weights, however small they are"
+leaves = [MiniTensor(array, requires_grad=True) for array in random.normal(size=(3, 5, 2))]
+output, _ = attention(*leaves)
+cotangent = np.zeros((5, 2))
+cotangent[2] = [1.0, -3.0]
+output.backward(cotangent)
+for leaf in leaves:
+    assert (leaf.grad.data[3:] == 0).all() and np.abs(leaf.grad.data[:3]).sum() > 0, "the future counts"
+leaves = [MiniTensor(array, requires_grad=True) for array in 30 * random.normal(size=(3, 2, 3, 4, 5))]
+slopes_agree(lambda: attention(*leaves)[0], [leaves[2]], 9, "values")
+shared = MiniTensor(random.normal(size=(3, 4)), requires_grad=True)
+slopes_agree(lambda: attention(shared, shared, shared)[0], [shared], 10, "one tensor in three roles")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Beside PyTorch, which has this as one operation:
+
+# %% tags=["demo"]
+arrays = np.random.default_rng(4).normal(size=(3, 2, 3, 6, 4))
+leaves = [MiniTensor(array, requires_grad=True) for array in arrays]
+leaves_torch = [torch.tensor(array, requires_grad=True) for array in arrays]
+output, _ = attention(*leaves)
+output_torch = torch.nn.functional.scaled_dot_product_attention(*leaves_torch, is_causal=True)
+cotangent = np.random.default_rng(5).normal(size=output.shape)
+output.backward(cotangent)
+output_torch.backward(torch.tensor(cotangent))
+print(f"output      {np.abs(output.data - output_torch.detach().numpy()).max():.1e}")
+for name, leaf, leaf_torch in zip("qkv", leaves, leaves_torch):
+    print(f"gradient {name}  {np.abs(leaf.grad.data - leaf_torch.grad.numpy()).max():.1e}")
+
+# %% [markdown]
+# ### Heads
+#
+# One weighted mean can look at one thing at a time. So the vectors are cut into parts, called *heads*: head 0 uses the first entries of all queries, keys and values, head 1 the next, and each attends for itself. Behind them a linear layer mixes what they have found.
+#
+# The cut is a matter of axes: from `(rows, length, heads * size)` to `(rows, heads, length, size)`. `reshape` alone can make an array of that shape. **Predict** what it puts into head 0.
+
+# %%
+marks = np.array([[["p0 h0", "p0 h1"], ["p1 h0", "p1 h1"], ["p2 h0", "p2 h1"]]])  # position, head
+print("reshape alone:", marks.reshape(2, 3).tolist())
+print("reshape, then transpose:", marks.reshape(3, 2).T.tolist())
+
+# %% [markdown]
+# `reshape` keeps the entries in their order, so head 0 would get both halves of position 0 and a half of position 1. All shapes fit, nothing fails, and even the training works a little. First give the heads an axis where they are, then move it.
+#
+# ### Exercise 4: causal self-attention
+#
+# Write `forward`. One linear layer computes queries, keys and values at once: the first `width` columns of its result are the queries, the next the keys, the last the values. Head `h` has the columns `h * size` to `(h + 1) * size` of each, where `size = width / heads`. What the heads find is put side by side again, in this order, and goes through `project`.
+
+# %% [markdown] tags=["hint"] exercise="heads"
+# `self.qkv(x).reshape(rows, length, 3, heads, size)` gives each of the three, and each head, a place of its own. Index the axis of three, then `transpose(1, 2)`.
+
+# %% [markdown] tags=["hint"] exercise="heads"
+# The way back: `output.transpose(1, 2).reshape(rows, length, width)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class CausalSelfAttention(Module):
+    """Attention of a text to itself, in several heads.
+
+    qkv: LinearLayer(width, 3 * width); project: LinearLayer(width, width)
+    forward(x): x of shape (rows, length, width), any length; the result has the same shape. Position
+        t of the result depends on the positions 0 to t of x. Afterwards `pattern` is the array of
+        the weights, of shape (rows, heads, length, length).
+    Raises: ValueError if width is no multiple of heads
+
+    >>> layer = CausalSelfAttention(6, heads=2)
+    >>> layer(MiniTensor(np.ones((1, 3, 6)))).shape, layer.pattern.shape
+    ((1, 3, 6), (1, 2, 3, 3))
+    """
+
+    def __init__(self, width, heads):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} cannot be cut into {heads} heads of one size")
+        self.width, self.heads, self.pattern = width, heads, None
+        self.qkv, self.project = LinearLayer(width, 3 * width), LinearLayer(width, width)
+
+    def forward(self, x):
+        ### BEGIN SOLUTION
+        rows, length, _ = x.shape
+        parts = self.qkv(x).reshape(rows, length, 3, self.heads, self.width // self.heads)
+        q, k, v = (parts[:, :, number].transpose(1, 2) for number in range(3))
+        output, weights = attention(q, k, v)
+        self.pattern = weights.data
+        return self.project(output.transpose(1, 2).reshape(rows, length, self.width))
+        ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="heads"
+class CausalSelfAttention(Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} cannot be cut into {heads} heads of one size")
+        self.width, self.heads, self.pattern = width, heads, None
+        self.qkv, self.project = LinearLayer(width, 3 * width), LinearLayer(width, width)
+
+    def forward(self, x):
+        b, n, c = x.shape
+        all_three = self.qkv(x)
+        cut = [all_three[..., i * c : (i + 1) * c].reshape(b, n, self.heads, -1).transpose(1, 2) for i in range(3)]
+        y, w = attention(*cut)
+        self.pattern = np.array(w.data)
+        return self.project(y.transpose(2, 1).reshape(b, n, c))
+
+# %% tags=["style:composed"] exercise="heads"
+class CausalSelfAttention(Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} cannot be cut into {heads} heads of one size")
+        self.width, self.heads, self.pattern = width, heads, None
+        self.qkv, self.project = LinearLayer(width, 3 * width), LinearLayer(width, width)
+
+    def forward(self, x):
+        """Head by head; each adds its share of the projection."""
+        everything, size, patterns = self.qkv(x), self.width // self.heads, []
+        total = self.project.bias
+        for head in range(self.heads):
+            starts = [part * self.width + head * size for part in range(3)]
+            found, weights = attention(*[everything[:, :, s : s + size] for s in starts])
+            total = total + found @ self.project.weight[:, head * size : (head + 1) * size].T
+            patterns.append(weights.data)
+        self.pattern = np.stack(patterns, axis=1)
+        return total
+
+# %% nbgrader={"grade": true, "grade_id": "test_heads", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def try_heads(width, heads, rows, length, seed):
+    """Output and pattern beside NumPy, head by head; then the gradients."""
+    random = np.random.default_rng(seed)
+    layer, x = CausalSelfAttention(width, heads), random.normal(size=(rows, length, width))
+    leaf = MiniTensor(x, requires_grad=True)
+    found = layer(leaf)
+    assert found.shape == x.shape, f"the shape should stay {x.shape}, not become {found.shape}"
+    pattern = np.array(layer.pattern)
+    assert pattern.shape == (rows, heads, length, length), f"the pattern has shape {pattern.shape}"
+    q, k, v = np.split(x @ layer.qkv.weight.data.T + layer.qkv.bias.data, 3, axis=-1)
+    parts, size = [], width // heads
+    for head in range(heads):
+        own = slice(head * size, (head + 1) * size)
+        scores = q[..., own] @ k[..., own].swapaxes(-1, -2) / np.sqrt(size)
+        raised = np.exp(scores) * np.tril(np.ones((length, length)))
+        weights = raised / raised.sum(axis=-1, keepdims=True)
+        assert np.allclose(pattern[:, head], weights), f"the pattern of head {head} is wrong"
+        parts.append(weights @ v[..., own])
+    right = np.concatenate(parts, axis=-1) @ layer.project.weight.data.T + layer.project.bias.data
+    assert np.allclose(found.data, right), "the output is not that of the heads, side by side"
+    places = [leaf, *[parameter for _, parameter in layer.named_parameters()]]
+    assert len(places) == 5, "two linear layers have four parameters"
+    slopes_agree(lambda: layer(leaf), places, seed, f"width {width}, {heads} heads")
+
+
+try_heads(4, 1, 1, 3, 1)
+try_heads(6, 2, 2, 4, 2)
+layer = CausalSelfAttention(4, 2)
+before, after = np.random.default_rng(3).normal(size=(2, 1, 5, 4))
+after[:, :3] = before[:, :3]
+difference = layer(MiniTensor(before)).data - layer(MiniTensor(after)).data
+assert np.allclose(difference[:, :3], 0, atol=1e-12), "positions 3 and 4 must not change 0 to 2"
+assert np.abs(difference[:, 3:]).max() > 1e-3
+### BEGIN HIDDEN TESTS
+try_heads(6, 3, 1, 2, 4)
+try_heads(4, 4, 3, 1, 5)
+try_heads(8, 2, 1, 7, 6)
+layer = CausalSelfAttention(6, 2)
+alone, together = np.random.default_rng(7).normal(size=(2, 2, 4, 6))
+together[1] = alone[0]
+apart = layer(MiniTensor(alone)).data[0] - layer(MiniTensor(together)).data[1]
+assert np.allclose(apart, 0, atol=1e-12), "the rows of a batch know nothing of each other"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# PyTorch's `MultiheadAttention` has the same parameters under other names. And a check that asks the gradient itself, for one text of six letters: the output of which position (down) depends on which position of the input (across)? **Predict** the picture.
+
+# %% tags=["demo"]
+manual_seed(2)
+mine, theirs = CausalSelfAttention(8, 2), torch.nn.MultiheadAttention(8, 2, batch_first=True).double()
+names = {"in_proj_weight": mine.qkv.weight, "in_proj_bias": mine.qkv.bias}
+names |= {"out_proj.weight": mine.project.weight, "out_proj.bias": mine.project.bias}
+theirs.load_state_dict({name: torch.tensor(tensor.data) for name, tensor in names.items()})
+x = np.random.default_rng(8).normal(size=(3, 6, 8))
+x_torch, forbidden = torch.tensor(x), torch.triu(torch.ones(6, 6, dtype=torch.bool), 1)
+output_torch, pattern_torch = theirs(
+    x_torch, x_torch, x_torch, attn_mask=forbidden, average_attn_weights=False
+)
+differences = mine(MiniTensor(x)).data - output_torch.detach().numpy()
+print(f"difference of the outputs  {np.abs(differences).max():.1e}")
+differences = mine.pattern - pattern_torch.detach().numpy()
+print(f"difference of the patterns {np.abs(differences).max():.1e}")
+
+for position in range(6):
+    leaf, cotangent = MiniTensor(x[:1], requires_grad=True), np.zeros((1, 6, 8))
+    cotangent[0, position] = np.random.default_rng(9).normal(size=8)
+    mine(leaf).backward(cotangent)
+    print(position, "".join(" x" if size else " ." for size in np.abs(leaf.grad.data[0]).max(axis=1)))
+
+# %% [markdown]
+# Below the diagonal there is a gradient, above it there is an exact 0. It is the picture of the mask, but seen from the other end: nobody has looked into the layer.
+#
+# ## 4. Blocks, and a model
+#
+# A block of a Transformer has two halves. Attention moves things between positions; a small network of two linear layers then works on each position by itself. Each half gets the normalized `x`, and its result is **added** to `x`: a way around it stays open. **Predict** what that does to the gradient at the input of 30 layers, with the way around and without.
+
+# %%
+manual_seed(3)
+layers = [Sequential(LinearLayer(16, 16), GELU("tanh")) for _ in range(30)]
+for name, way in (("around", lambda x, layer: x + layer(x)), ("through", lambda x, layer: layer(x))):
+    x = start = MiniTensor(np.random.default_rng(0).normal(size=(4, 16)), requires_grad=True)
+    for layer in layers:
+        x = way(x, layer)
+    x.backward(np.random.default_rng(1).normal(size=x.shape))
+    print(f"{name:8s} size of the gradient at the input: {np.linalg.norm(start.grad.data):.1e}")
+
+# %% [markdown]
+# Where a sum forks, the cotangent goes into both branches unchanged. Along the way around it arrives whole, whatever the layers do.
+#
+# ### Exercise 5: the model
+#
+# Write `forward` twice. A block: `x` plus attention of the first norm; then that plus `mlp` of the second norm. The model: to the row of each letter the row of its *place* is added (attention itself cannot tell places apart); then the blocks, the last norm, and a linear layer, which gives one score per letter of the alphabet.
+#
+# At position `t` the scores are the guess for letter `t + 1`. So one text of 24 letters gives 24 tasks at once, and the mask makes each of them honest.
+
+# %% [markdown] tags=["hint"] exercise="model"
+# In the block `x` is used three times: `x = x + self.attention(self.norm1(x))`, and then the same with `mlp` and `norm2`.
+
+# %% [markdown] tags=["hint"] exercise="model"
+# `self.place(np.arange(length))` has the shape `(length, width)`, and is stretched over the rows. `self.blocks` is a Sequential.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "model", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class Block(Module):
+    """One block: x + attention(norm1(x)), and to that, called y, is added mlp(norm2(y)).
+
+    forward(x): x of shape (rows, length, width); the result has the same shape
+
+    >>> Block(4, heads=2)(MiniTensor(np.ones((2, 3, 4)))).shape
+    (2, 3, 4)
+    """
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.attention = LayerNorm(width), CausalSelfAttention(width, heads)
+        self.norm2 = LayerNorm(width)
+        self.mlp = Sequential(
+            LinearLayer(width, 4 * width), GELU("tanh"), LinearLayer(4 * width, width)
+        )
+
+    def forward(self, x):
+        ### BEGIN SOLUTION
+        x = x + self.attention(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+        ### END SOLUTION
+
+
+class CharTransformer(Module):
+    """Scores for the next letter at every position of a text.
+
+    vocabulary: how many letters there are; context: how many positions a text may have
+    forward(ids): ids is an array of whole numbers of shape (rows, length), length at most context;
+        the result has the shape (rows, length, vocabulary): head(norm(blocks(rows of the letters +
+        rows of the places 0 to length - 1)))
+    Raises: ValueError, with any text, if length is larger than context
+
+    >>> model = CharTransformer(vocabulary=5, context=4, width=6, heads=2, depth=1)
+    >>> model(np.array([[0, 4, 4]])).shape
+    (1, 3, 5)
+    """
+
+    def __init__(self, vocabulary, context, width, heads, depth):
+        super().__init__()
+        self.context = context
+        self.token, self.place = Embedding(vocabulary, width), Embedding(context, width)
+        self.blocks = Sequential(*[Block(width, heads) for _ in range(depth)])
+        self.norm, self.head = LayerNorm(width), LinearLayer(width, vocabulary)
+
+    def forward(self, ids):
+        ### BEGIN SOLUTION
+        length = ids.shape[1]
+        if length > self.context:
+            raise ValueError(f"a text of {length} letters is longer than the context, {self.context}")
+        x = self.token(ids) + self.place(np.arange(length))
+        return self.head(self.norm(self.blocks(x)))
+        ### END SOLUTION
+
+
+def next_letter_loss(scores, targets):
+    """The cross entropy over all rows and positions.
+
+    scores: MiniTensor of shape (rows, length, vocabulary); targets: array of shape (rows, length)
+    """
+    return cross_entropy(scores.reshape(-1, scores.shape[-1]), targets.reshape(-1))
+
+# %% tags=["style:compact"] exercise="model"
+class Block(Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.attention = LayerNorm(width), CausalSelfAttention(width, heads)
+        self.norm2 = LayerNorm(width)
+        self.mlp = Sequential(LinearLayer(width, 4 * width), GELU("tanh"), LinearLayer(4 * width, width))
+
+    def forward(self, x):
+        for norm, part in ((self.norm1, self.attention), (self.norm2, self.mlp)):
+            x = part(norm(x)) + x
+        return x
+
+
+class CharTransformer(Module):
+    def __init__(self, vocabulary, context, width, heads, depth):
+        super().__init__()
+        self.context = context
+        self.token, self.place = Embedding(vocabulary, width), Embedding(context, width)
+        self.blocks = Sequential(*[Block(width, heads) for _ in range(depth)])
+        self.norm, self.head = LayerNorm(width), LinearLayer(width, vocabulary)
+
+    def forward(self, ids):
+        if ids.shape[-1] > self.context:
+            raise ValueError("too long")
+        x = self.place.weight[: ids.shape[-1]] + self.token(ids)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+def next_letter_loss(scores, targets):
+    count = targets.size
+    chosen = scores.log_softmax(-1).reshape(count, -1)[np.arange(count), targets.ravel()]
+    return chosen.sum() / -count
+
+# %% nbgrader={"grade": true, "grade_id": "test_model", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def try_block(width, heads, rows, length, seed):
+    """A block beside its own parts, put together here."""
+    block = Block(width, heads)
+    x = MiniTensor(np.random.default_rng(seed).normal(size=(rows, length, width)), requires_grad=True)
+    middle = x.data + block.attention(block.norm1(MiniTensor(x.data))).data
+    right = middle + block.mlp(block.norm2(MiniTensor(middle))).data
+    assert np.abs(right - x.data).max() > 1e-3, "the parts of the block return nothing"
+    found = block(x)
+    assert found.shape == right.shape and np.allclose(found.data, right), (
+        "the block should be x + attention(norm1(x)), plus mlp(norm2(...)) of that"
+    )
+    slopes_agree(lambda: block(x), [x, block.norm2.weight], seed, "block")
+
+
+def try_model(model, ids):
+    """A model beside its own parts; the gradients of the first and the last layer."""
+    x = MiniTensor(model.token.weight.data[ids] + model.place.weight.data[: ids.shape[1]])
+    for block in model.blocks:
+        x = block(x)
+    right = model.head(model.norm(x)).data
+    found = model(ids)
+    assert found.shape == right.shape, f"the scores should have the shape {right.shape}"
+    assert np.allclose(found.data, right), "the scores are not those of the parts, one after the other"
+    places = [model.token.weight, model.place.weight, model.head.bias]
+    slopes_agree(lambda: model(ids), places, 3, "model")
+
+
+try_block(4, 2, 2, 3, 1)
+model = CharTransformer(vocabulary=5, context=4, width=6, heads=2, depth=1)
+try_model(model, np.array([[0, 4, 4], [1, 0, 4]]))
+try:
+    model(np.zeros((1, 5), dtype=int))
+    said = "no error"
+except ValueError as error:
+    said = type(error).__name__
+assert said == "ValueError", f"a text that is longer than the context: {said}"
+loss = next_letter_loss(MiniTensor(np.zeros((2, 3, 4))), np.array([[0, 1, 2], [3, 3, 3]]))
+assert np.isclose(loss.item(), np.log(4)), "equal scores for 4 letters cost log(4)"
+### BEGIN HIDDEN TESTS
+try_block(6, 3, 1, 1, 2)
+model = CharTransformer(vocabulary=3, context=6, width=4, heads=1, depth=3)
+try_model(model, np.array([[0, 1, 2, 2, 1, 0]]))
+try_model(model, np.array([[2], [0]]))
+swapped = model(np.array([[0, 1, 1]])).data - model(np.array([[1, 0, 1]])).data
+assert np.abs(swapped[0, 2]).max() > 1e-6, "the order of the letters should matter"
+assert len([name for name, _ in model.named_parameters()]) == 2 + 3 * 12 + 4
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Your engine's graph of one small block, 2 positions of width 2. **Predict** how many ways lead from the result back to `x`.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+manual_seed(4)
+x = MiniTensor([[[0.5, -1.0], [2.0, 1.0]]], requires_grad=True)
+explore(Block(2, heads=1)(x).sum())
+
+# %% [markdown]
+# Count where the lines come together again: from every `AddBackward0` of a half one branch goes around and one through.
+#
+# Should the last layer and the first share their table? Both say which row belongs to which letter, and many models use one parameter for both. Then two gradients arrive at it: from the lookup a scatter-add, from the product at the end a matrix. **Predict** what your engine makes of them, without another line of code.
+
+# %% tags=["demo"]
+def tables(tied):
+    """A small model after one backward: its number of parameters, and the gradients of both tables."""
+    manual_seed(5)
+    model = CharTransformer(vocabulary=6, context=4, width=4, heads=2, depth=1)
+    overwrite(model.head.weight, model.token.weight.data)  # equal numbers, in two places
+    if tied:
+        model.head.weight = model.token.weight  # one parameter
+    ids = np.array([[0, 3, 3, 5], [1, 0, 0, 2]])
+    next_letter_loss(model(ids), np.roll(ids, -1, axis=1)).backward()
+    count = sum(parameter.data.size for parameter in model.parameters())
+    return count, model.token.weight.grad.data, model.head.weight.grad.data
+
+
+count, of_token, of_head = tables(tied=False)
+count_tied, of_both, _ = tables(tied=True)
+print(f"parameters {count}, tied {count_tied}")
+print(f"sum of the two gradients, minus the tied one: {np.abs(of_token + of_head - of_both).max():.1e}")
+
+# %% [markdown]
+# They add up: it is the rule of lesson 02, for a value that is used twice.
+#
+# ## 5. Writing
+#
+# A model that guesses letters can write: draw a letter from its guess, append it, ask again. The **temperature** divides the scores before the softmax. **Predict** the three rows: what does a low temperature do, and a high one?
+
+# %%
+print("scores              ", [2.0, 1.0, 0.0])
+for temperature in (0.1, 1.0, 10.0):
+    chances = softmax_of(np.array([2.0, 1.0, 0.0]) / temperature)
+    print(f"temperature {temperature:4.1f}    ", chances.round(3).tolist())
+
+# %% [markdown]
+# Near 0 the best letter takes all: that limit is called *greedy*, and for temperature 0 it is what we want, instead of a division by zero.
+#
+# ### Exercise 6: generate
+#
+# Write `choose`, which draws one letter, and `generate`, which writes. Writing is no training: nothing is recorded, the model is in evaluation mode, and afterwards in the mode in which it was, even if it fails. The model sees at most its last `model.context` letters.
+
+# %% [markdown] tags=["hint"] exercise="generate"
+# For temperature 0: `int(np.argmax(scores))`. Otherwise subtract the maximum **first**, then divide and take `np.exp`: nothing can overflow. `int(generator.choice(len(chances), p=chances))` draws.
+
+# %% [markdown] tags=["hint"] exercise="generate"
+# In `generate`: `ids = [int(i) for i in ids]` is a new list, so the one that you were given stays as it is. Each round: `model(np.array([ids[-model.context :]]))`, of which `.data[0, -1]` are the scores after the last letter. The mode: as in `evaluate` of lesson 11, with `try` and `finally`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def choose(scores, generator, temperature=1.0):
+    """Draw a number with the chances softmax(scores / temperature).
+
+    scores: array of shape (vocabulary,), entries of any size; it stays as it is
+    generator: a NumPy generator; no other random numbers are used
+    temperature: at least 0; 0 gives the number of the largest score, the first one of several
+    Returns: a whole number, an int. Raises: ValueError, with any text, for a negative temperature
+
+    >>> choose(np.array([0.0, 3.0, 1.0]), np.random.default_rng(0), temperature=0)
+    1
+    """
+    ### BEGIN SOLUTION
+    if temperature < 0:
+        raise ValueError(f"a temperature cannot be negative: {temperature}")
+    if temperature == 0:
+        return int(np.argmax(scores))
+    raised = np.exp((scores - scores.max()) / temperature)
+    return int(generator.choice(len(scores), p=raised / raised.sum()))
+    ### END SOLUTION
+
+
+def generate(model, ids, count, generator, temperature=1.0):
+    """Let a model write on: each number is drawn by choose from the scores at the last position.
+
+    model: has context, and model(array of shape (1, length)) gives scores of shape
+        (1, length, vocabulary). In each round it gets all numbers so far, but at most the last
+        model.context.
+    ids: list or array of at least one whole number, which stays as it is
+    Returns: list of ints: ids, and count new ones
+    The model runs in evaluation mode and unrecorded. Afterwards model.training is what it was, also
+    if the model raises an error.
+
+    >>> model = CharTransformer(vocabulary=5, context=4, width=6, heads=2, depth=1)
+    >>> len(generate(model, [1, 2], 10, np.random.default_rng(0)))
+    12
+    """
+    ### BEGIN SOLUTION
+    ids, before = [int(number) for number in ids], model.training
+    model.eval()
+    try:
+        with no_grad():
+            for _ in range(count):
+                scores = model(np.array([ids[-model.context :]])).data[0, -1]
+                ids.append(choose(scores, generator, temperature))
+    finally:
+        model.train(before)
+    return ids
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="generate"
+def choose(scores, generator, temperature=1.0):
+    if temperature < 0:
+        raise ValueError("negative")
+    best = np.flatnonzero(scores == scores.max())
+    if not temperature:
+        return int(best[0])
+    heights = np.cumsum(np.exp((scores - scores[best[0]]) / temperature))
+    return int(np.searchsorted(heights, generator.random() * heights[-1], side="right"))
+
+
+@no_grad()
+def generate(model, ids, count, generator, temperature=1.0):
+    was = model.training
+    try:
+        model.train(False)
+        found = np.array(ids, dtype=int)
+        for _ in range(count):
+            window = found[max(0, len(found) - model.context) :]
+            found = np.append(found, choose(model(window[None]).data[0][-1], generator, temperature))
+    finally:
+        model.train(was)
+    return found.tolist()
+
+# %%
+class Counting(Module):
+    """Asks for the number after the last one, and says nothing sensible at the other positions."""
+
+    context = 4
+
+    def __init__(self, size, fails=False):
+        super().__init__()
+        self.size, self.fails, self.calls = size, fails, []
+        self.inner = Dropout(0.5)
+
+    def forward(self, ids):
+        self.calls.append((ids.tolist(), self.training or self.inner.training, is_grad_enabled()))
+        if self.fails:
+            raise RuntimeError("this model fails")
+        scores = np.zeros((*ids.shape, self.size))
+        scores[..., 0] = 5.0
+        scores[0, -1] = 40.0 * (np.arange(self.size) == (ids[0, -1] + 1) % self.size)
+        return MiniTensor(scores)
+
+# %% nbgrader={"grade": true, "grade_id": "test_generate", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def many(self, choose, scores, temperature, draws, seed):
+    """Draws from one generator, one after the other."""
+    generator = np.random.default_rng(seed)
+    return [choose(scores, generator, temperature) for _ in range(draws)]
+
+
+MiniTensor.many = many  # so that it runs where choose runs, and the generator goes on
+
+
+def drawn(scores, temperature, draws, seed=12):
+    found = MiniTensor(0.0).many(choose, np.array(scores), temperature, draws, seed)
+    assert all(isinstance(number, int) for number in found), "an int is wanted"
+    return list(found)
+
+
+def drawn_shares(scores, temperature, draws=800):
+    """How often each number was drawn."""
+    return np.bincount(drawn(scores, temperature, draws), minlength=len(scores)) / draws
+
+
+def try_chances(scores, temperature):
+    found, right = drawn_shares(scores, temperature), np.array(scores) / temperature
+    right = np.exp(right - right.max())
+    right = right / right.sum()
+    assert np.abs(found - right).max() < 0.1, (
+        f"scores {scores}, temperature {temperature}: chances {right.round(2)}, drawn {found}"
+    )
+
+
+try_chances([2.0, 1.0, 0.0], 1.0)
+try_chances([2.0, 1.0, 0.0], 4.0)
+try_chances([1000.0, 999.0, -1000.0], 1.0)
+assert choose(np.array([0.0, 3.0, 1.0]), np.random.default_rng(0), temperature=0) == 1
+model = Counting(6)
+given = [3, 4]
+found = generate(model, given, 5, np.random.default_rng(1))
+assert list(found) == [3, 4, 5, 0, 1, 2, 3], f"after 3, 4 this model counts on, but {found} came out"
+assert given == [3, 4], "the list that was given must stay as it is"
+windows = [window for window, _, _ in model.calls]
+assert windows == [[[3, 4]], [[3, 4, 5]], [[3, 4, 5, 0]], [[4, 5, 0, 1]], [[5, 0, 1, 2]]], (
+    f"the model should see at most its last 4 numbers, but saw {windows}"
+)
+assert not any(training for _, training, _ in model.calls), "the model should be in evaluation mode"
+assert not any(recording for _, _, recording in model.calls), "nothing should be recorded"
+assert model.training and model.inner.training and is_grad_enabled(), "afterwards all is as before"
+### BEGIN HIDDEN TESTS
+try_chances([0.0, 0.5, 0.2, -1.0], 0.5)
+assert drawn_shares([1.0, 1.2, 1.1], 0.001, 20)[1] == 1.0, "a low temperature is nearly greedy"
+assert drawn_shares([-1e6, 1e6], 0.01, 5)[1] == 1.0, "large scores must not overflow"
+scores = np.array([4.0, 7.0, 7.0, 1.0])
+assert [choose(scores, np.random.default_rng(i), 0.0) for i in range(6)] == [1] * 6, "the first of two"
+assert np.array_equal(scores, [4.0, 7.0, 7.0, 1.0]), "the scores must stay as they are"
+flat = [0.0] * 50
+first = drawn(flat, 1.0, 20)
+assert first == drawn(flat, 1.0, 20), "the same generator, the same letters"
+assert first != drawn(flat, 1.0, 20, seed=13), "another generator, other letters"
+assert len(set(first)) > 5, "each draw takes new random numbers"
+try:
+    choose(scores, np.random.default_rng(0), -1.0)
+    said = "no error"
+except ValueError:
+    said = "ValueError"
+assert said == "ValueError", f"a negative temperature: {said}"
+model = CharTransformer(vocabulary=7, context=3, width=4, heads=1, depth=1)
+written = [list(generate(model, np.array([2, 0]), 30, np.random.default_rng(i), 3.0)) for i in (5, 5, 6)]
+assert written[0] == written[1] != written[2] and written[0][:2] == [2, 0] and len(written[0]) == 32
+assert all(isinstance(number, int) for number in written[0]), "a list of ints is wanted"
+greedy = generate(model, [6], 8, np.random.default_rng(0), temperature=0)
+for position in range(1, 9):
+    window = np.array([greedy[max(0, position - 3) : position]])
+    assert greedy[position] == int(np.argmax(model(window).data[0, -1])), "greedy takes the best letter"
+assert generate(model, [1], 0, np.random.default_rng(0)) == [1], "no new letters are fine too"
+model = Counting(3, fails=True)
+for mode in (True, False):
+    model.train(mode)
+    try:
+        generate(model, [0], 2, np.random.default_rng(0))
+        said = "no error"
+    except RuntimeError as error:
+        said = str(error)
+    assert said == "this model fails", f"the error of the model should come through, not {said!r}"
+    assert model.training is mode and is_grad_enabled(), "mode and recording are put back after an error"
+### END HIDDEN TESTS
+
+# %% [markdown] items="60"
+# ## 6. The training
+#
+# Beside your model stands one in PyTorch, written with PyTorch's own layers and its fused attention. Its parameters have the same names, so your starting weights can be loaded. (The class takes the library as an argument, because the reference engine of the course will run it as well.)
+
+# %% tags=["demo"]
+def twin(library, vocabulary, context, width, heads, depth, look="back"):
+    """The same model in PyTorch, or in a library with its names.
+
+    look: "back"; in section 6 also "everywhere" and "nowhere"
+    """
+    nn, attend = library.nn, library.nn.functional.scaled_dot_product_attention
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.project = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+        def forward(self, x):
+            rows, length, _ = x.shape
+            parts = self.qkv(x).reshape(rows, length, 3, heads, width // heads)
+            q, k, v = parts.permute(2, 0, 3, 1, 4)
+            found = v if look == "nowhere" else attend(q, k, v, is_causal=look == "back")
+            return self.project(found.transpose(1, 2).reshape(rows, length, width))
+
+    class TwinBlock(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.attention = nn.LayerNorm(width), Attention()
+            self.norm2, gelu = nn.LayerNorm(width), nn.GELU(approximate="tanh")
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), gelu, nn.Linear(4 * width, width))
+
+        def forward(self, x):
+            middle = x + self.attention(self.norm1(x))
+            return middle + self.mlp(self.norm2(middle))
+
+    class Twin(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token, self.place = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+            self.blocks = nn.Sequential(*[TwinBlock() for _ in range(depth)])
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary)
+
+        def forward(self, ids):
+            x = self.token(ids) + self.place.weight[: ids.shape[1]]
+            return self.head(self.norm(self.blocks(x)))
+
+    return Twin().double()
+
+
+sizes = {"vocabulary": len(letters), "context": 24, "width": 32, "heads": 2, "depth": 2}
+manual_seed(1)
+model, model_torch = CharTransformer(**sizes), twin(torch, **sizes)
+
+
+def copied(library):
+    """Your weights for another library."""
+    return {name: library.tensor(t.data.copy()) for name, t in model.state_dict().items()}
+
+
+print(model_torch.load_state_dict(copied(torch)))
+print(sum(parameter.data.size for parameter in model.parameters()), "numbers to train")
+ids = known[: 3 * sizes["context"]].reshape(3, -1)
+difference = model(ids).data - model_torch(torch.tensor(ids)).detach().numpy()
+print(f"scores of the two models before training: difference {np.abs(difference).max():.1e}")
+
+# %% [markdown]
+# Batches: 16 pieces of the diary, each 24 letters long, from random places; the targets are the same pieces, one letter further on. Before a training starts, it is examined (lesson 12). **Predict:** does `preflight` find anything? Think of letters that are not in the batch, and of the bias of the keys: it adds the same number to all scores of a row.
+
+# %% tags=["demo"]
+def batches(count, seed=1, rows=16):
+    """Pairs (pieces, the same one letter further on), arrays of shape (rows, context)."""
+    generator, length = np.random.default_rng(seed), sizes["context"]
+    for _ in range(count):
+        starts = generator.integers(0, len(known) - length, size=(rows, 1))
+        yield known[starts + np.arange(length)], known[starts + np.arange(1, length + 1)]
+
+
+optimizer = Adam(model.parameters(), lr=0.01)
+x, y = next(batches(1))
+print("preflight:", preflight(model, optimizer, next_letter_loss, x, y))
+next_letter_loss(model(x), y).backward()
+bias = model.blocks[0].attention.qkv.bias.grad.data.reshape(3, -1)
+for name, part in zip(("queries", "keys", "values"), bias):
+    print(f"gradient of the bias of the {name:8s} {np.linalg.norm(part):.1e}")
+print("a text before training:", repr(decode(generate(model, known[:1], 60, np.random.default_rng(5)))))
+
+# %% [markdown]
+# The bias of the keys has no gradient but rounding: softmax does not care about a number that is added to all scores, as the norm did not care about an offset.
+#
+# Now both models get the same 160 batches. Adam divides by the root of squares of gradients, which makes small differences larger. **Predict** the largest relative difference of the two curves after 160 steps: 1e-15, 1e-9, 1e-3?
+
+# %% tags=["demo"]
+def torch_step(network, optimizer, x, y):
+    """train_step, in PyTorch."""
+    optimizer.zero_grad()
+    scores = network(torch.tensor(x))
+    loss = torch.nn.functional.cross_entropy(scores.flatten(0, 1), torch.tensor(y).flatten())
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+optimizer_torch = torch.optim.Adam(model_torch.parameters(), lr=0.01)
+losses, losses_torch = [], []
+for x, y in batches(160):
+    losses.append(train_step(model, optimizer, next_letter_loss, x, y))
+    losses_torch.append(torch_step(model_torch, optimizer_torch, x, y))
+relative = np.abs(np.subtract(losses, losses_torch)) / np.array(losses_torch)
+print(f"loss {losses[0]:.3f} -> {np.mean(losses[-10:]):.3f} (mean of the last ten)")
+print(f"largest relative difference from PyTorch: {relative.max():.1e}")
+weights = model_torch.state_dict()
+farthest = max(np.abs(t.data - weights[n].numpy()).max() for n, t in model.state_dict().items())
+print(f"largest difference of a trained weight:   {farthest:.1e}")
+
+# %% tags=["demo"]
+shares = counts[counts > 0] / counts.sum()
+levels = {"one guess for all": -(shares * np.log(shares)).sum()}
+chances = (pairs + 1e-9) / (pairs + 1e-9).sum(axis=1, keepdims=True)
+levels["pairs of letters"] = -np.log(chances[last, following]).mean()
+levels["the rules"] = (np.log(len(NAMES)) + np.log(len(WEATHER))) / line_length
+
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+axes[0].plot(losses, linewidth=4, alpha=0.5, label="your engine")
+axes[0].plot(losses_torch, "--", linewidth=1.5, label="PyTorch")
+for name, level in levels.items():
+    axes[0].axhline(level, color="black", linewidth=1, linestyle=":")
+    place = (2, "left") if name == "the rules" else (160, "right")  # where the curve is not
+    axes[0].text(place[0], level + 0.03, f"{name}, {level:.2f}", ha=place[1], fontsize=9)
+axes[0].set(xlabel="step", ylabel="cross entropy per letter", ylim=(0, None))
+axes[0].legend(loc="upper right", bbox_to_anchor=(1.0, 0.78))
+axes[1].plot(np.maximum(relative, 1e-17))
+axes[1].set(xlabel="step", ylabel="relative difference", yscale="log")
+plt.show()
+
+# %% [markdown]
+# The two curves are one. The dotted lines are what the three ways to guess cost that you began with; the lowest one is out of reach for the first letters of a piece, which cannot know what came before. What did it learn? The diary that nobody has seen, and in it two places: the first letter of the weather, which follows from the thing, and the first letter of the thing, which follows from nothing. **Predict** the share of right guesses at both.
+
+# %% tags=["demo"]
+def last_guesses(predict):
+    """For each piece of the unseen diary: the guess for the letter after it, and that letter."""
+    length = sizes["context"]
+    starts = np.arange(len(unknown) - length)[:, None]
+    return predict(unknown[starts + np.arange(length)])[:, -1].argmax(axis=-1), unknown[length:]
+
+
+def after(words):
+    """The places of the unseen diary right after some words, counted like the guesses."""
+    where = [i for i in range(sizes["context"], len(held_out)) if held_out[:i].endswith(words)]
+    return np.array(where) - sizes["context"]
+
+
+def trained(ids):
+    with no_grad():
+        return model(ids).data
+
+
+guessed, right_letters = last_guesses(trained)
+hits = guessed == right_letters
+print(f"all letters                    {hits.mean():.1%}")
+for name, share in guesses.items():
+    print(f"   {name:27s} {share:.1%}")
+print(f"first letter of the weather    {hits[after(' in ')].mean():.1%}")
+print(f"first letter of the thing      {hits[after(' a ')].mean():.1%}", end="   ")
+print(f"by chance {1 / len(WEATHER):.1%}")
+
+# %% tags=["demo"]
+for temperature in (0, 1.0, 3.0):
+    written = generate(model, encode("\n"), 80, np.random.default_rng(6), temperature)
+    print(f"--- temperature {temperature}")
+    print(decode(written).strip("\n"))
+
+# %% [markdown]
+# Greedy writing repeats itself: it always takes the most likely name and thing. A high temperature makes spelling mistakes, because it gives every letter a chance.
+#
+# How does the model know the weather? Its patterns are still there. The text is one line up to the place where the weather must be guessed. **Predict** where the last row looks, in the head that found it out.
+
+# %% tags=["demo"]
+line = "\nleo takes a kite in "
+with no_grad():
+    scores = model(encode(line)[None]).data[0, -1]
+print("next letter:", repr(letters[scores.argmax()]))
+shown = [letter.replace("\n", "⏎").replace(" ", "_") for letter in line]
+fig, axes = plt.subplots(2, 2, figsize=(8, 8), layout="constrained")
+for axis, (block, head) in zip(axes.flat, np.ndindex(2, 2)):
+    pattern = model.blocks[block].attention.pattern[0, head]
+    axis.imshow(pattern, cmap="Blues", vmin=0, vmax=1)
+    axis.set(title=f"block {block}, head {head}", xticks=range(len(line)), yticks=range(len(line)))
+    axis.set_xticklabels(shown, fontsize=8)
+    axis.set_yticklabels(shown, fontsize=8)
+    axis.grid(False)
+plt.show()
+every = np.concatenate([block.attention.pattern[0] for block in model.blocks])
+print(f"rows sum to 1 up to {np.abs(every.sum(axis=-1) - 1).max():.1e}", end="; ")
+print("largest entry above the diagonal:", np.triu(every, 1).max())
+for head, row in enumerate(every[:, -1]):
+    looked = ", ".join(f"{shown[i]!r} {row[i]:.2f}" for i in np.argsort(-row)[:3])
+    print(f"block {head // 2}, head {head % 2}: the last position looks at {looked}")
+
+# %% [markdown]
+# Is it really the attention? Two more models in PyTorch, with a single block: in one, each position may look **everywhere**, in the other only at **itself**. **Predict** for each the loss in training, and the share of right guesses for the last letter of a piece, behind which there is nothing to look at.
+
+# %% tags=["demo"]
+print("looks          loss in training   right guesses at the end of a piece")
+print(f"{'back, yours':12s} {np.mean(losses[-10:]):14.3f} {hits.mean():24.1%}")
+for look in ("everywhere", "nowhere"):
+    torch.manual_seed(1)
+    network = twin(torch, **sizes | {"depth": 1}, look=look)
+    optimizer_torch = torch.optim.Adam(network.parameters(), lr=0.01)
+    found = [torch_step(network, optimizer_torch, x, y) for x, y in batches(120)]
+    with torch.no_grad():
+        guessed, right_letters = last_guesses(lambda ids: network(torch.tensor(ids)).numpy())
+    print(f"{look:12s} {np.mean(found[-10:]):14.3f} {(guessed == right_letters).mean():24.1%}")
+
+# %% [markdown]
+# Who may look everywhere is better in training than whoever knows the rules, which no honest model can be: it copies the letter that stands to the right, and has learned little else. A loss that is too good is a symptom too. Who looks only at itself knows a letter and its place, and ends near the table of pairs.
+#
+# ## 7. What it costs
+#
+# One training step of this model, in three libraries: your engine, `mini_autograd`, and PyTorch, each on one thread, by turns, in processor time. **Predict** the ratios.
+
+# %% tags=["demo"]
+def step_of(library):
+    """One training step of the twin, as a function without arguments."""
+    network, cross_entropy_of = twin(library, **sizes), library.nn.functional.cross_entropy
+    network.load_state_dict(copied(library))
+    optimizer = library.optim.Adam(network.parameters(), lr=0.0)
+    pieces, targets = library.tensor(x), library.tensor(y).reshape(-1)
+
+    def step():
+        optimizer.zero_grad()
+        cross_entropy_of(network(pieces).reshape(-1, len(letters)), targets).backward()
+        optimizer.step()
+
+    return step
+
+
+def by_turns(actions, rounds=9):
+    """The median processor time of each action in milliseconds; one round runs all of them."""
+    found = {name: [] for name in actions}
+    for _ in range(rounds):
+        for name, action in actions.items():
+            start = time.process_time()
+            action()
+            found[name].append(1000 * (time.process_time() - start))
+    return {name: float(np.median(times)) for name, times in found.items()}
+
+
+def your_step():
+    train_step(model, still, next_letter_loss, x, y)
+
+
+still = Adam(model.parameters(), lr=0.0)  # steps that move nothing
+x, y = next(batches(1))
+steps = {"yours": your_step, "mini_autograd": step_of(mini_autograd), "PyTorch": step_of(torch)}
+medians = by_turns(steps)
+for name, milliseconds in medians.items():
+    ratio = milliseconds / medians["PyTorch"]
+    print(f"{name:14s} {milliseconds:7.2f} ms per step   {ratio:5.2f} times PyTorch")
+
+# %% [markdown]
+# Where does it go? A stopwatch around every rule of your engine. Before you look, **predict** the share of the matrix products, and which operation is the dearest.
+
+# %% tags=["demo"]
+def kinds_below(kind):
+    for inner in kind.__subclasses__():
+        yield inner
+        yield from kinds_below(inner)
+
+
+class Stopwatch:
+    """Inside, the processor time of each rule is added up, without that of rules it calls itself."""
+
+    def __enter__(self):
+        self.milliseconds, self.calls, self.inside, self.before = {}, {}, [0.0], []
+        for kind in set(kinds_below(Function)):
+            for part in ("forward", "backward"):
+                if part in vars(kind):
+                    self.before.append((kind, part, vars(kind)[part]))
+                    timed = self.timed(getattr(kind, part), (kind.__name__, part))
+                    setattr(kind, part, staticmethod(timed))
+        return self
+
+    def __exit__(self, *error):
+        for kind, part, rule in self.before:
+            setattr(kind, part, rule)
+
+    def timed(self, rule, key):
+        def run(*arguments, **options):
+            self.inside.append(0.0)
+            start = time.process_time()
+            try:
+                return rule(*arguments, **options)
+            finally:
+                passed = 1000 * (time.process_time() - start)
+                own = passed - self.inside.pop()
+                self.inside[-1] += passed
+                self.milliseconds[key] = self.milliseconds.get(key, 0.0) + own
+                self.calls[key] = self.calls.get(key, 0) + 1
+
+        return run
+
+
+def by_operation(action, rounds=5):
+    """Pairs (operation, [calls, forward, backward]), dearest first: one action, in milliseconds."""
+    with Stopwatch() as watch:
+        for _ in range(rounds):
+            action()
+    table = {}
+    for (name, part), milliseconds in watch.milliseconds.items():
+        row = table.setdefault(name, [0, 0.0, 0.0])
+        row[1 if part == "forward" else 2] += milliseconds / rounds
+        if part == "forward":
+            row[0] += watch.calls[name, part] // rounds
+    return sorted(table.items(), key=lambda item: -sum(item[1][1:]))
+
+
+rules = by_operation(your_step)
+whole = sum(sum(times[1:]) for _, times in rules)
+print("operation      calls   forward   backward   share of the rules")
+for name, (calls, *times) in rules[:9]:
+    print(f"{name:12s} {calls:7d} {times[0]:9.2f} {times[1]:10.2f} {sum(times) / whole:12.0%}")
+products = sum(sum(times[1:]) for name, times in rules if name in ("MatMul", "Linear"))
+print(f"all rules {whole:.1f} ms, of which matrix products {products / whole:.0%}")
+
+# %% tags=["demo"]
+loss = next_letter_loss(model(x), y)
+nodes = [node for node in topological_order(loss.grad_fn) if not isinstance(node, AccumulateGrad)]
+parts = {
+    "forward": lambda: next_letter_loss(model(x), y),
+    "forward and backward": lambda: next_letter_loss(model(x), y).backward(),
+    "the optimizer": still.step,
+}
+times = by_turns(parts, rounds=5)
+backward_time = times["forward and backward"] - times["forward"]
+print(f"forward {times['forward']:.1f} ms, backward {backward_time:.1f} ms", end=", ")
+print(f"optimizer {times['the optimizer']:.1f} ms, {len(nodes)} nodes")
+
+# %% [markdown]
+# `Pow` is the dearest, or near it, and hardly anybody has it on the list. The tanh form of GELU contains `self**3`, and NumPy computes a power of floats with logarithms and exponentials, entry by entry; only squares are an exception. It is the same mistake in every engine that was written by somebody who thinks of formulas.
+#
+# Three ways to the same activation: as it is; with a product in place of the power; and fused, with the compiler of lesson 14. **Predict** the times for one activation of this model, forward and backward, and what becomes of the step.
+
+# %% tags=["demo"]
+def gelu_as_product(a):
+    inner = (a + a * a * a * 0.044715) * math.sqrt(2 / math.pi)
+    return a * (inner.tanh() + 1) * 0.5
+
+
+class Activation(Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+ways = {
+    "with a power": lambda a: a.gelu("tanh"),
+    "with products": gelu_as_product,
+    "products, fused": compiled(gelu_as_product),
+}
+hidden = np.random.default_rng(0).normal(size=(16 * 24, 128))
+results, actions, whole_steps = {}, {}, {}
+for name, way in ways.items():
+    layer = Activation(way)
+
+    def activate(layer=layer):
+        leaf = MiniTensor(hidden, requires_grad=True)
+        layer(leaf).backward(hidden)
+        return leaf.grad.data
+
+    def step_with(layer=layer):
+        for block in model.blocks:
+            setattr(block.mlp, "1", layer)
+        your_step()
+
+    results[name], actions[name], whole_steps[name] = activate(), activate, step_with
+alone, steps = by_turns(actions), by_turns(whole_steps, rounds=7)
+for name in ways:
+    difference = np.abs(results[name] - results["with a power"]).max()
+    print(f"{name:16s} alone {alone[name]:6.2f} ms   step {steps[name]:6.2f} ms", end="   ")
+    print(f"difference {difference:.0e}")
+print(f"the step is {medians['yours'] / min(steps.values()):.2f} times as fast as it was")
+
+# %% [markdown]
+# Not one formula has changed. What is worth changing was not to be found by thinking, but by a stopwatch.
+#
+# And memory? What the graph keeps for its rules (lesson 13), and what it keeps with a checkpoint around each block. **Predict** the share that is left, and the price in time.
+
+# %% tags=["demo"]
+def peak(action):
+    """Most memory that NumPy had in use at a time, in megabytes, beyond what was there before."""
+    tracemalloc.start()
+    action()
+    found = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    return found
+
+
+def forward_of(blocks):
+    """The model with another way through its blocks; then one backward."""
+    rows = model.token(x) + model.place(np.arange(x.shape[1]))
+    scores = model.head(model.norm(blocks(rows)))
+    return next_letter_loss(scores, y)
+
+
+def in_checkpoints(rows):
+    for block in model.blocks:
+        rows = checkpoint(block, rows)
+    return rows
+
+
+activations, parameters = saved_bytes(forward_of(model.blocks))
+print(f"kept by the graph: activations {activations / 1e6:.2f} MB", end=", ")
+print(f"parameters {parameters / 1e6:.2f} MB")
+ways = {
+    "all kept": lambda: forward_of(model.blocks).backward(),
+    "checkpoints": lambda: forward_of(in_checkpoints).backward(),
+}
+times, gradients = by_turns(ways, rounds=5), []
+for name, action in ways.items():
+    model.zero_grad()
+    megabytes = peak(action)
+    gradients.append([parameter.grad.data for parameter in model.parameters()])
+    print(f"{name:12s} peak {megabytes:5.2f} MB, {times[name]:6.2f} ms forward and backward")
+same = all(np.array_equal(a, b) for a, b in zip(*gradients))
+print("the gradients are equal to the last bit:", same)
+
+# %% [markdown]
+# ## 8. What you have built
+#
+# No part of this training is borrowed but NumPy. Lesson by lesson:
+#
+# | lesson | what you built | where it is at work in this model |
+# | --- | --- | --- |
+# | 01 | numerical gradients, the chain rule by hand | the tests above compare slopes with differences |
+# | 02 | operations that remember, `backward` | one call, and every parameter has a gradient |
+# | 03 | an order for the graph, without recursion | `x` in a block goes two ways, and both arrive before it is asked |
+# | 04 | arrays, broadcasting, products, softmax | scores, patterns, the rows of the places that are stretched over the batch |
+# | 05 | leaves and accumulation | rows that are looked up many times, a table in two places |
+# | 06 | freeing what is saved | no step leaves anything to the next |
+# | 07 | `no_grad`, `detach` | writing, evaluating, the optimizer's step |
+# | 08 | operations with rules of your own, `gradcheck` | `Lookup`, `LogSoftmax`, the linear layers |
+# | 09 | versions and views | heads are views; the optimizer writes in place, and a late backward would be noticed |
+# | 10 | derivatives of derivatives, hooks, clipping | one line more, if the norm of the gradients grows |
+# | 11 | modules, Adam, the step | all of section 6 |
+# | 12 | instruments | `preflight`, `where`, `sqrt` |
+# | 13 | checkpoints | half of the memory or less, for one more forward pass |
+# | 14 | a compiler | the activation in one pass |
+# | 15 | forward mode | not used here: there is one loss, and there are many weights. It tells how the loss moves along one direction |
+#
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_16", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="84 gap:repeated_indices"
+question(
+    "repeated_rows",
+    "The letter e stands 40 times in a batch. What is the gradient of its row in the table?",
+    right("The sum of the 40 gradients that arrive at its places", "A value that is used often gets the sum over its uses, here as in lesson 02."),
+    wrong("Their mean", "Only the loss may divide, by the number of letters. A rule of backward adds.", misconception="embedding_rows_averaged"),
+    wrong("The last of them", "That is `gradient[ids] += ...`, which you ran in section 1.", misconception="repeated_indices_overwrite"),
+    wrong("40 separate gradients, one per place", "There is one row, and it has one gradient of its own shape.", misconception="one_gradient_per_use"),
+)
+question(
+    "eval_of_layer_norm",
+    "A Transformer without dropout is tried under `no_grad()` and without `eval()`. What comes out?",
+    right("The same as with `eval()`", "Layer norm does the same in both modes. Only what depends on the mode, such as dropout or batch norm, would differ."),
+    wrong("Other values: the norms take the statistics of the batch", "That is batch norm. Layer norm looks at one row at a time.", misconception="layer_norm_is_batch_norm"),
+    wrong("An error, because the mode is wrong", "No layer complains about a mode.", misconception="no_grad_is_eval"),
+    wrong("The same, because `no_grad` switches to evaluation", "It is the same here, but not for that reason: the two switches are independent.", misconception="no_grad_is_eval"),
+)
+question(
+    "mask_after",
+    "Somebody computes the softmax over all scores and then sets the weights above the diagonal to 0. What is wrong?",
+    right("The rows do not sum to 1, and the future shows through what is missing.", "The denominator has seen the scores of later positions."),
+    wrong("Nothing, the forbidden weights are 0 either way.", "The allowed ones differ, and they depend on what comes later.", misconception="mask_after_softmax_is_equal"),
+    wrong("The gradient of the forbidden scores is infinite.", "It is finite, and not 0: that is the leak.", misconception="masks_break_gradients"),
+    wrong("It works in training, but not when writing.", "It trains as well, on weights that have looked ahead.", misconception="mask_after_softmax_is_equal"),
+)
+question(
+    "too_good",
+    "A character model reaches a training loss of 0.01, where the best possible is 0.13. What do you check first?",
+    right("Whether a position can see its own target, by a missing mask or targets that are not shifted.", "Nobody can know the random letters. Who does has seen them."),
+    wrong("Whether the learning rate is too high", "Then the loss would be high, or NaN.", misconception="low_loss_is_good"),
+    wrong("Nothing: the lower the better", "You have seen the model that may look everywhere.", misconception="low_loss_is_good"),
+    wrong("Whether PyTorch says the same", "The mistake is in the task, so it would.", misconception="agreement_is_correctness"),
+)
+question(
+    "reshape_heads",
+    "`x.reshape(rows, heads, length, size)` in place of a reshape and a transpose. How do you notice?",
+    right("By comparing with an independent computation; shapes and the training give no hint.", "Everything fits and the loss falls. Also the mask is undermined: a head's positions mix those of the text."),
+    wrong("By an error, since the number of entries differs", "It is the same.", misconception="shapes_prove_correctness"),
+    wrong("The gradient check fails.", "It compares the layer with itself: a wrong function has right gradients too.", misconception="gradcheck_proves_the_function"),
+    wrong("The loss becomes NaN.", "It falls, to a worse value.", misconception="wrong_means_error"),
+)
+question(
+    "way_around",
+    "In `y = x + f(x)`, the cotangent of `y` is `g`. What arrives at `x`?",
+    right("`g`, plus what the rule of `f` sends for `g`", "The rule of the sum hands `g` to both branches, and at `x` they are added."),
+    wrong("Half of `g` from each branch", "A sum does not divide: both slopes are 1.", misconception="sum_divides_gradient"),
+    wrong("What the rule of `f` sends for `g`", "That is the net without the way around.", misconception="residual_forgotten"),
+    wrong("`g` times what the rule of `f` sends", "Along one way slopes are multiplied, over several ways they are added.", misconception="paths_multiplied"),
+)
+question(
+    "saved_for_attention",
+    "The context becomes twice as long. What happens to the memory that attention keeps for its patterns?",
+    right("It becomes four times as large.", "A pattern has length times length entries, for each head and each text."),
+    wrong("It doubles.", "So do the rows of queries, keys and values. The pattern grows along both axes.", misconception="attention_is_linear"),
+    wrong("It stays, since the parameters stay.", "Activations are no parameters. Most memory of a step is theirs.", misconception="memory_is_parameters"),
+    wrong("It grows by half, as half of the pattern is masked.", "The zeros above the diagonal are kept like all others.", misconception="zeros_are_free"),
+)
+question(
+    "where_to_begin",
+    "Your step is three times slower than PyTorch's. What do you do first?",
+    right("Measure which operation takes the time.", "Here it was a power that nobody suspected."),
+    wrong("Rewrite the matrix products.", "NumPy calls the same kind of library as PyTorch does.", misconception="products_dominate"),
+    wrong("Rewrite the walk over the graph in C.", "It is a part that you can read off, once you have measured.", misconception="python_is_the_cause"),
+    wrong("Use forward mode, which needs no graph.", "One pass per weight: some 30,000 of them.", misconception="forward_mode_for_training"),
+)
+question(
+    "agreement",
+    "Two engines train the same model from the same weights; the curves differ by 1e-12 in the beginning and 1e-9 in the end. What does it mean?",
+    right("Rounding differs, and training makes small differences larger.", "They add up in another order. Equal to the last bit is what you get from the same operations in the same order, as with checkpoints."),
+    wrong("One of the two has a wrong rule.", "A wrong rule shows in the first step, and by far more.", misconception="rounding_is_a_bug"),
+    wrong("One of them computes in float32.", "Then they would differ by about 1e-7 at once.", misconception="rounding_is_a_bug"),
+    wrong("The random numbers differ.", "Weights and batches were the same. The first losses would be different otherwise.", misconception="randomness_explains_all"),
+)
+
+# %% [markdown] items="142"
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | embedding | a gather; its gradient is a scatter-add, and repeated rows get the sum |
+# | layer norm | each row by itself, over its own entries: no modes, no buffers |
+# | attention | a soft lookup: softmax of query times key, divided by the root of the size, times values |
+# | causal | scores of later positions are set to minus infinity **before** the softmax |
+# | heads | give them an axis where they are, then move it; `reshape` alone mixes positions |
+# | block | `x` plus what the layers make of it: the gradient has a way around |
+# | writing | guess, draw, append; temperature 0 is greedy |
+# | is it right? | same weights, same batches, another library: the curves agree to rounding |
+# | is it real? | baselines before, unseen text after, and a loss that is too good is a symptom |
+# | is it fast? | a stopwatch first |
+#
+# ## Where to go next
+#
+# The course ends here, the engine need not. Each of these is an evening:
+#
+# * Give the model a text of your own: replace `text`, and `held_out` by its last tenth. A longer context and more width will be needed, and section 7 tells you what they cost.
+# * Writing computes everything anew for each letter, although the keys and values of the earlier ones are the same. Keep them, and measure.
+# * `mini_autograd` is this engine, finished: PyTorch's names, float32 too, and files as short as yours. Read `autograd.py`, `backward.py` and `operations/attention.py`, and compare them with what you wrote.
+# * PyTorch's own rules stand in one file of its source, `derivatives.yaml`. Look up `tanh`, `mul` and `embedding`: you can read it now.

@@ -1,0 +1,424 @@
+"""Plants classic mistakes in the solutions of lesson 16: each costs points where it was made.
+
+Some cost points later too, because the model is built of the layers. Every style trains like PyTorch from its weights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.course.planting import LESSONS, Planted, marks, solved, styles, untrue_examples
+
+LESSON = "16_capstone"
+
+SCORES = "q @ k.transpose(-1, -2) / math.sqrt(size)"
+ALLOWED = "np.tril(np.ones((length, length), dtype=bool))"
+MASKED = "where(allowed, scores, -np.inf).softmax(-1)"
+RAISED = "np.exp((scores - scores.max()) / temperature)"
+PLANTED = [
+    Planted(
+        "only the last of several gradients counts",
+        "",
+        "        np.add.at(gradient, ctx.ids, grad)\n",
+        "        gradient[ctx.ids] += grad\n",
+        ("test_embedding", "test_model"),
+    ),
+    Planted(
+        "the gradients of a row are averaged",
+        "",
+        "        return gradient\n",
+        "        return gradient / np.maximum(np.bincount(ctx.ids.ravel(), minlength=ctx.shape[0]), 1)[:, None]\n",
+        ("test_embedding", "test_model"),
+    ),
+    Planted("negative numbers count from the end", "", "(ids < 0).any() or (ids >=", "(ids >=", ("test_embedding",)),
+    Planted("the number after the last is let through", "", "(ids >= self", "(ids > self", ("test_embedding",)),
+    Planted(
+        "truth values are taken for numbers",
+        "",
+        'ids.dtype.kind not in "iu"',
+        'ids.dtype.kind == "f"',
+        ("test_embedding",),
+    ),
+    Planted(
+        "no gradient through the mean",
+        "",
+        "        centered = x - x.mean(-1, True)\n",
+        "        centered = x - x.detach().mean(-1, True)\n",
+        ("test_layer_norm", "test_model"),
+    ),
+    Planted(
+        "no gradient through the variance",
+        "",
+        "        variance = (centered * centered).mean(-1, True)\n",
+        "        variance = (centered * centered).mean(-1, True).detach()\n",
+        ("test_layer_norm", "test_model"),
+    ),
+    Planted(
+        "the unbiased variance",
+        "",
+        "        variance = (centered * centered).mean(-1, True)\n",
+        "        variance = (centered * centered).sum(-1, True) / max(x.shape[-1] - 1, 1)\n",
+        ("test_layer_norm",),
+    ),
+    Planted(
+        "the square of the mean is subtracted",
+        "",
+        "        variance = (centered * centered).mean(-1, True)\n",
+        "        variance = (x * x).mean(-1, True) - x.mean(-1, True) ** 2\n",
+        ("test_layer_norm",),
+    ),
+    Planted(
+        "normalized over the rows",
+        "",
+        "        centered = x - x.mean(-1, True)\n        variance = (centered * centered).mean(-1, True)\n",
+        "        centered = x - x.mean(0, True)\n        variance = (centered * centered).mean(0, True)\n",
+        ("test_layer_norm", "test_model"),
+    ),
+    Planted(
+        "eps beside the root",
+        "",
+        "(variance + self.eps).sqrt()",
+        "(variance.sqrt() + self.eps)",
+        ("test_layer_norm",),
+    ),
+    Planted("the scores are not divided", "", SCORES, "q @ k.transpose(-1, -2)", ("test_attention", "test_heads")),
+    Planted(
+        "the scores are divided by the size",
+        "",
+        SCORES,
+        SCORES.replace("math.sqrt(size)", "size"),
+        ("test_attention", "test_heads"),
+    ),
+    Planted(
+        "the scores are divided by the root of the length",
+        "",
+        SCORES,
+        SCORES.replace("size", "length"),
+        ("test_attention", "test_heads"),
+    ),
+    Planted(
+        "queries and keys change places",
+        "",
+        SCORES,
+        "k @ q.transpose(-1, -2) / math.sqrt(size)",
+        ("test_attention", "test_heads"),
+    ),
+    Planted("everybody sees everything", "", MASKED, "scores.softmax(-1)", ("test_attention", "test_heads")),
+    Planted(
+        "the mask comes after the softmax",
+        "",
+        MASKED,
+        "where(allowed, scores.softmax(-1), 0.0)",
+        ("test_attention", "test_heads"),
+    ),
+    Planted("the mask is only a small number", "", MASKED, MASKED.replace("-np.inf", "-1e4"), ("test_attention",)),
+    Planted(
+        "the past is masked",
+        "",
+        f"{ALLOWED}\n    weights",
+        f"{ALLOWED.replace('tril', 'triu')}\n    weights",
+        ("test_attention", "test_heads", "test_model"),
+    ),
+    Planted(
+        "a position does not see itself",
+        "",
+        f"{ALLOWED}\n    weights",
+        f"{ALLOWED[:-1]}, -1)\n    weights",
+        ("test_attention", "test_heads", "test_model"),
+    ),
+    Planted(
+        "softmax down the columns",
+        "",
+        MASKED,
+        MASKED.replace("softmax(-1)", "softmax(-2)"),
+        ("test_attention", "test_heads"),
+    ),
+    Planted(
+        "the weights have no gradient",
+        "",
+        "    return weights @ v, weights\n",
+        "    return weights.detach() @ v, weights\n",
+        ("test_attention", "test_heads", "test_model"),
+    ),
+    Planted(
+        "heads are cut by reshape alone",
+        "",
+        "        q, k, v = (parts[:, :, number].transpose(1, 2) for number in range(3))\n",
+        "        shape = rows, self.heads, length, self.width // self.heads\n"
+        "        q, k, v = (parts[:, :, number].reshape(shape) for number in range(3))\n",
+        ("test_heads",),
+    ),
+    Planted(
+        "heads are put together by reshape alone",
+        "",
+        "output.transpose(1, 2).reshape(rows, length, self.width)",
+        "output.reshape(rows, length, self.width)",
+        ("test_heads",),
+    ),
+    Planted(
+        "queries, keys and values are interleaved",
+        "",
+        "reshape(rows, length, 3, self.heads, self.width // self.heads)\n",
+        "reshape(rows, length, self.heads, self.width // self.heads, 3).transpose(-1, 2).transpose(-1, -2)\n",
+        ("test_heads",),
+    ),
+    Planted(
+        "keys and values change places", "", "        q, k, v = (parts", "        q, v, k = (parts", ("test_heads",)
+    ),
+    Planted(
+        "the projection is left out",
+        "",
+        "return self.project(output.transpose(1, 2).reshape(rows, length, self.width))",
+        "return output.transpose(1, 2).reshape(rows, length, self.width)",
+        ("test_heads",),
+    ),
+    Planted(
+        "no way around the attention",
+        "",
+        "        x = x + self.attention(self.norm1(x))\n",
+        "        x = self.attention(self.norm1(x))\n",
+        ("test_model",),
+    ),
+    Planted(
+        "the norm comes last",
+        "",
+        "        x = x + self.attention(self.norm1(x))\n",
+        "        x = self.norm1(x + self.attention(x))\n",
+        ("test_model",),
+    ),
+    Planted(
+        "the second half starts from the input",
+        "",
+        "        x = x + self.attention(self.norm1(x))\n        return x + self.mlp(self.norm2(x))\n",
+        "        return x + self.attention(self.norm1(x)) + self.mlp(self.norm2(x))\n",
+        ("test_model",),
+    ),
+    Planted("one norm for both halves", "", "self.mlp(self.norm2(x))\n", "self.mlp(self.norm1(x))\n", ("test_model",)),
+    Planted(
+        "places are forgotten",
+        "",
+        "        x = self.token(ids) + self.place(np.arange(length))\n",
+        "        x = self.token(ids)\n",
+        ("test_model",),
+    ),
+    Planted(
+        "all letters stand in the first place",
+        "",
+        "self.place(np.arange(length))",
+        "self.place(np.zeros(length, dtype=int))",
+        ("test_model",),
+    ),
+    Planted(
+        "the last norm is forgotten",
+        "",
+        "self.head(self.norm(self.blocks(x)))",
+        "self.head(self.blocks(x))",
+        ("test_model",),
+    ),
+    Planted(
+        "a full context is refused",
+        "",
+        "        if length > self.context:\n",
+        "        if length >= self.context:\n",
+        ("test_model", "test_generate"),
+    ),
+    Planted("the scores are multiplied", "", RAISED, RAISED.replace("/ temp", "* temp"), ("test_generate",)),
+    Planted("the scores may overflow", "", RAISED, "np.exp(scores / temperature)", ("test_generate",)),
+    Planted(
+        "the temperature divides the chances",
+        "",
+        RAISED,
+        "np.exp(scores - scores.max()) / temperature",
+        ("test_generate",),
+    ),
+    Planted(
+        "other random numbers", "", "int(generator.choice(", "int(np.random.default_rng().choice(", ("test_generate",)
+    ),
+    Planted(
+        "greedy is a very low temperature",
+        "",
+        "    if temperature == 0:\n        return int(np.argmax(scores))\n",
+        "    temperature = temperature or 1e-9\n",
+        ("test_generate",),
+    ),
+    Planted(
+        "a negative temperature is let through",
+        "",
+        '    if temperature < 0:\n        raise ValueError(f"a temp',
+        '    if temperature < -9:\n        raise ValueError(f"a temp',
+        ("test_generate",),
+    ),
+    Planted("the scores at the first position", "", ".data[0, -1]", ".data[0, 0]", ("test_generate",)),
+    Planted(
+        "the first letters of the context", "", "ids[-model.context :]", "ids[: model.context]", ("test_generate",)
+    ),
+    Planted(
+        "writing in training mode",
+        "",
+        "    model.eval()\n    try:\n        with no_grad():\n            for _",
+        "    try:\n        with no_grad():\n            for _",
+        ("test_generate",),
+    ),
+    Planted(
+        "writing is recorded",
+        "",
+        "        with no_grad():\n            for _",
+        "        if True:\n            for _",
+        ("test_generate",),
+    ),
+    Planted(
+        "training goes on in any case",
+        "",
+        "        model.train(before)\n    return ids",
+        "        model.train()\n    return ids",
+        ("test_generate",),
+    ),
+    Planted(
+        "the list is written on",
+        "",
+        "    ids, before = [int(number) for number in ids], model.training\n",
+        "    before = model.training\n",
+        ("test_generate",),
+    ),
+]
+
+
+def test_the_solution_has_full_marks() -> None:
+    points = marks(LESSON).points
+    assert len(points) == 6
+    assert all(earned == most for earned, most in points.values())
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
+    assert marks(LESSON, planted).lost == set(planted.costs)
+
+
+def test_examples_in_the_docstrings_are_true() -> None:
+    wrong, tried = untrue_examples(LESSON)
+    own = re.findall(r"^(?:def|class) (\w+)", (LESSONS / f"{LESSON}.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(wrong) & set(own) == set()
+    assert tried >= 20
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tiny operations of PyTorch wait for its other threads, for seconds on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
+def lesson(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return solved(LESSON, request.param)
+
+
+class TwinBlock(torch.nn.Module):
+    """PyTorch's own layers, under the names of the lesson's parameters."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.norm1, self.norm2, self.heads = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width), heads
+        self.attention = torch.nn.ModuleDict(
+            {"qkv": torch.nn.Linear(width, 3 * width), "project": torch.nn.Linear(width, width)}
+        )
+        self.mlp = torch.nn.Sequential(
+            torch.nn.Linear(width, 4 * width), torch.nn.GELU("tanh"), torch.nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        cut = [
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part in self.attention["qkv"](self.norm1(x)).chunk(3, dim=-1)
+        ]
+        found = torch.nn.functional.scaled_dot_product_attention(*cut, is_causal=True)
+        x = x + self.attention["project"](found.transpose(1, 2).flatten(2))
+        return x + self.mlp(self.norm2(x))
+
+
+class Twin(torch.nn.Module):
+    def __init__(self, vocabulary: int, context: int, width: int, heads: int, depth: int) -> None:
+        super().__init__()
+        self.token, self.place = torch.nn.Embedding(vocabulary, width), torch.nn.Embedding(context, width)
+        self.blocks = torch.nn.Sequential(*[TwinBlock(width, heads) for _ in range(depth)])
+        self.norm, self.head = torch.nn.LayerNorm(width), torch.nn.Linear(width, vocabulary)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.head(self.norm(self.blocks(self.token(ids) + self.place.weight[: ids.shape[1]])))
+
+
+def pair(lesson: dict[str, Any], **sizes: int) -> tuple[Any, Any]:
+    """The lesson's model, and PyTorch's with the same weights."""
+    lesson["manual_seed"](1)
+    model, theirs = lesson["CharTransformer"](**sizes), Twin(**sizes).double()
+    theirs.load_state_dict({name: torch.tensor(tensor.data) for name, tensor in model.state_dict().items()})
+    return model, theirs
+
+
+def test_all_gradients_of_the_model_are_those_of_pytorch(lesson: dict[str, Any]) -> None:
+    model, theirs = pair(lesson, vocabulary=7, context=6, width=12, heads=3, depth=2)
+    random = np.random.default_rng(2)
+    ids, cotangent = random.integers(0, 7, size=(3, 5)), random.normal(size=(3, 5, 7))
+    scores, expected = model(ids), theirs(torch.tensor(ids))
+    np.testing.assert_allclose(scores.data, expected.detach().numpy(), atol=1e-12)
+    scores.backward(cotangent)
+    expected.backward(torch.tensor(cotangent))
+    gradients = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    assert set(gradients) == {name for name, _ in model.named_parameters()}
+    for name, parameter in model.named_parameters():
+        np.testing.assert_allclose(parameter.grad.data, gradients[name].numpy(), atol=1e-11, err_msg=name)
+
+
+def test_a_training_follows_that_of_pytorch(lesson: dict[str, Any]) -> None:
+    """A text that counts, with a mistake now and then: learnt in forty steps."""
+    model, theirs = pair(lesson, vocabulary=6, context=8, width=12, heads=2, depth=1)
+    random = np.random.default_rng(3)
+    text = (np.arange(400) + (random.random(400) < 0.05)) % 6
+    optimizer, theirs_optimizer = (
+        kind(m.parameters(), lr=0.02) for kind, m in ((lesson["Adam"], model), (torch.optim.Adam, theirs))
+    )
+    losses, expected = [], []
+    for _ in range(40):
+        starts = random.integers(0, len(text) - 8, size=(6, 1))
+        x, y = text[starts + np.arange(8)], text[starts + np.arange(1, 9)]
+        losses.append(lesson["train_step"](model, optimizer, lesson["next_letter_loss"], x, y))
+        theirs_optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(theirs(torch.tensor(x)).flatten(0, 1), torch.tensor(y).flatten())
+        loss.backward()
+        theirs_optimizer.step()
+        expected.append(loss.item())
+    np.testing.assert_allclose(losses, expected, rtol=1e-7)
+    assert np.mean(losses[-5:]) < 0.5 * losses[0], "this training gets nowhere"
+    written = lesson["generate"](model, [2], 12, np.random.default_rng(0), temperature=0)
+    assert np.mean(np.diff(written) % 6 == 1) > 0.8, "it should have learnt to count"
+
+
+def test_a_checkpoint_around_a_block_changes_no_bit(lesson: dict[str, Any]) -> None:
+    lesson["manual_seed"](4)
+    block, x = lesson["Block"](8, 2), np.random.default_rng(5).normal(size=(2, 5, 8))
+    found = []
+    for way in (block, lambda x: lesson["checkpoint"](block, x)):
+        block.zero_grad()
+        leaf = lesson["MiniTensor"](x, requires_grad=True)
+        way(leaf).backward(np.random.default_rng(6).normal(size=x.shape))
+        found.append([leaf.grad.data, *(parameter.grad.data for parameter in block.parameters())])
+    assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
+
+
+def test_the_layers_refuse_what_those_of_pytorch_refuse(lesson: dict[str, Any]) -> None:
+    layer, theirs = lesson["Embedding"](4, 2), torch.nn.Embedding(4, 2)
+    for wrong in ([4], [-1]):
+        with pytest.raises(IndexError, match="index out of range in self"):
+            layer(wrong)
+        with pytest.raises(IndexError, match="index out of range in self"):
+            theirs(torch.tensor(wrong))
+    with pytest.raises(ValueError, match="cannot be cut into 3 heads"):
+        lesson["CausalSelfAttention"](8, 3)
