@@ -29,7 +29,7 @@ LENGTH = struct.Struct(">Q")
 NOT_OURS = ("MALLOC_TRIM_THRESHOLD_",)  # Dask sets it for its workers: freed memory goes back, and is asked for anew
 QUEUE = 1000  # connections that wait for a process
 CLOSE_SECONDS = 60.0  # nobody waits for it
-FORGOTTEN = 600.0  # seconds after which processes that nobody has asked belong to a run that was killed
+FORGOTTEN, LOOKS = 60.0, 15.0  # seconds for which processes wait to be asked, for their run may have been killed
 
 
 class ServerDiedError(Exception):
@@ -85,10 +85,11 @@ class Server:
 @dataclass
 class Run:
     """What this worker has for one run: processes that nobody asks just now, and the one that it has started itself
-    for others to be forked from.
+    for others to be forked from. `busy`: how many are being asked.
     """
 
     idle: list[Server] = field(default_factory=list)
+    busy: int = 0
     parent: subprocess.Popen[bytes] | None = None
     used: float = field(default_factory=time.monotonic)
 
@@ -101,14 +102,41 @@ class Run:
 
 _lock = threading.Lock()
 _runs: dict[str, Run] = {}
+_looking = False
+
+
+def _known(run: str) -> Run:
+    """What there is for a run, from now on also looked after. The caller holds the lock."""
+    global _looking
+    if not _looking:
+        _looking = True
+        threading.Thread(target=_look_after_runs, daemon=True).start()
+    return _runs.setdefault(run, Run())
+
+
+def _look_after_runs() -> None:
+    """End what nobody asks any more: a run that was killed tells nobody. A run that goes on gets new processes."""
+    global _looking
+    while True:
+        time.sleep(LOOKS)
+        with _lock:
+            _close_forgotten()
+            if not _runs:
+                _looking = False
+                return
+
+
+def _close_forgotten() -> None:
+    now = time.monotonic()
+    for name in [name for name, known in _runs.items() if not known.busy and now - known.used > FORGOTTEN]:
+        _runs.pop(name).close(_path(name))
 
 
 def start_servers(run: str, count: int) -> None:
     """Start so many processes that will grade in this run."""
     with _lock:
-        for other in [name for name, known in _runs.items() if time.monotonic() - known.used > FORGOTTEN]:
-            _runs.pop(other).close(_path(other))
-        known = _runs.setdefault(run, Run())
+        _close_forgotten()
+        known = _known(run)
         known.idle += [Server(_connected(run, known)) for _ in range(count)]
 
 
@@ -132,18 +160,20 @@ def grade_remotely(task: bytes) -> list[bytes]:
 def _server(run: str) -> Iterator[Server]:
     """A process that nobody else asks meanwhile."""
     with _lock:
-        known = _runs.setdefault(run, Run())
-        known.used = time.monotonic()
+        known = _known(run)
         server = known.idle.pop() if known.idle else None
         if server is None or not server.alive:
             server = Server(_connected(run, known))
+        known.busy += 1
     try:
         yield server
     except BaseException:
         server.close()
         raise
+    finally:
+        with _lock:
+            known.busy, known.used = known.busy - 1, time.monotonic()
     with _lock:
-        known.used = time.monotonic()
         if _runs.get(run) is known:
             known.idle.append(server)
         else:

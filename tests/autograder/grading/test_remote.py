@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -139,3 +140,20 @@ def test_a_run_that_was_killed_is_cleared_away_by_the_next(run: str, monkeypatch
         wait_for(lambda: is_over(parent.pid) and not remote._path(run).exists())
     finally:
         close_servers(other)
+
+
+def test_a_run_that_was_killed_is_cleared_away_by_itself_but_not_while_it_grades(
+    run: str, task: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "LOOKS", 0.05)
+    start_servers(run, 2)
+    parent = remote._runs[run].parent
+    assert parent is not None
+    with remote._server(run) as server:
+        monkeypatch.setattr(remote, "FORGOTTEN", 0.2)
+        time.sleep(1.0)  # for as long as somebody waits for an answer, nothing is forgotten
+        assert run in remote._runs
+        assert server.alive
+    wait_for(lambda: run not in remote._runs)
+    wait_for(lambda: is_over(parent.pid) and not remote._path(run).exists())
+    assert points(*graded(run, task["assignment"], task["ann"])) == 5, "a run that goes on gets new processes"
