@@ -114,13 +114,14 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
     """What to say of a rule's answer; None where it was one gradient per input, or that is not what went wrong."""
     inputs, kind, count = answer["inputs"], answer["kind"][:60], answer.get("count")
     due = f"{FEW[inputs]} input{'s' * (inputs != 1)}"
-    public = f"The rule of `{symbol}` did not return one gradient per input, in a tuple"
+    public = f"The rule of `{symbol}` did not return one gradient per input, in a tuple."
     facts = (("inputs of the operation", str(inputs)), ("its rule returned", _thing(kind, count)))
     if not _is_count(count):
         if inputs == 1 and not (misshapen and answer.get("mended") is True):
             return None
-        sentence = f"the rule of `{symbol}` returned {_thing(kind, None)} for its {due}"
-        return Misfit(f"{sentence}, where a tuple is due{_went_through(inputs)}.", public, facts, _hints(inputs))
+        then = "and `backward` went through it as if it were a tuple" if inputs == 1 else "where a tuple is due"
+        sentence = f"the rule of `{symbol}` returned {_thing(kind, None)} for its {due}, {then}."
+        return Misfit(sentence, public, facts, _hints(inputs))
     if count != inputs and (count < inputs or answer.get("more") is True):
         sentence = f"the rule of `{symbol}` returned {_thing(kind, count)} for its {due}."
         return Misfit(sentence, public, facts, _hints(inputs, count))
@@ -145,10 +146,6 @@ def _thing(kind: str, count: Any) -> str:
             kind, f"a single {kind}"
         )
     return f"a {kind} with {FEW[count]} gradient{'s' * (count != 1)}"
-
-
-def _went_through(inputs: int) -> str:
-    return ": `backward` went through it as if it were one" if inputs == 1 else ""
 
 
 def _hints(inputs: int, count: int | None = None) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def test_a_rule_without_one_gradient_per_input_is_named(name):
     assert f"the rule of `{operation}` returned {said}" in report.place or said in report.place, report.text()
     assert any(label == "its rule returned" for label, _ in report.place_facts)
     hidden = report_on(lesson, change, expression, inputs, hidden=True)
-    assert hidden.place == f"The rule of `{operation}` did not return one gradient per input, in a tuple"
+    assert hidden.place == f"The rule of `{operation}` did not return one gradient per input, in a tuple."
 
 
 OTHERS = {
