@@ -102,7 +102,7 @@ def run_solved(source: Any, text: Path) -> tuple[float, int]:
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(file.read_bytes())
         began = time.perf_counter()
-        notebook = run_in_kernel(solved_release(source), Path(name))
+        notebook = run_in_kernel(solved_release(source), Path(name), forked=False)
         return time.perf_counter() - began, len(failures(notebook))
 
 

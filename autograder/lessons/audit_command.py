@@ -129,6 +129,9 @@ def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
 
 def audit(text: Path, course: Path) -> list[Finding]:
     """The findings of one lesson."""
+    from autograder.lessons import warm_kernel
+
+    warm_kernel.prepare()  # its imports and ours overlap
     from autograder.lessons.gates import audit_lesson
 
     return list(audit_lesson(text, course, isolated_judge()))

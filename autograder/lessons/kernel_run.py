@@ -11,26 +11,32 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade
 
 from autograder.lessons.variants import grade_id, is_test
+from autograder.lessons.warm_kernel import kernel_manager
 
 SECONDS_PER_CELL = 120
 WANT_OF_A_SOLUTION = {"NotImplementedError", "AssertionError", "CheckFailed"}
 NAME_IN_MESSAGE = re.compile(r"name '(\w+)' is not defined")
 
 
-def run_in_kernel(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """A copy of the notebook with the outputs of every cell, run in `folder`. A failing cell does not stop the rest."""
+def run_in_kernel(notebook: NotebookNode, folder: Path, forked: bool = True) -> NotebookNode:
+    """A copy of the notebook with the outputs of every cell, run in `folder`. A failing cell does not stop the rest.
+
+    `forked`: the kernel may be one that has its imports behind it (see `warm_kernel.py`).
+    """
     notebook = copy.deepcopy(notebook)
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
     client = NotebookClient(
         notebook,
         timeout=SECONDS_PER_CELL,
         kernel_name="python3",
+        kernel_manager_class=kernel_manager() if forked else AsyncKernelManager,
         allow_errors=True,
         interrupt_on_timeout=True,
         extra_arguments=["--InteractiveShell.xmode=Minimal"],  # an unsolved lesson fails often, and nobody reads where
