@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from types import CodeType
 from typing import Any
 
+from jinja2 import BytecodeCache, Environment
+from jinja2.bccache import Bucket
 from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader import utils
@@ -19,8 +22,29 @@ SCRIPT = re.compile(r"<script\b.*?</script\s*>\s*", re.DOTALL | re.IGNORECASE)
 HEAD = re.compile(r"<head\b[^>]*>", re.IGNORECASE)
 
 
+class CompiledTemplates(BytecodeCache):
+    """Templates that were compiled in this process. nbgrader makes a new exporter for every notebook."""
+
+    def __init__(self) -> None:
+        self.codes: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self.codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.codes[bucket.key, bucket.checksum] = bucket.code
+
+
+COMPILED = CompiledTemplates()
+
+
 class FeedbackExporter(HTMLExporter):
     """nbconvert's HTML without scripts: the formula renderer of nbgrader's template would come from the internet."""
+
+    def _create_environment(self) -> Environment:
+        environment = super()._create_environment()
+        environment.bytecode_cache = COMPILED
+        return environment
 
     def from_notebook_node(self, nb: NotebookNode, resources: Any = None, **kw: Any) -> tuple[Any, dict[str, Any]]:
         html, resources = super().from_notebook_node(nb, resources, **kw)

@@ -8,6 +8,7 @@ and drops what can act.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import nh3
@@ -69,8 +70,12 @@ REMOTE_REFERENCE = re.compile(r"url\s*\(|image-set|expression|@import", re.IGNOR
 def clean_html(element: Any) -> str:
     """The part of an HTML fragment that can be looked at: no script, no frame, no form, no address that acts."""
     text = element.decode(errors="replace") if isinstance(element, bytes) else str(element)
-    return nh3.clean(
-        text,
+    return _cleaner().clean(text)
+
+
+@cache  # making one takes longer than cleaning an ordinary text
+def _cleaner() -> nh3.Cleaner:
+    return nh3.Cleaner(
         tags=TAGS,
         clean_content_tags={"script", "style"},
         attributes=ATTRIBUTES,
