@@ -162,9 +162,9 @@ def stubs_do_not_crash(lesson: Lesson) -> Result:
     return "", tuple(crashes(run_in_kernel(release_notebook(lesson.source), lesson.folder)))
 
 
-def full_marks(lesson: Lesson, notebook: NotebookNode) -> Result:
+def full_marks(lesson: Lesson, notebook: NotebookNode, points_only: bool = True) -> Result:
     """The judge gives every test cell its points."""
-    given = _judged(lesson, notebook)
+    given = _judged(lesson, notebook, points_only=points_only)
     problems = []
     for name, points in lesson.tests.items():
         if name not in given:
@@ -185,7 +185,7 @@ def solved_gets_full_marks(lesson: Lesson) -> Result:
 
     lesson.checks.clear()
     with listening(keep), noting_seeds() as used:
-        result = full_marks(lesson, variants.solved(lesson.source))
+        result = full_marks(lesson, variants.solved(lesson.source), points_only=False)
     lesson.seeded = {name for seed, name in cells.items() if seed in used}
     return result
 
@@ -199,7 +199,7 @@ def same_marks_for_all_draws(lesson: Lesson) -> Result:
     lucky = draws_without_seed(lesson.source)
     names = list(lesson.tests) if lucky or lesson.seeded is None else sorted(lesson.seeded)
     notebook, copies = variants.drawn_again(lesson.source, names, DRAWS - 1)  # one draw has earned full marks
-    given = _judged(lesson, notebook, SECRETS[1], points_only=True)
+    given = _judged(lesson, notebook, SECRETS[1])
     points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
     wrong = [name for name in points if name not in given or given[name].points != points[name]]
     return f"{DRAWS} seeds for {len(names)} cells", tuple(f"{name}: other marks with other numbers" for name in wrong)
@@ -235,7 +235,7 @@ def earns_nothing(lesson: Lesson, notebook: NotebookNode) -> Result:
 
 
 def _judged(
-    lesson: Lesson, notebook: NotebookNode, secret: bytes = SECRETS[0], points_only: bool = False
+    lesson: Lesson, notebook: NotebookNode, secret: bytes = SECRETS[0], points_only: bool = True
 ) -> dict[str, Any]:
     verdict = lesson.judge(notebook, lesson.source, lesson.folder, secret, points_only=points_only)
     return {cell.grade_id: cell for cell in verdict.cells}
