@@ -1187,18 +1187,28 @@ credit = credit + check_gradients({"used at every step": used_at_every_step}, [b
 credit
 
 # %% nbgrader={"grade": true, "grade_id": "test_deep", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+def negated(self, times):
+    """So many negations in a row: a method, so that your engine is asked once when this is graded."""
+    for _ in range(times):
+        self = -self
+    return self
+
+
+MiniTensor.negated = negated
 x = MiniTensor(1.0)
-y = x
-for _ in range(3500):
-    y = -y
-y.backward()
+x.negated(3500).backward()
 assert x.grad == 1.0, f"3500 negations in a row have the gradient 1, not {x.grad}"
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
+def added_to(self, total, times):
+    for _ in range(times):
+        total = self + total
+    return total
+
+
+MiniTensor.added_to = added_to
 a, b = MiniTensor(0.5), MiniTensor(0.25)
-total = a
-for _ in range(2000):
-    total = b + total
+total = b.added_to(a, 2000)
 total.backward()
 assert (a.grad, b.grad) == (1.0, 2000.0), "2000 sums in a row"
 total.backward()

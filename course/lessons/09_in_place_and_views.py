@@ -1779,9 +1779,14 @@ before = fingerprints(z)
 q.poke(1, 0.5)
 found = silent_changes(before)
 assert sorted(found) == ["ExpBackward0", "MulBackward0"], found
-chain = x
-for _ in range(3000):
-    chain = chain + 1
+def plus_ones(self, count):
+    for _ in range(count):
+        self = self + 1
+    return self
+
+
+MiniTensor.plus_ones = plus_ones
+chain = x.plus_ones(3000)
 before = fingerprints(chain * chain)
 chain.poke(0, 0.25)
 assert silent_changes(before) == ["MulBackward0", "MulBackward0"]
