@@ -4,6 +4,7 @@ it are skipped and say what is missing.
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -40,6 +41,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Bring the tests into order; the tests of a file stay as they are."""
     items.sort(key=lambda item: place_in_order(item.path))
     skip_without_sandbox(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and eight thousand tests, which stay to the end: tests that make many
+    objects, or collect often, would wait for it to look at all of them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def skip_without_sandbox(items: list[pytest.Item]) -> None:
