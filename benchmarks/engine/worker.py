@@ -46,7 +46,7 @@ def prepare(library: str, workload: str) -> tuple[Job | None, dict[str, Any]]:
         first = time.perf_counter() - begin
     except NOT_THERE as error:
         return None, {"missing": f"{type(error).__name__}: {error}"[:200]}
-    except (RuntimeError, RecursionError, MemoryError, ValueError) as error:
+    except (RuntimeError, RecursionError, MemoryError, ValueError, OSError) as error:  # OSError: no compiler
         return None, {"failed": f"{type(error).__name__}: {error}"[:200]}
     if first > 2.0:  # long enough for its start not to matter
         return job, {"seconds": first, "operations": job.operations}
