@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lessons", nargs="*", metavar="LESSON", help="such as 02 or 02_scalar_engine; all by default")
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the course's folder")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="lessons at a time")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time")
     parser.add_argument(
         "--mutants", action="store_true", help="change the solutions in small ways, and list what stays unnoticed"
     )
@@ -51,9 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     if not texts:
         print(f"There are no lessons in {arguments.course / 'lessons'}.", file=sys.stderr)
         return 1
-    workers = min(arguments.workers, len(texts))
+    workers = arguments.workers
     if arguments.mutants:
-        return run_mutants(texts, arguments.most, workers, arguments.json)
+        return run_mutants(texts, arguments.most, min(workers, len(texts)), arguments.json)
     with Console(stderr=True).status(f"auditing {len(texts)} lessons"):
         findings = [finding for found in audits(texts, arguments.course, workers) for finding in found]
     if arguments.json:
@@ -63,16 +63,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def audits(texts: Sequence[Path], course: Path, workers: int) -> Iterator[list[Finding]]:
-    """The findings of each lesson, in order. Lessons are audited side by side, each in a process of its own, those with
-    the longest texts first, so that no worker is left alone with one of them at the end.
+    """The findings of each lesson, in order. The two parts of lessons are audited side by side, first those that take
+    longer, so that no worker is left alone with one of them at the end.
     """
     if workers < 2:
         yield from (audit(text, course) for text in texts)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(workers, 2 * len(texts)), mp_context=get_context("spawn")) as pool:
         longest_first = sorted(texts, key=lambda text: text.stat().st_size, reverse=True)
-        audited = {text: pool.submit(audit, text, course) for text in longest_first}
-        yield from (audited[text].result() for text in texts)
+        judged = {text: pool.submit(audit, text, course, "judged") for text in longest_first}
+        ran = {text: pool.submit(audit, text, course, "run") for text in longest_first}
+        for text in texts:
+            build, *others = ran[text].result()
+            yield [build, *others, *judged[text].result()[1:]]
 
 
 def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | None) -> int:
@@ -127,14 +130,16 @@ def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
         return list(survivors_among(mutants_in(source, most), source, points_of_tests(source), marks))
 
 
-def audit(text: Path, course: Path) -> list[Finding]:
-    """The findings of one lesson."""
+def audit(text: Path, course: Path, part: str = "") -> list[Finding]:
+    """The findings of one lesson, or of the gates of one part: those that are "judged", or those that "run"."""
     from autograder.lessons import warm_kernel
 
-    warm_kernel.prepare()  # its imports and ours overlap
-    from autograder.lessons.gates import audit_lesson
+    if part != "judged":
+        warm_kernel.prepare()  # its imports and ours overlap
+    from autograder.lessons import gates
 
-    return list(audit_lesson(text, course, isolated_judge()))
+    parts = {"judged": [gates.judged], "run": [gates.run]}.get(part)
+    return list(gates.audit_lesson(text, course, isolated_judge(), parts))
 
 
 def isolated_judge(limits: Limits | None = None) -> Judge:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -81,11 +81,11 @@ class Lesson:
         return [variants.grade_id(cell) for cell in cells if gradient_checks(cell.source)]
 
 
-def audit_lesson(text: Path, course: Path, judge: Judge) -> Iterator[Finding]:
-    """Run every gate on a lesson; the rest is skipped when the lesson cannot be built."""
+def audit_lesson(text: Path, course: Path, judge: Judge, parts: Sequence[Part] | None = None) -> Iterator[Finding]:
+    """Run every gate on a lesson, or those of some parts; the rest is skipped when the lesson cannot be built."""
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
         lesson = Lesson(text, course, judge, Path(name))
-        for gate, function in _gates(lesson):
+        for gate, function in (each for part in (built, *(parts or PARTS)) for each in part(lesson)):
             started = time.perf_counter()
             note: str = ""
             problems: tuple[str, ...] = ()
@@ -105,15 +105,17 @@ def points_of_tests(source: NotebookNode) -> dict[str, float]:
 
 Result = tuple[str, tuple[str, ...]]
 Gate = Callable[[Lesson], Result]
+Part = Callable[[Lesson], Iterator[tuple[str, Gate]]]
 BUILD = "text keeps the rules"
 
 
-def _gates(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
+def built(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
+    """The gate before all others, whose source they need."""
     yield BUILD, builds
-    yield "release hides what it must", release_hides
-    yield "solved: every cell runs", every_cell_runs
-    yield "solved: Validate passes", validate_passes
-    yield "unsolved: nothing crashes", stubs_do_not_crash
+
+
+def judged(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
+    """The gates that ask the judge."""
     yield "solved: full marks", solved_gets_full_marks
     yield "solved: the same marks for ten seeds", same_marks_for_all_draws
     yield "every bug that applies costs points", bugs_cost_points
@@ -122,6 +124,18 @@ def _gates(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
     yield "unsolved: no marks", stubs_earn_nothing
     yield "zeros: no marks for gradients", lambda lesson: earns_nothing(lesson, variants.zeroed(lesson.source))
     yield "random: no marks for gradients", lambda lesson: earns_nothing(lesson, variants.randomized(lesson.source))
+
+
+def run(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
+    """The gates that run what a student gets."""
+    yield "release hides what it must", release_hides
+    yield "solved: every cell runs", every_cell_runs
+    yield "solved: Validate passes", validate_passes
+    yield "unsolved: nothing crashes", stubs_do_not_crash
+
+
+PARTS: tuple[Part, ...] = (run, judged)
+"""The gates of a lesson in parts that do not need each other."""
 
 
 def builds(lesson: Lesson) -> Result:
