@@ -21,8 +21,10 @@ LONGEST_FIRST = (
     "browser",
     "autograder/grading",
     "autograder/judge",
-    "mini_autograd/test_opinfo.py",
+    "autograder/sandbox",
     "autograder/lessons",
+    "mini_autograd/test_graph_lifetime.py",
+    "mini_autograd/test_opinfo.py",
     "course",
     "autograder",
 )

@@ -12,17 +12,18 @@ import doctest
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any, ClassVar
 
-import jupytext
 import pytest
-from nbformat import NotebookNode
+
+from autograder.lessons.text import TextCell, read_lesson
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
+STARTS = re.compile(r"^start_lesson\(", re.MULTILINE)
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Assign)
 
 
@@ -95,7 +96,7 @@ def marks(lesson: str, planted: Planted | None = None) -> Marks:
     bugs: set[str] = set()
     replaced = 0
     for cell in cells_that_define(lesson, tests=True):
-        source, nbgrader = cell.source, cell.metadata.get("nbgrader", {})
+        source, nbgrader = cell.source, cell.nbgrader
         if nbgrader.get("grade"):
             credit = _credit(source, names)
             bugs |= {bug for report in getattr(credit, "reports", ()) for bug in report.bugs}
@@ -112,17 +113,16 @@ def marks(lesson: str, planted: Planted | None = None) -> Marks:
 
 def solved(lesson: str, style: str = "") -> dict[str, Any]:
     """The names that a solved lesson defines before its demonstrations, with the solutions or with one style."""
-    others = {c.metadata["exercise"]: c.source for c in _cells(lesson) if f"style:{style}" in _tags(c)}
+    others = {cell.exercise: cell.source for cell in _cells(lesson) if style and cell.style == style}
     names: dict[str, Any] = {"__name__": lesson}
     for cell in cells_that_define(lesson):
-        exec(_code(others.get(cell.metadata.get("nbgrader", {}).get("grade_id", ""), cell.source)), names)
+        exec(_code(others.get(cell.grade_id, cell.source)), names)
     return names
 
 
 def styles(lesson: str) -> list[str]:
     """The names of a lesson's alternative styles."""
-    tags = {tag for cell in _cells(lesson) for tag in _tags(cell)}
-    return sorted(tag.removeprefix("style:") for tag in tags if tag.startswith("style:"))
+    return sorted({cell.style for cell in _cells(lesson)} - {""})
 
 
 def untrue_examples(lesson: str) -> tuple[list[str], int]:
@@ -140,7 +140,7 @@ def untrue_examples(lesson: str) -> tuple[list[str], int]:
 
 
 @cache
-def cells_that_define(lesson: str, tests: bool = False) -> tuple[NotebookNode, ...]:
+def cells_that_define(lesson: str, tests: bool = False) -> tuple[TextCell, ...]:
     """The code cells of a lesson that later cells may need: engine, solutions, definitions; the tests if asked for.
 
     In the place of `start_lesson()` come the engine cells of the lessons before.
@@ -148,39 +148,35 @@ def cells_that_define(lesson: str, tests: bool = False) -> tuple[NotebookNode, .
     return tuple(_defining(lesson, tests))
 
 
-def _defining(lesson: str, tests: bool) -> Iterator[NotebookNode]:
+def _defining(lesson: str, tests: bool) -> Iterator[TextCell]:
     for cell in _cells(lesson):
-        nbgrader = cell.metadata.get("nbgrader", {})
-        if cell.cell_type != "code" or set(_tags(cell)) - {"engine"}:
+        if cell.kind != "code" or set(cell.tags) - {"engine"}:
             continue
-        if nbgrader.get("grade"):
+        if cell.nbgrader.get("grade"):
             if tests:
                 yield cell
-        elif re.search(r"^start_lesson\(", cell.source, re.MULTILINE):
+        elif STARTS.search(cell.source):
             yield from _engine_before(lesson)
-        elif nbgrader or "engine" in _tags(cell) or _only_defines(cell.source):
+        elif cell.nbgrader or "engine" in cell.tags or _only_defines(cell.source):
             yield cell
 
 
-def _engine_before(lesson: str) -> Iterator[NotebookNode]:
-    """The engine cells of the last lesson before that there is, after those that it started with itself."""
+def _engine_before(lesson: str) -> Iterator[TextCell]:
+    """The engine cells of the last lesson before that there is, after those that it started with itself.
+
+    A planted mistake belongs in its own lesson, so they have no marks of an exercise any more.
+    """
     before = max(path.stem for path in LESSONS.glob("*.py") if path.stem[:2] < lesson[:2])
     for cell in _cells(before):
-        if re.search(r"^start_lesson\(", cell.source, re.MULTILINE):
+        if STARTS.search(cell.source):
             yield from _engine_before(before)
-        elif "engine" in _tags(cell):
-            copy = cell.copy()  # a planted mistake belongs in this lesson, so the marks of an exercise go
-            copy.metadata = {"tags": ["engine"]}
-            yield copy
+        elif "engine" in cell.tags:
+            yield replace(cell, metadata={"tags": ["engine"]})
 
 
-@cache  # reading a text takes far longer than running its cells
-def _cells(lesson: str) -> list[NotebookNode]:
-    return list(jupytext.read(LESSONS / f"{lesson}.py").cells)
-
-
-def _tags(cell: NotebookNode) -> list[str]:
-    return list(cell.metadata.get("tags", []))
+@cache
+def _cells(lesson: str) -> list[TextCell]:
+    return read_lesson(LESSONS / f"{lesson}.py")
 
 
 def _only_defines(source: str) -> bool:
