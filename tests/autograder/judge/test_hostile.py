@@ -27,7 +27,7 @@ ENDLESS = {
     "waits for itself",
 }
 """Whose cells do one thing for ever: cut off sooner they have done no less. All others have the time to finish."""
-assert ENDLESS <= HOSTILE.keys()
+assert HOSTILE.keys() >= ENDLESS
 
 
 def started() -> set[int]:
