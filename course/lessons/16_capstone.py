@@ -385,7 +385,7 @@ for name, layer in (("BatchNorm1d", BatchNorm1d(5)), ("by rows", RowNorm())):
         print(f"{name:11s} {'training  ' if mode else 'evaluation'}  row 0 changes by {difference:.3f}")
 
 # %% [markdown]
-# A row that is normalized by itself does not know who else is in the batch. So there is nothing to remember for evaluation: no buffers, and no difference between the modes. That is why Transformers use it: a text is answered in the same way alone and among others.
+# A row that is normalized by itself does not know who else is in the batch. So there is nothing to remember for evaluation: no buffers, and no difference between the modes. For texts this is handy: each is answered in the same way alone and among others.
 #
 # ### Exercise 2: LayerNorm
 #
@@ -554,7 +554,7 @@ for length in (4, 16, 64, 256):
     print(f"{length:6d} {products.std():16.1f} {largest:20.2f} {divided:16.2f}")
 
 # %% [markdown]
-# A product of two long random vectors has the size of the root of their length. Without a cure, softmax takes nearly all from one row, and there its gradient is nearly 0: nothing would be learnt. So the products are divided by the root of the length.
+# A product of two long random vectors has the size of the root of their length. Without a cure, softmax takes nearly all from one row, and there its gradient is nearly 0: little would be learned. So the products are divided by the root of the length.
 #
 # The second catch is time. Position 3 is trained to guess letter 4. If it may look at position 4, it need not guess. So position `t` may look at the positions up to `t` only: attention is **causal**. **Predict** which of the two ways to enforce it is right: setting the forbidden *weights* to 0, or setting the forbidden *scores* to minus infinity before the softmax?
 
@@ -588,8 +588,8 @@ def attention(q, k, v):
     v: MiniTensor of shape (..., length, width)
     Returns: tuple of two MiniTensors: the output, of shape (..., length, width), and the weights, of
         shape (..., length, length). weights[..., t, s] says how much position t takes from position
-        s; it is exactly 0 for s > t, and each row sums to 1. No score may be too large or too small:
-        entries of q and k of size 1000 are fine.
+        s; it is exactly 0 for s > t, and each row sums to 1. Scores of any size are fine, such as
+        1e8 or -1e8.
 
     >>> same = MiniTensor(np.ones((3, 2)))
     >>> output, weights = attention(same, same, MiniTensor([[1.0], [3.0], [8.0]]))
@@ -724,6 +724,15 @@ for name, leaf, leaf_torch in zip("qkv", leaves, leaves_torch):
     print(f"gradient {name}  {np.abs(leaf.grad.data - leaf_torch.grad.numpy()).max():.1e}")
 
 # %% [markdown]
+# The graph of one attention, for three positions. **Predict** which of `q`, `k` and `v` gets its gradient without a way through the softmax.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+q, k, v = (MiniTensor(array, requires_grad=True) for array in arrays[:, 0, 0, :3, :2])
+explore(attention(q, k, v)[0].sum())
+
+# %% [markdown]
 # ### Heads
 #
 # One weighted mean can look at one thing at a time. So the vectors are cut into parts, called *heads*: head 0 uses the first entries of all queries, keys and values, head 1 the next, and each attends for itself. Behind them a linear layer mixes what they have found.
@@ -736,7 +745,7 @@ print("reshape alone:", marks.reshape(2, 3).tolist())
 print("reshape, then transpose:", marks.reshape(3, 2).T.tolist())
 
 # %% [markdown]
-# `reshape` keeps the entries in their order, so head 0 would get both halves of position 0 and a half of position 1. All shapes fit, nothing fails, and even the training works a little. First give the heads an axis where they are, then move it.
+# `reshape` keeps the entries in their order, so head 0 would get both halves of position 0 and a half of position 1. All shapes fit, and nothing fails. First give the heads an axis where they are, then move it.
 #
 # ### Exercise 4: causal self-attention
 #
@@ -844,6 +853,7 @@ def try_heads(width, heads, rows, length, seed):
     slopes_agree(lambda: layer(leaf), places, seed, f"width {width}, {heads} heads")
 
 
+manual_seed(0)
 try_heads(4, 1, 1, 3, 1)
 try_heads(6, 2, 2, 4, 2)
 layer = CausalSelfAttention(4, 2)
@@ -1047,6 +1057,7 @@ def try_model(model, ids):
     slopes_agree(lambda: model(ids), places, 3, "model")
 
 
+manual_seed(0)
 try_block(4, 2, 2, 3, 1)
 model = CharTransformer(vocabulary=5, context=4, width=6, heads=2, depth=1)
 try_model(model, np.array([[0, 4, 4], [1, 0, 4]]))
@@ -1069,17 +1080,27 @@ assert len([name for name, _ in model.named_parameters()]) == 2 + 3 * 12 + 4
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Your engine's graph of one small block, 2 positions of width 2. **Predict** how many ways lead from the result back to `x`.
+# Your engine's graph of one small block, for 2 positions of width 2. **Predict** the number of its nodes, and how many different ways lead from the result back to `x`.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
-
 manual_seed(4)
 x = MiniTensor([[[0.5, -1.0], [2.0, 1.0]]], requires_grad=True)
-explore(Block(2, heads=1)(x).sum())
+result = Block(2, heads=1)(x).sum()
+explore(result)
+
+# %% tags=["demo"]
+order = topological_order(result.grad_fn)
+ways_to = dict.fromkeys(order, 0)
+ways_to[result.grad_fn] = 1
+for node in order:  # each node comes before the nodes of its inputs
+    for source, _ in node.next_functions:
+        if source is not None:
+            ways_to[source] += ways_to[node]
+end, _ = edge_to(x)
+print(f"{len(order)} nodes, {ways_to[end]} ways from the result to x")
 
 # %% [markdown]
-# Count where the lines come together again: from every `AddBackward0` of a half one branch goes around and one through.
+# The gradient of `x` is a sum over all these ways, and with each further block their number is multiplied. `backward` runs every rule once. That it can is due to the order, which you have just used for counting.
 #
 # Should the last layer and the first share their table? Both say which row belongs to which letter, and many models use one parameter for both. Then two gradients arrive at it: from the lookup a scatter-add, from the product at the end a matrix. **Predict** what your engine makes of them, without another line of code.
 
@@ -1252,6 +1273,7 @@ def try_chances(scores, temperature):
     )
 
 
+manual_seed(0)
 try_chances([2.0, 1.0, 0.0], 1.0)
 try_chances([2.0, 1.0, 0.0], 4.0)
 try_chances([1000.0, 999.0, -1000.0], 1.0)
@@ -1307,7 +1329,7 @@ for mode in (True, False):
     assert model.training is mode and is_grad_enabled(), "mode and recording are put back after an error"
 ### END HIDDEN TESTS
 
-# %% [markdown] items="60"
+# %% [markdown]
 # ## 6. The training
 #
 # Beside your model stands one in PyTorch, written with PyTorch's own layers and its fused attention. Its parameters have the same names, so your starting weights can be loaded. (The class takes the library as an argument, because the reference engine of the course will run it as well.)
@@ -1395,7 +1417,7 @@ for name, part in zip(("queries", "keys", "values"), bias):
 print("a text before training:", repr(decode(generate(model, known[:1], 60, np.random.default_rng(5)))))
 
 # %% [markdown]
-# The bias of the keys has no gradient but rounding: softmax does not care about a number that is added to all scores, as the norm did not care about an offset.
+# `preflight` looks at whole parameters, so neither shows: the rows of some letters are 0 in a gradient that is not, and so is the part of the keys in the bias of all three. That part is never trained: softmax does not care about a number that is added to all scores, as the norm did not care about an offset.
 #
 # Now both models get the same 160 batches. Adam divides by the root of squares of gradients, which makes small differences larger. **Predict** the largest relative difference of the two curves after 160 steps: 1e-15, 1e-9, 1e-3?
 
@@ -1429,16 +1451,18 @@ chances = (pairs + 1e-9) / (pairs + 1e-9).sum(axis=1, keepdims=True)
 levels["pairs of letters"] = -np.log(chances[last, following]).mean()
 levels["the rules"] = (np.log(len(NAMES)) + np.log(len(WEATHER))) / line_length
 
+shown_difference = np.maximum(relative, 1e-17)  # a logarithm has no place for 0
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 axes[0].plot(losses, linewidth=4, alpha=0.5, label="your engine")
 axes[0].plot(losses_torch, "--", linewidth=1.5, label="PyTorch")
 for name, level in levels.items():
     axes[0].axhline(level, color="black", linewidth=1, linestyle=":")
-    place = (2, "left") if name == "the rules" else (160, "right")  # where the curve is not
-    axes[0].text(place[0], level + 0.03, f"{name}, {level:.2f}", ha=place[1], fontsize=9)
+    place, side = (0.02, "left") if name == "the rules" else (0.98, "right")  # where the curve is not
+    across = axes[0].get_yaxis_transform()
+    axes[0].text(place, level + 0.03, f"{name}, {level:.2f}", ha=side, fontsize=9, transform=across)
 axes[0].set(xlabel="step", ylabel="cross entropy per letter", ylim=(0, None))
 axes[0].legend(loc="upper right", bbox_to_anchor=(1.0, 0.78))
-axes[1].plot(np.maximum(relative, 1e-17))
+axes[1].plot(shown_difference)
 axes[1].set(xlabel="step", ylabel="relative difference", yscale="log")
 plt.show()
 
@@ -1507,6 +1531,8 @@ for head, row in enumerate(every[:, -1]):
     print(f"block {head // 2}, head {head % 2}: the last position looks at {looked}")
 
 # %% [markdown]
+# Nobody has told any head to look for the thing. It was found by a gradient that came back from one letter, through softmax, products and norms, to three small matrices.
+#
 # Is it really the attention? Two more models in PyTorch, with a single block: in one, each position may look **everywhere**, in the other only at **itself**. **Predict** for each the loss in training, and the share of right guesses for the last letter of a piece, behind which there is nothing to look at.
 
 # %% tags=["demo"]
@@ -1561,16 +1587,16 @@ def your_step():
 
 still = Adam(model.parameters(), lr=0.0)  # steps that move nothing
 x, y = next(batches(1))
-steps = {"yours": your_step, "mini_autograd": step_of(mini_autograd), "PyTorch": step_of(torch)}
-medians = by_turns(steps)
+one_step = {"yours": your_step, "mini_autograd": step_of(mini_autograd), "PyTorch": step_of(torch)}
+medians = by_turns(one_step)
 for name, milliseconds in medians.items():
     ratio = milliseconds / medians["PyTorch"]
     print(f"{name:14s} {milliseconds:7.2f} ms per step   {ratio:5.2f} times PyTorch")
 
 # %% [markdown]
-# Where does it go? A stopwatch around every rule of your engine. Before you look, **predict** the share of the matrix products, and which operation is the dearest.
+# Where does your time go? A stopwatch around every rule of your engine. Before you look, **predict** the share of the matrix products, and which operation is the dearest.
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="112"
 def kinds_below(kind):
     for inner in kind.__subclasses__():
         yield inner
@@ -1646,7 +1672,21 @@ print(f"forward {times['forward']:.1f} ms, backward {backward_time:.1f} ms", end
 print(f"optimizer {times['the optimizer']:.1f} ms, {len(nodes)} nodes")
 
 # %% [markdown]
-# `Pow` is the dearest, or near it, and hardly anybody has it on the list. The tanh form of GELU contains `self**3`, and NumPy computes a power of floats with logarithms and exponentials, entry by entry; only squares are an exception. It is the same mistake in every engine that was written by somebody who thinks of formulas.
+# Look at `Pow`. Two of its calls are the `self**3` in the tanh form of GELU, the others the roots in the norms. A third power of as many numbers as the activation gets: **predict** how much longer it takes than a square, and whether the signs matter.
+
+# %% tags=["demo"]
+hidden = np.random.default_rng(0).normal(size=(16 * 24, 128))
+print("          both signs   positive only")
+for name, compute in (
+    ("a**2", lambda a: a**2),
+    ("a**3", lambda a: a**3),
+    ("a*a*a", lambda a: a * a * a),
+):
+    found = [shortest(lambda: compute(a), rounds=9) for a in (hidden, np.abs(hidden))]
+    print(f"{name:7s} {found[0]:9.3f} ms {found[1]:12.3f} ms")
+
+# %% [markdown] items="129"
+# For a square NumPy takes a shortcut, for a third power it does not. Where the second column is much smaller, powers of positive numbers have a fast way of their own; but an activation gets both signs.
 #
 # Three ways to the same activation: as it is; with a product in place of the power; and fused, with the compiler of lesson 14. **Predict** the times for one activation of this model, forward and backward, and what becomes of the step.
 
@@ -1670,7 +1710,6 @@ ways = {
     "with products": gelu_as_product,
     "products, fused": compiled(gelu_as_product),
 }
-hidden = np.random.default_rng(0).normal(size=(16 * 24, 128))
 results, actions, whole_steps = {}, {}, {}
 for name, way in ways.items():
     layer = Activation(way)
@@ -1686,19 +1725,23 @@ for name, way in ways.items():
         your_step()
 
     results[name], actions[name], whole_steps[name] = activate(), activate, step_with
+whole_steps["PyTorch"] = one_step["PyTorch"]
 alone, steps = by_turns(actions), by_turns(whole_steps, rounds=7)
 for name in ways:
     difference = np.abs(results[name] - results["with a power"]).max()
     print(f"{name:16s} alone {alone[name]:6.2f} ms   step {steps[name]:6.2f} ms", end="   ")
     print(f"difference {difference:.0e}")
-print(f"the step is {medians['yours'] / min(steps.values()):.2f} times as fast as it was")
+best = min(steps[name] for name in ways)
+print(f"the step is {steps['with a power'] / best:.2f} times as fast as it was", end=", ")
+print(f"and takes {best / steps['PyTorch']:.2f} times as long as PyTorch's")
 
 # %% [markdown]
-# Not one formula has changed. What is worth changing was not to be found by thinking, but by a stopwatch.
-#
+# What is worth changing was not to be found by thinking, but by a stopwatch.
+
+# %% [markdown] items="124 126"
 # And memory? What the graph keeps for its rules (lesson 13), and what it keeps with a checkpoint around each block. **Predict** the share that is left, and the price in time.
 
-# %% tags=["demo"]
+# %% tags=["demo"] items="124 126"
 def peak(action):
     """Most memory that NumPy had in use at a time, in megabytes, beyond what was there before."""
     tracemalloc.start()
@@ -1756,13 +1799,13 @@ print("the gradients are equal to the last bit:", same)
 # | 10 | derivatives of derivatives, hooks, clipping | one line more, if the norm of the gradients grows |
 # | 11 | modules, Adam, the step | all of section 6 |
 # | 12 | instruments | `preflight`, `where`, `sqrt` |
-# | 13 | checkpoints | half of the memory or less, for one more forward pass |
+# | 13 | checkpoints | less memory, for one more pass through the blocks |
 # | 14 | a compiler | the activation in one pass |
 # | 15 | forward mode | not used here: there is one loss, and there are many weights. It tells how the loss moves along one direction |
 #
 # ## Quiz
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_16", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="84 gap:repeated_indices"
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_16", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="gap:repeated_indices"
 question(
     "repeated_rows",
     "The letter e stands 40 times in a batch. What is the gradient of its row in the table?",
@@ -1798,10 +1841,10 @@ question(
 question(
     "reshape_heads",
     "`x.reshape(rows, heads, length, size)` in place of a reshape and a transpose. How do you notice?",
-    right("By comparing with an independent computation; shapes and the training give no hint.", "Everything fits and the loss falls. Also the mask is undermined: a head's positions mix those of the text."),
+    right("By comparing with an independent computation, or by asking which inputs an output depends on.", "All shapes fit, and no error comes. But a head gets its rows from other positions, so the mask no longer keeps the future out."),
     wrong("By an error, since the number of entries differs", "It is the same.", misconception="shapes_prove_correctness"),
     wrong("The gradient check fails.", "It compares the layer with itself: a wrong function has right gradients too.", misconception="gradcheck_proves_the_function"),
-    wrong("The loss becomes NaN.", "It falls, to a worse value.", misconception="wrong_means_error"),
+    wrong("The loss becomes NaN.", "All numbers stay finite.", misconception="wrong_means_error"),
 )
 question(
     "way_around",
@@ -1858,5 +1901,5 @@ question(
 #
 # * Give the model a text of your own: replace `text`, and `held_out` by its last tenth. A longer context and more width will be needed, and section 7 tells you what they cost.
 # * Writing computes everything anew for each letter, although the keys and values of the earlier ones are the same. Keep them, and measure.
-# * `mini_autograd` is this engine, finished: PyTorch's names, float32 too, and files as short as yours. Read `autograd.py`, `backward.py` and `operations/attention.py`, and compare them with what you wrote.
+# * `mini_autograd` is this engine, finished, with PyTorch's names. Read `autograd.py`, `backward.py` and `operations/attention.py`, and compare them with what you wrote.
 # * PyTorch's own rules stand in one file of its source, `derivatives.yaml`. Look up `tanh`, `mul` and `embedding`: you can read it now.

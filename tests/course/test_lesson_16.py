@@ -378,7 +378,7 @@ def test_all_gradients_of_the_model_are_those_of_pytorch(lesson: dict[str, Any])
 
 
 def test_a_training_follows_that_of_pytorch(lesson: dict[str, Any]) -> None:
-    """A text that counts, with a mistake now and then: learnt in forty steps."""
+    """A text that counts, with a mistake now and then: learned in forty steps."""
     model, theirs = pair(lesson, vocabulary=6, context=8, width=12, heads=2, depth=1)
     random = np.random.default_rng(3)
     text = (np.arange(400) + (random.random(400) < 0.05)) % 6
@@ -398,7 +398,7 @@ def test_a_training_follows_that_of_pytorch(lesson: dict[str, Any]) -> None:
     np.testing.assert_allclose(losses, expected, rtol=1e-7)
     assert np.mean(losses[-5:]) < 0.5 * losses[0], "this training gets nowhere"
     written = lesson["generate"](model, [2], 12, np.random.default_rng(0), temperature=0)
-    assert np.mean(np.diff(written) % 6 == 1) > 0.8, "it should have learnt to count"
+    assert np.mean(np.diff(written) % 6 == 1) > 0.8, "it should have learned to count"
 
 
 def test_a_checkpoint_around_a_block_changes_no_bit(lesson: dict[str, Any]) -> None:
