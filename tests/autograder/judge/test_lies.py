@@ -6,6 +6,7 @@ exist, classes that claim every special method, errors of impossible kinds, argu
 """
 
 import contextlib
+import copy
 import json
 import socket
 import struct
@@ -73,7 +74,7 @@ LIE = st.tuples(st.just("lie"), st.tuples(*[st.sampled_from([0, 1, 9, 2**20, 2**
 RAW = st.tuples(st.just("raw"), st.none(), st.binary(max_size=60))
 MESSAGES = st.lists(ANSWER | ANSWER | ANSWER | OTHER | LIE | RAW, min_size=8, max_size=40)
 
-PREAMBLE = "import numpy as np\ndef f(x):\n    return 0"
+JUDGED = notebook("import numpy as np\ndef f(x):\n    return 0", *TESTS)
 sent = 0
 
 
@@ -127,7 +128,7 @@ def lie(script):
     """The same messages in several orders: each then answers other questions, and making them is what takes time."""
     for start in range(0, len(script), max(1, len(script) // 4)):
         Liar.script = script[start:] + script[:start]
-        judged = notebook(PREAMBLE, *TESTS)
+        judged = copy.deepcopy(JUDGED)
         verdict = judge_notebook(judged, limits=LIMITS, unsafe=True)
         assert [cell.points for cell in verdict.cells] == [0.0] * len(TESTS)
         assert stock_points(judged) == [0.0] * len(TESTS)
