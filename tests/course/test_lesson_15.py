@@ -5,14 +5,13 @@ Some cost points later too, because the lesson builds on what came before. Forwa
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import LESSONS, LessonTests, Planted, solved, styles, untrue_examples
+from tests.course.planting import LessonTests, Planted, solved, styles
 
 LESSON = "15_forward_mode"
 
@@ -290,12 +289,7 @@ class TestLesson(LessonTests):
     planted = PLANTED
     test_cells = 6
     examples = 20
-
-    def test_examples_in_the_docstrings_are_true(self) -> None:
-        wrong, tried = untrue_examples(LESSON)
-        own = re.findall(r"^(?:def|class) (\w+)", (LESSONS / f"{LESSON}.py").read_text(encoding="utf-8"), re.MULTILINE)
-        assert set(wrong) & set(own) == set()
-        assert tried >= self.examples
+    own_examples = True
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")

@@ -5,7 +5,6 @@ Some cost points later too, because the model is built of the layers. Every styl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import LESSONS, Planted, marks, solved, styles, untrue_examples
+from tests.course.planting import LessonTests, Planted, solved, styles
 
 LESSON = "16_capstone"
 
@@ -289,22 +288,12 @@ PLANTED = [
 ]
 
 
-def test_the_solution_has_full_marks() -> None:
-    points = marks(LESSON).points
-    assert len(points) == 6
-    assert all(earned == most for earned, most in points.values())
-
-
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_a_mistake_costs_points_where_it_was_made(planted: Planted) -> None:
-    assert marks(LESSON, planted).lost == set(planted.costs)
-
-
-def test_examples_in_the_docstrings_are_true() -> None:
-    wrong, tried = untrue_examples(LESSON)
-    own = re.findall(r"^(?:def|class) (\w+)", (LESSONS / f"{LESSON}.py").read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(wrong) & set(own) == set()
-    assert tried >= 20
+class TestLesson(LessonTests):
+    lesson = LESSON
+    planted = PLANTED
+    test_cells = 6
+    examples = 20
+    own_examples = True
 
 
 @pytest.fixture(autouse=True)
