@@ -75,6 +75,9 @@ class Reference:
     tainted: bool = False
     constructor: bool = False
 
+    def __post_init__(self) -> None:
+        self.sandbox.hold(self)
+
     def __del__(self) -> None:
         self.sandbox.release(self)
 

@@ -10,6 +10,7 @@ import importlib
 import sys
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,7 +84,8 @@ class Sandbox:
         self.generation = 0
         self._cells: list[_Cell] = []
         self._request = 0
-        self._released: list[int] = []
+        self._held: Counter[int] = Counter()  # how many references there are to each number
+        self._released: list[int] = []  # numbers that had none; one may have come back since
         self._process: StudentProcess | None = None
         self._begin()
 
@@ -204,9 +206,18 @@ class Sandbox:
             raise stale()
         return ref.number
 
-    def release(self, ref: Reference) -> None:
+    def hold(self, ref: Reference) -> None:
+        """Count a reference. The same object may arrive again while an older reference to it is still there."""
         if ref.generation == self.generation:
-            self._released.append(ref.number)
+            self._held[ref.number] += 1
+
+    def release(self, ref: Reference) -> None:
+        """Count a reference that has gone. Python may call this at any time, also between an answer and its reading."""
+        if ref.generation == self.generation:
+            self._held[ref.number] -= 1
+            if not self._held[ref.number]:
+                del self._held[ref.number]
+                self._released.append(ref.number)
 
     def handle_of(self, ref: Reference) -> Handle:
         """The handle for an object known by reference only, such as a raised exception."""
@@ -221,7 +232,7 @@ class Sandbox:
     def _begin(self) -> None:
         self.generation += 1
         self.starts += 1
-        self._released.clear()
+        self._released, self._held = [], Counter()
         self._handles: weakref.WeakValueDictionary[int, Handle] = weakref.WeakValueDictionary()
         self._classes: dict[int, tuple[type[Handle], str | None]] = {}
         self._exceptions: dict[int, type[BaseException]] = {}
@@ -292,7 +303,8 @@ class Sandbox:
         self._request += 1
         request["id"] = self._request
         if self._released:
-            request["release"], self._released = self._released, []
+            released, self._released = self._released, []
+            request["release"] = [number for number in released if number not in self._held]
         began = time.monotonic()
         try:
             return process.exchange(request, buffers, seconds)

@@ -1,5 +1,6 @@
 """A sandbox runs cells as a notebook does, answers with values, survives what is done to it, and hides the outside."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -39,6 +40,42 @@ def make(v): return Box(v)
 def sandbox():
     with Sandbox(QUICK) as made:
         yield made
+
+
+@pytest.fixture
+def collecting_while_answers_come(sandbox):
+    """The garbage collector runs between an answer and its reading, and never else."""
+    gc.disable()
+    yield lambda: setattr(sandbox, "around", (lambda: None, gc.collect))
+    gc.enable()
+
+
+def test_an_object_that_is_dropped_here_while_it_comes_back_is_not_dropped_there(
+    sandbox, collecting_while_answers_come
+):
+    sandbox.execute(BOX + "box = make(3)")
+    dropped = [sandbox.lookup("box")]
+    dropped.append(dropped)  # only the collector can tell that nobody holds it any more
+    del dropped
+    collecting_while_answers_come()
+    box = sandbox.lookup("box")
+    assert sandbox.lookup("make")(4).v == 4, "a question that tells the process what is not held any more"
+    assert box.v == 3
+
+
+def test_an_exception_that_is_raised_twice_or_asked_twice_stays_known(sandbox):
+    sandbox.execute("problem = ValueError('x')\nproblem.balance, problem.list = 7, [object()]\ndef f(): raise problem")
+    f, caught = sandbox.lookup("f"), []
+    for _ in range(2):
+        with pytest.raises(ValueError, match="x") as raised:
+            f()
+        caught.append(raised.value)
+    del raised
+    assert [caught[1].balance, caught[1].balance, len(caught[1].list)] == [7, 7, 1]
+    caught.pop(0)
+    gc.collect()
+    assert sandbox.lookup("problem").balance == 7
+    assert caught[0].balance == 7
 
 
 @pytest.mark.parametrize(
