@@ -21,7 +21,9 @@ def run(folder: Path, *sources: str, forked: bool = True) -> NotebookNode:
 
 
 def printed(notebook: NotebookNode) -> list[str]:
-    return [output.get("text", output.get("evalue", "")).strip() for cell in notebook.cells for output in cell.outputs]
+    """What each cell printed, if it did. In how many pieces a stream arrives is up to the kernel's threads."""
+    texts = [[o.get("text", o.get("evalue", "")) for o in cell.outputs] for cell in notebook.cells if cell.outputs]
+    return ["".join(text).strip() for text in texts]
 
 
 LOOKS = (
