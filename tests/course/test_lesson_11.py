@@ -6,7 +6,6 @@ What the lesson gives away is compared with PyTorch as well, and whole trainings
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,8 @@ import pytest
 import torch
 
 from tests.course.planting import LessonTests, Planted, solved, styles
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 LESSON = "11_training"
 
@@ -195,15 +196,6 @@ class TestLesson(LessonTests):
     planted = PLANTED
     test_cells = 6
     examples = 20
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny operations of PyTorch wait for its other threads, for seconds on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")

@@ -5,7 +5,6 @@ Some cost points later too, because the model is built of the layers. Every styl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,8 @@ import pytest
 import torch
 
 from tests.course.planting import LessonTests, Planted, solved, styles
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 LESSON = "16_capstone"
 
@@ -294,15 +295,6 @@ class TestLesson(LessonTests):
     test_cells = 6
     examples = 20
     own_examples = True
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny operations of PyTorch wait for its other threads, for seconds on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
