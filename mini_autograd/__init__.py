@@ -71,12 +71,16 @@ half, float, double, int, long = float16, float32, float64, int32, int64
 allocator.keep_freed_memory()  # a setting of the process; the module says why, and how to leave it out
 
 
+ON_DEMAND = {"compile": "fusion", "vmap": "func"} | {name: name for name in ("cuda", "func", "nn", "optim", "utils")}
+"""name -> the module where it is: not every program uses these, and the engine alone starts as quickly as NumPy"""
+
+
 def __getattr__(name: str) -> Any:
-    """Import what not every program uses when it is first used: the engine alone starts as quickly as NumPy."""
-    if name == "compile":
-        return importlib.import_module("mini_autograd.fusion").compile
-    if name == "vmap":
-        return importlib.import_module("mini_autograd.func").vmap
-    if name in ("cuda", "func", "nn", "optim", "utils"):
-        return importlib.import_module(f"mini_autograd.{name}")
-    raise AttributeError(f"module 'mini_autograd' has no attribute '{name}'")
+    if name not in ON_DEMAND:
+        raise AttributeError(f"module 'mini_autograd' has no attribute '{name}'")
+    module = importlib.import_module(f"mini_autograd.{ON_DEMAND[name]}")
+    return module if ON_DEMAND[name] == name else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *ON_DEMAND})

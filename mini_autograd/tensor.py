@@ -1,8 +1,8 @@
 """`Tensor`: an array, whether it requires grad, its gradient, and where it came from; operators that call operations.
 
-Imports operations, function, arrays, autograd and printing. The one idea to know: where a tensor's gradient goes is one
-attribute, `_edge`: to the node that made the tensor; nowhere (`NO_EDGE`); or, for a leaf that requires grad (`None`),
-into its own `.grad`.
+Imports operations, function, arrays and gradients; printing when a tensor is printed. The one idea to know: where a
+tensor's gradient goes is one attribute, `_edge`: to the node that made the tensor; nowhere (`NO_EDGE`); or, for a leaf
+that requires grad (`None`), into its own `.grad`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mini_autograd import arrays, function, gradients, hooks, printing
+from mini_autograd import arrays, function, gradients, hooks
 from mini_autograd.function import NO_EDGE, UNCHANGED, AccumulateGrad, Edge, Function
 from mini_autograd.grad_mode import INFERENCE, state
 from mini_autograd.operations import comparison, elementwise, indexing, linear_algebra, reduction
@@ -407,6 +407,8 @@ class Tensor:
         return arrays.holds((self == element).array.any())
 
     def __repr__(self) -> str:
+        from mini_autograd import printing  # only now: it is a tenth of what importing the engine would take
+
         name = self.grad_fn.name() if self.grad_fn else None
         return printing.tensor_text(arrays.on_device(self.array, "cpu"), self.requires_grad, name, self.device)
 

@@ -165,3 +165,12 @@ def test_anybody_may_note_something_at_a_node() -> None:
     node = ma.tensor(1.0, requires_grad=True).exp().grad_fn
     node.metadata["seen"] = True
     assert node.metadata == {"seen": True}
+
+
+@pytest.mark.parametrize("package", [ma, ma.autograd], ids=["mini_autograd", "autograd"])
+def test_what_is_imported_on_demand_is_offered_like_the_rest(package: Any) -> None:
+    assert package.ON_DEMAND.keys() <= set(dir(package))
+    for name in package.ON_DEMAND:
+        assert getattr(package, name) is getattr(package, name)
+    with pytest.raises(AttributeError, match="has no attribute 'gradchek'"):
+        _ = package.gradchek
