@@ -127,7 +127,8 @@ def collect(pending: Pending, node: Function, grad: Any) -> list[Any] | None:
 
 def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
     """Hand the gradients of a node's inputs on, each along its edge, in the shape and dtype that the input has."""
-    for edge, grad in zip(node.inputs, grads):  # noqa: B905  (`strict` would cost as much as the zip)
+    edges = node.edges
+    for edge, grad in zip(edges if type(edges) is tuple else (edges,), grads):  # noqa: B905  (`strict` would cost as much as the zip)
         if grad is None:
             continue
         if type(edge) is tuple:
@@ -200,7 +201,8 @@ def reachable(root: Function) -> set[Function]:
     """`root` and all nodes below it."""
     found, stack = {root}, [root]
     while stack:
-        for edge in stack.pop().inputs:
+        edges = stack.pop().edges
+        for edge in edges if type(edges) is tuple else (edges,):
             node = edge[0] if type(edge) is tuple else edge
             if node is not None and node not in found:
                 found.add(node)

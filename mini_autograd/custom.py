@@ -66,7 +66,7 @@ class Function(graph.Function):
 
     def record_outputs(self, edges: tuple, args: Sequence[Any], outputs: tuple) -> tuple:
         """Make this call a node of the graph, and give its outputs."""
-        self.inputs = edges
+        self.edges = edges
         self.output_type = graph.SEVERAL
         self.output_metadata = tuple((x.shape, x.dtype) if isinstance(x, graph.Tensor) else ((), None) for x in outputs)
         self.hooks = None

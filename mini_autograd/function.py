@@ -90,8 +90,8 @@ class Function(metaclass=Slotted):
         "array_shape",
         "changed_at",
         "constants",
+        "edges",
         "hooks",
-        "inputs",
         "origins",
         "output_type",
         "saved_tensors",
@@ -99,7 +99,7 @@ class Function(metaclass=Slotted):
         "version",
     )
 
-    inputs: tuple[Edge, ...]  # per input, where its gradient goes
+    edges: Any  # `inputs`; or, if only the first has an edge, its node alone: a tuple less for the garbage collector
     output_type: Any  # the type if the output is a NumPy scalar, None if it is an array, SEVERAL if there are several
     array_shape: tuple[int, ...]  # not set for NumPy's floating scalars, of which the type says it all
     array_dtype: np.dtype
@@ -184,7 +184,7 @@ class Function(metaclass=Slotted):
 
     def record(self, inputs: Sequence[Any], arrays: Sequence[Any], edges: tuple[Edge, ...], output: Any) -> Any:
         """Make this call a node of the graph, and give its output."""
-        self.inputs = edges
+        self.edges = edges
         if self.saved_tensors:
             self.origins = find_origins(self.saved_tensors, arrays, output)
             if NO_EDGE in edges:
@@ -213,6 +213,11 @@ class Function(metaclass=Slotted):
         tensor._edge = self
         tensor._changes = self.version = UNCHANGED
         return tensor
+
+    @property
+    def inputs(self) -> tuple[Edge, ...]:
+        """Per input, where its gradient goes."""
+        return self.edges if type(self.edges) is tuple else (self.edges,)
 
     @property
     def next_functions(self) -> tuple[tuple[Function | None, int], ...]:
@@ -307,7 +312,7 @@ class Unary(Function):
         if mode > RECORDING:
             return ctx.finish(mode, (a,), (x,), (edge,), output)
         if edge is not NO_EDGE and mode:
-            ctx.inputs = (edge,)
+            ctx.edges = (edge,) if type(edge) is tuple else edge
             saved = ctx.saved_tensors
             if saved:
                 ctx.origins = OF_OUTPUT if saved[0] is output else find_origins(saved, (x,), output)
@@ -317,6 +322,11 @@ class Unary(Function):
 
 class Binary(Function):
     """A Function of two inputs, with an `apply` that is spelled out as that of Unary."""
+
+    @property
+    def inputs(self) -> tuple[Edge, ...]:
+        """Per input, where its gradient goes."""
+        return self.edges if type(self.edges) is tuple else (self.edges, NO_EDGE)
 
     @classmethod
     def apply(cls, a: Value, b: Value) -> Value:  # type: ignore[override]
@@ -342,7 +352,7 @@ class Binary(Function):
         if mode > RECORDING:
             return ctx.finish(mode, (a, b), (x, y), (x_edge, y_edge), output)
         if (x_edge is not NO_EDGE or y_edge is not NO_EDGE) and mode:
-            ctx.inputs = x_edge, y_edge
+            ctx.edges = x_edge if y_edge is NO_EDGE and type(x_edge) is not tuple else (x_edge, y_edge)
             saved = ctx.saved_tensors
             if saved:
                 in_order = len(saved) == 2 and saved[0] is x and saved[1] is y
@@ -420,7 +430,7 @@ class AccumulateGrad(Function):
     def __init__(self, variable: Any) -> None:
         self.variable = variable
         self.saved_tensors = ()
-        self.inputs = ()
+        self.edges = ()
         self.output_type = None
         self.array_shape, self.array_dtype = variable.array.shape, variable.array.dtype
         self.sequence_nr = next_sequence_nr()
@@ -436,7 +446,7 @@ class GraphRoot(Function):
 
     def __init__(self, edges: tuple[Edge, ...]) -> None:
         self.saved_tensors = ()
-        self.inputs = edges
+        self.edges = edges
         self.output_type = SEVERAL
         self.sequence_nr = next_sequence_nr()
         self.hooks = None

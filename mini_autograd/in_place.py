@@ -260,7 +260,7 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
     base = view.base
     slices = CopySlices()
     slices.saved_tensors = ()
-    slices.inputs = (base.gradient_edge if base.requires_grad else NO_EDGE, result.gradient_edge)
+    slices.edges = (base.gradient_edge if base.requires_grad else NO_EDGE, result.gradient_edge)
     slices.steps = view.steps  # and not the view, which holds the base, which will hold this node
     slices.connect(base.array)
     slices.version = base.version
