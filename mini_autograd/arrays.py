@@ -43,6 +43,12 @@ def holds(flag: Any) -> bool:
     return bool(flag.item() if hasattr(flag, "item") else flag)
 
 
+def count(mask: Any) -> int:
+    """The elements that are True, counted. For an array on a GPU this waits for it, and copies one number."""
+    found: Any = np.count_nonzero(mask)
+    return found.item() if hasattr(found, "item") else found
+
+
 def beside(array: Any, other: Any) -> Any:
     """An array from the host (of indices, of a mask) where `other` is."""
     module = array_module(other)

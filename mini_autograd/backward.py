@@ -56,6 +56,10 @@ def run_backward(
                 and (node.takes_arrays and not node.hooks and latest_change[0] <= node.sequence_nr)
             ):
                 sent = node.backward(node, grad)
+            elif type(node) is AccumulateGrad and grad is not None and ends is None and not node.hooks:
+                held, grad = [grad], None
+                reach_leaf(node.variable, held)
+                continue
             else:
                 arrived, grad = collect(pending, node, grad), None
                 sent = None if arrived is None else visit(node, arrived, ends, needed, create_graph)
@@ -105,8 +109,10 @@ def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:
 
 def reach_leaf(leaf: Any, arrived: list[Any]) -> None:
     """A leaf keeps its gradient, and tells those who wait for it."""
-    if leaf.requires_grad:  # it may have been switched off since
-        accumulate_leaf(leaf, own(arrived, 0) if leaf.grad is None else arrived[0])
+    if leaf._edge is NO_EDGE:  # requires_grad was switched off since
+        return
+    accumulate_leaf(leaf, own(arrived, 0) if getattr(leaf, "_grad", None) is None else arrived[0])
+    if getattr(leaf, "_post_hooks", None):
         run_post_hooks(leaf)
 
 
@@ -177,14 +183,15 @@ def accumulate_leaf(tensor: Any, grad: Any) -> None:
 
     As in PyTorch a gradient that is there already is added to in place, unless the pass is recorded.
     """
+    known = getattr(tensor, "_grad", None)
     if isinstance(grad, graph.Tensor):
-        tensor.grad = grad.clone() if tensor.grad is None else tensor.grad + grad
-    elif tensor.grad is None:
+        tensor.grad = grad.clone() if known is None else known + grad
+    elif known is None:
         tensor._grad = graph.Tensor(grad)  # no need to check it: it was brought to the shape and dtype of the leaf
     else:
-        tensor.grad.array += grad
-        if tensor.grad.version is not None:
-            note_change(tensor.grad.version)
+        known.array += grad
+        if known.version is not None:
+            note_change(known.version)
 
 
 def topological_order(root: Function) -> list[Function]:
@@ -206,7 +213,8 @@ def reachable(root: Function) -> set[Function]:
             node = edge[0] if type(edge) is tuple else edge
             if node is not None and node not in found:
                 found.add(node)
-                stack.append(node)
+                if node.edges:
+                    stack.append(node)
     return found
 
 
@@ -222,7 +230,7 @@ def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Fun
 
 def run_post_hooks(tensor: Any) -> None:
     """Show a leaf to those who asked to see it when its gradient has been added."""
-    for hook in list(getattr(tensor, "_post_hooks", {}).values()):
+    for hook in list(tensor._post_hooks.values()):
         hook(tensor)
 
 

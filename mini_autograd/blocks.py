@@ -7,7 +7,7 @@ cost ten times the way through memory. A program takes one block of the arrays t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,14 +83,12 @@ def aligned_empty(size: int, dtype: np.dtype) -> Any:
     return memory[start : start + size * dtype.itemsize].view(dtype)
 
 
-def blocks_of(*arrays: Any, size: int = LARGE_BLOCK) -> Iterator[Sequence[Any]]:
+def blocks_of(*arrays: Any, size: int = LARGE_BLOCK) -> Sequence[Sequence[Any]]:
     """Large NumPy arrays of one shape, in flat blocks of `size` elements. Others come whole, as they are."""
     if arrays[0].size < 2 * size or not all(type(x) is np.ndarray and x.flags.c_contiguous for x in arrays):
-        yield arrays
-        return
+        return (arrays,)
     flat = [x.reshape(-1) for x in arrays]
-    for start in range(0, flat[0].size, size):
-        yield [x[start : start + size] for x in flat]
+    return [[x[start : start + size] for x in flat] for start in range(0, flat[0].size, size)]
 
 
 def needed_steps(steps: Sequence[Step], results: Sequence[int]) -> tuple[list[Step], dict[int, int]]:

@@ -7,8 +7,9 @@ reference cycle and disappears with the last tensor that needs it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count, repeat
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ Tensor: Any = None  # set by tensor.py, which is built on this module; importing
 link_view: Any = None  # set by views.py: notes that a tensor shows the memory of another
 SEVERAL = object()
 new = object.__new__
-next_sequence_nr = itertools.count().__next__
+next_sequence_nr = count().__next__
 
 
 class Slotted(type):
@@ -248,7 +249,7 @@ class Function(metaclass=Slotted):
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
         """Per input, whether anyone wants its gradient: a rule may return None for the others and save the work."""
-        return tuple([edge is not NO_EDGE for edge in self.inputs])
+        return tuple(map(is_not, self.inputs, repeat(NO_EDGE)))
 
     def input_gradients(self, grads: Sequence[Any], create_graph: bool) -> Sequence[Any]:
         """Run the rule on the gradients of the outputs."""
@@ -434,7 +435,7 @@ class AccumulateGrad(Function):
         self.output_type = None
         self.array_shape, self.array_dtype = variable.array.shape, variable.array.dtype
         self.sequence_nr = next_sequence_nr()
-        self.hooks = variable.leaf_hooks
+        self.hooks = getattr(variable, "_leaf_hooks", None)
         self.version = variable.version
 
 

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from mini_autograd import backward as engine
 from mini_autograd import function as graph
 from mini_autograd.arrays import array_module
@@ -141,6 +143,11 @@ def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> t
             )
         if not output.requires_grad:
             raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
-        grad = graph.Tensor(array_module(output.array).ones(output.shape, output.dtype)) if grad is None else grad
+        grad = graph.Tensor(one_as(output.array)) if grad is None else grad
         started.append(grad if create_graph else grad.array)
     return tuple([output.gradient_edge for output in outputs]), started
+
+
+def one_as(array: Any) -> Any:
+    """1, in the shape and dtype of an array with one element."""
+    return type(array)(1) if isinstance(array, np.generic) else array_module(array).ones(array.shape, array.dtype)

@@ -79,6 +79,14 @@ class Linear(Function):
     torch_name = "AddmmBackward0"
 
     @staticmethod
+    def prepare(x: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
+        if bias is None:
+            check_operands(x, weight)
+        else:
+            check_dtypes(x.dtype, weight.dtype, bias.dtype)
+        return x, weight, bias
+
+    @staticmethod
     def complain(x: Any, weight: Any, bias: Any) -> None:
         check_shapes(x.shape, weight.T.shape)
         if bias is not None and bias.shape[0] not in (1, len(weight)):
@@ -240,19 +248,15 @@ ger = outer
 
 def linear(input: Value, weight: Value, bias: Value = None) -> Value:
     """x transpose(W) + b: inputs (..., n), weight (m, n), bias (m,) or None; the result is (..., m)."""
-    if weight.ndim == 1:
-        output = matmul(input, weight)
-        return output if bias is None else output + bias
-    if input.ndim == 0:
+    dims = input.ndim, weight.ndim, 1 if bias is None else bias.ndim
+    if dims[0] > 1 and dims[1] == 2 and dims[2] == 1:
+        return Linear.apply(input, weight, bias)
+    if dims[0] == 0 and dims[1] != 1:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and {weight.ndim}D")
-    if bias is None:
-        check_operands(input, weight)
-    else:
-        check_dtypes(input.dtype, weight.dtype, bias.dtype)
-    if input.ndim == 1 or (bias is not None and bias.ndim != 1):
-        output = matmul(input, weight.T)
-        return output if bias is None else output + bias
-    return Linear.apply(input, weight, bias)
+    if dims[1] != 1:
+        Linear.prepare(input, weight, bias)
+    output = matmul(input, weight if dims[1] == 1 else weight.T)
+    return output if bias is None else output + bias
 
 
 def inner(input: Value, other: Value) -> Value:

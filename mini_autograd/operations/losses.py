@@ -1,6 +1,6 @@
 """Losses, each in one step with its reduction.
 
-Imports function, elementwise and fused. The one idea to know: cross entropy is always -sum(q log p), with p the softmax
+Imports function, elementwise, fused and targets. The one idea to know: cross entropy is always -sum(q log p), with p the softmax
 of the input and q the target's distribution (one class, smoothed, weighted, or probabilities), so its gradient is
 p sum(q) - q, whatever the options.
 """
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays
-from mini_autograd.function import Function, Value, as_array, wrap
+from mini_autograd.function import Function, Value, as_array
 from mini_autograd.operations.activations import sigmoid
 from mini_autograd.operations.elementwise import check_broadcast, exp, log, quiet, relu
 from mini_autograd.operations.fused import recorded, total
 from mini_autograd.operations.mathematical import log1p
 from mini_autograd.operations.shape import expand
 from mini_autograd.operations.softmax import check_floating, log_probabilities, log_softmax
+from mini_autograd.operations.targets import class_axis, one_hot, over_classes, weighted_classes
 
 REDUCTIONS = ("none", "mean", "sum", "batchmean")
 
@@ -238,8 +239,8 @@ class CrossEntropy(Function):
         log_p = log_probabilities(input, axis)
         ctx.save_for_backward(input, q, log_p)
         ctx.axis, ctx.reduction, ctx.count = axis, reduction, count
-        losses = -(q * log_p)
-        return reduced(losses.sum(axis=axis) if reduction == "none" else losses, reduction, count)
+        terms = q * log_p
+        return 0.0 - reduced(terms.sum(axis=axis) if reduction == "none" else terms, reduction, count)  # never -0.0
 
     @staticmethod
     def backward(ctx, grad):
@@ -277,11 +278,6 @@ def reduced(losses: Value, reduction: str, count: float | None = None) -> Value:
 def spread(grad: Value, reduction: str, like: Value, count: float | None = None) -> Value:
     """The gradient of every single loss, from that of their reduction; it may yet have to be broadcast."""
     return grad / (math.prod(like.shape) if count is None else count) if reduction == "mean" else grad
-
-
-def over_classes(grad: Value, axis: int) -> Value:
-    """With an axis for the classes, if there is a gradient for every sample."""
-    return grad if grad.ndim == 0 else grad.reshape(*grad.shape[:axis], 1, *grad.shape[axis:])
 
 
 def weighted(values: Value, weight: Value | None) -> Value:
@@ -396,9 +392,13 @@ def nll_loss(
     mean is over those that are not `ignore_index`, weighted by the `weight` (C,) of their class.
     """
     check_reduction(reduction)
-    axis = class_axis(input, target)
-    q = weighted_classes(one_hot(input, target, axis, ignore_index), weight, axis)
-    return NllLoss.apply(input, q, axis=axis, reduction=reduction, count=count_if_mean(q, reduction))
+    scores, labels = as_array(input), as_array(target)
+    axis = class_axis(scores, labels)
+    q, count = one_hot(scores, labels, axis, ignore_index)
+    if weight is not None:
+        q = weighted_classes(q, weight, axis)
+        count = as_array(q).sum()
+    return NllLoss.apply(input, q, axis=axis, reduction=reduction, count=count)
 
 
 def cross_entropy(
@@ -417,63 +417,22 @@ def cross_entropy(
     check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    probabilities = target.shape == input.shape and arrays.is_floating(target.dtype)
+    scores, labels = as_array(input), as_array(target)
+    probabilities = labels.shape == scores.shape and arrays.is_floating(labels.dtype)
     if probabilities:
-        axis, q = min(input.ndim - 1, 1), target
-        count = math.prod(input.shape) // input.shape[axis] if reduction == "mean" else None
+        axis, q = min(scores.ndim - 1, 1), target
+        count = math.prod(scores.shape) // scores.shape[axis]
     else:
-        axis = class_axis(input, target)
-        q = one_hot(input, target, axis, ignore_index)
-        count = count_if_mean(weighted_classes(q, weight, axis), reduction)
-    check_floating("log_softmax", input, axis)
+        axis = class_axis(scores, labels)
+        q, count = one_hot(scores, labels, axis, ignore_index)
+        if weight is not None:
+            count = as_array(weighted_classes(q, weight, axis)).sum()
+    check_floating("log_softmax", scores, axis)
     if label_smoothing > 0.0:
         visible = 1.0 if probabilities else q.sum(axis=axis, keepdims=True)  # 0 for samples to be ignored
-        q = q * (1.0 - label_smoothing) + visible * (label_smoothing / input.shape[axis])
+        q = q * (1.0 - label_smoothing) + visible * (label_smoothing / scores.shape[axis])
     q = weighted_classes(q, weight, axis)
     return CrossEntropy.apply(input, q, axis=axis, reduction=reduction, count=count)
-
-
-def class_axis(input: Value, target: Value) -> int:
-    """Where the classes are: axis 1, or 0 if there is no batch. PyTorch's errors if the shapes do not fit."""
-    if target.dtype not in (arrays.int64, arrays.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {arrays.dtype_name(target.dtype)}")
-    axis = min(input.ndim - 1, 1)
-    if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
-        raise ValueError(
-            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
-        )
-    expected = (*input.shape[:axis], *input.shape[axis + 1 :])
-    if tuple(target.shape) != expected:
-        raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
-    return axis
-
-
-def one_hot(input: Value, target: Value, axis: int, ignore_index: int) -> Value:
-    """1 at the class of each sample and 0 elsewhere, in the shape and dtype of `input`; 0 everywhere if ignored."""
-    labels, classes = as_array(target), input.shape[axis]
-    wrong = labels[labels.view(f"u{labels.itemsize}") >= classes]  # without its sign, a negative number is large
-    wrong = wrong[wrong != ignore_index]
-    if wrong.size:
-        raise IndexError(f"Target {wrong[0].item()} is out of bounds.")
-    hot = over_classes(labels, axis) == along(np.arange(classes, like=as_array(input)), input.ndim, axis)
-    if 0 <= ignore_index < classes:
-        hot &= over_classes(labels != ignore_index, axis)
-    return wrap(hot.astype(input.dtype), input)
-
-
-def weighted_classes(q: Value, weight: Value | None, axis: int) -> Value:
-    """The target's distribution, each class multiplied with its weight."""
-    return q if weight is None else q * along(weight, q.ndim, axis)
-
-
-def count_if_mean(q: Value, reduction: str) -> Any:
-    """What a mean divides by: the weights of all samples."""
-    return as_array(q).sum() if reduction == "mean" else None
-
-
-def along(values: Value, ndim: int, axis: int) -> Value:
-    """A vector laid along one axis of `ndim`."""
-    return values.reshape(*(1,) * axis, -1, *(1,) * (ndim - axis - 1))
 
 
 def same_shape(input: Value, target: Value) -> tuple[Value, Value]:

@@ -90,14 +90,15 @@ class Optimizer:
                 loss = closure()
         for group in self.param_groups:
             for param in group["params"]:
-                if param.grad is not None:
-                    self.step_one(param, group)
+                grad = param.grad
+                if grad is not None:
+                    self.step_one(param, grad.array, group)
         return loss
 
-    def step_one(self, param: Tensor, group: Group) -> None:
+    def step_one(self, param: Tensor, gradient: Any, group: Group) -> None:
         """One parameter's step: weight decay as options say, and the algorithm."""
         state = self.state.setdefault(param, {})
-        values, gradient = memory_of(param), param.grad.array  # type: ignore[union-attr]
+        values = memory_of(param)
         if group["maximize"]:
             gradient = -gradient
         decay = group["weight_decay"]
@@ -106,8 +107,9 @@ class Optimizer:
         elif decay:
             gradient = gradient + values * decay
         self.update(values, changeable(gradient), state, group)
-        if param.version is not None:
-            note_change(param.version)
+        version = param.version
+        if version is not None:
+            note_change(version)
 
     def update(self, values: Any, gradient: Any, state: State, group: Group) -> None:
         """Change the array `values` in place by what the array `gradient` and the state say."""
