@@ -1,8 +1,8 @@
 """Losses, each in one step with its reduction.
 
-Imports function, elementwise, fused and targets. The one idea to know: cross entropy is always -sum(q log p), with p the softmax
-of the input and q the target's distribution (one class, smoothed, weighted, or probabilities), so its gradient is
-p sum(q) - q, whatever the options.
+Imports function, elementwise, fused and targets. The one idea to know: cross entropy is always -sum(q log p), with p
+the softmax of the input and q the target's distribution (one class, smoothed, weighted, or probabilities), so its
+gradient is p sum(q) - q, whatever the options.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mini_autograd.operations.elementwise import check_broadcast, exp, log, quie
 from mini_autograd.operations.fused import recorded, total
 from mini_autograd.operations.mathematical import log1p
 from mini_autograd.operations.shape import expand
-from mini_autograd.operations.softmax import check_floating, log_probabilities, log_softmax
+from mini_autograd.operations.softmax import check_floating, log_and_plain_probabilities, log_softmax, softmax
 from mini_autograd.operations.targets import class_axis, one_hot, over_classes, weighted_classes
 
 REDUCTIONS = ("none", "mean", "sum", "batchmean")
@@ -236,34 +236,34 @@ class CrossEntropy(Function):
     @staticmethod
     @quiet
     def forward(ctx, input, q, axis, reduction, count):
-        log_p = log_probabilities(input, axis)
-        ctx.save_for_backward(input, q, log_p)
+        log_p, p = log_and_plain_probabilities(input, axis)
+        ctx.save_for_backward(input, q, p)
         ctx.axis, ctx.reduction, ctx.count = axis, reduction, count
         terms = q * log_p
         return 0.0 - reduced(terms.sum(axis=axis) if reduction == "none" else terms, reduction, count)  # never -0.0
 
     @staticmethod
     def backward(ctx, grad):
-        log_p, q = CrossEntropy.distributions(ctx, grad)
+        input, q, p = CrossEntropy.with_probabilities(ctx, grad)
         _, needs_q = ctx.needs_input_grad
         grad = over_classes(spread(grad, ctx.reduction, q, ctx.count), ctx.axis)
-        grad_input = grad * (exp(log_p) * q.sum(axis=ctx.axis, keepdims=True) - q)
-        return grad_input, -(grad * log_p) if needs_q else None
+        grad_input = grad * (p * q.sum(axis=ctx.axis, keepdims=True) - q)
+        return grad_input, -(grad * log_softmax(input, ctx.axis)) if needs_q else None
 
     @staticmethod
     def jvp(ctx, input_tangent, q_tangent):
-        log_p, q = CrossEntropy.distributions(ctx, input_tangent, q_tangent)
+        input, q, p = CrossEntropy.with_probabilities(ctx, input_tangent, q_tangent)
         by_input = None
         if input_tangent is not None:
-            by_input = input_tangent * (exp(log_p) * q.sum(axis=ctx.axis, keepdims=True) - q)
-        moved = total(by_input, None if q_tangent is None else -(q_tangent * log_p))
+            by_input = input_tangent * (p * q.sum(axis=ctx.axis, keepdims=True) - q)
+        moved = total(by_input, None if q_tangent is None else -(q_tangent * log_softmax(input, ctx.axis)))
         return reduced(moved.sum(axis=ctx.axis), ctx.reduction, ctx.count)
 
     @staticmethod
-    def distributions(ctx: Any, *given: Value) -> tuple[Value, Value]:
-        """log p, as kept or, in a recorded pass, from the input; and q."""
-        input, q, log_p = ctx.saved_tensors
-        return (log_softmax(input, ctx.axis) if recorded(*given) else log_p), q
+    def with_probabilities(ctx: Any, *given: Value) -> tuple[Value, Value, Value]:
+        """The input, q and p, which in a recorded pass is computed anew, from the input."""
+        input, q, p = ctx.saved_tensors
+        return input, q, softmax(input, ctx.axis) if recorded(*given) else p
 
 
 @quiet

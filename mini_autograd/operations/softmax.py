@@ -80,6 +80,19 @@ def log_probabilities(x: Any, dim: int) -> Any:
     return output
 
 
+def log_and_plain_probabilities(x: Any, dim: int) -> tuple[Any, Any]:
+    """log_softmax and softmax of an array: for who needs both, the second costs a division more."""
+    if type(x) is np.ndarray and x.ndim == 2 and dim == 1 and x.shape[1] <= SHORT:
+        columns = log_and_plain_probabilities(np.ascontiguousarray(x.T), 0)
+        return np.ascontiguousarray(columns[0].T), np.ascontiguousarray(columns[1].T)
+    log_p = x - highest(x, dim)
+    p = np.exp(log_p)
+    total = p.sum(axis=dim, keepdims=True)
+    log_p -= np.log(total)
+    p /= total
+    return log_p, p
+
+
 def highest(x: Any, dim: int) -> Any:
     """The largest numbers along an axis, which stays; where there are none, anything that broadcasts."""
     return x.max(axis=dim, keepdims=True) if x.shape[dim] else x.sum(axis=dim, keepdims=True)
