@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engine import peers, workloads
+from benchmarks.engine.by_hand import BY_HAND
 from benchmarks.engine.workloads import Job
 
 NOT_THERE = (ImportError, AttributeError, NotImplementedError, TypeError, KeyError)
@@ -34,7 +35,8 @@ def build(library: str, workload: str) -> Job:
     if library in ("ours", "ours, fast way"):
         engine = importlib.import_module("mini_autograd")
         return (workloads.JOBS if library == "ours" else workloads.COMPILED)[workload](engine)
-    return {"autograd": peers.HIPS, "tinygrad": peers.TINYGRAD, "micrograd": peers.MICROGRAD}[library][workload]()
+    others = {"by hand": BY_HAND, "autograd": peers.HIPS, "tinygrad": peers.TINYGRAD, "micrograd": peers.MICROGRAD}
+    return others[library][workload]()
 
 
 def prepare(library: str, workload: str) -> tuple[Job | None, dict[str, Any]]:

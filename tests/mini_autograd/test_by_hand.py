@@ -1,0 +1,55 @@
+"""The gradients that a benchmark writes out by hand are those that the engine finds: a limit must do the same work."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mini_autograd as ma
+from benchmarks.engine import by_hand, workloads
+
+
+def leaves(number: int, *shape: int) -> list[Any]:
+    return [ma.tensor(workloads.uniform(*shape, seed=seed), requires_grad=True) for seed in range(number)]
+
+
+@pytest.mark.parametrize("shape", [(), (32, 32)], ids=str)
+def test_small_chain(shape: tuple[int, ...]) -> None:
+    x, w, b = leaves(3, *shape)
+    y = x
+    for _ in range(workloads.CHAIN):
+        y = (y * w + b).tanh()
+    y.sum().backward()
+    for found, leaf in zip(by_hand.small_chain(*shape).step(), (x, w, b), strict=True):
+        np.testing.assert_allclose(found, leaf.grad.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["transcendental_chain", "arithmetic_chain"])
+def test_large_chain(name: str) -> None:
+    x, w = leaves(2, workloads.LARGE)
+    getattr(workloads, name)(x, w).backward(ma.tensor(workloads.normal(workloads.LARGE, seed=2)))
+    for found, leaf in zip(by_hand.large_chain(getattr(by_hand, name)).step(), (x, w), strict=True):
+        np.testing.assert_allclose(found, leaf.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_perceptron() -> None:
+    layers = [layer for pair in ((784, 256), (256, 128), (128, 10)) for layer in (ma.nn.Linear(*pair), ma.nn.ReLU())]
+    model = ma.nn.Sequential(*layers[:-1])
+    with ma.no_grad():
+        for layer in model[::2]:
+            layer.weight.copy_(ma.tensor(0.05 * workloads.normal(*layer.weight.shape, seed=len(layer.weight))))
+            layer.bias.zero_()
+    images, labels = ma.tensor(workloads.normal(128, 784)), ma.tensor(workloads.choices(10, 128))
+    ma.nn.functional.cross_entropy(model(images), labels).backward()
+    expected = [layer.weight.grad for layer in model[::2]] + [layer.bias.grad for layer in model[::2]]
+    for found, grad in zip(by_hand.perceptron().step(), expected, strict=True):
+        np.testing.assert_allclose(found, grad.numpy(), rtol=1e-3, atol=1e-6)
+
+
+def test_long_chain() -> None:
+    (x,) = leaves(1)
+    y = x
+    for _ in range(workloads.LONG_CHAIN // 2):
+        y = y * 0.999 + 0.001
+    y.backward()
+    np.testing.assert_allclose(by_hand.long_chain().step(), x.grad.numpy(), rtol=1e-5)
