@@ -57,7 +57,7 @@ def run_backward(
             ):
                 sent = node.backward(node, grad)
             elif type(node) is AccumulateGrad and grad is not None and ends is None and not node.hooks:
-                held, grad = [grad], None
+                held, grad = [grad], None  # the list alone holds it now, so that the leaf need not copy it
                 reach_leaf(node.variable, held)
                 continue
             else:
