@@ -22,20 +22,9 @@ from mini_autograd.operations.diagonals import Diagonal
 from mini_autograd.operations.elementwise import cast, module_of, where
 from mini_autograd.operations.indexing import Index, as_plain, assign, complain, getitem, in_two_steps, is_basic
 from mini_autograd.versions import note_change
-from mini_autograd.views import follow
+from mini_autograd.views import DIRECTLY, follow
 
 LEAF = "leaf Variable that requires grad is being used in an in-place operation."
-MADE_IN = (
-    "A view was created in {mode} mode and is being modified inplace with grad mode enabled. Given that this use case "
-    "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
-    "either both inside the {mode} block (if you don't want the inplace to be tracked) or both outside (if you want "
-    "the inplace to be tracked)."
-)
-UNTRACKED = "A view was created in no_grad mode and is being modified inplace with grad mode enabled"
-SIBLINGS = (
-    ". This view is the output of a function that returns multiple views. Such functions do not allow the output views "
-    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
-)
 INFERENCE_CHANGED = (
     "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
     "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
@@ -172,12 +161,8 @@ def check_may_change(tensor: Tensor, recorded: bool) -> None:
         return
     view = tensor.view_info
     if view is not None:
-        if view.made_in != RECORDING:
-            raise RuntimeError(MADE_IN.format(mode="inference" if view.made_in & INFERENCE else "no_grad"))
-        if view.many:
-            what = f"Output {view.many[1]} of {view.many[0]} is a view and is being modified inplace"
-            raise RuntimeError(f"{UNTRACKED if view.edge is NO_EDGE else what}{SIBLINGS}")
-        if view.base.requires_grad and view.base.is_leaf:
+        view.check_change(DIRECTLY)
+        if tensor.requires_grad and view.base.is_leaf:
             raise RuntimeError(f"a view of a {LEAF}")
     if tensor.requires_grad and tensor.is_leaf:
         raise RuntimeError(f"a {LEAF}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,14 @@ def tensor_text(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None
             text += ", " + suffix
             used += len(suffix) + 2
     return text + ")"
+
+
+def node_name(tensor: Any) -> str | None:
+    """The name of the node that made a tensor; "Invalid", as in PyTorch, of a view that a change left without one."""
+    try:
+        return tensor.grad_fn.name() if tensor.grad_fn else None
+    except RuntimeError:
+        return "Invalid"
 
 
 def suffixes(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None, device: arrays.Device) -> list[str]:

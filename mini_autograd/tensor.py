@@ -69,15 +69,7 @@ class Tensor:
 
     __slots__ = (
         *("__weakref__", "array", "_changes", "_edge"),
-        *(
-            "_accumulator",
-            "_grad",
-            "_leaf_hooks",
-            "_post_hooks",
-            "_retains_grad",
-            "_tangent",
-            "_view",
-        ),  # mostly not set
+        *("_accumulator", "_grad", "_leaf_hooks", "_post_hooks", "_retains_grad", "_tangent", "_view"),  # mostly unset
     )
     __array_ufunc__ = None  # NumPy leaves `array * tensor` to us
     __hash__ = object.__hash__
@@ -102,7 +94,9 @@ class Tensor:
             return self._history or self._new_accumulator()
 
     def _new_accumulator(self) -> AccumulateGrad:
-        node = AccumulateGrad(self)
+        view = self.view_info
+        idle = view is not None and view.edge is NO_EDGE  # it only requires grad as its base does, and gets no gradient
+        node = AccumulateGrad(self.detach() if idle else self)
         self._accumulator: Any = weakref.ref(node)
         return node
 
@@ -154,7 +148,8 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether operations on this tensor are recorded."""
-        return self._history is not NO_EDGE
+        view = self.view_info if self._edge is None else None
+        return self._edge is not NO_EDGE if view is None else view.requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -169,7 +164,8 @@ class Tensor:
         elif value and self.version is None and not state.mode & INFERENCE:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         else:
-            self._edge, self._view = None if value else NO_EDGE, None
+            holder, name = (self, "_edge") if self.view_info is None else (self.view_info, "edge")
+            setattr(holder, name, None if value else NO_EDGE)
             self._accumulator = no_accumulator
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -314,7 +310,9 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory, without the history, and with a version of its own: changes of it go unnoticed."""
-        return Tensor(memory_of(self)[...])
+        result = Tensor(memory_of(self)[...])
+        result.version = None if self.version is None else [0]
+        return result
 
     @data.setter
     def data(self, new: Tensor) -> None:
@@ -409,7 +407,7 @@ class Tensor:
     def __repr__(self) -> str:
         from mini_autograd import printing  # only now: it is a tenth of what importing the engine would take
 
-        name = self.grad_fn.name() if self.grad_fn else None
+        name = printing.node_name(self)
         return printing.tensor_text(arrays.on_device(self.array, "cpu"), self.requires_grad, name, self.device)
 
     def __format__(self, spec: str) -> str:

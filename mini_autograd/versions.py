@@ -65,12 +65,17 @@ def version_at(edge: Edge) -> Version | None:
     return edge.version
 
 
+def error_name(node: Function) -> str:
+    """The name of a node in PyTorch's errors about changes: without its end."""
+    return node.name().rstrip("0123456789").removesuffix("Backward")
+
+
 def changed_text(value: Any, edge: Edge, version: Version, changes: int) -> str:
     """PyTorch's words for a saved tensor that was changed."""
     node, number = edge if type(edge) is tuple else (edge, 0)
     source = ""
     if node is not None and node.inputs:
-        source = f", which is output {number} of {node.name().rstrip('0123456789').removesuffix('Backward')},"
+        source = f", which is output {number} of {error_name(node)},"
     watched = state.mode & WATCHED and any(getattr(watcher, "is_anomaly", False) for watcher in state.watchers)
     hint = (
         "the backtrace further above shows the operation that failed to compute its gradient. The variable in question "

@@ -13,9 +13,25 @@ import numpy as np
 
 from mini_autograd import function
 from mini_autograd.function import NO_EDGE, Edge, Function, Value
-from mini_autograd.grad_mode import INFERENCE, RECORDING, enable_grad, state
+from mini_autograd.grad_mode import INFERENCE, RECORDING, state
+from mini_autograd.versions import error_name
 
 Step = tuple[type[Function], dict[str, Any]]
+
+
+MANY = "many"
+"""Where a view was made, if one function made several at once. None of these may be changed in place, as in PyTorch."""
+
+SEVERAL_VIEWS = (
+    " This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+AMBIGUOUS = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {mode} block (if you don't want the inplace to be tracked) or "
+    "both outside (if you want the inplace to be tracked)."
+)
+DIRECTLY, INDIRECTLY = "is being", "its base or another view of its base has been"
 
 
 class View:
@@ -23,23 +39,56 @@ class View:
 
     __slots__ = ("base", "edge", "made_in", "many", "seen", "steps")
 
-    def __init__(self, base: Any, steps: tuple[Step, ...], edge: Edge) -> None:
-        self.base, self.steps, self.edge = base, steps, edge
+    def __init__(self, base: Any, steps: tuple[Step, ...], edge: Edge, made_in: str | None) -> None:
+        self.base, self.steps, self.edge, self.made_in = base, steps, edge, made_in
         self.seen = base.version[0] if base.version is not None else 0
-        self.many: tuple[str, int] | None = None
-        self.made_in = state.mode & (RECORDING | INFERENCE)
+        self.many: tuple[str, int] | None = None  # of several views: the node that PyTorch makes for all, and which
+
+    @property
+    def requires_grad(self) -> bool:
+        """A view requires grad if its base does, even one that was made under `no_grad`."""
+        return self.edge is not NO_EDGE or self.base.requires_grad
 
     def current_edge(self) -> Edge:
-        """Where the gradient goes: the steps are taken again, and recorded, if the memory was changed since."""
+        """Where the gradient goes: the steps are taken again, and recorded, if the memory was changed since.
+
+        None for a view that requires grad and that no node made.
+        """
         base = self.base
-        if base.version is not None and base.version[0] != self.seen and self.made_in == RECORDING:
-            with enable_grad():
-                again = follow(self.steps, base)
-            replayed = again._history
+        if (self.edge is NO_EDGE or self.edge is None) and not base.requires_grad:
+            return self.edge
+        if (
+            base.version is not None
+            and base.version[0] != self.seen
+            and state.mode & (RECORDING | INFERENCE) == RECORDING
+        ):
+            self.check_change(INDIRECTLY)
+            replayed = follow(self.steps, base)._history
             if replayed is not NO_EDGE:
                 self.edge = replayed
             self.seen = base.version[0]
-        return self.edge
+        return None if self.edge is NO_EDGE else self.edge
+
+    def check_change(self, how: str) -> None:
+        """Raise PyTorch's error if changes of this memory, made DIRECTLY or INDIRECTLY, cannot be followed."""
+        if self.made_in is None:
+            return
+        node = self.edge[0] if type(self.edge) is tuple else self.edge
+        name, number = self.many or (error_name(node) if node else "", 0)
+        if self.made_in == MANY and node:
+            raise RuntimeError(f"Output {number} of {name} is a view and {how} modified inplace.{SEVERAL_VIEWS}")
+        view = f"Output {number} of {name} is a view of a view which" if node else "A view"
+        mode = "inference" if self.made_in == "inference_mode" else "no_grad"
+        when = "in normal mode" if mode == "inference" else "with grad mode enabled"
+        hint = SEVERAL_VIEWS if self.made_in == MANY else AMBIGUOUS.format(mode=self.made_in)
+        raise RuntimeError(f"{view} was created in {mode} mode and {how} modified inplace {when}.{hint}")
+
+
+def place_of_making() -> str | None:
+    """The mode in which a view is being made, if it is one that forbids changes in grad mode later on."""
+    if state.mode & INFERENCE:
+        return "inference_mode"
+    return None if state.mode & RECORDING else "no_grad"
 
 
 def follow(steps: tuple[Step, ...], base: Value) -> Value:
@@ -57,9 +106,9 @@ def link_view(result: Any, inputs: tuple[Any, ...], operation: type[Function], o
     if owner(result.array) is not owner(source.array):
         return
     above = source.view_info
-    base, steps = (source, ()) if above is None else (above.base, above.steps)
+    base, steps, inherited = (source, (), None) if above is None else (above.base, above.steps, above.made_in)
     edge = result._edge
-    result._view = View(base, (*steps, (operation, options)), edge)
+    result._view = View(base, (*steps, (operation, options)), edge, place_of_making() or inherited)
     result._edge = None  # ask the view
     result.version = source.version
     if edge is not NO_EDGE:

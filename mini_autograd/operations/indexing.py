@@ -188,7 +188,9 @@ def is_basic(index: Any) -> bool:
 
 def complain(error: IndexError, shape: tuple[int, ...], index: tuple) -> None:
     """Raise PyTorch's error for an index that NumPy refused."""
-    if not shape and any(isinstance(part, int) for part in index):
+    if not shape and len(index) == 1 and isinstance(index[0], slice):
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.") from error
+    if not shape and len(index) == 1 and isinstance(index[0], int):
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
             "0-dim tensor to a number"

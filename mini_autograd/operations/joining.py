@@ -23,6 +23,7 @@ from mini_autograd.operations.shape import (
     unpack,
     unsqueeze,
 )
+from mini_autograd.views import MANY
 
 Tensors = Sequence[Value]
 
@@ -84,7 +85,7 @@ def siblings(views: Iterable[Value], operation: str) -> tuple[Value, ...]:
     views = tuple(views)
     for number, view in enumerate(views):
         if (info := getattr(view, "view_info", None)) is not None:
-            info.many = (operation, number)
+            info.made_in, info.many = info.made_in or MANY, (operation, number)
     return views
 
 

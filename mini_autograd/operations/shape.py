@@ -58,6 +58,8 @@ class Expand(Function):
     @staticmethod
     def forward(ctx, x, shape):
         ctx.shape = shape
+        if math.prod(shape) == x.size:  # nothing is repeated: a view that may be changed in place
+            return x.reshape(shape)
         return np.broadcast_to(x, shape)
 
     @staticmethod
