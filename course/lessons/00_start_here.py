@@ -288,6 +288,14 @@ progress()
 # | 06 | the freeing of what is no longer needed | which training loops eat up the memory? |
 # | 07 | switches for recording | what do they save, and what do they break? |
 # | 08 | rules of your own, and a check for them | when may you trust a rule? |
+# | 09 | arrays that change in place, and views | who notices when somebody writes into an array behind autograd's back? |
+# | 10 | gradients of gradients, and hooks | what must a backward pass keep so that it can be differentiated itself? |
+# | 11 | modules, Adam, a loader, a training loop | what, apart from gradients, must be right in a training? |
+# | 12 | instruments that find what is wrong in a training | nothing crashes: where do you look? |
+# | 13 | memory that is given up and computed again | what does a training step need at its worst moment? |
+# | 14 | a chain of operations run block by block | what is a program waiting for, if not for its arithmetic? |
+# | 15 | derivatives that travel forward | when is forward cheaper than backward? |
+# | 16 | a small Transformer | does your engine train it as PyTorch does? |
 #
 # Do them in this order. If one of them resists, go on anyway: a lesson that builds on your engine takes the course's engine instead of yours until yours is ready, and says so.
 

@@ -263,10 +263,12 @@ credit = check_function(
     points=2,
     name="gradient of x.sum() * (x**2).sum()",
 )
-whole = numerical_gradient(two_sums, np.array([1, 2, -2]))
-if not np.allclose(whole, [11.0, 13.0, 5.0], atol=1e-6):
-    print(f"at the whole numbers [1, 2, -2] the gradient is [11, 13, 5], not {whole}")
-    credit = credit + (-min(1.0, credit))
+if credit > 0:
+    whole = numerical_gradient(two_sums, np.array([1, 2, -2]))
+    if not np.allclose(whole, [11.0, 13.0, 5.0], atol=1e-6):
+        print(f"at the whole numbers [1, 2, -2] the gradient is [11, 13, 5], not {whole}:")
+        print("an array of whole numbers cannot hold x + h; calculate with a copy of floats")
+        credit = credit + (-min(1.0, credit))
 ### BEGIN HIDDEN TESTS
 
 
