@@ -68,6 +68,7 @@ from mini_autograd.saving import load, save
 device, dtype, finfo, iinfo, Size = arrays.Device, np.dtype, np.finfo, np.iinfo, tuple
 half, float, double, int, long = float16, float32, float64, int32, int64
 
+arrays.keep_numpy_quiet()
 allocator.keep_freed_memory()  # a setting of the process; the module says why, and how to leave it out
 
 

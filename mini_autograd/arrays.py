@@ -12,6 +12,7 @@ import importlib
 import itertools
 import math
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,6 +107,15 @@ def on_device(array: Any, device: Any) -> Any:
     cupy = importlib.import_module("cupy")
     with cupy.cuda.Device(wanted.index or 0):
         return cupy.asarray(array)
+
+
+def keep_numpy_quiet() -> None:
+    """No warnings of an overflow or an invalid value in this package: PyTorch gives inf and nan without a word.
+
+    A setting of the process, but for what happens here alone; `np.errstate` around every operation would cost more
+    than the operation.
+    """
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mini_autograd\.")
 
 
 def check_same_device(*operands: Any) -> None:
@@ -229,13 +239,30 @@ def wrapped(operand: Any, dtype: np.dtype) -> Any:
 
 def promoted_to_floating(a: Any, b: Any) -> tuple[Any, Any]:
     """As `promoted`; where that gives integers, in the default dtype."""
-    a, b = promoted(a, b)
+    a, b = promoted(float(a) if type(a) is int else a, float(b) if type(b) is int else b)
     return floating(a)[0], floating(b)[0]
+
+
+def check_fits(value: Any, dtype: np.dtype) -> None:
+    """Raise PyTorch's error for a Python number that a dtype cannot hold; a negative one may wrap round to unsigned."""
+    if not isinstance(value, int | float) or dtype == bool_ or (is_floating(dtype) and not math.isfinite(value)):
+        return
+    limits: Any = np.finfo(dtype) if is_floating(dtype) else np.iinfo(dtype)
+    lowest = -limits.max if dtype.kind == "u" else limits.min
+    if not int(lowest) <= value <= int(limits.max):
+        name = {"float16": "c10::Half", "float32": "float", "float64": "double"}.get(dtype.name, f"{dtype.name}_t")
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
 def floating(x: Any) -> tuple[Any]:
     """An operand as it is if it is floating or a number, else in the default dtype."""
     return (x,) if getattr(x, "dtype", default_dtype).kind == "f" else (x.astype(default_dtype),)
+
+
+def check_floating(x: Any, kernel: str) -> None:
+    """Raise PyTorch's error for an operation that it has for floating tensors only."""
+    if not is_floating(x.dtype):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_name(x.dtype)}'")
 
 
 def cast(operand: Any, dtype: np.dtype) -> Any:

@@ -1,10 +1,11 @@
 """The functions that `torch` has too, one line per family: `from mini_autograd.namespace import *` gives them all.
 
-Imports the operations. The functions of `torch.nn.functional` only are in nn/functional.py.
+Imports the operations and numpy_names. The functions of `torch.nn.functional` only are in nn/functional.py.
 """
 
 # ruff: noqa: F401
 
+from mini_autograd import numpy_names as _numpy_names
 from mini_autograd.operations.activations import celu, hardshrink, logit, prelu, selu, sigmoid
 from mini_autograd.operations.binary import (
     addcdiv,
@@ -212,6 +213,8 @@ from mini_autograd.operations.sorting import (
     sort,
     topk,
 )
+
+_numpy_names.accept(globals())
 
 absolute = abs
 mul, sub, true_divide, neg, swapaxes, swapdims = multiply, subtract, divide, negative, transpose, transpose

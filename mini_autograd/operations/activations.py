@@ -7,15 +7,26 @@ by a mask; at the kink itself the rule says what PyTorch's says.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import dtype_name, floating, is_floating, normalize_dim
+from mini_autograd.arrays import bool_, check_floating, dtype_name, floating, is_floating, normalize_dim
 from mini_autograd.blocks import in_blocks
 from mini_autograd.function import Function, Value
-from mini_autograd.operations.elementwise import elementwise_jvp, exp, quiet, relu, tanh, where
+from mini_autograd.operations.elementwise import Elementwise, elementwise_jvp, exp, quiet, relu, tanh, where
 from mini_autograd.operations.extremes import clamp
 from mini_autograd.operations.mathematical import OfFloats, erf
+
+
+def only_floats(kernel: str) -> Any:
+    """The `prepare` of an operation that PyTorch does not have for integers."""
+
+    def prepare(x: Any) -> tuple[Any]:
+        check_floating(x, kernel)
+        return (x,)
+
+    return staticmethod(prepare)
 
 
 class Sigmoid(OfFloats):
@@ -40,10 +51,11 @@ def sigmoid_gradient(grad: Value, output: Value) -> Value:
     return grad * (output * (1.0 - output))
 
 
-class LogSigmoid(OfFloats):
+class LogSigmoid(Elementwise):
     """log(1 / (1 + e^(-x))), which is -softplus(-x). The derivative is sigmoid(-x)."""
 
     torch_name = "LogSigmoidBackward0"
+    prepare = only_floats("log_sigmoid_cpu")
 
     @staticmethod
     @quiet
@@ -81,8 +93,10 @@ class Logit(Function):
         return where(is_outside, outside, grad / (x * (1.0 - x)))
 
 
-class Silu(OfFloats):
+class Silu(Elementwise):
     """x s(x) with the sigmoid s. d = s (1 + x (1 - s)) dx."""
+
+    prepare = only_floats("silu_cpu")
 
     @staticmethod
     @quiet
@@ -97,8 +111,10 @@ class Silu(OfFloats):
         return grad * (s * (1.0 + x * (1.0 - s)))
 
 
-class Gelu(OfFloats):
+class Gelu(Elementwise):
     """x Phi(x) with the normal distribution's Phi and its density phi. d = (Phi(x) + x phi(x)) dx."""
+
+    prepare = only_floats("GeluKernelImpl")
 
     @staticmethod
     def forward(ctx, x):
@@ -112,13 +128,14 @@ class Gelu(OfFloats):
         return grad * (normal_distribution(x) + x * density)
 
 
-class GeluTanh(OfFloats):
+class GeluTanh(Elementwise):
     """GELU by a formula without erf: x (1 + tanh u) / 2, with u = sqrt(2/pi) (x + 0.044715 x^3).
 
     d = ((1 + tanh u) + x (1 - tanh(u)^2) du/dx) / 2 dx.
     """
 
     torch_name = "GeluBackward0"
+    prepare = only_floats("GeluKernelImpl")
 
     @staticmethod
     def forward(ctx, x):
@@ -136,7 +153,7 @@ class Softplus(Function):
 
     torch_name = "SoftplusBackward0"
     __slots__ = ("beta", "threshold")
-    prepare = staticmethod(floating)
+    prepare = only_floats("softplus_cpu")
     jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
@@ -157,6 +174,7 @@ class LeakyRelu(Function):
 
     torch_name = "LeakyReluBackward0"
     __slots__ = ("slope",)
+    prepare = only_floats("leaky_relu_cpu")
     jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
@@ -176,6 +194,7 @@ class Elu(Function):
 
     torch_name = "EluBackward0"
     __slots__ = ("factors",)
+    prepare = only_floats("elu_cpu")
     jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
@@ -294,6 +313,9 @@ def prelu(input: Value, weight: Value) -> Value:
     """Each element, or `weight` times it where it is negative; a weight for all, or one per channel (axis 1)."""
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if input.dtype != weight.dtype:
+        kinds = f"{dtype_name(input.dtype)} and {dtype_name(weight.dtype)}"
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {kinds}")
     if weight.ndim and weight.shape[0] != 1:
         if input.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -310,6 +332,7 @@ def prelu(input: Value, weight: Value) -> Value:
 
 def mish(input: Value, inplace: bool = False) -> Value:
     """x tanh(softplus(x)) of each element."""
+    check_floating(input, "mish_cpu")
     return input * tanh(softplus(input))
 
 
@@ -317,6 +340,8 @@ def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0, inplace:
     """Each element, brought into [min_val, max_val]. At the two ends the derivative is 0."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if input.dtype == bool_:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
     if not is_floating(input.dtype):
         min_val, max_val = int(min_val), int(max_val)
     inside = (input > min_val) & (input < max_val)
@@ -330,11 +355,13 @@ def relu6(input: Value, inplace: bool = False) -> Value:
 
 def hardsigmoid(input: Value, inplace: bool = False) -> Value:
     """x/6 + 1/2 of each element, brought into [0, 1]."""
+    check_floating(input, "hardsigmoid_cpu")
     return relu6(input + 3.0) / 6.0
 
 
 def hardswish(input: Value, inplace: bool = False) -> Value:
     """x times hardsigmoid(x)."""
+    check_floating(input, "hardswish_cpu")
     return input * hardsigmoid(input)
 
 
@@ -350,11 +377,13 @@ def tanhshrink(input: Value) -> Value:
 
 def hardshrink(input: Value, lambd: float = 0.5) -> Value:
     """Each element, or 0 where it is between -lambd and lambd."""
+    check_floating(input, "hardshrink_cpu")
     return where((input >= -lambd) & (input <= lambd), 0.0, input)
 
 
 def softshrink(input: Value, lambd: float = 0.5) -> Value:
     """Each element moved towards 0 by `lambd`, and 0 where that would change its sign."""
+    check_floating(input, "softshrink_check")
     if lambd < 0:
         largest, kind = np.finfo(input.dtype).max, dtype_name(input.dtype)
         raise RuntimeError(f"lambda must be in range [0, {largest:g}] for input dtype {kind}, but found {lambd}")
@@ -368,9 +397,12 @@ def threshold(input: Value, threshold: float, value: float, inplace: bool = Fals
 
 def glu(input: Value, dim: int = -1) -> Value:
     """The first half along `dim`, times the sigmoid of the second."""
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
     axis = normalize_dim(dim, input.ndim)
     size = input.shape[axis]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size}")
+    check_floating(input, "glu_cpu")
     before = (slice(None),) * axis
     return input[(*before, slice(size // 2))] * sigmoid(input[(*before, slice(size // 2, size))])

@@ -1,0 +1,101 @@
+"""Arguments of operations that this engine once took otherwise than PyTorch: NumPy's names, numbers, odd dtypes.
+
+A row is an expression of `lib` and F (its nn.functional); it gives the same under PyTorch: values, dtype, shape and
+warnings, or error type and text.
+"""
+
+import math
+import subprocess
+import sys
+
+import pytest
+
+from tests.mini_autograd.same_as_torch import same
+
+NAMES_OF_NUMPY = """
+m.argmax(axis=1)
+m.argmin(axis=0, keepdims=True)
+m.max(axis=1)
+m.max(axis=1, keepdims=True)
+lib.min(m, axis=0)
+m.amax(axis=(0, 1), keepdims=True)
+m.std(axis=0, keepdims=True)
+lib.var(m, axis=1)
+m.prod(axis=0)
+m.median(axis=1)
+m.any(axis=0)
+m.all(axis=1, keepdims=True)
+m.softmax(axis=1)
+lib.log_softmax(m, axis=0)
+m.logsumexp(axis=0, keepdims=True)
+m.cumsum(axis=1)
+m.sort(axis=0)
+m.unsqueeze(axis=0)
+m.squeeze(axis=0)
+lib.cat([m, m], axis=1)
+lib.stack([m, m], axis=2)
+m.index_select(axis=1, index=lib.tensor([0]))
+"""
+
+NUMBERS_BESIDE_INTEGERS = """
+u / -1
+u / 300
+300 / u
+i / True
+lib.xlogy(u, 300)
+lib.copysign(u, -1)
+"""
+
+ONLY_FLOATS = "logsigmoid silu gelu leaky_relu softplus elu celu selu mish hardswish hardsigmoid hardshrink softshrink"
+ACTIVATIONS_OF_INTEGERS = [f"F.{name}(i)" for name in ONLY_FLOATS.split()] + [
+    "F.gelu(b, approximate='tanh')",
+    "F.glu(lib.tensor([1, 2]))",
+    "F.glu(lib.tensor(1.0))",
+    "F.relu6(i)",
+    "F.relu6(b)",
+    "F.hardtanh(b)",
+    "F.prelu(i, lib.ones(1))",
+    "F.prelu(lib.ones(2).double(), lib.ones(1))",
+    "F.softsign(i)",
+    "F.tanhshrink(i)",
+]
+
+
+def lines(text: str) -> list[str]:
+    return text.strip().splitlines()
+
+
+@pytest.mark.parametrize("expression", lines(NAMES_OF_NUMPY) + lines(NUMBERS_BESIDE_INTEGERS) + ACTIVATIONS_OF_INTEGERS)
+def test_gives_what_pytorch_gives(expression: str) -> None:
+    def program(lib):
+        names = {
+            "u": lib.tensor([1, 200, 3], dtype=lib.uint8),
+            "i": lib.tensor([3, -1, 2]),
+            "b": lib.tensor([True, False, True]),
+            "f": lib.tensor([1.0, 2.0, 3.0]),
+            "h": lib.tensor([1.5, -2.0, 3.0], dtype=lib.float16),
+            "m": lib.tensor([[0.5, -1.0, 2.0], [3.0, 4.0, -5.0]]),
+        }
+        return eval(expression, {"lib": lib, "F": lib.nn.functional, "math": math, **names})
+
+    same(program)
+
+
+def test_numpy_does_not_warn_of_overflow_in_the_engine() -> None:
+    """PyTorch gives inf and nan without a word. The programs of users, and their own NumPy, warn as before."""
+    program = """
+import warnings
+warnings.simplefilter("error")
+import numpy as np
+import mini_autograd as ma
+x = ma.tensor([1e30, -1e30, 0.0], requires_grad=True)
+(x * x * x - x * x).sum().backward()
+ma.tensor(1e30) * ma.tensor(1e30), x.detach().half(), x @ x, ma.tensor(1e300)
+ma.tensor([float("nan")]).long(), x.detach() * float("inf")
+try:
+    np.float32(1e30) * np.float32(1e30)
+except RuntimeWarning:
+    print("warned")
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert (result.stdout, result.stderr) == ("warned\n", "")
