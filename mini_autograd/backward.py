@@ -109,7 +109,7 @@ def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:
 
 def reach_leaf(leaf: Any, arrived: list[Any]) -> None:
     """A leaf keeps its gradient, and tells those who wait for it."""
-    if leaf._edge is NO_EDGE:  # requires_grad was switched off since
+    if not leaf.requires_grad:  # it was switched off since
         return
     accumulate_leaf(leaf, own(arrived, 0) if getattr(leaf, "_grad", None) is None else arrived[0])
     if getattr(leaf, "_post_hooks", None):
