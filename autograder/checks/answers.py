@@ -7,6 +7,7 @@ that came from the student or from the hidden inputs.
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,11 @@ SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError", "RuntimeError")
 """What NumPy raises where shapes do not fit: an exception that says something about the gradients."""
 SHARED = 1e-5  # relative: how well the sum of a gradient at a kink must agree with a difference
 UNWRITTEN = "not written yet"
+NO_TENSOR = "the expression did not give a tensor with a `backward`"
+NO_RETURN = "is a `return` missing?"
+UNKNOWN_OPERATOR = re.compile(r"unsupported operand type\(s\) for \S+ '([A-Z]\w*)' and '\1'|bad operand type for unary")
+UNKNOWN_ATTRIBUTE = re.compile(r"'[A-Z]\w*' object has no attribute")
+"""What Python says of an operation that a student's class, whose name begins with a capital, does not have."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,9 @@ def failure_in(answer: Any) -> Problem | None:
     if isinstance(answer.get("returned"), str):
         kind = answer["returned"][:60]
         text = f"the expression gave a {kind}, which has no `backward`: do all operations return tensors?"
-        return Problem(text, "the expression did not give a tensor with a `backward`", number)
+        if kind == "NoneType":
+            text = f"the expression gave None, not a tensor: {NO_RETURN}"
+        return Problem(text, NO_TENSOR, number, forward=True)
     error = answer.get("error")
     if not isinstance(error, dict):
         return None
@@ -104,11 +112,24 @@ def failure_in(answer: Any) -> Problem | None:
         return Problem(UNWRITTEN + (f" (`{line.strip()}`)" if line.strip() else ""), UNWRITTEN, number)
     public = f"your code raised {kind}" if _is_exception_name(kind) else "your code raised an error"
     text = f"your code raised {kind}" + (f": {message}" if message else "")
-    if kind == "RecursionError":
-        text += " (does a function call itself without end?)"
-    if "non-broadcastable output operand" in message:
-        text += " (was a broadcast summed back?)"
+    if guess := _cause(kind, message):
+        text += f" ({guess})"
     return Problem(text + (f"\nin the line `{line.strip()}`" if line.strip() else ""), public, number)
+
+
+def _cause(kind: str, message: str) -> str:
+    """What often makes Python raise an error like this one, as a question; empty where nothing is known."""
+    if kind == "RecursionError":
+        return "does a function call itself without end?"
+    if "non-broadcastable output operand" in message:
+        return "was a broadcast summed back?"
+    if kind in ("TypeError", "AttributeError") and "NoneType" in message:
+        return NO_RETURN
+    if kind == "TypeError" and UNKNOWN_OPERATOR.search(message):
+        return "has the cell that defines this run since the cell of the class?"
+    if kind == "AttributeError" and UNKNOWN_ATTRIBUTE.search(message):
+        return "is it misspelt, or has the cell that defines it not run since the cell of the class?"
+    return ""
 
 
 def _is_exception_name(name: str) -> bool:

@@ -16,7 +16,8 @@ import numpy as np
 import mini_autograd as ma
 from autograder.bugs.planting import LOCK
 from autograder.checks import student_side
-from autograder.checks.errors import LessonError
+from autograder.checks.context import current
+from autograder.checks.errors import Interrupted, LessonError
 from autograder.checks.inputs import FLOAT64, Array
 from autograder.checks.methods import reference_methods, torch_tensor, uses_methods
 from autograder.checks.programs import Program
@@ -68,7 +69,14 @@ def run_where_it_lives(target: Any, function: Callable[..., Any], *arguments: An
     """Call `function(target, *arguments)` in the process where the target lives: here, or behind a handle."""
     if hasattr(type(target), "__run_remotely__"):
         return target.__run_remotely__(function, *arguments)
-    return function(target, *arguments)
+    try:
+        return function(target, *arguments)
+    except KeyboardInterrupt as interrupt:
+        if current().graded:  # then it is the instructor's, for the whole run
+            raise
+        line = student_side.described(interrupt)["line"].strip()
+        where = f", in the line `{line}`" if line else ""
+        raise Interrupted(f"stopped while the check ran your code{where}. Is there a loop that never ends?") from None
 
 
 class ReferenceEngine:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autograder.checks import student_side
-from autograder.checks.answers import Unusable, failure_in, number_or_array, shown_shape
+from autograder.checks.answers import NO_RETURN, Unusable, failure_in, number_or_array, shown_shape
 from autograder.checks.comparison import EPSILON, ROUNDINGS, explained, largest_finite, worst_element
 from autograder.checks.context import CheckContext
 from autograder.checks.engines import run_where_it_lives
@@ -241,7 +241,7 @@ def _compare_trees(got: Any, right: Any, tolerance: Any, place: str, names: Sequ
             _compare_trees(got[key], entry, tolerance[key], f"{place}[{key!r}]", ())
     elif isinstance(right, list | tuple):
         if not isinstance(got, list) or len(got) != len(right):
-            found = values(len(got)) if isinstance(got, list) else kind_of(got)
+            found = values(len(got)) if isinstance(got, list) else _what_came(got, place)
             expected = values(len(right)) + (f" (for {', '.join(names)})" if names else "")
             raise Mismatch(f"the result{where} should hold {expected}, got {found}", "the result has the wrong length")
         for number, entry in enumerate(right):
@@ -250,7 +250,7 @@ def _compare_trees(got: Any, right: Any, tolerance: Any, place: str, names: Sequ
     elif _is_number(right):
         compare_numbers(got, np.asarray(right, dtype=np.float64), tolerance, place)
     elif type(got) is not type(right) or not np.array_equal(got, right):
-        raise Mismatch(f"the result{where} should be {right!r}, got {kind_of(got)}")
+        raise Mismatch(f"the result{where} should be {right!r}, got {_what_came(got, place)}")
 
 
 def compare_numbers(got: Any, right: Any, tolerance: Any, place: str) -> None:
@@ -259,6 +259,7 @@ def compare_numbers(got: Any, right: Any, tolerance: Any, place: str) -> None:
         array = number_or_array(got)
     except Unusable as odd:
         text = f"{what} is {odd}, expected {'an array' if right.ndim else 'a number'}"
+        text += f": {NO_RETURN}" if got is None and not place else ""
         raise Mismatch(text, "the result has the wrong type") from None
     if array.shape != right.shape:
         text = f"{what} has the wrong shape: expected {shown_shape(right)}, got {shown_shape(array)}"
@@ -279,6 +280,11 @@ def _unchanged(inputs: Any, call: Call, names: Sequence[str]) -> None:
 
 def values(count: int) -> str:
     return "1 value" if count == 1 else f"{count} values"
+
+
+def _what_came(tree: Any, place: str) -> str:
+    """What a result is, and for a whole result that is None, why that often is so."""
+    return kind_of(tree) + (f": {NO_RETURN}" if tree is None and not place else "")
 
 
 def kind_of(tree: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from autograder.bugs.matching import Evidence, diagnose_all
-from autograder.checks.answers import Problem
+from autograder.checks.answers import NO_TENSOR, Problem
 from autograder.checks.comparison import two_numbers
 from autograder.checks.engines import Draw
 from autograder.checks.expected import Expected
@@ -111,6 +111,8 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     """The place is a single operation: the first of `wrong`, or what it is made of."""
     first = wrong[0]
     symbol = first.part.steps[0].symbol
+    if first.comparison.problem is not None and first.comparison.problem.public == NO_TENSOR:
+        return _gives_no_tensor(first)
     if not forward and (place := _of_the_rule(engine, first)) is not None:
         return place
     equal = expanded(first.part)
@@ -138,6 +140,19 @@ def _of_the_rule(engine: Any, trial: Trial) -> Place | None:
     facts = (*_facts(trial), *found.facts)
     names = (trial.part.steps[0].symbol,)
     return Place(names, found.sentence, found.public, facts, hints=found.hints, certain=True)
+
+
+def _gives_no_tensor(trial: Trial) -> Place:
+    """The place where an operation, tried alone, has a result without a graph behind it."""
+    symbol = trial.part.steps[0].symbol
+    sentence = f"`{symbol}` does not give a tensor, so no gradient can come back through it."
+    hints = (
+        f"What does your function for `{symbol}` give back, whichever way through it is taken?",
+        "The result of an operation is a tensor that knows its inputs and its rule. A plain number knows neither, and "
+        "a function that ends without `return` gives None.",
+        f"Look at the end of the function for `{symbol}`, and of the functions that it calls.",
+    )
+    return Place((symbol,), sentence, sentence, _facts(trial), hints=hints)
 
 
 def _ran(trial: Trial) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from autograder.checks.answers import NO_RETURN
 from autograder.checks.engines import run_where_it_lives
 from autograder.checks.parts import Trial
 from autograder.checks.student_side import LONGEST_TEXT, call_backward, leaf_of, replayed, takes
@@ -116,6 +117,9 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
     due = f"{FEW[inputs]} input{'s' * (inputs != 1)}"
     public = f"The rule of `{symbol}` did not return one gradient per input, in a tuple."
     facts = (("inputs of the operation", str(inputs)), ("its rule returned", _thing(kind, count)))
+    if kind == "NoneType" and misshapen:
+        sentence = f"the rule of `{symbol}` returned nothing for its {due}: {NO_RETURN}"
+        return Misfit(sentence, public, facts, _hints(inputs, nothing=True))
     if not _is_count(count):
         if inputs == 1 and not (misshapen and answer.get("mended") is True):
             return None
@@ -143,12 +147,12 @@ def _is_count(value: Any) -> bool:
 def _thing(kind: str, count: Any) -> str:
     if not _is_count(count):
         return {"ndarray": "a single array", "float": "a single number", "float64": "a single number"}.get(
-            kind, f"a single {kind}"
+            kind, "nothing (None)" if kind == "NoneType" else f"a single {kind}"
         )
     return f"a {kind} with {FEW[count]} gradient{'s' * (count != 1)}"
 
 
-def _hints(inputs: int, count: int | None = None) -> tuple[str, ...]:
+def _hints(inputs: int, count: int | None = None, nothing: bool = False) -> tuple[str, ...]:
     """A question, the idea, and where to look."""
     said = "1" if count is None else str(count)
     words = f"function ...Backward returned an incorrect number of gradients (expected {inputs}, got {said})"
@@ -157,6 +161,13 @@ def _hints(inputs: int, count: int | None = None) -> tuple[str, ...]:
         "`return (gradient,)`: the comma makes the tuple. Where rules may return a single gradient, it is `backward` "
         "that has to put it into a tuple before it goes through it."
     )
+    if nothing:
+        return (
+            "What does a Python function give back that ends without `return`?",
+            "A rule hands its gradients on by returning them, one per input in a tuple. To print them, or to write "
+            "them into `.grad`, is not enough: `backward` goes on with what comes back.",
+            "Look at the last line of the rule.",
+        )
     return (
         "How many inputs has the operation, and what exactly stands behind `return` in its rule?",
         f"A rule returns one gradient per input, in the order of the inputs, and None where there is none.{many}",

@@ -102,6 +102,7 @@ FORGOTTEN = {
     "a list": ("08", rule_of("Mul", f"[{SHARES}]"), product, PAIRS, "*", "returned a list, where a tuple is due"),
     "None": ("09", rule_of("Mul", "(None, grad)"), product, PAIRS, "*", "None for its first input, which needs"),
     "an array for two, later": ("10", rule_of("Mul", "grad"), total, PAIRS, "*", "a single array for its two inputs"),
+    "nothing at all": ("05", rule_of("Mul", "None"), total, PAIRS, "*", "nothing for its two inputs: is a `return`"),
     "one too many": ("10", rule_of("Mul", f"({SHARES}, grad)"), total, PAIRS, "*", "a tuple with three gradients for"),
 }
 

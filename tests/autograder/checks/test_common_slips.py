@@ -1,0 +1,126 @@
+"""What a card says of slips that stop the student's code: does it name the cause, and lead to the right place?"""
+
+import threading
+import time
+from _thread import interrupt_main
+
+import pytest
+
+from autograder.checks.context import check_context
+from autograder.checks.errors import Interrupted
+from autograder.lessons.build import assemble
+from autograder.lessons.release import release_notebook
+from autograder.lessons.variants import grade_id
+from autograder.student import check_function, check_gradients, check_handwritten_gradient
+from tests.course.planting import LESSONS, solved
+
+NO_RETURN = "is a `return` missing?"
+
+
+def report_on(slip):
+    """The report on a product by the engine of lesson 02 after a student's cell has run."""
+    names = solved("02_scalar_engine")
+    exec(slip, names)
+    credit = check_gradients(lambda a, b: a * b, [(), ()], points=1, engine=names["MiniTensor"])
+    assert credit == 0
+    return credit.reports[0]
+
+
+def multiply(ending):
+    return f"def multiply(a, b):\n    def rule(grad):\n        return grad * b.data, grad * a.data\n    {ending}\n"
+
+
+ASSIGN = "MiniTensor.__mul__ = multiply\n"
+NO_TENSOR = {
+    "return forgotten": (multiply("MiniTensor(a.data * b.data, (a, b), '*', rule)") + ASSIGN, NO_RETURN),
+    "a plain number": (multiply("return a.data * b.data") + ASSIGN, "the expression gave a float, which has no"),
+}
+
+
+@pytest.mark.parametrize("name", NO_TENSOR)
+def test_an_operation_without_a_tensor_is_named_and_its_rule_is_not_blamed(name):
+    slip, said = NO_TENSOR[name]
+    report = report_on(slip)
+    assert said in report.lines[0].explanation
+    assert report.place == "`*` does not give a tensor, so no gradient can come back through it."
+    assert "rule" not in report.hints[-1]
+
+
+RAISED = {
+    "None where a number is due": (
+        "MiniTensor.__mul__ = lambda a, b: as_tensor(a.data * print(b.data))\n",
+        NO_RETURN,
+    ),
+    "the cell of the class ran again": ("del MiniTensor.__mul__\n", "has the cell that defines this run since"),
+    "a misspelt attribute": ("MiniTensor.__mul__ = lambda a, b: a.dta\n", "is it misspelt"),
+}
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_an_error_is_followed_by_its_usual_cause(name):
+    slip, said = RAISED[name]
+    assert said in report_on(slip).lines[0].explanation
+
+
+@pytest.mark.parametrize("error", ["[] + 1", "(1.0).dta", "len(3)"])
+def test_other_errors_get_no_cause(error):
+    text = report_on(f"MiniTensor.__mul__ = lambda a, b: {error}\n").lines[0].explanation
+    assert "your code raised" in text
+    assert "?" not in text
+
+
+def test_a_function_without_return_is_told_so():
+    by_hand = check_handwritten_gradient(lambda x, y: None, lambda x, y: x * y, [(), ()], points=1)
+    function = check_function(lambda x: None, lambda x: 2 * x, [(3,)], points=1)
+    for credit in (by_hand, function):
+        assert credit == 0
+        assert NO_RETURN in credit.reports[0].text()
+
+
+def endless(*inputs):
+    waiting.set()
+    while True:
+        time.sleep(0.01)
+
+
+waiting = threading.Event()
+
+
+@pytest.fixture
+def interrupted_soon():
+    """What the square button does, once the endless loop has begun."""
+    waiting.clear()
+
+    def stop():
+        waiting.wait(60)
+        interrupt_main()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    yield
+    waiting.set()
+    thread.join()
+
+
+def test_an_interrupted_check_leads_to_the_loop_and_not_through_the_check(interrupted_soon):
+    with pytest.raises(Interrupted) as stopped:
+        check_function(endless, lambda x: 2 * x, [(3,)])
+    (shown,) = stopped.value._render_traceback_()
+    assert shown.startswith("KeyboardInterrupt: stopped while the check ran your code, in the line `")
+    assert "time.sleep(0.01)" in shown or "while True:" in shown
+
+
+def test_an_interrupted_run_of_the_grader_is_left_as_it_is(interrupted_soon):
+    with check_context(seed=1, graded=True), pytest.raises(KeyboardInterrupt) as stopped:
+        check_function(endless, lambda x: 2 * x, [(3,)], points=1)
+    assert type(stopped.value) is KeyboardInterrupt
+
+
+def test_the_first_exercise_shows_a_card_before_anything_is_written():
+    """Nothing outside the check calls the student's function, so no error takes the place of the card."""
+    cells = {grade_id(cell): cell.source for cell in release_notebook(assemble(LESSONS / "01_derivatives.py")).cells}
+    names = solved("01_derivatives")
+    exec(cells["numerical_gradient"], names)
+    exec(cells["test_numerical_gradient"], names)
+    assert names["credit"] == 0
+    assert "not written yet" in names["credit"].reports[0].text()
