@@ -15,7 +15,7 @@ import numpy as np
 from mini_autograd import function as graph
 from mini_autograd.function import FREED, NO_EDGE, SECOND_BACKWARD
 from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, no_grad, state
-from mini_autograd.versions import changed_text, note_change
+from mini_autograd.versions import changed_text, error_name, note_change, output_name
 
 
 class Function(graph.Function):
@@ -165,8 +165,9 @@ class Function(graph.Function):
         saved = zip(values, self.saved_versions, self.expected, self.saved_numbers, strict=True)
         for value, version, expected, number in saved:
             if version is not None and version[0] != expected:
-                edge = (self, number) if number is not None else value._history or NO_EDGE
-                raise RuntimeError(changed_text(value, edge, version, version[0] - expected))
+                edge = value._history or NO_EDGE
+                output = output_name(edge, version) if number is None else f"{number} of {error_name(self.name())}"
+                raise RuntimeError(changed_text(value, output, version, version[0] - expected))
 
     def release(self) -> None:
         """Free what was saved."""

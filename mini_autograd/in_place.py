@@ -21,8 +21,8 @@ from mini_autograd.operations import shape as shapes
 from mini_autograd.operations.diagonals import Diagonal
 from mini_autograd.operations.elementwise import cast, module_of, where
 from mini_autograd.operations.indexing import Index, as_plain, assign, complain, getitem, in_two_steps, is_basic
-from mini_autograd.versions import note_change
-from mini_autograd.views import DIRECTLY, follow
+from mini_autograd.versions import note_change, note_node
+from mini_autograd.views import DIRECTLY, follow, memory_of
 
 LEAF = "leaf Variable that requires grad is being used in an in-place operation."
 INFERENCE_CHANGED = (
@@ -239,6 +239,7 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
     if view is None:
         retained = tensor.move_retained_grad_from()
         tensor._edge = result.gradient_edge
+        note_node(tensor.version, node)
         if retained:
             tensor.retain_grad()
         return
@@ -250,6 +251,7 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
     slices.connect(base.array)
     slices.version = base.version
     base._edge = slices
+    note_node(base.version, slices)
 
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:
@@ -306,6 +308,32 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
+def in_another_shape(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    """The method that gives a tensor the shape of what `function` makes of it. The memory stays as it is, and yet this
+    counts as a change, as in PyTorch.
+    """
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_may_change(self, self.requires_grad)
+        before = self
+        if not self._is_view():
+            before = Tensor(memory_of(self)[...], self.gradient_edge if self._history is not None else NO_EDGE)
+        result = function(before, *args, **kwargs)
+        stamp = note_change(self.version) if self.version is not None else 0
+        if result.grad_fn is not None:
+            result.grad_fn.version, result.grad_fn.changed_at = self.version, stamp
+        self.array = result.array
+        if before is self:
+            view: Any = result.view_info
+            view.seen, self._view, self._edge = self._version, view, None  # type: ignore[attr-defined]
+        elif self._history is not None:
+            self._edge = result._history
+        return self
+
+    method.__doc__ = f"{(function.__doc__ or '').strip().splitlines()[0]} In place."
+    return method
+
+
 def broadcastable(x: Tensor, source: Tensor) -> Tensor:
     """`source`, or PyTorch's error if it does not fit into `x`."""
     if not arrays.broadcasts_to(source.shape, x.shape):
@@ -322,6 +350,7 @@ index_copy index_fill scatter scatter_add tril triu nan_to_num copysign atan2 hy
 logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
 bitwise_left_shift bitwise_right_shift eq ne lt le gt ge cumsum cumprod
 """
+SHAPES = "t transpose swapaxes swapdims squeeze unsqueeze"
 OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__", "pow": "__pow__"}
 OPERATORS |= {name: f"__{name}__" for name in ("floordiv", "mod", "and", "or", "xor", "lshift", "rshift")}
 
@@ -334,6 +363,8 @@ def attach() -> None:
     for name, operator in OPERATORS.items():
         if hasattr(Tensor, operator):
             setattr(Tensor, f"__i{name}__", _operator(operator))
+    for name in SHAPES.split():
+        setattr(Tensor, f"{name}_", in_another_shape(getattr(Tensor, name)))
     methods = {"copy_": copy_, "fill_": fill_, "zero_": zero_, "detach_": detach_, "__setitem__": set_item}
     for name, method in methods.items():
         setattr(Tensor, name, method)

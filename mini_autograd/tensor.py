@@ -95,8 +95,9 @@ class Tensor:
 
     def _new_accumulator(self) -> AccumulateGrad:
         view = self.view_info
-        idle = view is not None and view.edge is NO_EDGE  # it only requires grad as its base does, and gets no gradient
-        node = AccumulateGrad(self.detach() if idle else self)
+        if view is not None and view.edge is NO_EDGE:  # it only requires grad as its base does, and gets no gradient
+            return AccumulateGrad(self.detach())
+        node = AccumulateGrad(self)
         self._accumulator: Any = weakref.ref(node)
         return node
 
@@ -104,7 +105,7 @@ class Tensor:
     def _history(self) -> Edge | None:
         """As `_edge`, for views too: None for a leaf that requires grad."""
         view = getattr(self, "_view", None) if self._edge is None else None
-        return self._edge if view is None else view.current_edge()
+        return self._edge if view is None else view.current_edge(self)
 
     @property
     def view_info(self) -> Any:

@@ -7,6 +7,7 @@ than its own number; nothing has to be noted when it saves.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from mini_autograd.arrays import dtype_name
@@ -49,7 +50,10 @@ def check_saved(node: Function) -> None:
         since = getattr(node, "changed_at", node.sequence_nr) if origin == OUTPUT else node.sequence_nr
         changes = sum(stamp > since for stamp in version[1:])
         if changes:
-            raise RuntimeError(changed_text(value, node if origin == OUTPUT else node.inputs[origin], version, changes))
+            output = (
+                f"0 of {error_name(node.name())}" if origin == OUTPUT else output_name(node.inputs[origin], version)
+            )
+            raise RuntimeError(changed_text(value, output, version, changes))
 
 
 def is_unneeded(node: Function, origin: int) -> bool:
@@ -65,17 +69,44 @@ def version_at(edge: Edge) -> Version | None:
     return edge.version
 
 
-def error_name(node: Function) -> str:
-    """The name of a node in PyTorch's errors about changes: without its end."""
-    return node.name().rstrip("0123456789").removesuffix("Backward")
+class Stamp(int):
+    """When memory was changed by an operation that was recorded, with the name of the node that its tensor then had."""
+
+    node_name: str
+
+    def __new__(cls, when: int, node_name: str) -> Stamp:
+        stamp = super().__new__(cls, when)
+        stamp.node_name = node_name
+        return stamp
 
 
-def changed_text(value: Any, edge: Edge, version: Version, changes: int) -> str:
-    """PyTorch's words for a saved tensor that was changed."""
+def note_node(version: Version, node: Function) -> None:
+    """Name the node that the latest change gave to the tensor that owns the memory."""
+    version[-1] = Stamp(version[-1], node.name())
+
+
+def error_name(name: str) -> str:
+    """The name of a node as PyTorch's errors about changes give it: "Mul" for "MulBackward0"."""
+    return re.sub(r"Backward(\d*)$", lambda end: end[1].removesuffix("0"), name)
+
+
+def output_name(edge: Edge, version: Version) -> str:
+    """What a saved tensor of this edge is now an output of, in PyTorch's words; "" if of nothing.
+
+    That is the node of the latest change; of a view, the node with which PyTorch takes the way to it again.
+    """
     node, number = edge if type(edge) is tuple else (edge, 0)
-    source = ""
-    if node is not None and node.inputs:
-        source = f", which is output {number} of {error_name(node)},"
+    if node is not None and node.shows_memory and version_at(node.inputs[0]) is version:
+        return "0 of AsStrided"
+    changes = [stamp.node_name for stamp in version[1:] if isinstance(stamp, Stamp)]
+    if changes:
+        return f"0 of {error_name(changes[-1])}"
+    return f"{number} of {error_name(node.name())}" if node is not None and node.inputs else ""
+
+
+def changed_text(value: Any, output: str, version: Version, changes: int) -> str:
+    """PyTorch's words for a saved tensor that was changed, and that is this output of a node ("0 of Mul")."""
+    source = f", which is output {output}," if output else ""
     watched = state.mode & WATCHED and any(getattr(watcher, "is_anomaly", False) for watcher in state.watchers)
     hint = (
         "the backtrace further above shows the operation that failed to compute its gradient. The variable in question "

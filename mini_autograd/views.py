@@ -31,6 +31,10 @@ AMBIGUOUS = (
     "the view and the inplace either both inside the {mode} block (if you don't want the inplace to be tracked) or "
     "both outside (if you want the inplace to be tracked)."
 )
+RESHAPED = (
+    "The base of this view got another shape in place (by t_, transpose_, squeeze_ or unsqueeze_) after the view was "
+    "made, so the way from one to the other is lost. Make the view after its base has its shape."
+)
 DIRECTLY, INDIRECTLY = "is being", "its base or another view of its base has been"
 
 
@@ -49,10 +53,9 @@ class View:
         """A view requires grad if its base does, even one that was made under `no_grad`."""
         return self.edge is not NO_EDGE or self.base.requires_grad
 
-    def current_edge(self) -> Edge:
-        """Where the gradient goes: the steps are taken again, and recorded, if the memory was changed since.
-
-        None for a view that requires grad and that no node made.
+    def current_edge(self, tensor: Any) -> Edge:
+        """Where the gradient of `tensor`, this view, goes: the steps are taken again, and recorded, if the memory was
+        changed since. None for a view that requires grad and that no node made.
         """
         base = self.base
         if (self.edge is NO_EDGE or self.edge is None) and not base.requires_grad:
@@ -63,9 +66,11 @@ class View:
             and state.mode & (RECORDING | INFERENCE) == RECORDING
         ):
             self.check_change(INDIRECTLY)
-            replayed = follow(self.steps, base)._history
-            if replayed is not NO_EDGE:
-                self.edge = replayed
+            again = follow(self.steps, base)
+            if not shows_the_same(again, tensor):
+                raise RuntimeError(RESHAPED)
+            if again._history is not NO_EDGE:
+                self.edge = again._history
             self.seen = base.version[0]
         return None if self.edge is NO_EDGE else self.edge
 
@@ -74,7 +79,7 @@ class View:
         if self.made_in is None:
             return
         node = self.edge[0] if type(self.edge) is tuple else self.edge
-        name, number = self.many or (error_name(node) if node else "", 0)
+        name, number = self.many or (error_name(node.name()) if node else "", 0)
         if self.made_in == MANY and node:
             raise RuntimeError(f"Output {number} of {name} is a view and {how} modified inplace.{SEVERAL_VIEWS}")
         view = f"Output {number} of {name} is a view of a view which" if node else "A view"
@@ -89,6 +94,11 @@ def place_of_making() -> str | None:
     if state.mode & INFERENCE:
         return "inference_mode"
     return None if state.mode & RECORDING else "no_grad"
+
+
+def shows_the_same(a: Any, b: Any) -> bool:
+    """Whether two tensors show the same elements of the same memory."""
+    return a.shape == b.shape and a.array.strides == b.array.strides and a.data_ptr() == b.data_ptr()
 
 
 def follow(steps: tuple[Step, ...], base: Value) -> Value:
