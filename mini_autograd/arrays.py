@@ -243,14 +243,16 @@ def promoted_to_floating(a: Any, b: Any) -> tuple[Any, Any]:
     return floating(a)[0], floating(b)[0]
 
 
-def check_fits(value: Any, dtype: np.dtype) -> None:
+def check_fits(value: Any, dtype: np.dtype, suffix: str = "_t") -> None:
     """Raise PyTorch's error for a Python number that a dtype cannot hold; a negative one may wrap round to unsigned."""
     if not isinstance(value, int | float) or dtype == bool_ or (is_floating(dtype) and not math.isfinite(value)):
         return
     limits: Any = np.finfo(dtype) if is_floating(dtype) else np.iinfo(dtype)
     lowest = -limits.max if dtype.kind == "u" else limits.min
     if not int(lowest) <= value <= int(limits.max):
-        name = {"float16": "c10::Half", "float32": "float", "float64": "double"}.get(dtype.name, f"{dtype.name}_t")
+        name = {"float16": "c10::Half", "float32": "float", "float64": "double"}.get(
+            dtype.name, f"{dtype.name}{suffix}"
+        )
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 

@@ -32,6 +32,8 @@ def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False
         device = data.device if device is None else device
         data = arrays.on_device(data.array, "cpu")
     array = np.array(as_nested_numbers(data))
+    if not keeps_dtype(data):
+        check_numbers(array, dtype)
     if dtype is None and not keeps_dtype(data):
         dtype = arrays.default_dtype if array.dtype.kind == "f" or array.size == 0 else array.dtype
     if (dtype or array.dtype).kind not in "fiub":
@@ -64,6 +66,16 @@ def as_nested_numbers(data: Any, dim: int = 0) -> Any:
     return rows
 
 
+def check_numbers(numbers: np.ndarray, dtype: np.dtype | None) -> None:
+    """Raise PyTorch's errors for Python numbers that are too large for int64, or for the integer dtype asked for."""
+    too_large = numbers.dtype == np.uint64 or (numbers.dtype == object and isinstance(numbers.flat[0], int))
+    if too_large and (dtype is None or dtype.kind in "iu"):
+        raise ValueError("Overflow when unpacking long long")
+    if dtype is not None and dtype.kind in "iu":
+        for number in (numbers.min(), numbers.max()) if numbers.size else ():
+            arrays.check_fits(number.item(), dtype, suffix="")
+
+
 def keeps_dtype(data: Any) -> bool:
     """Whether the dtype comes from NumPy (or a tensor), and not from Python numbers."""
     while isinstance(data, list | tuple) and data:
@@ -84,7 +96,11 @@ def full(
     size: Sequence[int], fill_value: float, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
     """A tensor of that size filled with a number."""
+    fill_value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    if dtype is not None:
+        arrays.check_fits(fill_value, dtype)
     value = tensor(fill_value, dtype)
+    arrays.check_fits(fill_value, value.dtype)
     return tensor(np.full(tuple(size), value.array), requires_grad=requires_grad, device=device)
 
 

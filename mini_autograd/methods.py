@@ -6,12 +6,13 @@ method already, so here are only names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mini_autograd import namespace
+from mini_autograd.arrays import NUMBER
 from mini_autograd.function import Value
 from mini_autograd.operations import comparison, joining, rounding, shape
-from mini_autograd.operations.elementwise import where
 from mini_autograd.tensor import Tensor
 
 FUNCTIONS = """
@@ -40,15 +41,25 @@ for _name in FUNCTIONS.split():
 
 def _where(self: Value, condition: Value, other: Value) -> Value:
     """`self` where `condition` holds, `other` elsewhere."""
-    return where(condition, self, other)
+    return comparison.where(condition, self, other)
 
 
-def _floor_divided(self: Value, other: Any) -> Value:
-    return rounding.floor_divide(other, self)
+def _invert(self: Value) -> Value:
+    """`~self`, of integers or bools."""
+    if self.is_floating_point():
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return comparison.bitwise_not(self)
 
 
-def _remainder(self: Value, other: Any) -> Value:
-    return rounding.remainder(other, self)
+def _operator(function: Callable[[Value, Value], Value], reflected: bool = False) -> Callable[[Value, Any], Value]:
+    """The method behind an operator: what is neither tensor nor number is left to Python."""
+
+    def method(self: Value, other: Any) -> Value:
+        if not isinstance(other, (Tensor, *NUMBER)):
+            return NotImplemented
+        return function(other, self) if reflected else function(self, other)
+
+    return method
 
 
 METHODS: dict[str, Any] = {
@@ -58,12 +69,16 @@ METHODS: dict[str, Any] = {
     "reshape_as": shape.reshape_as,
     "view_as": shape.view_as,
     "__abs__": rounding.abs,
-    "__floordiv__": rounding.floor_divide,
-    "__rfloordiv__": _floor_divided,
-    "__mod__": rounding.remainder,
-    "__lshift__": comparison.bitwise_left_shift,
-    "__rshift__": comparison.bitwise_right_shift,
-    "__rmod__": _remainder,
+    "__pos__": rounding.positive,
+    "__invert__": _invert,
+    "__floordiv__": _operator(rounding.floor_divide),
+    "__rfloordiv__": _operator(rounding.floor_divide, reflected=True),
+    "__mod__": _operator(rounding.remainder),
+    "__rmod__": _operator(rounding.remainder, reflected=True),
+    "__lshift__": _operator(comparison.bitwise_left_shift),
+    "__rlshift__": _operator(comparison.bitwise_left_shift, reflected=True),
+    "__rshift__": _operator(comparison.bitwise_right_shift),
+    "__rrshift__": _operator(comparison.bitwise_right_shift, reflected=True),
 }
 
 for _name, _method in METHODS.items():

@@ -54,6 +54,7 @@ from mini_autograd.operations.comparison import (
     ne,
     nonzero,
     signbit,
+    where,
 )
 from mini_autograd.operations.cumulative import cumprod, cumsum, diff, logcumsumexp
 from mini_autograd.operations.diagonals import diag, diag_embed, diagflat, diagonal, trace, tril, triu
@@ -70,7 +71,6 @@ from mini_autograd.operations.elementwise import (
     relu,
     subtract,
     tanh,
-    where,
 )
 from mini_autograd.operations.extremes import amax, amin, clamp, clamp_max, clamp_min, fmax, fmin, maximum, minimum
 from mini_autograd.operations.gathering import (

@@ -12,9 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import bool_, dtype_name, holds, int64, is_floating, normalize_dims, promoted, result_type
+from mini_autograd.arrays import (
+    bool_,
+    dtype_name,
+    holds,
+    int64,
+    is_floating,
+    normalize_dims,
+    promoted,
+    result_type,
+    uint8,
+)
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.elementwise import check_broadcast
+from mini_autograd.operations.elementwise import where as choose
 
 Question = Callable[[Value], Value]
 Comparison = Callable[[Value, Value], Value]
@@ -38,7 +49,7 @@ def _of_bits(combine: Callable[[Any, Any], Any], kernel: str, meaning: str) -> C
 
     def function(input: Value, other: Value) -> Value:
         common = result_type(as_array(input), as_array(other))
-        if is_floating(common):
+        if is_floating(common) or (common == bool_ and "shift" in kernel):
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_name(common)}'")
         return compute(input, other)
 
@@ -91,6 +102,7 @@ def isclose(input: Value, other: Value, rtol: float = 1e-05, atol: float = 1e-08
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
+    check_broadcast(a.shape, b.shape)
     return wrap(np.isclose(a, b, rtol, atol, equal_nan), input, other)
 
 
@@ -143,6 +155,23 @@ def nonzero(input: Value, *, as_tuple: bool = False) -> Any:
 
 
 argwhere = nonzero
+
+
+def where(condition: Value, input: Value = None, other: Value = None) -> Any:
+    """`input` where `condition` holds, a tensor of bools, and `other` elsewhere.
+
+    Of the condition alone, the indices of all elements that are not zero: one tensor per axis.
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if not hasattr(condition, "dtype"):
+        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    if condition.dtype not in (bool_, uint8):
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{dtype_name(condition.dtype)}"
+        )
+    return choose(condition, input, other)
 
 
 def is_floating_point(input: Value) -> bool:

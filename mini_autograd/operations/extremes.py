@@ -6,12 +6,14 @@ result, and where several elements tie they share it evenly. Only `clamp` leaves
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from mini_autograd.arrays import NUMBER, normalize_dims, result_type
+from mini_autograd.arrays import NUMBER, normalize_dims, result_type, wrapped
 from mini_autograd.function import Function, Value
 from mini_autograd.operations.comparison import isnan
-from mini_autograd.operations.elementwise import Arithmetic, cast, elementwise_jvp, where
+from mini_autograd.operations.elementwise import Arithmetic, cast, check_broadcast, elementwise_jvp, where
 from mini_autograd.operations.reduction import Dims, restore, spread
 
 
@@ -90,6 +92,12 @@ class Clamp(Function):
 
     torch_name = "ClampBackward1"
     jvp = staticmethod(elementwise_jvp)
+
+    @staticmethod
+    def complain(x: Any, *bounds: Any) -> None:
+        """Raise PyTorch's error for a bound whose shape does not broadcast."""
+        for bound in bounds:
+            check_broadcast(np.shape(x), np.shape(bound))
 
     @staticmethod
     def forward(ctx, x, low, high):
@@ -189,7 +197,10 @@ def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [bound for bound in (min, max) if bound is not None]
     common = result_type(input, *bounds)
-    low, high = (bound if bound is None or isinstance(bound, NUMBER) else cast(bound, common) for bound in (min, max))
+    low, high = (
+        wrapped(bound, common) if bound is None or isinstance(bound, NUMBER) else cast(bound, common)
+        for bound in (min, max)
+    )
     return Clamp.apply(cast(input, common), low, high)
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import is_floating, normalize_dims
+from mini_autograd.arrays import dtype_name, is_floating, normalize_dims
 from mini_autograd.function import Value
-from mini_autograd.operations.elementwise import cast
+from mini_autograd.operations.comparison import isfinite
+from mini_autograd.operations.elementwise import cast, where
 from mini_autograd.operations.extremes import amax, amin, clamp
 from mini_autograd.operations.reduction import Dims, Norm, sum
 from mini_autograd.operations.rounding import abs
@@ -26,14 +27,15 @@ def vector_norm(
     """(sum |x|^ord)^(1/ord) along `dim`, or of all; for inf the largest |x|, for -inf the smallest, for 0 how many."""
     x = x if dtype is None else cast(x, dtype)
     if not is_floating(x.dtype):
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got Long")
+        kind = dtype_name(x.dtype)
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {kind}")
     dims = normalize_dims(dim, x.ndim)
     if ord == math.inf:
         return amax(abs(x), () if dims is None else dims, keepdim) if x.ndim and dims != () else abs(x)
     if ord == -math.inf:
         return amin(abs(x), () if dims is None else dims, keepdim) if x.ndim and dims != () else abs(x)
     if ord == 0:
-        return sum(cast(x != 0, x.dtype) + x * 0.0, dims, keepdim)
+        return sum(cast(x != 0, x.dtype) + where(isfinite(x), x, 0.0) * 0.0, dims, keepdim)
     if ord == 1:
         return sum(abs(x), dims, keepdim)
     return Norm.apply(x, p=ord, dim=dims, keepdim=keepdim)

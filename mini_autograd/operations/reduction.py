@@ -32,6 +32,8 @@ class Sum(Function):
     @staticmethod
     def forward(ctx, x, dim, keepdim):
         ctx.shape, ctx.dim, ctx.keepdim = x.shape, dim, keepdim
+        if type(x) is np.ndarray:  # what its method calls, without that method's own warnings
+            return np.add.reduce(x, dim, None, None, keepdim)
         return x.sum(axis=dim, keepdims=keepdim)
 
     @staticmethod
@@ -301,11 +303,13 @@ def root_of_variance(variance: Value) -> Value:
 def var_mean(input: Value, dim: Dims | bool = None, *args: bool, **options: Any) -> tuple[Value, Value]:
     """The variance and the mean."""
     dims = None if isinstance(dim, bool) else dim
+    checked_floating("var_mean", input)
     return var(input, dim, *args, **options), mean(input, dims, bool(options.get("keepdim", args[1:] == (True,))))
 
 
 def std_mean(input: Value, dim: Dims | bool = None, *args: bool, **options: Any) -> tuple[Value, Value]:
     """The standard deviation and the mean."""
+    checked_floating("std_mean", input)
     variance, centre = var_mean(input, dim, *args, **options)
     return root_of_variance(variance), centre
 
@@ -322,6 +326,9 @@ def nansum(input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: np.d
 
 def nanmean(input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: np.dtype | None = None) -> Value:
     """Mean of the elements that are not nan."""
+    if not is_floating(input.dtype):
+        kind = dtype_name(input.dtype)
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {kind}")
     known = sum(cast(~isnan(input), input.dtype), dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / known
 

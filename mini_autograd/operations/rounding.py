@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import default_dtype, holds, is_floating, promoted_to_floating, result_type
+from mini_autograd.arrays import bool_, check_floating, holds, is_floating, promoted_to_floating, result_type
 from mini_autograd.function import Value, as_array
 from mini_autograd.operations.elementwise import Arithmetic, Elementwise, cast, divide, is_bool, quiet, where
 
@@ -26,9 +26,12 @@ def not_of_bools(kernel: str) -> Any:
     return staticmethod(prepare)
 
 
-def check_divisor(divisor: Any) -> None:
-    """Raise PyTorch's error for a division of integers by 0; of floats it gives inf or nan."""
-    if not is_floating(getattr(divisor, "dtype", default_dtype)) and holds((divisor == 0).any()):
+def check_division(a: Any, b: Any, kernel: str) -> None:
+    """Raise PyTorch's error for a division of bools, or of integers by 0; of floats the latter gives inf or nan."""
+    common = result_type(a, b)
+    if common == bool_:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+    if not is_floating(common) and np.size(a) and holds(np.any(b == 0)):
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -112,6 +115,11 @@ class Frac(Elementwise):
     """What is left when the integer part is taken away. The derivative is 1."""
 
     @staticmethod
+    def prepare(x: Any) -> tuple[Any]:
+        check_floating(x, "frac_cpu")
+        return (x,)
+
+    @staticmethod
     def forward(ctx, x):
         return x - np.trunc(x)
 
@@ -129,7 +137,7 @@ class Remainder(Arithmetic):
     @quiet
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
-        check_divisor(b)
+        check_division(a, b, "remainder_cpu")
         return np.remainder(a, b)
 
     @staticmethod
@@ -147,7 +155,7 @@ class Fmod(Arithmetic):
     @quiet
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
-        check_divisor(b)
+        check_division(a, b, "fmod_cpu")
         return np.fmod(a, b)
 
     @staticmethod
@@ -183,7 +191,7 @@ class FloorDivide(Arithmetic):
     @staticmethod
     @quiet
     def forward(ctx, a, b):
-        check_divisor(b)
+        check_division(a, b, "div_floor_cpu")
         return np.floor_divide(a, b)
 
     @staticmethod
@@ -266,6 +274,8 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
 
 def positive(input: Value) -> Value:
     """`+input`, which is `input`."""
+    if is_bool(as_array(input)):
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mini_autograd.arrays import holds, is_floating, normalize_dim
+from mini_autograd.arrays import bool_, holds, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.cumulative import running
 from mini_autograd.operations.elementwise import module_of, where
@@ -136,6 +136,8 @@ def argmin(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
 
 def _place(name: str, input: Value, dim: int | None, keepdim: bool) -> Value:
     array = as_array(input)
+    if array.dtype == bool_:
+        raise RuntimeError(f"{name}(): does not support bool input")
     if dim is None:
         if array.size == 0:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
@@ -175,6 +177,8 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
     """The `k` largest elements along `dim` (smallest, if not `largest`) in order, and where they stood."""
     axis = normalize_dim(dim, input.ndim)
     array = at_least_1d(as_array(input))
+    if array.dtype == bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
     if not 0 <= k <= array.shape[axis]:
         raise RuntimeError("selected index k out of range")
     places = order(array, axis, largest)[(*[slice(None)] * axis, slice(k))]

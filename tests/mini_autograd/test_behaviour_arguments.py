@@ -61,11 +61,100 @@ ACTIVATIONS_OF_INTEGERS = [f"F.{name}(i)" for name in ONLY_FLOATS.split()] + [
 ]
 
 
+INTEGERS_AND_BOOLS = """
+i % 0
+i // 0
+lib.fmod(i, 0)
+i.remainder_(0)
+i // lib.tensor([1, 0, 1])
+lib.tensor([], dtype=lib.int64) % 0
+f % 0
+f // 0
+b // b
+b % True
+lib.fmod(b, b)
+b << b
+b >> True
+2 << i.abs()
+16 >> i.abs()
+lib.frac(i)
+lib.frac(b)
++b
+b.positive()
+~i
+~f
+b.argmax()
+b.argmin(0)
+b.topk(1)
+i.nanmean()
+lib.std_mean(i)
+lib.var_mean(b)
+u.norm()
+u.clamp(-1)
+u.clamp(max=-1)
+i.clamp(lib.zeros(2))
+f.clamp(max=lib.ones(4))
+lib.where(b)
+lib.where(m > 0)
+lib.where(f0)
+lib.where(i, 1, 2)
+lib.where(f, f, f)
+f.where(i, f)
+"""
+
+ODD_OPERANDS = """
+f // None
+f % "a"
+f // [1.0]
+[1.0] % f
+i << None
+"a" >> i
+lib.isclose(f, lib.ones(2))
+lib.allclose(f, lib.ones(2))
+"""
+
+NUMBERS_THAT_DO_NOT_FIT = """
+lib.tensor(300, dtype=lib.uint8)
+lib.tensor([[300]], dtype=lib.uint8)
+lib.tensor(-1, dtype=lib.uint8)
+lib.tensor(-300, dtype=lib.uint8)
+lib.tensor([1, 2**40], dtype=lib.int32)
+lib.tensor(math.nan, dtype=lib.int64)
+lib.tensor([1.0, math.inf], dtype=lib.int64)
+lib.tensor([1.7], dtype=lib.int64)
+lib.tensor(2**63)
+lib.tensor([2**64])
+lib.tensor(2**63, dtype=lib.float64)
+lib.tensor([-(2**63)])
+lib.tensor([], dtype=lib.int64)
+lib.full((2,), 1e300)
+lib.full((2,), 300, dtype=lib.uint8)
+lib.full((2,), math.inf)
+lib.full_like(u, 300)
+lib.full((2,), f0)
+lib.full((2,), lib.tensor(2.5, dtype=lib.float64))
+"""
+
+SPECIAL_NUMBERS = """
+lib.tensor([math.inf, math.nan, 0.0, 1.0]).norm(0)
+lib.tensor([math.inf, math.nan, 0.0, 1.0]).nansum()
+"""
+
+
 def lines(text: str) -> list[str]:
     return text.strip().splitlines()
 
 
-@pytest.mark.parametrize("expression", lines(NAMES_OF_NUMPY) + lines(NUMBERS_BESIDE_INTEGERS) + ACTIVATIONS_OF_INTEGERS)
+@pytest.mark.parametrize(
+    "expression",
+    lines(NAMES_OF_NUMPY)
+    + lines(NUMBERS_BESIDE_INTEGERS)
+    + lines(INTEGERS_AND_BOOLS)
+    + lines(ODD_OPERANDS)
+    + lines(NUMBERS_THAT_DO_NOT_FIT)
+    + lines(SPECIAL_NUMBERS)
+    + ACTIVATIONS_OF_INTEGERS,
+)
 def test_gives_what_pytorch_gives(expression: str) -> None:
     def program(lib):
         names = {
@@ -73,6 +162,7 @@ def test_gives_what_pytorch_gives(expression: str) -> None:
             "i": lib.tensor([3, -1, 2]),
             "b": lib.tensor([True, False, True]),
             "f": lib.tensor([1.0, 2.0, 3.0]),
+            "f0": lib.tensor(2.5),
             "h": lib.tensor([1.5, -2.0, 3.0], dtype=lib.float16),
             "m": lib.tensor([[0.5, -1.0, 2.0], [3.0, 4.0, -5.0]]),
         }
@@ -90,6 +180,7 @@ import numpy as np
 import mini_autograd as ma
 x = ma.tensor([1e30, -1e30, 0.0], requires_grad=True)
 (x * x * x - x * x).sum().backward()
+(x * 1e8).sum(), ma.tensor([float("inf"), -float("inf")]).sum(0).frac()
 ma.tensor(1e30) * ma.tensor(1e30), x.detach().half(), x @ x, ma.tensor(1e300)
 ma.tensor([float("nan")]).long(), x.detach() * float("inf")
 try:
