@@ -16,14 +16,16 @@ from mini_autograd.nn.layers import Linear
 from mini_autograd.nn.module import Module
 from mini_autograd.nn.parameter import empty_parameter
 from mini_autograd.operations.elementwise import where
+from mini_autograd.operations.joining import cat
 from mini_autograd.tensor import Tensor
 
 
 class MultiheadAttention(Module):
     """Attention with `num_heads` heads over (L, N, E), or (N, L, E) with `batch_first`; without a batch (L, E).
 
-    `in_proj_weight` holds the projections of queries, keys and values one below the other. `kdim`, `vdim`, `bias_k` and
-    `add_zero_attn` of PyTorch are left out.
+    `in_proj_weight` holds the projections of queries, keys and values one below the other. If keys or values have other
+    lengths than queries (`kdim`, `vdim`) there are three weights instead. `add_bias_kv` adds a learned key and value,
+    `add_zero_attn` a key and value of zeros.
     """
 
     def __init__(
@@ -32,6 +34,10 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
         batch_first: bool = False,
         device: Any = None,
         dtype: Any = None,
@@ -43,15 +49,32 @@ class MultiheadAttention(Module):
                 "instead"
             )
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
-        self.batch_first, self.head_dim = batch_first, embed_dim // num_heads
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.batch_first, self.head_dim, self.add_zero_attn = batch_first, embed_dim // num_heads, add_zero_attn
         assert self.head_dim * num_heads == embed_dim, "embed_dim must be divisible by num_heads"
-        self.in_proj_weight = empty_parameter(3 * embed_dim, embed_dim, dtype=dtype, device=device)
-        self.in_proj_bias = empty_parameter(3 * embed_dim, dtype=dtype, device=device) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
-        init.xavier_uniform_(self.in_proj_weight)
+        options = {"device": device, "dtype": dtype}
+        lengths = [embed_dim, self.kdim, self.vdim]
+        together = lengths == [embed_dim] * 3
+        for name, length in zip(("q_proj_weight", "k_proj_weight", "v_proj_weight"), lengths, strict=True):
+            self.register_parameter(name, None if together else empty_parameter(embed_dim, length, **options))
+        joint = empty_parameter(3 * embed_dim, embed_dim, **options) if together else None
+        self.register_parameter("in_proj_weight", joint)
+        self.in_proj_bias = empty_parameter(3 * embed_dim, **options) if bias else None
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, **options)
+        self.bias_k = empty_parameter(1, 1, embed_dim, **options) if add_bias_kv else None
+        self.bias_v = empty_parameter(1, 1, embed_dim, **options) if add_bias_kv else None
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                init.xavier_uniform_(weight)
         for vector in (self.in_proj_bias, self.out_proj.bias):
             if vector is not None:
                 init.zeros_(vector)
+        for row in (self.bias_k, self.bias_v):
+            if row is not None:
+                init.xavier_normal_(row)
 
     def forward(
         self,
@@ -71,7 +94,11 @@ class MultiheadAttention(Module):
         swap = batched and not self.batch_first
         inputs = [x.transpose(0, 1) if swap else x if batched else x.reshape(1, *x.shape) for x in (query, key, value)]
         queries, keys, values = (self._heads(x, number) for number, x in enumerate(inputs))
+        count = keys.shape[2]
+        keys, values = (self._longer(x, row) for x, row in ((keys, self.bias_k), (values, self.bias_v)))
         mask = self._mask(attn_mask, key_padding_mask, query)
+        if mask is not None and keys.shape[2] > count:
+            mask = functional.pad(mask, (0, keys.shape[2] - count))  # what was added is always seen
         probability = self.dropout if self.training else 0.0
         weights = None
         if need_weights:
@@ -90,8 +117,17 @@ class MultiheadAttention(Module):
         """Queries, keys or values (`number`) of x (N, L, E) as (N, heads, L, head_dim)."""
         rows = slice(number * self.embed_dim, (number + 1) * self.embed_dim)
         bias = None if self.in_proj_bias is None else self.in_proj_bias[rows]
-        projected = functional.linear(x, self.in_proj_weight[rows], bias)
+        weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        weight = weights[number] if self.in_proj_weight is None else self.in_proj_weight[rows]
+        projected = functional.linear(x, weight, bias)
         return projected.reshape(*x.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
+
+    def _longer(self, x: Tensor, row: Tensor | None) -> Tensor:
+        """Keys or values (N, heads, S, head_dim) with the learned `row` and the row of zeros, if there are."""
+        shape = (x.shape[0], self.num_heads, 1, self.head_dim)
+        if row is not None:
+            x = cat([x, row.reshape(1, *shape[1:]).expand(shape)], 2)
+        return cat([x, zeros(shape, dtype=x.dtype, device=x.device)], 2) if self.add_zero_attn else x
 
     def _mask(self, attn_mask: Tensor | None, padding: Tensor | None, like: Tensor) -> Tensor | None:
         """Both masks as one to be added to the scores (N, heads, L, S). In a bool mask, True says: do not look."""

@@ -38,8 +38,8 @@ from mini_autograd.operations.convolution import conv1d, conv2d, conv_transpose1
 from mini_autograd.operations.dropout import dropout
 from mini_autograd.operations.dropout import dropout_channels as dropout2d
 from mini_autograd.operations.elementwise import relu as _relu
-from mini_autograd.operations.elementwise import tanh
-from mini_autograd.operations.gathering import embedding
+from mini_autograd.operations.elementwise import tanh, where
+from mini_autograd.operations.gathering import embedding as rows_of_table
 from mini_autograd.operations.joining import pad, stack
 from mini_autograd.operations.linear_algebra import linear
 from mini_autograd.operations.losses import (
@@ -121,6 +121,30 @@ __all__ = [
 def relu(input: Value, inplace: bool = False) -> Value:
     """Each element, or 0 where it is negative; `inplace` is ignored."""
     return _relu(input)
+
+
+def embedding(
+    input: Value,
+    weight: Value,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Value:
+    """Rows of the table `weight` (n, d), one for each index in `input` (...). The row `padding_idx` gets no gradient.
+
+    With `max_norm` the rows that are looked up, and are longer, are first shortened to that norm, in `weight` itself.
+    """
+    if max_norm is not None:
+        shorten_rows(weight.detach(), input.reshape(-1), max_norm, norm_type)
+    return rows_of_table(input, weight, padding_idx, scale_grad_by_freq)
+
+
+def shorten_rows(table: Value, places: Value, max_norm: float, norm_type: float) -> None:
+    """Scale the rows at `places` that are longer than `max_norm` down to it, in place."""
+    rows = table[places]
+    lengths = rows.norm(norm_type, 1, keepdim=True)
+    table[places] = where(lengths > max_norm, rows * (max_norm / (lengths + 1e-7)), rows)
 
 
 def adaptive_avg_pool2d(input: Value, output_size: Any) -> Value:

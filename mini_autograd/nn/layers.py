@@ -59,19 +59,29 @@ def reset_uniformly(weight: Tensor, bias: Tensor | None) -> None:
 
 
 class Embedding(Module):
-    """A table of vectors: numbers (...) pick rows, giving (..., embedding_dim)."""
+    """A table of vectors: numbers (...) pick rows, giving (..., embedding_dim).
+
+    Rows that are looked up are first shortened, in place, to a `norm_type` norm of at most `max_norm`. The gradient of
+    a row is the sum over its lookups, or their mean with `scale_grad_by_freq`. PyTorch's `sparse` is left out.
+    """
 
     def __init__(
         self,
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise AssertionError("Padding_idx must be within num_embeddings")
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.weight = empty_parameter(num_embeddings, embedding_dim, dtype=dtype, device=device)
         self.reset_parameters()
 
@@ -82,18 +92,31 @@ class Embedding(Module):
             init.zeros_(self.weight.detach()[self.padding_idx])
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+    ) -> Embedding:
         """An embedding with given vectors, which are not trained if `freeze`."""
-        made = cls(embeddings.shape[0], embeddings.shape[1], padding_idx, dtype=embeddings.dtype)
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        options = (padding_idx, max_norm, norm_type, scale_grad_by_freq)
+        made = cls(embeddings.shape[0], embeddings.shape[1], *options, dtype=embeddings.dtype)
         made.weight = Parameter(embeddings, requires_grad=not freeze)
         return made
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.embedding(input, self.weight, self.padding_idx)
+        options = (self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
+        return functional.embedding(input, self.weight, *options)
 
     def extra_repr(self) -> str:
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        shown = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}  # unless so
+        options = [f", {name}={getattr(self, name)}" for name, usual in shown.items() if getattr(self, name) != usual]
+        return f"{self.num_embeddings}, {self.embedding_dim}{''.join(options)}"
 
 
 class Flatten(Module):

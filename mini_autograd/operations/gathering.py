@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import c_dtype, dtype_name, holds, is_floating, normalize_dim
+from mini_autograd.arrays import c_dtype, check_fits, dtype_name, holds, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.elementwise import add, cast, check_broadcast, module_of, multiply, where
 from mini_autograd.operations.indexing import Index, Put, assign, getitem, put
@@ -30,19 +30,24 @@ class Gather(Index):
 
 
 class Embedding(Index):
-    """Rows of a table. A row that was looked up several times gets the sum of the gradients; the padding row none."""
+    """Rows of a table. A row that was looked up several times gets the sum of the gradients (their mean, if they are to
+    be scaled by how often it was looked up); the padding row none.
+    """
 
-    __slots__ = ("padding",)
+    __slots__ = ("padding", "scaled")
 
     @staticmethod
-    def forward(ctx, x, index, padding):  # type: ignore[override]
-        ctx.padding = padding
+    def forward(ctx, x, index, padding, scaled):  # type: ignore[override]
+        ctx.padding, ctx.scaled = padding, scaled
         return Index.forward(ctx, x, index)
 
     @staticmethod
     def backward(ctx, grad):
         if ctx.padding is not None:
             grad = where((ctx.index == ctx.padding)[..., None], 0.0, grad)
+        if ctx.scaled:
+            counts = np.bincount(ctx.index.reshape(-1), minlength=ctx.shape[0])
+            grad = grad / counts[ctx.index][..., None].astype(grad.dtype)
         return put(grad, ctx.index, ctx.shape)
 
     def name(self) -> str:
@@ -208,6 +213,7 @@ def masked_fill(input: Value, mask: Value, value: Value) -> Value:
         )
     if isinstance(value, complex):
         raise RuntimeError(f"value cannot be converted to type {c_dtype(input.dtype)} without overflow")
+    check_fits(value, input.dtype)
     kind = bool if input.dtype == bool else float if is_floating(input.dtype) else int
     return where(mask, cast(value, input.dtype) if hasattr(value, "dtype") else kind(value), input)
 
@@ -234,7 +240,9 @@ def take(input: Value, index: Indices) -> Value:
     return shaped(getitem(reshape(input, -1), places.reshape(-1)), places.shape)
 
 
-def embedding(input: Indices, weight: Value, padding_idx: int | None = None) -> Value:
+def embedding(
+    input: Indices, weight: Value, padding_idx: int | None = None, scale_grad_by_freq: bool = False
+) -> Value:
     """Rows of the table `weight` (n, d), one for each index. The row `padding_idx` gets no gradient."""
     places = as_array(input)
     if places.dtype.kind not in "iu":
@@ -246,9 +254,11 @@ def embedding(input: Indices, weight: Value, padding_idx: int | None = None) -> 
         raise RuntimeError("'weight' must be 2-D")
     if holds(((places < 0) | (places >= weight.shape[0])).any()):
         raise IndexError("index out of range in self")
+    if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
+        raise AssertionError("Padding_idx must be within num_embeddings")
     padding = None if padding_idx is None else padding_idx % weight.shape[0]
     places = np.asarray(places) if isinstance(places, np.generic) else places
-    return Embedding.apply(weight, index=places, padding=padding)
+    return Embedding.apply(weight, index=places, padding=padding, scaled=scale_grad_by_freq)
 
 
 def integers(index: Indices, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Schedules that go up and down: CosineAnnealingWarmRestarts, OneCycleLR.
+"""Schedules that go up and down: CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR.
 
 Imports optimizer and schedule. The one idea to know: a rate lies between two limits, at the share of the way between
 two turns that has been gone.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mini_autograd.optim.optimizer import Group, Optimizer
 from mini_autograd.optim.schedule import LRScheduler, for_each_group
@@ -46,6 +46,68 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def get_lr(self) -> list[float]:
         height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
+
+
+class CyclicLR(LRScheduler):
+    """Up from `base_lr` to `max_lr` in `step_size_up` steps, down again, and so on; momentum the other way.
+
+    How high cycle n = 1, 2, ... goes is the difference of the two times 1 ("triangular"), 1 / 2^(n - 1)
+    ("triangular2"), `gamma` to the power of the step ("exp_range"), or `scale_fn` of the cycle or of the step
+    (`scale_mode` "cycle" or "iterations"). Smith 2017.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | Sequence[float],
+        max_lr: float | Sequence[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.8,
+        max_momentum: float | Sequence[float] = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        base_lrs = one_per_group(optimizer, "base_lr", base_lr)
+        if last_epoch == -1:
+            note(optimizer, "lr", base_lrs)
+        self.max_lrs = one_per_group(optimizer, "max_lr", max_lr)
+        down = step_size_up if step_size_down is None else step_size_down
+        self.total_size = float(step_size_up + down)
+        self.step_ratio = step_size_up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode, self.gamma, self.scale_fn = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            note(optimizer, "base_momentum", base_momentum)
+            note(optimizer, "max_momentum", max_momentum)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def get_lr(self) -> list[float]:
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        place = 1.0 + self.last_epoch / self.total_size - cycle
+        height = place / self.step_ratio if place <= self.step_ratio else (place - 1) / (self.step_ratio - 1)
+        height *= self.scale(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        for group in self.optimizer.param_groups if self.cycle_momentum else ():
+            set_momentum(group, group["max_momentum"] - (group["max_momentum"] - group["base_momentum"]) * height)
+        return [base + (top - base) * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
+
+    def scale(self, x: float) -> float:
+        """How high the cycle `x`, or that of step `x`, goes."""
+        if self.scale_fn is not None:
+            return self.scale_fn(x)
+        if self.mode == "exp_range":
+            return self.gamma**x
+        return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else 1.0
 
 
 class OneCycleLR(LRScheduler):
@@ -117,8 +179,20 @@ class OneCycleLR(LRScheduler):
 
 def note(optimizer: Optimizer, name: str, given: float | Sequence[float]) -> None:
     """Add an option to each group: one value for all, or a list with one for each."""
-    for group, value in zip(optimizer.param_groups, for_each_group(optimizer, name, given), strict=True):
+    for group, value in zip(optimizer.param_groups, one_per_group(optimizer, name, given), strict=True):
         group[name] = value
+
+
+def one_per_group(optimizer: Optimizer, name: str, given: float | Sequence[float]) -> list[float]:
+    """The value of an option for each group, or PyTorch's error if there are too many or too few."""
+    if isinstance(optimizer, Optimizer) and isinstance(given, (list, tuple)):
+        groups = len(optimizer.param_groups)
+        if len(given) != groups:
+            raise ValueError(
+                f"{name} must have the same length as optimizer.param_groups. {name} has {len(given)} values, "
+                f"param_groups has {groups}."
+            )
+    return for_each_group(optimizer, name, given)
 
 
 def number_of_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:

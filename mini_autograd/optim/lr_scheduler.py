@@ -1,7 +1,7 @@
-"""Schedules of the learning rate, all of PyTorch's but CyclicLR. Here are the simple ones.
+"""Schedules of the learning rate, all of PyTorch's. Here are the simple ones.
 
 Imports schedule, and the schedules of plateau, cycles and combinations, which users find here as in PyTorch. The one
-idea to know: call `step()` once per epoch (OneCycleLR: per batch), after the optimiser's.
+idea to know: call `step()` once per epoch (CyclicLR, OneCycleLR: per batch), after the optimiser's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from mini_autograd.optim.combinations import ChainedScheduler, SequentialLR
-from mini_autograd.optim.cycles import CosineAnnealingWarmRestarts, OneCycleLR
+from mini_autograd.optim.cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from mini_autograd.optim.optimizer import Optimizer
 from mini_autograd.optim.plateau import ReduceLROnPlateau
 from mini_autograd.optim.schedule import LRScheduler, for_each_group
@@ -21,6 +21,7 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",

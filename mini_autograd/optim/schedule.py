@@ -63,7 +63,8 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """All numbers of the schedule; no functions, no optimiser."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "lr_lambdas")}
+        left_out = ("optimizer", "lr_lambdas", "scale_fn")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state."""

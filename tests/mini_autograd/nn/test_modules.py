@@ -11,8 +11,18 @@ import pytest
 import torch
 
 import mini_autograd as ma
+from tests.mini_autograd.same_as_torch import Program, same
 
 Build = Callable[[Any], Any]
+
+
+def attention_with_added_keys(nn: Any) -> Any:
+    """Normal numbers, with which the learned key and value begin, are PyTorch's to some digits only."""
+    module = nn.MultiheadAttention(6, 2, 0.0, True, True, True, vdim=6)
+    for row in (module.bias_k, module.bias_v):
+        nn.init.constant_(row, 0.5)
+    return module
+
 
 # name: constructor(nn, lib), shapes of the inputs
 MODULES: dict[str, tuple[Callable[[Any, Any], Any], tuple[tuple[int, ...], ...]]] = {
@@ -80,6 +90,14 @@ MODULES: dict[str, tuple[Callable[[Any, Any], Any], tuple[tuple[int, ...], ...]]
         ((2, 4, 6), (2, 5, 6), (2, 5, 6)),
     ),
     "MultiheadAttention unbatched": (lambda nn, lib: nn.MultiheadAttention(6, 3), ((4, 6), (5, 6), (5, 6))),
+    "MultiheadAttention of other keys and values": (
+        lambda nn, lib: nn.MultiheadAttention(6, 2, kdim=3, vdim=4, batch_first=True),
+        ((2, 4, 6), (2, 5, 3), (2, 5, 4)),
+    ),
+    "MultiheadAttention with added keys": (
+        lambda nn, lib: attention_with_added_keys(nn),
+        ((4, 2, 6), (5, 2, 6), (5, 2, 6)),
+    ),
 }
 
 
@@ -130,14 +148,53 @@ def test_module_is_pytorchs(name: str) -> None:
         assert_same(run(torch, theirs, shapes), run(ma, ours, shapes))
 
 
-def test_embedding() -> None:
-    results = []
-    for lib, module in both(lambda nn, lib: nn.Embedding(7, 3, padding_idx=2)):
+EMBEDDINGS: dict[str, dict[str, Any]] = {
+    "padding": {"padding_idx": 2},
+    "padding from the end": {"padding_idx": -1},
+    "short rows": {"max_norm": 1.5},
+    "short rows in the first norm": {"max_norm": 2.0, "norm_type": 1.0},
+    "mean of lookups": {"padding_idx": 6, "scale_grad_by_freq": True},
+}
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_embedding(name: str) -> None:
+    results, texts = [], []
+    for lib, module in both(lambda nn, lib: nn.Embedding(7, 3, **EMBEDDINGS[name])):
         output = module(lib.tensor([[1, 2, 2], [6, 1, 1]]))
         output.backward(lib.tensor(np.random.default_rng(1).standard_normal((2, 3, 3))))
-        results.append({"output": output.detach().numpy(), "grad": module.weight.grad.numpy()})
-        assert repr(module) == "Embedding(7, 3, padding_idx=2)"
+        found = {"output": output, "weight": module.weight, "grad": module.weight.grad}
+        results.append({key: x.detach().numpy() for key, x in found.items()})
+        texts.append((repr(module), module.weight._version))
     assert_same(*results, rtol=1e-6)
+    assert texts[0] == texts[1]
+
+
+def test_embedding_that_shortens_rows_in_use() -> None:
+    """The second lookup changes the rows that the first product saved."""
+
+    def program(lib: Any) -> None:
+        lib.manual_seed(1)
+        module = lib.nn.Embedding(4, 3, max_norm=0.5)
+        product = module.weight @ lib.ones(3, 1, requires_grad=True)
+        (module(lib.tensor([1, 2])).sum() + product.sum()).backward()
+
+    same(program)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda lib: lib.nn.Embedding(4, 3, padding_idx=4),
+        lambda lib: lib.nn.Embedding(4, 3, -5),
+        lambda lib: lib.nn.Embedding.from_pretrained(lib.ones(3)),
+        lambda lib: lib.nn.Embedding.from_pretrained(lib.ones(3, 2), padding_idx=3),
+        lambda lib: lib.nn.functional.embedding(lib.tensor([1]), lib.ones(3, 2), padding_idx=3),
+        lambda lib: lib.nn.Embedding.from_pretrained(lib.ones(3, 2), max_norm=1.0)(lib.tensor([0, 2])),
+    ],
+)
+def test_embedding_options(program: Program) -> None:
+    same(program)
 
 
 LOSSES_OF_CLASSES: dict[str, Callable[[Any, Any], Any]] = {
@@ -172,10 +229,12 @@ MASKS: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("name", MASKS)
-def test_attention_masks(name: str) -> None:
+def test_attention_masks(name: str, added: bool) -> None:
     results = []
-    for lib, module in both(lambda nn, lib: nn.MultiheadAttention(6, 2, batch_first=True)):
+    options = {"batch_first": True, "add_zero_attn": added}
+    for lib, module in both(lambda nn, lib: nn.MultiheadAttention(6, 2, **options)):
         generator = np.random.default_rng(1)
         q, k, v = (lib.tensor(generator.standard_normal(shape)) for shape in ((2, 4, 6), (2, 5, 6), (2, 5, 6)))
         output, weights = module(q, k, v, **MASKS[name](lib))

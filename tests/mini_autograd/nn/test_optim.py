@@ -182,6 +182,16 @@ SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "PolynomialLR": lambda s, optimizer: s.PolynomialLR(optimizer, 6, power=1.5),
     "CosineAnnealingWarmRestarts": lambda s, optimizer: s.CosineAnnealingWarmRestarts(optimizer, 3, eta_min=0.01),
     "longer restarts": lambda s, optimizer: s.CosineAnnealingWarmRestarts(optimizer, 2, T_mult=2),
+    "CyclicLR": lambda s, optimizer: s.CyclicLR(optimizer, 0.1, 0.4, step_size_up=3, step_size_down=2),
+    "CyclicLR of falling height": lambda s, optimizer: s.CyclicLR(
+        optimizer, [0.1, 0.2], 0.4, step_size_up=2, mode="triangular2", base_momentum=0.5
+    ),
+    "CyclicLR with gamma": lambda s, optimizer: s.CyclicLR(
+        optimizer, 0.1, [0.4, 0.3], 3, mode="exp_range", gamma=0.9, cycle_momentum=False
+    ),
+    "CyclicLR of own height": lambda s, optimizer: s.CyclicLR(
+        optimizer, 0.1, 0.4, 2, scale_fn=lambda x: 1 / (x + 1), scale_mode="iterations"
+    ),
     "OneCycleLR": lambda s, optimizer: s.OneCycleLR(optimizer, 0.4, 15, cycle_momentum=False),
     "OneCycleLR in three phases": lambda s, optimizer: s.OneCycleLR(
         optimizer, [0.4, 0.2], epochs=5, steps_per_epoch=3, three_phase=True, anneal_strategy="linear", div_factor=10.0
@@ -329,6 +339,10 @@ ERRORS: dict[str, Callable[[Any], Any]] = {
     "groups": lambda lib: lib.optim.SGD([lib.ones(2)]).load_state_dict({"state": {}, "param_groups": []}),
     "no optimizer": lambda lib: lib.optim.lr_scheduler.StepLR(3, 1),
     "lambdas": lambda lib: lib.optim.lr_scheduler.LambdaLR(lib.optim.SGD([lib.ones(2)]), [abs, abs]),
+    "cyclic rate of an unknown mode": lambda lib: lib.optim.lr_scheduler.CyclicLR(sgd(lib), 0.1, 0.2, mode="square"),
+    "cyclic rate of no optimizer": lambda lib: lib.optim.lr_scheduler.CyclicLR(3, 0.1, 0.2),
+    "rates of one cycle for too many groups": lambda lib: lib.optim.lr_scheduler.OneCycleLR(sgd(lib), [0.1, 0.2], 9),
+    "cyclic rates for too many groups": lambda lib: lib.optim.lr_scheduler.CyclicLR(sgd(lib), [0.1, 0.2], 0.2),
     "cycle without steps": lambda lib: lib.optim.lr_scheduler.OneCycleLR(sgd(lib), 0.1, epochs=3),
     "cycle of nothing": lambda lib: lib.optim.lr_scheduler.OneCycleLR(sgd(lib), 0.1, total_steps=0),
     "cycle's start": lambda lib: lib.optim.lr_scheduler.OneCycleLR(sgd(lib), 0.1, 9, pct_start=2.0),
