@@ -20,7 +20,7 @@ from autograder.checks.context import CheckContext, listening, noting_seeds
 from autograder.judge import seed_of
 from autograder.lessons import variants
 from autograder.lessons.build import assemble, styles
-from autograder.lessons.chance import draws_without_seed
+from autograder.lessons.chance import cells_left_to_chance
 from autograder.lessons.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
 from autograder.lessons.places import LessonError, data_files
 from autograder.lessons.release import ReleaseError, release_notebook
@@ -208,10 +208,10 @@ def same_marks_for_all_draws(lesson: Lesson) -> Result:
     """Luck decides nothing: with other random inputs, right solutions have the same marks.
 
     Every test cell runs once more with another seed, and those that can draw other numbers run again and again where
-    they stand. A cell cannot if it has not used its seed, and if nothing in the lesson draws without one.
+    they stand. A cell cannot if it has not used its seed, and if it runs nothing that draws without one.
     """
-    lucky = draws_without_seed(lesson.source)
-    names = list(lesson.tests) if lucky or lesson.seeded is None else sorted(lesson.seeded)
+    seeded = set(lesson.tests) if lesson.seeded is None else lesson.seeded
+    names = sorted(seeded | cells_left_to_chance(lesson.source))
     notebook, copies = variants.drawn_again(lesson.source, names, DRAWS - 1)  # one draw has earned full marks
     given = _judged(lesson, notebook, SECRETS[1])
     points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
