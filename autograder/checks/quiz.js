@@ -14,6 +14,16 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// JupyterLab's widget manager waits two seconds for the model of a view. If a slow page restores the model in the last
+// tenth of a second of these, it says "model not found" for ever, although the model is there: then the view is asked for
+// once more, when those two seconds are over for certain (get_model in @jupyter-widgets/base-manager).
+const WAITED = 3000; // milliseconds
+
+function initialize({ model }) {
+  const asking = setTimeout(() => notebookOf(model)?.showIfMissing(), WAITED);
+  return () => clearTimeout(asking);
+}
+
 function render({ model, el }) {
   const notebook = notebookOf(model);
   const score = make("div", { class: "aq-score", role: "status" });
@@ -137,6 +147,12 @@ function notebookOf(model) {
       outputs.set(at, { ...output, data: { ...output.data, ...still } });
     },
     remember: () => remember(model, context),
+    async showIfMissing() {
+      const { views = {} } = await model.widget_manager.get_model(id);
+      const outputs = context.model.cells.get(own())?.outputs;
+      const at = outputs?.toJSON().findIndex(isOwn) ?? -1;
+      if (at >= 0 && Object.keys(views).length === 0) outputs.set(at, outputs.get(at).toJSON());
+    },
   };
 
   // The typed form is folded away once, when the quiz has just been run; it opens with a click.
@@ -236,4 +252,4 @@ function sha256(message) {
   return new Uint8Array(bytes.buffer);
 }
 
-export default { render };
+export default { initialize, render };
