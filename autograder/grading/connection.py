@@ -38,7 +38,7 @@ class Connection:
         except ImportError as error:
             raise CourseError(f"No Dask here. {HINT}") from error
         try:
-            self.client = Client(self.address, timeout=10, set_as_default=False)
+            self.client = Client(self.address, timeout=ANSWER, set_as_default=False)
         except (OSError, ValueError) as error:
             raise CourseError(f"No Dask cluster answers at {self.address}.") from error
         if not self.workers():
