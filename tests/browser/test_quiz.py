@@ -28,7 +28,7 @@ TYPE = """([key, letter, at]) => {
     const answers = window.jupyterapp.shell.currentWidget.content.model.cells.get(at).sharedModel;
     answers.setSource(answers.getSource().replace(`"${key}": ""`, `"${key}": "${letter}"`));
 }"""
-# JupyterLab looks for the model of a view every tenth of a second, for two seconds. As on a page too busy to look again:
+# JupyterLab looks for a model every tenth of a second for two seconds. As on a page that is too busy to look again:
 LOOKS_ONCE = """
 const wait = window.setTimeout;
 window.setTimeout = (done, time, ...more) =>
