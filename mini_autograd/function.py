@@ -112,6 +112,7 @@ class Function(metaclass=Slotted):
     constants: tuple  # per input, if one without a gradient may have been saved: its version
     changed_at: int  # of an in-place operation: when it wrote its output
 
+    input_names: tuple[str, ...] = ("self", "other")  # what PyTorch calls the inputs in `_saved_self`: saved_values.py
     needed_by: Mapping[int, tuple[int, ...]] = {}  # of saved inputs: whose gradients need them, if not all
     takes_arrays = True  # whether the rule can be given arrays
     torch_name: str | None = None  # PyTorch's name of the node

@@ -214,11 +214,12 @@ class PowerOfTensors(Arithmetic):
     """Elementwise power with a tensor as exponent. d(a^b) = b a^(b-1) da + a^b log(a) db."""
 
     torch_name = "PowBackward1"
+    input_names = ("self", "exponent")
 
     @staticmethod
     @quiet
     def forward(ctx, a, b):
-        output = integer_power(a, b) if are_integers(a, b) else a**b
+        output = arrays.integer_power(a, b) if arrays.are_integers(a, b) else a**b
         ctx.save_for_backward(a, b, output)
         return output
 
@@ -228,20 +229,6 @@ class PowerOfTensors(Arithmetic):
         grad_a = where(b == 0, 0.0, grad * (b * a ** (b - 1.0)))
         grad_b = where((a == 0) & (b >= 0), 0.0, grad * output * log(a))  # 0^b is flat where it is finite
         return grad_a, grad_b
-
-
-def are_integers(a: Any, b: Any) -> bool:
-    """Whether a power of them is an integer, so that NumPy refuses negative exponents."""
-    return all(isinstance(x, int) or getattr(x, "dtype", arrays.float64).kind in "iu" for x in (a, b))
-
-
-def integer_power(a: Any, b: Any) -> Any:
-    """a^b in integers: with a negative exponent 1 or -1 if a is that, and 0 otherwise, as in C++."""
-    negative = b < 0
-    sign = np.where(b % 2 == 0, 1, a)
-    return np.where(negative, np.where((a == 1) | (a == -1), sign, 0), a ** np.where(negative, 0, b)).astype(
-        arrays.result_type(a, b)
-    )
 
 
 class Exp(Elementwise):
@@ -416,12 +403,18 @@ def module_of(value: Value) -> Any:
 
 def add(input: Value, other: Value, *, alpha: float = 1) -> Value:
     """`input + alpha * other`."""
-    return Add.apply(input, other if alpha == 1 else multiply(other, alpha))
+    return Add.apply(input, other if alpha == 1 else scaled(other, alpha, input))
 
 
 def subtract(input: Value, other: Value, *, alpha: float = 1) -> Value:
     """`input - alpha * other`."""
-    return Subtract.apply(input, other if alpha == 1 else multiply(other, alpha))
+    return Subtract.apply(input, other if alpha == 1 else scaled(other, alpha, input))
+
+
+def scaled(other: Value, alpha: float, input: Value) -> Value:
+    """`alpha * other`, which is to be added to `input`; raises if `alpha` is of a higher kind than their sum."""
+    arrays.check_alpha(alpha, as_array(input), as_array(other))
+    return multiply(other, alpha)
 
 
 def multiply(input: Value, other: Value) -> Value:

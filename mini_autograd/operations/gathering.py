@@ -240,9 +240,7 @@ def take(input: Value, index: Indices) -> Value:
     return shaped(getitem(reshape(input, -1), places.reshape(-1)), places.shape)
 
 
-def embedding(
-    input: Indices, weight: Value, padding_idx: int | None = None, scale_grad_by_freq: bool = False
-) -> Value:
+def embedding(input: Indices, weight: Value, padding_idx: int | None = None, scale_grad_by_freq: bool = False) -> Value:
     """Rows of the table `weight` (n, d), one for each index. The row `padding_idx` gets no gradient."""
     places = as_array(input)
     if places.dtype.kind not in "iu":

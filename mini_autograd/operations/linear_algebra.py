@@ -65,6 +65,10 @@ class MatMul(Binary):
         right = None if b_tangent is None else a @ b_tangent
         return right if left is None else left if right is None else left + right
 
+    @property
+    def input_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return "self", {(1, 1): "tensor", (2, 1): "vec"}.get(self.ndims, "mat2")
+
     def name(self) -> str:
         """PyTorch has one node for each case (and for batches a product of reshaped matrices)."""
         return {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (2, 2): "MmBackward0"}.get(self.ndims, "BmmBackward0")
@@ -77,6 +81,7 @@ class Linear(Function):
     """
 
     torch_name = "AddmmBackward0"
+    input_names = ("mat1",)  # what PyTorch calls mat2 is the transpose of the weight
 
     @staticmethod
     def prepare(x: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
