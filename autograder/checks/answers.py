@@ -26,7 +26,9 @@ SHARED = 1e-5  # relative: how well the sum of a gradient at a kink must agree w
 UNWRITTEN = "not written yet"
 NO_TENSOR = "the expression did not give a tensor with a `backward`"
 NO_RETURN = "is a `return` missing?"
-UNKNOWN_OPERATOR = re.compile(r"unsupported operand type\(s\) for \S+ '([A-Z]\w*)' and '\1'|bad operand type for unary")
+UNKNOWN_OPERATOR = re.compile(
+    r"unsupported operand type.*'[A-Z]\w*' and '([A-Z]\w*|int|float)'|bad operand type for unary"
+)
 UNKNOWN_ATTRIBUTE = re.compile(r"'[A-Z]\w*' object has no attribute")
 """What Python says of an operation that a student's class, whose name begins with a capital, does not have."""
 

@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.grading.assignments import Assignment, Submission
-from autograder.grading.directly import DirectWay
+from autograder.grading.directly import TIMESTAMP, DirectWay
 from autograder.grading.places import Places, failure
 from autograder.grading.results import Result
 
 if TYPE_CHECKING:
     from autograder.grading.by_nbgrader import NbgraderWay
 
+MOST_NAMES, LONGEST_NAME = 3, 60
 PATTERN = "nbgrader takes names with *, ? or [ for patterns and would grade somebody else's notebook."
 
 
@@ -76,7 +77,7 @@ class Workshop:
         if glob.escape(student) != student:
             return self._failed(submission, PATTERN)
         if not any(f"{name}.ipynb" in (*submission.files, *submission.links) for name in self.assignment.notebooks):
-            reason = "No notebook of this assignment was handed in."
+            reason = missing(self.assignment.notebooks, submission)
             return replace(failure(self.assignment, student, "missing", reason), comments=())
         try:
             if self.directly is not None:
@@ -87,6 +88,20 @@ class Workshop:
 
     def _failed(self, submission: Submission, reason: str) -> Result:
         return failure(self.assignment, submission.student, "failed", reason)
+
+
+def missing(notebooks: list[str], submission: Submission) -> str:
+    """Why there is nothing to grade. A file under another name, such as a browser's "(1)", is mentioned."""
+    names = sorted(name for name in submission.files if name != TIMESTAMP)
+    if not names:
+        return "No notebook of this assignment was handed in."
+    wanted = " or ".join(f"{name}.ipynb" for name in notebooks)
+    candidates = [name for name in names if name.endswith(".ipynb")] or names
+    shown = ["".join(c if c.isprintable() else "?" for c in name)[:LONGEST_NAME] for name in candidates[:MOST_NAMES]]
+    more = f" and {len(candidates) - MOST_NAMES} more" if len(candidates) > MOST_NAMES else ""
+    found = ", ".join(shown) + more
+    advice = f" If that is it, rename it to {wanted} and grade again." if candidates[0].endswith(".ipynb") else ""
+    return f"No {wanted} was handed in, only {found}.{advice}"
 
 
 def on_path(folder: Path) -> None:

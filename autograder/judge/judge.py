@@ -17,6 +17,7 @@ import cloudpickle
 from autograder.checks import probes, returned, student_side, watching
 from autograder.checks.report import Report
 from autograder.judge import mirroring
+from autograder.judge.answers import STOPPED, troubles
 from autograder.judge.cells import Cell, code_cells, hidden_lines
 from autograder.judge.messages import cut, error_name, explain
 from autograder.judge.namespace import TestNamespace, TrustedPath
@@ -92,11 +93,14 @@ def judge_notebook(
             sandboxes.append(stack.enter_context(Sandbox(limits, files=files, unsafe=unsafe)))
             shown = _Pass(sandboxes[1], names, secret, scored, visible_only=True).run(notebook)
     verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
-    for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
+    for (node, _), seen in zip(code_cells(notebook), shown, strict=True):
         node["execution_count"] = None
         node["outputs"] = seen.outputs
+    before = troubles(notebook, source)
+    for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
         if cell.is_test:
-            node["outputs"], judged = _judge(cell, seen.outcome or Outcome(), ran.outcome or Outcome())
+            outcomes = seen.outcome or Outcome(), ran.outcome or Outcome()
+            node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""))
             verdict.cells.append(judged)
     verdict.seconds = time.monotonic() - began
     return verdict
@@ -158,7 +162,7 @@ class _Pass:
         self.namespace.forget(parse(cell.source))
         outputs = clean_student_outputs(result.outputs)
         if result.timed_out or result.died:
-            outputs += clean_student_outputs([_error("CellStopped", result.error or "")])
+            outputs += clean_student_outputs([_error(STOPPED, result.error or "")])
         return _Ran(outputs, stopped=result.timed_out)
 
     def test(self, cell: Cell, seconds: float) -> Outcome:
@@ -185,11 +189,13 @@ class TestNotRun(Exception):  # noqa: N818
     __test__ = False
 
 
-def _judge(cell: Cell, shown: Outcome, scored: Outcome) -> tuple[list[Any], CellVerdict]:
+def _judge(cell: Cell, shown: Outcome, scored: Outcome, before: str) -> tuple[list[Any], CellVerdict]:
     """Outputs and verdict of a test cell. Points come from the run of everything, words from the run without hidden
-    tests, except that a hidden test has failed.
+    tests, except that a hidden test has failed. `before`: what was wrong with the answer before the test began.
     """
     points, message, full = _decide(cell, shown, scored)
+    if before and not full:
+        message = cut(f"{before} {message}")
     reports = scored.reports
     if scored is not shown:
         reports = [*shown.reports, *(report for report in scored.reports if getattr(report, "hidden", False))]

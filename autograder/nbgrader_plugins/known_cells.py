@@ -18,6 +18,7 @@ from autograder.nbgrader_plugins.cells import checksum, grade_id, noted
 
 NOTICE = "This cell (id:{cell_id}) was missing from the submission. It was added back by nbgrader.\n\n"
 log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())  # else Python prints to the terminal what nobody has asked to see
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,60 @@
+"""A mark says where the trouble began: an answer that is gone, or whose cell stopped before the test did."""
+
+import copy
+
+import pytest
+
+from autograder.judge import judge_notebook
+from autograder.judge.answers import troubles
+from autograder.sandbox import isolation_available
+from tests.autograder.judge.notebooks import cell, notebook
+
+TEST = "# test\nassert double(2) == 4"
+GONE = "The cell `cell0` is missing."
+
+
+def lesson(answer):
+    return notebook(answer, TEST)
+
+
+def message(submitted, source):
+    if not isolation_available():
+        pytest.skip("no sandbox here: install bubblewrap")
+    (judged,) = judge_notebook(submitted, source=source).cells
+    return judged.message
+
+
+RIGHT = "def double(x):\n    return 2 * x"
+ANSWERS = {
+    "a mistake in the syntax": ("def doub le(x):\n    return 2 * x", "The cell `cell0` stopped with SyntaxError: "),
+    "an error": (f"{RIGHT.replace('double', 'twice')}\ndouble = twce", "The cell `cell0` stopped with NameError: name"),
+    "a crash": ("import os\nos._exit(1)", "The cell `cell0` was stopped: "),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_cell_that_stopped_is_named_first(name):
+    answer, said = ANSWERS[name]
+    text = message(lesson(answer), lesson(RIGHT))
+    assert text.startswith(said)
+    assert "double" in text.removeprefix(said), "and then what the test has to say"
+
+
+def test_a_cell_that_is_gone_is_named_first():
+    source = lesson(RIGHT)
+    submitted = copy.deepcopy(source)
+    del submitted.cells[0]
+    assert message(submitted, source).startswith(f"{GONE} name 'double' is not defined")
+
+
+@pytest.mark.parametrize("answer", [RIGHT, "raise NotImplementedError()", "def double(x):\n    return x"])
+def test_an_answer_that_ran_or_was_never_begun_is_not_blamed(answer):
+    assert "cell0" not in message(lesson(answer), lesson(RIGHT))
+
+
+def test_an_answer_is_that_of_the_tests_that_follow_it_and_of_no_others():
+    source = notebook("one = 1", cell("", "test", "t1"), cell("", "test", "t2"), "two = 2", cell("", "test", "t3"))
+    submitted = copy.deepcopy(source)
+    del submitted.cells[0]
+    assert troubles(submitted, source) == {"t1": GONE, "t2": GONE}
+    assert troubles(submitted, None) == {}
