@@ -9,6 +9,7 @@ only the seconds of imports are over. No name is bound in it, so a lesson that f
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -32,6 +33,7 @@ INLINE = "module://matplotlib_inline.backend_inline"  # what a kernel makes Matp
 
 
 def main() -> None:
+    atexit.register(end_fork, os.getpid())  # before all that is imported below, and so after it at the end
     if sys.path[0] in ("", os.getcwd()):
         del sys.path[0]  # as ipykernel_launcher does; the kernel puts its own working directory there
     os.environ.setdefault("MPLBACKEND", INLINE)
@@ -58,6 +60,12 @@ def next_birth() -> dict[str, Any] | None:
             return request
         print(process, flush=True)
     return None
+
+
+def end_fork(nursery: int) -> None:
+    """End a fork without taking its modules apart one by one, which would first copy the memory of all of them."""
+    if os.getpid() != nursery:
+        os._exit(0)
 
 
 def become_kernel(arguments: list[str], folder: str, environment: dict[str, str]) -> None:

@@ -77,6 +77,13 @@ def test_a_kernel_that_dies_is_reported_and_the_next_one_runs(tmp_path: Path) ->
     assert printed(run(tmp_path, "print(1)")) == ["1"]
 
 
+def test_what_a_cell_leaves_to_the_end_is_done_before_a_kernel_ends(tmp_path: Path) -> None:
+    at_exit = "import atexit\nfrom pathlib import Path\n_ = atexit.register(Path('at_exit').write_text, 'done')"
+    thread = "import threading\nthreading.Timer(0.5, Path('by_thread').write_text, ('done',)).start()"
+    assert failures(run(tmp_path, at_exit, thread)) == []
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"at_exit": "done", "by_thread": "done"}
+
+
 def test_a_new_process_forks_when_the_old_one_has_ended(tmp_path: Path) -> None:
     warm_kernel.nursery().close()
     assert printed(run(tmp_path, "print(2)")) == ["2"]
