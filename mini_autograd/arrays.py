@@ -256,6 +256,28 @@ def check_fits(value: Any, dtype: np.dtype, suffix: str = "_t") -> None:
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
+def check_alpha(alpha: float, *operands: Any) -> None:
+    """Raise PyTorch's error for a factor of a higher kind than the sum of the operands."""
+    common = result_type(*operands)
+    if isinstance(alpha, float) and not is_floating(common):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, bool) and common != bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+
+
+def are_integers(a: Any, b: Any) -> bool:
+    """Whether a power of them is an integer, so that NumPy refuses negative exponents."""
+    return all(isinstance(x, int) or getattr(x, "dtype", float64).kind in "iu" for x in (a, b))
+
+
+def integer_power(a: Any, b: Any) -> Any:
+    """a^b in integers: with a negative exponent 1 or -1 if a is that, and 0 otherwise, as in C++."""
+    negative = b < 0
+    sign = np.where(b % 2 == 0, 1, a)
+    power = np.where(negative, np.where((a == 1) | (a == -1), sign, 0), a ** np.where(negative, 0, b))
+    return power.astype(result_type(a, b))
+
+
 def floating(x: Any) -> tuple[Any]:
     """An operand as it is if it is floating or a number, else in the default dtype."""
     return (x,) if getattr(x, "dtype", default_dtype).kind == "f" else (x.astype(default_dtype),)

@@ -6,8 +6,10 @@ keep their dtype.
 
 from __future__ import annotations
 
+import functools
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ COPY_CONSTRUCTED = (
 )
 
 
-def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A new leaf with a copy of `data`: a number, nested lists, an array or a tensor.
 
     Raises ValueError for ragged lists and RuntimeError if an integer tensor is to require grad.
@@ -31,11 +33,14 @@ def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False
         warnings.warn(COPY_CONSTRUCTED, UserWarning, stacklevel=2)
         device = data.device if device is None else device
         data = arrays.on_device(data.array, "cpu")
+    dtype = dtype if dtype is None else np.dtype(dtype)
     array = np.array(as_nested_numbers(data))
     if not keeps_dtype(data):
         check_numbers(array, dtype)
-    if dtype is None and not keeps_dtype(data):
-        dtype = arrays.default_dtype if array.dtype.kind == "f" or array.size == 0 else array.dtype
+        if dtype is None:
+            dtype = arrays.default_dtype if array.dtype.kind == "f" or array.size == 0 else array.dtype
+    elif dtype is None:
+        dtype = functools.reduce(arrays.promote_types, dtypes_in(data))
     if (dtype or array.dtype).kind not in "fiub":
         raise TypeError(f"can't convert np.ndarray of type {array.dtype}")
     array = array.astype(dtype or array.dtype, copy=False)
@@ -48,10 +53,11 @@ def tensor(data: Any, dtype: np.dtype | None = None, requires_grad: bool = False
 
 def as_nested_numbers(data: Any, dim: int = 0) -> Any:
     """Nested lists with the tensors in them as numbers; PyTorch's errors for what is no number or ragged."""
-    if isinstance(data, str):
-        raise ValueError("too many dimensions 'str'") if dim else TypeError("new(): invalid data type 'str'")
-    if data is None:
-        raise RuntimeError("Could not infer dtype of NoneType")
+    if isinstance(data, str | bytes):
+        kind = type(data).__name__
+        raise ValueError(f"too many dimensions '{kind}'") if dim else TypeError(f"new(): invalid data type '{kind}'")
+    if data is None or isinstance(data, dict | set | Iterator):
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     if isinstance(data, Tensor):
         return data.dtype.type(data._only_element())
     if isinstance(data, np.ndarray) or not isinstance(data, Sequence):
@@ -83,6 +89,13 @@ def keeps_dtype(data: Any) -> bool:
     return isinstance(data, np.ndarray | np.generic | Tensor)
 
 
+def dtypes_in(data: Any) -> set[np.dtype]:
+    """The dtypes of nested lists of tensors, arrays and Python numbers."""
+    if isinstance(data, list | tuple):
+        return set().union(*map(dtypes_in, data))
+    return {data.dtype if hasattr(data, "dtype") else arrays.result_type(data)}
+
+
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor that shares the memory of `array`."""
     if not isinstance(array, np.ndarray):
@@ -104,17 +117,17 @@ def full(
     return tensor(np.full(tuple(size), value.array), requires_grad=requires_grad, device=device)
 
 
-def zeros(*size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+def zeros(*sizes: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
     return tensor(
-        np.zeros(_size(size, "zeros"), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device
+        np.zeros(_size(sizes, size, "zeros"), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device
     )
 
 
-def ones(*size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+def ones(*sizes: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
     return tensor(
-        np.ones(_size(size, "ones"), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device
+        np.ones(_size(sizes, size, "ones"), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device
     )
 
 
@@ -128,21 +141,32 @@ def ones_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, 
     return ones(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, device=device or input.device)
 
 
-def arange(start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The numbers from `start` to before `end`; `arange(n)` starts at 0."""
-    first, last = (0, start) if end is None else (start, end)
+def arange(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """The numbers from `start` to before `end`; `arange(n)` starts at 0. They are floating if one of the three is."""
+    given = (0, start, step) if end is None else (start, end, step)
+    first, last, step = [number.item() if hasattr(number, "item") else number for number in given]
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise RuntimeError(f"unsupported range: {first} -> {last}")
     if (last - first) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     integers = all(isinstance(number, int) for number in (first, last, step))
     numbers = np.arange(first, last, step).astype(dtype or (arrays.int64 if integers else arrays.default_dtype))
-    return Tensor(numbers if device is None else arrays.on_device(numbers, device))
+    return tensor(numbers, requires_grad=requires_grad, device=device)
 
 
-def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+def empty(*sizes: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A tensor whose numbers nobody has chosen yet: here zeros."""
-    return zeros(*size, dtype=dtype, requires_grad=requires_grad, device=device)
+    return zeros(*sizes, size=size, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -170,6 +194,9 @@ def as_tensor(data: Any, dtype: np.dtype | None = None, device: Any = None) -> T
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A matrix with ones on the diagonal."""
+    for name, size in (("n", n), ("m", m)):
+        if size is not None and size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     return tensor(np.eye(n, m, dtype=dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
 
 
@@ -222,10 +249,11 @@ def numel(input: Tensor) -> int:
     return input.numel()
 
 
-def _size(size: tuple, name: str) -> tuple[int, ...]:
-    if not size:
+def _size(sizes: tuple, named: Any, name: str) -> tuple[int, ...]:
+    if not sizes and named is None:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
+    sizes = sizes if named is None else (named,)
+    size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
     if any(length < 0 for length in size):
         raise RuntimeError(f"{name}: Dimension size must be non-negative.")
     return size

@@ -44,18 +44,30 @@ def set_rng_state(state: Any) -> None:
 
 
 def rand(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False, device: Any = None
+    *sizes: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """Uniform numbers between 0 and 1: `rand(2, 3)` or `rand((2, 3))`."""
-    numbers = (generator or default_generator).uniform(_sizes(size), dtype or arrays.default_dtype)
+    kind = _floating(dtype, "check_uniform_bounds")
+    numbers = (generator or default_generator).uniform(_sizes(sizes, size), kind)
     return _made(numbers, device, requires_grad)
 
 
 def randn(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False, device: Any = None
+    *sizes: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
 ) -> Tensor:
     """Normal numbers of mean 0 and variance 1."""
-    numbers = (generator or default_generator).normal(_sizes(size), dtype or arrays.default_dtype)
+    kind = _floating(dtype, "normal_kernel_cpu")
+    numbers = (generator or default_generator).normal(_sizes(sizes, size), kind)
     return _made(numbers, device, requires_grad)
 
 
@@ -70,7 +82,7 @@ def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False)
 
 
 def randint(
-    low: int,
+    low: int = 0,
     high: Any = None,
     size: Any = None,
     *,
@@ -79,8 +91,10 @@ def randint(
     device: Any = None,
 ) -> Tensor:
     """Whole numbers from `low` to before `high`: `randint(3, 10, (2, 2))`, or `randint(10, (2, 2))` from 0."""
-    if size is None or isinstance(high, Sequence):
-        low, high, size = 0, low, high if size is None else size
+    if isinstance(high, Sequence):
+        high, size = None, high
+    if high is None:
+        low, high = 0, low
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     return _made((generator or default_generator).integers(low, high, tuple(size)).astype(dtype), device, False)
@@ -88,6 +102,8 @@ def randint(
 
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = arrays.int64, device: Any = None) -> Tensor:
     """The numbers from 0 to before `n` in random order."""
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     return _made((generator or default_generator).permutation(n).astype(dtype), device, False)
 
 
@@ -95,14 +111,19 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator 
     """Normal numbers of that mean and standard deviation: numbers with a `size`, or tensors."""
     if size is None:
         size = np.broadcast_shapes(*[x.shape for x in (mean, std) if isinstance(x, Tensor)])
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     with no_grad():
         return randn(tuple(size), generator=generator) * std + mean
 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that `input` gives for each element, else 0."""
+    probabilities = input.detach().numpy()
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
+        raise RuntimeError("bernoulli: every element of input must be a probability, between 0 and 1")
     drawn = (generator or default_generator).uniform(input.shape, input.dtype)
-    return Tensor((drawn < input.detach().numpy()).astype(input.dtype))
+    return Tensor((drawn < probabilities).astype(input.dtype))
 
 
 def multinomial(
@@ -113,6 +134,11 @@ def multinomial(
     Of weights divided by exponential draws the largest wins; without replacement the `num_samples` largest do. With it,
     a uniform draw picks a place among the running sums of the weights.
     """
+    if input.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if not input.is_floating_point():
+        kind = arrays.dtype_name(input.dtype)
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {kind}")
     weights = np.atleast_2d(input.detach().numpy())
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -134,8 +160,18 @@ def multinomial(
     return Tensor(indices.reshape((*input.shape[:-1], num_samples)))
 
 
-def _sizes(size: tuple) -> tuple[int, ...]:
-    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
+def _sizes(sizes: tuple, named: Any) -> tuple[int, ...]:
+    if named is not None:
+        return tuple(named)
+    return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
+
+
+def _floating(dtype: Any, kernel: str) -> np.dtype:
+    """The dtype to draw in, or PyTorch's error if that is an integer one."""
+    wanted = arrays.default_dtype if dtype is None else np.dtype(dtype)
+    if not arrays.is_floating(wanted):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{arrays.dtype_name(wanted)}'")
+    return wanted
 
 
 def _made(numbers: np.ndarray, device: Any, requires_grad: bool) -> Tensor:

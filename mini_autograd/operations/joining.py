@@ -235,6 +235,8 @@ def tensor_split(input: Value, indices_or_sections: Any, dim: int = 0) -> tuple[
     length, where = input.shape[axis], indices_or_sections
     where = as_array(where).tolist() if hasattr(where, "dtype") else where
     if isinstance(where, int):
+        if where <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {where}")
         small, larger = divmod(length, where)
         return tuple(cut(input, [small + (i < larger) for i in range(where)], axis))
     before = (slice(None),) * axis
@@ -311,24 +313,27 @@ def select(input: Value, dim: int, index: int) -> Value:
     return input[(*[slice(None)] * axis, index)]
 
 
-def repeat(input: Value, *repeats: Sizes) -> Value:
+def repeat(input: Value, *times: Sizes, repeats: Sequence[int] | None = None) -> Value:
     """Copies of the whole tensor along each axis, `repeat(2, 1)` or `repeat((2, 1))`; more numbers make new axes."""
-    times = unpack(repeats)
-    added = len(times) - input.ndim
+    numbers = unpack(times) if repeats is None else tuple(repeats)
+    added = len(numbers) - input.ndim
     if added < 0:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     shape = (1,) * added + tuple(input.shape)
-    split_axes = [size for pair in zip([1] * len(times), shape, strict=True) for size in pair]
-    copies = [size for pair in zip(times, shape, strict=True) for size in pair]
-    output = expand(reshape(input, split_axes), copies)
-    output = reshape(output, [n * size for n, size in zip(times, shape, strict=True)])
+    result = [n * size for n, size in zip(numbers, shape, strict=True)]
+    for number, size in zip(numbers, result, strict=True):
+        if number < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {size}: {result}")
+    split_axes = [size for pair in zip([1] * len(numbers), shape, strict=True) for size in pair]
+    copies = [size for pair in zip(numbers, shape, strict=True) for size in pair]
+    output = reshape(expand(reshape(input, split_axes), copies), result)
     return clone(output) if hasattr(output, "_is_view") and output._is_view() else output
 
 
-def tile(input: Value, *dims: Sizes) -> Value:
+def tile(input: Value, *times: Sizes, dims: Sequence[int] | None = None) -> Value:
     """As `repeat`, where missing numbers in front are 1."""
-    times = unpack(dims)
-    return repeat(input, (1,) * (input.ndim - len(times)) + tuple(times))
+    numbers = unpack(times) if dims is None else tuple(dims)
+    return repeat(input, (1,) * (input.ndim - len(numbers)) + tuple(numbers))
 
 
 def repeat_interleave(input: Value, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Value:
@@ -339,6 +344,11 @@ def repeat_interleave(input: Value, repeats: Any, dim: int | None = None, *, out
     times = as_array(repeats) if hasattr(repeats, "dtype") else repeats
     if input.ndim == 0:
         input = reshape(input, 1)
+    if np.size(times) not in (1, input.shape[axis]):
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{np.size(times)} and input.size({dim}) = {input.shape[axis]}"
+        )
     places = module_of(input).arange(input.shape[axis])
     return input[(*[slice(None)] * axis, np.repeat(places, times))]
 
@@ -363,6 +373,7 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
         for axis, width in enumerate(widths):
             if width != (0, 0):
+                check_reflection(mode, width, axis, input.shape)
                 places = module_of(input).asarray(padded_places(input.shape[axis], width, modes[mode]))
                 input = input[(*[slice(None)] * axis, places)]
         return input
@@ -373,6 +384,15 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
                 f"resulted in a negative output size, which is invalid. Check dimension {axis} of your input."
             )
     return ConstantPad.apply(input, widths=widths, value=value or 0)
+
+
+def check_reflection(mode: str, width: tuple[int, int], axis: int, shape: tuple[int, ...]) -> None:
+    """Raise PyTorch's error if there is not enough to be reflected."""
+    if mode == "reflect" and max(width) >= shape[axis]:
+        raise RuntimeError(
+            "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+            f"({width[0]}, {width[1]}) at dimension {axis} of input {list(shape)}"
+        )
 
 
 def padded_places(size: int, width: tuple[int, int], mode: Any) -> Any:

@@ -33,7 +33,7 @@ class Sum(Function):
     def forward(ctx, x, dim, keepdim):
         ctx.shape, ctx.dim, ctx.keepdim = x.shape, dim, keepdim
         if type(x) is np.ndarray:  # what its method calls, without that method's own warnings
-            return np.add.reduce(x, dim, None, None, keepdim)
+            return np.add.reduce(x, dim, None, None, keepdim)  # type: ignore[call-overload]
         return x.sum(axis=dim, keepdims=keepdim)
 
     @staticmethod

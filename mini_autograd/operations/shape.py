@@ -1,7 +1,8 @@
 """Operations that only rearrange: reshape, squeeze, expand, transpose, permute, flip, roll. Results share memory with
 their input where NumPy can, except those of flip and roll.
 
-Imports arrays and function. The one idea to know: the gradient is rearranged back by the inverse of the same move.
+Imports arrays, function and elementwise. The one idea to know: the gradient is rearranged back by the inverse of the
+same move.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from mini_autograd.arrays import dtype_name, normalize_dim, normalize_dims
 from mini_autograd.function import Function, Value, as_array
+from mini_autograd.operations.elementwise import check_broadcast
 from mini_autograd.views import owner
 
 
@@ -155,14 +157,14 @@ class Roll(Function):
 Sizes = int | Sequence[int]
 
 
-def reshape(input: Value, *shape: Sizes) -> Value:
+def reshape(input: Value, *sizes: Sizes, shape: Sequence[int] | None = None) -> Value:
     """The elements of `input`, in order, in another shape, given as `2, 3` or `(2, 3)`; one size may be -1."""
-    return Reshape.apply(input, shape=complete_shape(unpack(shape), input.shape))
+    return Reshape.apply(input, shape=complete_shape(unpack(sizes) if shape is None else tuple(shape), input.shape))
 
 
-def view(input: Value, *shape: Sizes) -> Value:
+def view(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Value:
     """As `reshape`, but never a copy: raises where the memory layout does not allow a view."""
-    complete = complete_shape(unpack(shape), input.shape)
+    complete = complete_shape(unpack(sizes) if size is None else tuple(size), input.shape)
     array = as_array(input)
     if not isinstance(array, np.generic) and owner(array.reshape(complete)) is not owner(array):
         raise RuntimeError(
@@ -185,9 +187,9 @@ def flatten(input: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
     )
 
 
-def expand(input: Value, *sizes: Sizes) -> Value:
+def expand(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Value:
     """`input` broadcast to a larger shape; -1 keeps a size."""
-    target, shape = unpack(sizes), input.shape
+    target, shape = unpack(sizes) if size is None else tuple(size), input.shape
     added = len(target) - len(shape)
     if added < 0:
         raise RuntimeError(
@@ -196,18 +198,18 @@ def expand(input: Value, *sizes: Sizes) -> Value:
             f"({len(shape)})"
         )
     complete = []
-    for axis, size in enumerate(target):
+    for axis, length in enumerate(target):
         known = shape[axis - added] if axis >= added else None
-        if size == -1 and known is None:
+        if length == -1 and known is None:
             raise RuntimeError(
                 f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {axis}"
             )
-        if size != -1 and known not in (None, 1, size):
+        if length != -1 and known not in (None, 1, length):
             raise RuntimeError(
-                f"The expanded size of the tensor ({size}) must match the existing size ({known}) at non-singleton "
+                f"The expanded size of the tensor ({length}) must match the existing size ({known}) at non-singleton "
                 f"dimension {axis}.  Target sizes: {list(target)}.  Tensor sizes: {list(shape)}"
             )
-        complete.append(known if size == -1 else size)
+        complete.append(known if length == -1 else length)
     return Expand.apply(input, shape=tuple(complete))
 
 
@@ -264,7 +266,10 @@ def broadcast_to(input: Value, size: Sequence[int]) -> Value:
 
 def broadcast_tensors(*tensors: Value) -> tuple[Value, ...]:
     """All broadcast to their common shape."""
-    shape = np.broadcast_shapes(*[x.shape for x in tensors])
+    shape: tuple[int, ...] = ()
+    for x in tensors:
+        check_broadcast(shape, x.shape)
+        shape = np.broadcast_shapes(shape, x.shape)
     return tuple(expand(x, shape) for x in tensors)
 
 

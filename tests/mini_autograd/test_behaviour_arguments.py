@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tests.mini_autograd.same_as_torch import same
@@ -135,6 +136,75 @@ lib.full((2,), f0)
 lib.full((2,), lib.tensor(2.5, dtype=lib.float64))
 """
 
+CREATION = """
+lib.tensor([1, 2], dtype=float)
+lib.tensor([1.5, 2], dtype=int)
+lib.tensor([0, 2], dtype=bool)
+lib.tensor([f0, 1])
+lib.tensor([lib.tensor(2), 1.5])
+lib.tensor([np.float32(1.5), 2])
+lib.tensor({1: 2})
+lib.tensor({1, 2})
+lib.tensor(map(int, [1]))
+lib.tensor(b"1")
+lib.zeros(size=(2, 3))
+lib.ones(size=(2,), dtype=float)
+lib.empty(size=(2, 0))
+lib.zeros()
+lib.rand(size=(2, 3)).shape == (2, 3)
+lib.randn(size=(2,), dtype=lib.float64).dtype == lib.float64
+lib.randn(2, dtype=lib.int64)
+lib.rand(2, dtype=lib.int32)
+lib.rand_like(i)
+lib.randn_like(b)
+lib.randint(5, size=(2,)).shape == (2,)
+lib.randint(high=1, size=(2,))
+lib.randint(1, (2,))
+lib.randint(4, 5, (2,))
+lib.randperm(-1)
+lib.normal(f, -1.0)
+lib.multinomial(i, 1)
+lib.multinomial(f0, 1)
+lib.arange(end=3)
+lib.arange(np.int64(3))
+lib.arange(1, lib.tensor(4))
+lib.arange(lib.tensor(2.5))
+lib.arange(3.0, requires_grad=True)
+lib.arange(3, requires_grad=True)
+lib.arange(0, math.inf)
+lib.arange(math.nan)
+lib.eye(-1)
+lib.eye(2, -1)
+"""
+
+NAMES_AND_SHAPES = """
+lib.reshape(m, shape=(3, 2))
+m.reshape(shape=(3, 2))
+m.view(size=(3, 2))
+f.expand(size=(2, 3))
+f.repeat(repeats=(2,))
+lib.tile(f, dims=(2, 1))
+f.repeat(-1)
+f.repeat((2, -1))
+f.tile((-2, 3))
+lib.broadcast_tensors(f, lib.ones(2))
+lib.broadcast_tensors(f, m, f0)
+f.tensor_split(0)
+f.tensor_split(-1)
+m.hsplit(-1)
+f.repeat_interleave(lib.tensor([1, 2]), dim=-1)
+f.repeat_interleave(lib.tensor([2]))
+F.pad(m, (3, 1), mode="reflect")
+F.pad(m, (2, 2), mode="reflect")
+lib.add(i, i, alpha=0.5)
+lib.sub(i, 1, alpha=2.0)
+lib.add(f, i, alpha=0.5)
+lib.add(i, f, alpha=0.5)
+lib.add(i, i, alpha=2)
+lib.add(f, 2, alpha=3)
+i.add_(1, alpha=0.5)
+"""
+
 SPECIAL_NUMBERS = """
 lib.tensor([math.inf, math.nan, 0.0, 1.0]).norm(0)
 lib.tensor([math.inf, math.nan, 0.0, 1.0]).nansum()
@@ -153,6 +223,8 @@ def lines(text: str) -> list[str]:
     + lines(ODD_OPERANDS)
     + lines(NUMBERS_THAT_DO_NOT_FIT)
     + lines(SPECIAL_NUMBERS)
+    + lines(CREATION)
+    + lines(NAMES_AND_SHAPES)
     + ACTIVATIONS_OF_INTEGERS,
 )
 def test_gives_what_pytorch_gives(expression: str) -> None:
@@ -166,7 +238,7 @@ def test_gives_what_pytorch_gives(expression: str) -> None:
             "h": lib.tensor([1.5, -2.0, 3.0], dtype=lib.float16),
             "m": lib.tensor([[0.5, -1.0, 2.0], [3.0, 4.0, -5.0]]),
         }
-        return eval(expression, {"lib": lib, "F": lib.nn.functional, "math": math, **names})
+        return eval(expression, {"lib": lib, "F": lib.nn.functional, "math": math, "np": np, **names})
 
     same(program)
 
