@@ -1,7 +1,8 @@
 """`Function`: operations of your own, as `torch.autograd.Function`.
 
-Imports function, grad_mode, hooks and versions. The one idea to know: different from the built-in operations these work
-with Tensors. `forward` is not recorded, and is shown plain tensors; `backward` is recorded under `create_graph`.
+Imports function, grad_mode, hooks, versions and views. The one idea to know: different from the built-in operations
+these work with Tensors. `forward` is not recorded, and is shown plain tensors; `backward` is recorded under
+`create_graph`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mini_autograd import function as graph
 from mini_autograd.function import FREED, NO_EDGE, SECOND_BACKWARD
 from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, no_grad, state
 from mini_autograd.versions import changed_text, error_name, note_change, output_name
+from mini_autograd.views import note_custom_view
 
 
 class Function(graph.Function):
@@ -55,6 +57,7 @@ class Function(graph.Function):
             else:
                 result = cls.forward(ctx, *args, **kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
+        ctx.check_dirty(outputs)
         recorded = edges.count(NO_EDGE) < len(edges)
         if recorded:
             outputs = ctx.record_outputs(edges, args, outputs)
@@ -72,7 +75,8 @@ class Function(graph.Function):
         self.hooks = None
         self.sequence_nr = graph.next_sequence_nr()
         self.keep_saved(args, outputs)
-        connected = tuple([self.connect_output(output, number) for number, output in enumerate(outputs)])
+        alone = sum(map(self.is_differentiable, outputs)) == 1
+        connected = tuple([self.connect_output(x, number, args, alone) for number, x in enumerate(outputs)])
         self.output_versions = [x.version if isinstance(x, graph.Tensor) else None for x in connected]
         if state.mode & WATCHED:
             for watcher in state.watchers:
@@ -84,18 +88,37 @@ class Function(graph.Function):
         """The shape and dtype of each output."""
         return self.output_metadata
 
-    def connect_output(self, output: Any, number: int) -> Any:
-        """The output as a tensor that came from this node; an input changed in place stays the object it is."""
+    def check_dirty(self, outputs: Sequence[Any]) -> None:
+        """Count the changes of the inputs that `forward` changed in place, all of which it has to return."""
+        for tensor in self.dirty:
+            if all(output is not tensor for output in outputs):
+                raise RuntimeError(
+                    "Some elements marked as dirty during the forward method were not returned as output. The inputs "
+                    "that are modified inplace must all be outputs of the Function."
+                )
+            if tensor.version is not None:
+                note_change(tensor.version)
+
+    def is_differentiable(self, output: Any) -> bool:
+        """Whether an output gets a gradient."""
         constant = not isinstance(output, graph.Tensor) or any(output is x for x in self.non_differentiable)
-        if constant or output.dtype.kind != "f":
+        return not constant and output.dtype.kind == "f"
+
+    def connect_output(self, output: Any, number: int, args: Sequence[Any], alone: bool) -> Any:
+        """The output as a tensor that came from this node; an input changed in place stays the object it is."""
+        from mini_autograd.in_place import rebase  # only now: it is built on the public module, which imports this one
+
+        if not self.is_differentiable(output):
             return output
         if any(output is x for x in self.dirty):
             if output.requires_grad and output.is_leaf:
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-            output._edge = (self, number)
+            rebase(output, graph.Tensor(output.array, (self, number)), output.version[-1])
             return output
         result = graph.Tensor(output.array if output._is_fresh() else output.array[...], (self, number))
         result.version = output.version
+        if output.view_info is not None or any(output is x for x in args):
+            note_custom_view(result, output, alone)
         return result
 
     def save_for_backward(self, *values: Any) -> None:
@@ -124,8 +147,6 @@ class Function(graph.Function):
 
     def keep_saved(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
         """A saved output must not hold its node, which holds it: keep its values, and which output it was."""
-        for tensor in self.dirty:
-            note_change(tensor.version)
         saved = getattr(self, "kept", ())
         numbers = [next((n for n, output in enumerate(outputs) if output is x), None) for x in saved]
         self.saved_numbers = numbers

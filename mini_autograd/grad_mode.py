@@ -9,11 +9,19 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 RECORDING, INFERENCE, WATCHED, FORWARD = 1, 2, 4, 8
 """Bits of the mode. Without any: nothing is recorded. WATCHED: saved-tensor hooks or anomaly detection are on."""
+
+
+DECORATED_CLASS = (
+    "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+    "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method "
+    "and nothing else."
+)
 
 
 class _State(threading.local):
@@ -64,6 +72,8 @@ class Mode:
         return fresh
 
     def __call__(self, function: Callable) -> Callable:
+        if inspect.isclass(function):
+            warnings.warn(DECORATED_CLASS, FutureWarning, stacklevel=2)
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)

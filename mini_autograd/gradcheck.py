@@ -48,6 +48,8 @@ def gradcheck(
     try:
         _check_inputs(arguments)
         outputs = outputs_of(func, arguments)
+        if not outputs:
+            _check_constant(func, arguments, eps)
         if check_backward_ad:
             jacobian = batched_numerical_jacobian if batched else numerical_jacobian
             checked = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
@@ -82,6 +84,21 @@ def outputs_of(func: Callable, arguments: Sequence[Any]) -> list[Tensor]:
     result = func(*arguments)
     outputs = result if isinstance(result, (tuple, list)) else (result,)
     return [x for x in outputs if isinstance(x, Tensor) and x.requires_grad]
+
+
+def _check_constant(func: Callable, arguments: Sequence[Any], eps: float) -> None:
+    """Raise if outputs depend on an input, though no output requires grad: somebody has lost the history."""
+
+    def tracked(*args: Any) -> list[Any]:
+        result = func(*args)
+        outputs = result if isinstance(result, (tuple, list)) else (result,)
+        return [y.detach().requires_grad_() for y in outputs if isinstance(y, Tensor) and y.is_floating_point()]
+
+    for i, x in enumerate(arguments):
+        if not isinstance(x, Tensor) or not x.requires_grad:
+            continue
+        if any(jacobian.any() for jacobian in numerical_jacobian(tracked, arguments, i, eps)):
+            raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
 def _check_reverse(

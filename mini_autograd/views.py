@@ -22,6 +22,14 @@ Step = tuple[type[Function], dict[str, Any]]
 MANY = "many"
 """Where a view was made, if one function made several at once. None of these may be changed in place, as in PyTorch."""
 
+CUSTOM = "custom"
+"""Where a view was made, if in the `forward` of a custom Function, or by one that returned its input."""
+
+OVERRIDDEN = (
+    " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic "
+    "to handle view+inplace would override the custom backward associated with the custom Function, leading to "
+    "incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
 SEVERAL_VIEWS = (
     " This view is the output of a function that returns multiple views. Such functions do not allow the output views "
     "to be modified inplace. You should replace the inplace operation by an out-of-place one."
@@ -79,9 +87,11 @@ class View:
         if self.made_in is None:
             return
         node = self.edge[0] if type(self.edge) is tuple else self.edge
-        name, number = self.many or (error_name(node.name()) if node else "", 0)
-        if self.made_in == MANY and node:
-            raise RuntimeError(f"Output {number} of {name} is a view and {how} modified inplace.{SEVERAL_VIEWS}")
+        place = self.edge[1] if type(self.edge) is tuple else 0
+        name, number = self.many or (error_name(node.name()) if node else "", place)
+        if self.made_in in (MANY, CUSTOM) and node:
+            reason = SEVERAL_VIEWS if self.made_in == MANY else OVERRIDDEN
+            raise RuntimeError(f"Output {number} of {name} is a view and {how} modified inplace.{reason}")
         view = f"Output {number} of {name} is a view of a view which" if node else "A view"
         mode = "inference" if self.made_in == "inference_mode" else "no_grad"
         when = "in normal mode" if mode == "inference" else "with grad mode enabled"
@@ -123,6 +133,14 @@ def link_view(result: Any, inputs: tuple[Any, ...], operation: type[Function], o
     result.version = source.version
     if edge is not NO_EDGE:
         edge.version = source.version
+
+
+def note_custom_view(result: Any, output: Any, alone: bool) -> None:
+    """Note at `result`, which a custom Function made of `output`, that it shows the memory that `output` shows."""
+    info = output.view_info
+    base, steps = (output, ()) if info is None else (info.base, info.steps)
+    result._view = View(base, steps, result._edge, CUSTOM if alone else MANY)
+    result._edge = None
 
 
 def owner(array: Any) -> Any:

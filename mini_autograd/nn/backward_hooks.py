@@ -27,6 +27,8 @@ Hooks = dict[int, Callable]
 class Gate(Function):
     """Tensors as they are. Its node is where hooks are registered."""
 
+    torch_name = "BackwardHookFunctionBackward"
+
     @staticmethod
     def forward(ctx, *tensors):
         ctx.mark_non_differentiable(*[x for x in tensors if not x.requires_grad])

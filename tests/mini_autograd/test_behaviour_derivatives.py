@@ -85,6 +85,14 @@ def gradcheck_wrong(lib: Any) -> Any:
     return lib.autograd.gradcheck(lambda x: x * x.detach(), (d(lib, 1, 2),), raise_exception=False)
 
 
+def gradcheck_of_a_lost_history(lib: Any) -> Any:
+    return lib.autograd.gradcheck(lambda x: x.detach() * 2, (d(lib, 1, 2),))
+
+
+def gradcheck_of_what_does_not_depend_on_its_input(lib: Any) -> Any:
+    return lib.autograd.gradcheck(lambda x: lib.ones(2), (d(lib, 1, 2),))
+
+
 def gradcheck_of_constants(lib: Any) -> Any:
     return lib.autograd.gradcheck(lambda x: x * x.detach(), (lib.ones(2),))
 
@@ -247,6 +255,8 @@ PROGRAMS: list[Program] = [
     jacobian_at_a_number,
     hessian_of_a_vector,
     gradcheck_right,
+    gradcheck_of_a_lost_history,
+    gradcheck_of_what_does_not_depend_on_its_input,
     gradcheck_wrong,
     gradcheck_of_constants,
     dual_numbers,

@@ -249,7 +249,100 @@ def returns_its_input(lib: Any) -> Any:
     return x.grad, y.is_leaf, x.is_leaf
 
 
+def add_one(lib: Any, returned: bool = True) -> Any:
+    """The Function that adds 1 in place. Its rule multiplies by 5, so that one sees where it acts."""
+
+    class AddOne(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            x.add_(1)
+            return x if returned else x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 5
+
+    return AddOne
+
+
+def changes_an_inner_tensor(lib: Any) -> Any:
+    x = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 2
+    z = add_one(lib).apply(y)
+    (z * z).sum().backward()
+    return z is y, z, z._version, x.grad
+
+
+def changes_a_view(lib: Any) -> Any:
+    x = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 2
+    add_one(lib).apply(y[:2])
+    (y * y).sum().backward()
+    return y, y._version, y.grad_fn.name(), x.grad
+
+
+def changes_a_constant(lib: Any) -> Any:
+    x = lib.ones(2)
+    return add_one(lib).apply(x) is x, x, x._version
+
+
+def changes_a_leaf(lib: Any) -> None:
+    add_one(lib).apply(lib.ones(2, requires_grad=True))
+
+
+def changes_what_it_does_not_return(lib: Any) -> None:
+    add_one(lib, returned=False).apply(lib.ones(2, requires_grad=True) * 1)
+
+
+def result_that_shows_the_input(make: Callable[[Any], Any], change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """A Function whose `forward` only makes a view (or two), which is changed, or the memory that it shows."""
+
+    def program(lib: Any) -> Any:
+        class Shown(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return make(x)
+
+            @staticmethod
+            def backward(ctx: Any, *grads: Any) -> Any:
+                return sum(grad.reshape(3) for grad in grads)
+
+        x = lib.tensor([1.0, 2.0, 3.0], requires_grad=True) * 1
+        result = Shown.apply(x)
+        first = result[0] if isinstance(result, tuple) else result
+        changed = change(x, first)
+        return first._is_view(), first, first.grad_fn.name(), changed
+
+    return program
+
+
+def of_itself(x: Any) -> Any:
+    return x
+
+
+def of_a_column(x: Any) -> Any:
+    return x.view(3, 1)
+
+
+def of_two(x: Any) -> Any:
+    return x.view(1, 3), x.view(3, 1)
+
+
 PROGRAMS = {
+    "changes an inner tensor": changes_an_inner_tensor,
+    "changes a view": changes_a_view,
+    "changes a constant": changes_a_constant,
+    "changes a leaf": changes_a_leaf,
+    "changes what it does not return": changes_what_it_does_not_return,
+    "its input, unchanged": result_that_shows_the_input(of_itself, lambda x, y: None),
+    "its input, changed": result_that_shows_the_input(of_itself, lambda x, y: y.add_(1)),
+    "its input, changed itself": result_that_shows_the_input(of_itself, lambda x, y: x.add_(1)),
+    "a view, unchanged": result_that_shows_the_input(of_a_column, lambda x, y: None),
+    "a view, changed": result_that_shows_the_input(of_a_column, lambda x, y: y.add_(1)),
+    "a view, whose owner is changed": result_that_shows_the_input(of_a_column, lambda x, y: x.add_(1)),
+    "a view, viewed and changed": result_that_shows_the_input(of_a_column, lambda x, y: y[0].add_(1)),
+    "two views, one changed": result_that_shows_the_input(of_two, lambda x, y: y.add_(1)),
     "first and second order": first_and_second_order,
     "saved output": saved_output,
     "several outputs, one unused": several_outputs_one_unused,
