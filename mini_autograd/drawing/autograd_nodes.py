@@ -92,6 +92,7 @@ class _Reader:
     def __init__(self, output: Any, names: Mapping[str, Any], limit: int | None, trace: Trace) -> None:
         self.access, self.trace = access_to(output), trace
         self.known: dict[tuple[int, int], _Spot] = {}
+        self.names = names
         self.leaf_names = {id(tensor): label for label, tensor in names.items()}
         root = self._spot_of(output)
         self.spots: list[_Spot] = evaluation_order(root, self._connect)
@@ -177,9 +178,18 @@ class _Reader:
 
     def _values_saved_by(self, spot: _Spot) -> None:
         for entry, position in zip(spot.inputs, spot.positions, strict=True):
+            saved = self.access.saved_input(spot.node, position)
             if entry.value is None:
-                saved = plain(self.access.saved_input(spot.node, position))
-                entry.value = saved if saved is not None else _inverted(spot)
+                value = plain(saved)
+                entry.value = value if value is not None else _inverted(spot)
+            if entry.node is None and saved is not None:
+                entry.label = entry.label or self._name_of_saved(saved)
+
+    def _name_of_saved(self, saved: Any) -> str:
+        """The name of the tensor whose array was saved: a graph refers to no tensor that has no node."""
+        return next(
+            (name for name, tensor in self.names.items() if any(item is saved for item in _held_by(tensor))), ""
+        )
 
     def _computed(self, spot: _Spot) -> Value | None:
         inputs = [entry.value for entry in spot.inputs]
@@ -277,6 +287,11 @@ def _node_of(tensor: Any) -> Any:
 
 def _shape(tensor: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in tensor.shape)
+
+
+def _held_by(tensor: Any) -> tuple[Any, ...]:
+    """What a node may have saved for a tensor: itself in PyTorch, the array that it holds in ours and in students'."""
+    return tensor, getattr(tensor, "array", None), getattr(tensor, "data", None)
 
 
 def _hooks_of(tensor: Any) -> int:

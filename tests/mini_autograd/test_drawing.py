@@ -153,6 +153,15 @@ def test_numbers_among_the_inputs_become_constants():
     assert [node.kind for node in graph.nodes] == ["leaf", "constant", "operation"]
 
 
+@pytest.mark.parametrize("library", [torch, ma], ids=["torch", "mini_autograd"])
+def test_a_constant_has_the_name_of_the_tensor_whose_array_was_saved(library):
+    weight = library.ones(2, 3, requires_grad=True)
+    x, same_numbers = library.ones(4, 2), library.ones(4, 2)
+    graph = read_graph((x @ weight).tanh() * library.ones(4, 3), {"same": same_numbers, "x": x, "weight": weight})
+    assert [node.name for node in graph.nodes if node.kind == "constant"] == ["x", "const1"]
+    assert graph.nodes[2].formula == "x @ weight"
+
+
 def torch_cases():
     a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(-3.0, requires_grad=True)
     yield "scalars", (a + b) * a, {"a": a, "b": b}
