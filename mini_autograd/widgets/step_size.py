@@ -66,7 +66,9 @@ def show(function: str, precision: str, exponent: float, point: float, slopes: b
             _guide(axis, steps, rounding, rounding < 10, "--", "gray", "rounding / h")
         axis.set(xlabel="step h", ylabel="relative error", ylim=(1e-15, 30))
         axis.set_title(f"derivative of {function} at {point:g}")
-        axis.legend(loc="lower left", fontsize=9)
+        figure = axis.get_figure()
+        figure.subplots_adjust(bottom=0.24)  # room for the legend, as no corner is free of curves at all settings
+        figure.legend(loc="lower center", ncols=5, fontsize=9)
         svg = svg_of(axis, f"Error of the numerical derivative of {function} against the step, in {precision}")
     return Shown(svg, tuple(words))
 
