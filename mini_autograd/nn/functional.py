@@ -171,6 +171,10 @@ def parts(length: int, count: int) -> list[slice]:
 def one_hot(tensor: Value, num_classes: int = -1) -> Value:
     """Class numbers (...) as rows (..., num_classes) of zeros with a 1."""
     labels = as_array(tensor)
+    if labels.dtype != int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if labels.size == 0 and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if labels.size and labels.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     count = int(labels.max()) + 1 if num_classes == -1 else num_classes

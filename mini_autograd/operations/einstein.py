@@ -6,13 +6,16 @@ operand is again an einsum, of the output's gradient and the other operands, wit
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from mini_autograd.arrays import promote_types
 from mini_autograd.function import Function, Value
 from mini_autograd.operations.diagonals import diagonal
+from mini_autograd.operations.elementwise import cast
 from mini_autograd.operations.shape import reshape
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -77,9 +80,13 @@ def einsum(equation: Any, *operands: Any) -> Value:
     elif len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
     inputs, output = parse(equation.replace(" ", ""), operands)
+    common = functools.reduce(promote_types, [x.dtype for x in operands])
+    operands = tuple(cast(x, common) for x in operands)
     prepared = [_without_repetition(x, letters) for x, letters in zip(operands, inputs, strict=True)]
     sizes = _sizes(prepared)
     for name in output:
+        if output.count(name) > 1:
+            raise RuntimeError(f"einsum(): output subscript {name} appears more than once in the output")
         if name not in sizes:
             raise RuntimeError(
                 f"einsum(): output subscript {name} does not appear in the equation for any input operand"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import c_dtype, check_fits, dtype_name, holds, is_floating, normalize_dim
+from mini_autograd.arrays import c_dtype, check_fits, count, dtype_name, holds, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.elementwise import add, cast, check_broadcast, module_of, multiply, where
 from mini_autograd.operations.indexing import Index, Put, assign, getitem, put
@@ -114,18 +114,21 @@ def scatter_add(input: Value, dim: int, index: Indices, src: Value) -> Value:
     return add(input, reshape(added, input.shape))
 
 
-def scatter(input: Value, dim: int, index: Indices, src: Value, *, reduce: str | None = None) -> Value:
-    """`input` with src[i][j], or the number `src`, put at [index[i][j]][j] for dim=0, and so on."""
+def scatter(
+    input: Value, dim: int, index: Indices, src: Value = None, *, value: Any = None, reduce: str | None = None
+) -> Value:
+    """`input` with src[i][j], or the number `value`, put at [index[i][j]][j] for dim=0, and so on."""
+    src = value if src is None else src
     places, _ = _places(input, dim, index, "scatter", src)
-    value = corner(at_least_1d(src), places) if hasattr(src, "ndim") else src
+    put_in = corner(at_least_1d(src), places) if hasattr(src, "ndim") else src
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if reduce == "multiply":
-        return _scatter_products(input, normalize_dim(dim, input.ndim), places, value)
+        return _scatter_products(input, normalize_dim(dim, input.ndim), places, put_in)
     if reduce == "add":
-        filled = value if hasattr(value, "ndim") else module_of(places).full(places.shape, value, input.dtype)
+        filled = put_in if hasattr(put_in, "ndim") else module_of(places).full(places.shape, put_in, input.dtype)
         return scatter_add(input, dim, places, filled)
-    output = assign(at_least_1d(input), value, along(places, normalize_dim(dim, input.ndim)))
+    output = assign(at_least_1d(input), put_in, along(places, normalize_dim(dim, input.ndim)))
     return shaped(output, input.shape)
 
 
@@ -144,7 +147,13 @@ def _places(input: Value, dim: int, index: Indices, name: str, src: Value = None
             raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
         if places.size and max(src.ndim, 1) != max(places.ndim, 1):
             raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    check_index(input, normalize_dim(dim, input.ndim), places, "self")
+    axis = normalize_dim(dim, input.ndim)
+    check_index(input, axis, places, "self")
+    if hasattr(src, "ndim") and any(size > there for size, there in zip(places.shape, src.shape, strict=False)):
+        raise RuntimeError(
+            f"Expected index {list(places.shape)} to be no larger than self {list(input.shape)} apart from dimension "
+            f"{axis} and to be no larger size than src {list(src.shape)}"
+        )
     return at_least_1d(places), at_least_1d(input).shape
 
 
@@ -174,6 +183,11 @@ def index_add(input: Value, dim: int, index: Indices, source: Value, *, alpha: f
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(input.shape)} source.shape = {list(source.shape)}"
+        )
+    if places.size != at_least_1d(source).shape[axis]:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({places.size}) should be equal to source.size(dim): "
+            f"({at_least_1d(source).shape[axis]}), for dim: {axis}"
         )
     source = at_least_1d(source if alpha == 1 else multiply(source, alpha))
     added = Put.apply(source, index=(*[slice(None)] * axis, places), shape=at_least_1d(input).shape)
@@ -220,6 +234,9 @@ def masked_fill(input: Value, mask: Value, value: Value) -> Value:
 
 def masked_select(input: Value, mask: Value) -> Value:
     """The elements where `mask` holds, as a vector; both broadcast."""
+    if mask.dtype != bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    check_broadcast(mask.shape, input.shape)
     shape = np.broadcast_shapes(input.shape, mask.shape)
     return reshape(getitem(expand(input, shape), np.broadcast_to(as_array(mask), shape)), -1)
 
@@ -231,6 +248,8 @@ def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {name}")
     shape = np.broadcast_shapes(input.shape, mask.shape)
     places = np.broadcast_to(as_array(mask), shape)
+    if math.prod(source.shape) < count(places):
+        raise RuntimeError("Number of elements of source < number of ones in mask")
     return assign(expand(input, shape), reshape(source, -1)[: places.sum().item()], places)
 
 

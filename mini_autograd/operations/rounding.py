@@ -228,6 +228,7 @@ def round(input: Value, *, decimals: int = 0) -> Value:
     """Each element rounded, a half to the even neighbour; `decimals` may be negative."""
     if decimals == 0:
         return Round.apply(input)
+    check_floating(input, "round_cpu")
     scale = 10.0 ** np.abs(decimals)
     return Round.apply(input * scale) / scale if decimals > 0 else Round.apply(input / scale) * scale
 
@@ -267,6 +268,7 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
+    check_division(as_array(input), as_array(other), "div_trunc_cpu")
     output = trunc(divide(input, other))
     common = result_type(as_array(input), as_array(other))
     return output if is_floating(common) else cast(output, common)

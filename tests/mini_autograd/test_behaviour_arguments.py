@@ -136,6 +136,35 @@ lib.full((2,), f0)
 lib.full((2,), lib.tensor(2.5, dtype=lib.float64))
 """
 
+GATHERING = """
+f.masked_fill(b, 1e300)
+h.masked_fill(b, -1e9)
+h.masked_fill(b, -math.inf)
+i.masked_fill(b, math.inf)
+u.masked_fill(b, 300)
+m.scatter(0, lib.tensor([[0, 1]]), value=3)
+f.scatter(dim=0, index=lib.tensor([0]), value=1.0)
+m.scatter(1, lib.tensor([[0], [1]]), lib.ones(1, 1))
+m.scatter_add(1, lib.tensor([[0], [1]]), lib.ones(1, 1))
+m.scatter_add(1, lib.tensor([[0], [1]]), lib.ones(2, 2))
+m.index_add(0, lib.tensor([0]), m)
+m.masked_scatter(m > 0, f)
+m.masked_scatter(m > 10, lib.zeros(0))
+m.masked_select(i)
+m.masked_select(b)
+m.masked_select(lib.tensor([True, False]))
+F.one_hot(f)
+F.one_hot(i.int())
+F.one_hot(lib.zeros(0).long())
+F.one_hot(lib.zeros(0).long(), 3)
+lib.div(i, 0, rounding_mode="trunc")
+lib.div(b, b, rounding_mode="trunc")
+lib.div(f, 0, rounding_mode="trunc")
+lib.round(i, decimals=1)
+lib.einsum("i,i->i", f, i)
+lib.einsum("ij->iij", m)
+"""
+
 CREATION = """
 lib.tensor([1, 2], dtype=float)
 lib.tensor([1.5, 2], dtype=int)
@@ -223,6 +252,7 @@ def lines(text: str) -> list[str]:
     + lines(ODD_OPERANDS)
     + lines(NUMBERS_THAT_DO_NOT_FIT)
     + lines(SPECIAL_NUMBERS)
+    + lines(GATHERING)
     + lines(CREATION)
     + lines(NAMES_AND_SHAPES)
     + ACTIVATIONS_OF_INTEGERS,
