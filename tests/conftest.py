@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ LONGEST_FIRST = (
 files, so a long one that came last would keep one worker busy while the other has nothing left to do."""
 
 
+@cache  # files have many tests
 def place_in_order(path: Path) -> int:
     """The position of the first entry of LONGEST_FIRST that a file is or lies in."""
     inside = (number for number, name in enumerate(LONGEST_FIRST) if path.is_relative_to(HERE / name))

@@ -20,10 +20,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from autograder.lessons.text import TextCell, read_lesson
+from autograder.lessons.text import STYLE_TAG, TextCell, read_lesson
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
 STARTS = re.compile(r"^start_lesson\(", re.MULTILINE)
+FIRST_LINE = re.compile(r"^# %% .*", re.MULTILINE)
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Assign)
 
 
@@ -119,6 +120,7 @@ def marks(lesson: str, planted: Planted | None = None) -> Marks:
 def solved(lesson: str, style: str = "") -> dict[str, Any]:
     """The names that a solved lesson defines before its demonstrations, with the solutions or with one style."""
     others = {cell.exercise: cell.source for cell in _cells(lesson) if style and cell.style == style}
+    assert others or not style, f"{lesson} has no style {style!r}"
     names: dict[str, Any] = {"__name__": lesson}
     for cell in cells_that_define(lesson):
         exec(_code(others.get(cell.grade_id, cell.source)), names)
@@ -126,8 +128,10 @@ def solved(lesson: str, style: str = "") -> dict[str, Any]:
 
 
 def styles(lesson: str) -> list[str]:
-    """The names of a lesson's alternative styles."""
-    return sorted({cell.style for cell in _cells(lesson)} - {""})
+    """The names of a lesson's alternative styles, from the first lines of its cells: every worker collects the tests,
+    and would have to read each lesson in whole for them."""
+    text = (LESSONS / f"{lesson}.py").read_text(encoding="utf-8")
+    return sorted({name for line in FIRST_LINE.findall(text) for name in STYLE_TAG.findall(line)})
 
 
 def untrue_examples(lesson: str) -> tuple[list[str], int]:

@@ -23,6 +23,7 @@ from autograder.lessons.build import assemble, notebook_text, styles
 from autograder.lessons.engines import calls_start, engine_after
 from autograder.lessons.text import read_lesson
 from autograder.sandbox.inside.engine_file import SealedEngine, scratch
+from tests.course import planting
 
 COURSE = Path(__file__).parents[2] / "course"
 LESSONS = sorted(path.name[:2] for path in (COURSE / "lessons").glob("[0-9][0-9]_*.py") if path.name >= "02")
@@ -149,9 +150,16 @@ class Student:
         return starting.choose(engine, None)
 
 
+TEXTS = [path for lesson in LESSONS for path in sorted((COURSE / "lessons").glob(f"{lesson}_*.py"))]
+
+
 def all_styles() -> list[str]:
-    texts = [path for lesson in LESSONS for path in sorted((COURSE / "lessons").glob(f"{lesson}_*.py"))]
-    return [REFERENCE, *sorted({style for path in texts for style in styles(path)})]
+    return [REFERENCE, *sorted({style for path in TEXTS for style in planting.styles(path.stem)})]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.stem)
+def test_no_style_is_left_out(text: Path) -> None:
+    assert planting.styles(text.stem) == sorted(styles(text))
 
 
 @pytest.mark.parametrize("style", all_styles())
