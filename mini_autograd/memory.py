@@ -159,10 +159,13 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return result
 
 
+def shallow_copy(self: Tensor) -> Tensor:
+    """A leaf that shows the same memory, for `copy.copy`."""
+    return self.detach().requires_grad_(self.requires_grad)
+
+
 def reduced(self: Tensor, protocol: Any) -> tuple:
-    """How to make this tensor again, for `pickle`. Raises RuntimeError for what is no leaf."""
-    if not self.is_leaf:
-        raise RuntimeError("cannot pickle a tensor that is no leaf of the graph; use tensor.detach() instead.")
+    """How to make this tensor again, for `pickle`: as a leaf, for the history stays behind."""
     return creation.tensor, (arrays.on_device(self.array, "cpu"), None, self.requires_grad, str(self.device))
 
 
@@ -198,6 +201,7 @@ METHODS: dict[str, Any] = {
     "bernoulli_": bernoulli_,
     "exponential_": exponential_,
     "index_put_": in_place(gathering.index_put),
+    "__copy__": shallow_copy,
     "__deepcopy__": deepcopy,
     "__reduce_ex__": reduced,
 }

@@ -7,30 +7,35 @@ and nothing else, so that loading one runs no code of whoever made it. PyTorch's
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from mini_autograd.tensor import Tensor
 
 
-def save(obj: dict[str, Tensor], f: str | PathLike) -> None:
-    """Write a state dict to a file. In PyTorch, `safetensors.torch.load_file` reads it.
+def save(obj: dict[str, Tensor], f: str | PathLike | BinaryIO) -> None:
+    """Write a state dict to a file, given by its name or open. In PyTorch, `safetensors.torch.load_file` reads it.
 
     Raises TypeError for anything that is not a dict of tensors.
     """
     if not isinstance(obj, dict) or not all(isinstance(value, Tensor) for value in obj.values()):
         raise TypeError("only a dict of names and tensors can be saved, such as a module's state_dict()")
-    from safetensors.numpy import save_file
+    from safetensors import numpy as safetensors
 
-    save_file({name: np.ascontiguousarray(on_host(value)).reshape(value.shape) for name, value in obj.items()}, f)
+    arrays = {name: np.ascontiguousarray(on_host(value)).reshape(value.shape) for name, value in obj.items()}
+    if isinstance(f, (str, PathLike)):
+        safetensors.save_file(arrays, f)
+    else:
+        f.write(safetensors.save(arrays))
 
 
-def load(f: str | PathLike, map_location: Any = None, weights_only: bool = True) -> dict[str, Tensor]:
+def load(f: str | PathLike | BinaryIO, map_location: Any = None, weights_only: bool = True) -> dict[str, Tensor]:
     """Read a dict of tensors, written by `save` or by `safetensors.torch.save_file`."""
-    from safetensors.numpy import load_file
+    from safetensors import numpy as safetensors
 
-    state = {name: Tensor(array[()]) for name, array in load_file(f).items()}
+    arrays = safetensors.load_file(f) if isinstance(f, (str, PathLike)) else safetensors.load(f.read())
+    state = {name: Tensor(array[()]) for name, array in arrays.items()}
     return state if map_location is None else {name: value.to(map_location) for name, value in state.items()}
 
 

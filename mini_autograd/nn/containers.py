@@ -100,6 +100,18 @@ class ModuleList(Numbered):
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, str(position(index, len(self))), module)
 
+    def __delitem__(self, index: int | slice) -> None:
+        modules = list(self)
+        del modules[index if isinstance(index, slice) else position(index, len(modules))]
+        self._modules.clear()
+        self.extend(modules)
+
+    def pop(self, key: int) -> Module:
+        """Take out the module at a place, and give it."""
+        module = self[key]
+        del self[key]
+        return module
+
 
 class ModuleDict(Module):
     """Modules by name."""
@@ -114,6 +126,22 @@ class ModuleDict(Module):
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def pop(self, key: str) -> Module:
+        """Take out the module of a name, and give it."""
+        return self._modules.pop(key)
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add several modules, or replace those of the same names."""
+        for name, module in modules.items() if isinstance(modules, Mapping) else modules:
+            self[name] = module
+
+    def clear(self) -> None:
+        """Take out all modules."""
+        self._modules.clear()
 
     def __len__(self) -> int:
         return len(self._modules)

@@ -10,7 +10,7 @@ from collections import namedtuple
 from collections.abc import Mapping
 from typing import Any
 
-from mini_autograd.nn.parameter import overwrite
+from mini_autograd.nn.parameter import Parameter, overwrite
 from mini_autograd.tensor import Tensor
 
 
@@ -25,8 +25,8 @@ class IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpec
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-def load(module: Any, state: Mapping[str, Any], strict: bool) -> IncompatibleKeys:
-    """Copy `state` into the tensors of `module`."""
+def load(module: Any, state: Mapping[str, Any], strict: bool, assign: bool = False) -> IncompatibleKeys:
+    """Copy `state` into the tensors of `module`, or put its tensors in their place."""
     if not isinstance(state, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state)}.")
     own = module.state_dict(keep_vars=True)
@@ -39,15 +39,20 @@ def load(module: Any, state: Mapping[str, Any], strict: bool) -> IncompatibleKey
         errors.append(f"Unexpected key(s) in state_dict: {quoted(unexpected)}. ")
     for key, tensor in own.items():
         if key in state:
-            errors += copy_into(key, tensor, state[key])
+            wrong = problems(key, tensor, state[key])
+            errors += wrong
+            if not wrong and assign:
+                put(module, key, state[key])
+            elif not wrong:
+                overwrite(tensor, state[key].detach().array)
     if errors:
         text = "\n\t".join(errors)
         raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{text}")
     return IncompatibleKeys(missing, unexpected)
 
 
-def copy_into(key: str, tensor: Tensor, value: Any) -> list[str]:
-    """Copy one value; a list of what is wrong with it, empty or with one text."""
+def problems(key: str, tensor: Tensor, value: Any) -> list[str]:
+    """What is wrong with one value: nothing, or one text."""
     if not isinstance(value, Tensor):
         return [
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
@@ -58,8 +63,17 @@ def copy_into(key: str, tensor: Tensor, value: Any) -> list[str]:
             f"size mismatch for {key}: copying a param with shape torch.Size({list(value.shape)}) from checkpoint, the "
             f"shape in current model is torch.Size({list(tensor.shape)})."
         ]
-    overwrite(tensor, value.detach().array)
     return []
+
+
+def put(module: Any, key: str, value: Tensor) -> None:
+    """Make `value` the parameter or buffer at a path; a parameter requires grad as the one before."""
+    path, _, name = key.rpartition(".")
+    owner = module.get_submodule(path)
+    before = getattr(owner, name)
+    if isinstance(before, Parameter) and not isinstance(value, Parameter):
+        value = Parameter(value, before.requires_grad)
+    setattr(owner, name, value)
 
 
 def quoted(keys: list[str]) -> str:

@@ -7,6 +7,7 @@ everything else (`parameters()`, `state_dict()`, `to()`) is a walk through these
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from mini_autograd.arrays import dtype_name, is_floating
 from mini_autograd.nn.backward_hooks import Watch
-from mini_autograd.nn.hooks import RemovableHandle
+from mini_autograd.nn.hooks import RemovableHandle, run_hooks, run_pre_hooks, run_remaining_hooks
 from mini_autograd.nn.loading import IncompatibleKeys, load
 from mini_autograd.nn.parameter import Parameter
 from mini_autograd.tensor import Tensor
@@ -30,7 +31,7 @@ class Module:
     def __init__(self) -> None:
         own: dict[str, Any] = {"training": True, "_parameters": {}, "_buffers": {}, "_modules": {}}
         own |= {"_forward_hooks": {}, "_forward_pre_hooks": {}, "_non_persistent": set()}
-        own |= {"_backward_hooks": {}, "_backward_pre_hooks": {}}
+        own |= {"_backward_hooks": {}, "_backward_pre_hooks": {}, "_takes_kwargs": set(), "_always_called": set()}
         self.__dict__.update(own)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -41,18 +42,17 @@ class Module:
         """Run `forward` between the hooks. A hook that returns something replaces the arguments or the result."""
         if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks):
             return self.forward(*args, **kwargs)  # the usual case, quickly
-        for hook in list(self._forward_pre_hooks.values()):
-            changed = hook(self, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
+        args, kwargs = run_pre_hooks(self, args, kwargs)
         watch = None
         if self._backward_hooks or self._backward_pre_hooks:
             watch = Watch(self, self._backward_pre_hooks, self._backward_hooks)
             args = watch.inputs(args)
-        result = self.forward(*args, **kwargs)
-        for hook in list(self._forward_hooks.values()):
-            changed = hook(self, args, result)
-            result = result if changed is None else changed
+        called: set[int] = set()
+        try:
+            result = run_hooks(self, args, kwargs, self.forward(*args, **kwargs), called)
+        except Exception:
+            run_remaining_hooks(self, args, kwargs, called)
+            raise
         return result if watch is None else watch.outputs(result)
 
     # attributes
@@ -153,21 +153,27 @@ class Module:
             if module is not None:
                 yield from module.named_modules(memo, join(prefix, name), remove_duplicate)
 
-    def _members(self, family: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
+    def _members(self, family: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        for path, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
+        modules = self.named_modules(prefix=prefix, remove_duplicate=once) if recurse else [(prefix, self)]
+        for path, module in modules:
             for name, member in getattr(module, family).items():
                 if member is not None and id(member) not in seen:
-                    seen.add(id(member))
+                    if once:
+                        seen.add(id(member))
                     yield join(path, name), member
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """All parameters with their paths, a shared one once."""
-        return self._members("_parameters", prefix, recurse)
+        return self._members("_parameters", prefix, recurse, remove_duplicate)
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """All buffers with their paths."""
-        return self._members("_buffers", prefix, recurse)
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All buffers with their paths, a shared one once."""
+        return self._members("_buffers", prefix, recurse, remove_duplicate)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly in this one."""
@@ -211,6 +217,16 @@ class Module:
         if not isinstance(found := getattr(module, name), Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path such as "encoder.norm.running_mean"."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return getattr(module, name)
 
     # changing all of it
 
@@ -294,7 +310,7 @@ class Module:
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
         """All parameters and persistent buffers by path, sharing memory with the module."""
-        state: dict[str, Tensor] = {}
+        state: dict[str, Tensor] = OrderedDict()
         for name, member in [*self._parameters.items(), *self._buffers.items()]:
             if member is not None and name not in self._non_persistent:
                 state[prefix + name] = member if keep_vars else member.detach()
@@ -303,17 +319,34 @@ class Module:
                 state |= module.state_dict(prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         return state
 
-    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True) -> IncompatibleKeys:
-        """Copy a state into the module's tensors; unless `strict`, missing and unexpected keys are only reported."""
-        return load(self, state_dict, strict)
+    def load_state_dict(
+        self, state_dict: dict[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copy a state into the module's tensors, or with `assign` put its tensors in their place.
 
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, args)` before every forward pass."""
-        return RemovableHandle(self._forward_pre_hooks, hook, prepend)
+        Unless `strict`, missing and unexpected keys are only reported.
+        """
+        return load(self, state_dict, strict, assign)
 
-    def register_forward_hook(self, hook: Callable, *, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, args, result)` after every forward pass."""
-        return RemovableHandle(self._forward_hooks, hook, prepend)
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before every forward pass, or `hook(module, args, kwargs)`."""
+        handle = RemovableHandle(self._forward_pre_hooks, hook, prepend)
+        self._takes_kwargs |= {handle.id} if with_kwargs else set()
+        return handle
+
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args, result)` after every forward pass, or `hook(module, args, kwargs, result)`.
+
+        With `always_call` also after one that raised, if the hook was not called by then.
+        """
+        handle = RemovableHandle(self._forward_hooks, hook, prepend)
+        self._takes_kwargs |= {handle.id} if with_kwargs else set()
+        self._always_called |= {handle.id} if always_call else set()
+        return handle
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` in backward passes; what it returns replaces `grad_input`."""
@@ -346,7 +379,7 @@ class Module:
 
 KINDS = (Parameter, Tensor, Module)
 WHAT = ("parameter", "buffer", "module")
-EXPECTED = {"parameter": "torch.nn.Parameter", "buffer": "torch.Tensor", "module": "torch.nn.Module"}
+EXPECTED = {"parameter": "torch.nn.Parameter", "buffer": "torch.nn.Buffer, torch.Tensor", "module": "torch.nn.Module"}
 
 
 def indented(text: str) -> str:

@@ -30,13 +30,15 @@ def clip_grad_norm_(
     grads = gradients(parameters)
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
     scale = min(float(max_norm) / (total.item() + 1e-6), 1.0)
-    for grad in grads:
-        grad.mul_(scale)
+    with np.errstate(all="ignore"):  # of infinite gradients nan are left, without a word, as in PyTorch
+        for grad in grads:
+            grad.mul_(scale)
     return total
 
 
 def get_total_norm(grads: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
     """The norm of several tensors as one vector."""
+    norm_type = float(norm_type)  # "inf" too
     norms = [sum_of_powers(grad.array, norm_type) for grad in grads]
     total = functools.reduce(np.maximum if norm_type == math.inf else np.add, norms) if norms else np.float32(0.0)
     total = total if norm_type == math.inf else total ** (1.0 / norm_type)
