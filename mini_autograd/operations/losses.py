@@ -30,6 +30,7 @@ class MseLoss(Function):
     """(input - target)^2."""
 
     torch_name = "MseLossBackward0"
+    prepare = staticmethod(arrays.promoted)
     __slots__ = ("reduction",)
 
     @staticmethod
@@ -54,6 +55,7 @@ class MseLoss(Function):
 class L1Loss(Function):
     """|input - target|. At 0 the derivative is 0."""
 
+    prepare = staticmethod(arrays.promoted)
     __slots__ = ("reduction",)
 
     @staticmethod
@@ -79,6 +81,7 @@ class SmoothL1Loss(Function):
     """d^2 / (2 beta) where d = |input - target| < beta, and d - beta/2 elsewhere; times `scale`."""
 
     torch_name = "SmoothL1LossBackward0"
+    prepare = staticmethod(arrays.promoted)
     __slots__ = ("beta", "reduction", "scale")
 
     @staticmethod
@@ -313,6 +316,7 @@ def positive_factor(target: Value, pos_weight: Value | None) -> Value:
 def mse_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """Mean (or sum, or each) of (input - target)^2."""
     check_reduction(reduction)
+    refuse_integers("mse_cpu", input, target)
     return MseLoss.apply(*same_shape(input, target), reduction=reduction)
 
 
@@ -329,6 +333,7 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction)
+    refuse_integers("smooth_l1_cpu", input, target)
     return SmoothL1Loss.apply(*same_shape(input, target), reduction=reduction, beta=beta, scale=1.0)
 
 
@@ -337,6 +342,7 @@ def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: floa
     check_reduction(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    refuse_integers("huber_cpu", input, target)
     return SmoothL1Loss.apply(*same_shape(input, target), reduction=reduction, beta=delta, scale=delta)
 
 
@@ -347,6 +353,8 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
     """
     check_reduction(reduction)
     check_broadcast(target.shape, input.shape)
+    if not (arrays.is_floating(input.dtype) and arrays.is_floating(target.dtype)):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     target = exp(target) if log_target else target
     if input.shape != target.shape:
         shape = np.broadcast_shapes(input.shape, target.shape)
@@ -363,6 +371,9 @@ def binary_cross_entropy(input: Value, target: Value, weight: Value | None = Non
             f"Using a target size ({torch_size(target)}) that is different to the input size ({torch_size(input)}) is "
             "deprecated. Please ensure they have the same size."
         )
+    if target.dtype != input.dtype:
+        got, wanted = arrays.dtype_name(target.dtype), arrays.dtype_name(input.dtype)
+        raise RuntimeError(f"Found dtype {got} but expected {wanted}")
     x = as_array(input)
     if x.size and not arrays.holds(((x >= 0) & (x <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
@@ -380,6 +391,10 @@ def binary_cross_entropy_with_logits(
     check_reduction(reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({torch_size(target)}) must be the same as input size ({torch_size(input)})")
+    arrays.check_floating(input, "log_sigmoid_cpu")
+    if not arrays.is_floating(target.dtype):
+        got, wanted = arrays.dtype_name(input.dtype), arrays.dtype_name(target.dtype)
+        raise RuntimeError(f"result type {got} can't be cast to the desired output type {wanted}")
     return BinaryCrossEntropyWithLogits.apply(input, target, weight, pos_weight, reduction=reduction)
 
 
@@ -433,6 +448,12 @@ def cross_entropy(
         q = q * (1.0 - label_smoothing) + visible * (label_smoothing / scores.shape[axis])
     q = weighted_classes(q, weight, axis)
     return CrossEntropy.apply(input, q, axis=axis, reduction=reduction, count=count)
+
+
+def refuse_integers(kernel: str, input: Value, target: Value) -> None:
+    """Raise PyTorch's error for a loss of integers. One of the two may be: the other's dtype counts."""
+    if not arrays.is_floating(input.dtype):
+        arrays.check_floating(target, kernel)
 
 
 def same_shape(input: Value, target: Value) -> tuple[Value, Value]:

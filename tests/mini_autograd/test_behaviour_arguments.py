@@ -165,6 +165,27 @@ lib.einsum("i,i->i", f, i)
 lib.einsum("ij->iij", m)
 """
 
+LOSSES = """
+F.mse_loss(f, i)
+F.mse_loss(i, f)
+F.mse_loss(f, b)
+F.mse_loss(h, i)
+F.mse_loss(f, f.double())
+F.mse_loss(i, i)
+F.l1_loss(f, i)
+F.smooth_l1_loss(f, i)
+F.smooth_l1_loss(i, i)
+F.huber_loss(f, i)
+F.huber_loss(i, i)
+F.kl_div(f, i)
+F.binary_cross_entropy(f.sigmoid(), i)
+F.binary_cross_entropy(f.sigmoid(), b)
+F.binary_cross_entropy(f.sigmoid(), f.double())
+F.binary_cross_entropy_with_logits(f, i)
+F.binary_cross_entropy_with_logits(f, f.double())
+F.binary_cross_entropy_with_logits(i, f)
+"""
+
 CREATION = """
 lib.tensor([1, 2], dtype=float)
 lib.tensor([1.5, 2], dtype=int)
@@ -253,6 +274,7 @@ def lines(text: str) -> list[str]:
     + lines(NUMBERS_THAT_DO_NOT_FIT)
     + lines(SPECIAL_NUMBERS)
     + lines(GATHERING)
+    + lines(LOSSES)
     + lines(CREATION)
     + lines(NAMES_AND_SHAPES)
     + ACTIVATIONS_OF_INTEGERS,
