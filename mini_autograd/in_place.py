@@ -256,6 +256,9 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """`self[index] = value`."""
+    if isinstance(value, (str, list, tuple, dict, set)) or value is None:
+        kind = type(value).__name__
+        raise TypeError(f"can't assign a {kind} to a torch.{arrays.dtype_name(self.dtype)}Tensor")
     if not isinstance(value, Tensor):
         value = Tensor(arrays.beside(np.asarray(arrays.wrapped(value, self.dtype), self.dtype), self.array)[()])
     plain = as_plain(index, self.array)
@@ -270,6 +273,11 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     while value.ndim > part.ndim and value.shape[0] == 1:
         value = value.reshape(value.shape[1:])
     copy_(part, shapes.expand(value, part.shape) if value.shape != part.shape else value)
+
+
+def del_item(self: Tensor, index: Any) -> None:
+    """`del self[index]`, which no tensor can do."""
+    raise TypeError("Tensor does not support deleting items")
 
 
 def put_item(self: Tensor, index: Any, value: Tensor) -> None:
@@ -366,6 +374,7 @@ def attach() -> None:
     for name in SHAPES.split():
         setattr(Tensor, f"{name}_", in_another_shape(getattr(Tensor, name)))
     methods = {"copy_": copy_, "fill_": fill_, "zero_": zero_, "detach_": detach_, "__setitem__": set_item}
+    methods["__delitem__"] = del_item
     for name, method in methods.items():
         setattr(Tensor, name, method)
 

@@ -412,7 +412,7 @@ class Tensor:
         return printing.tensor_text(arrays.on_device(self.array, "cpu"), self.requires_grad, name, self.device)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item() if self.ndim == 0 else repr(self), spec)
+        return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
 
     # operators and operations
 

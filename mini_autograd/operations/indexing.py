@@ -6,12 +6,15 @@ gradients of its copies. The operations of gathering and sorting are these with 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from mini_autograd.arrays import array_module, beside
 from mini_autograd.function import Function, Value, as_array
+
+UINT8_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 
 
 class Index(Function):
@@ -165,7 +168,9 @@ def as_index(part: Any, indexed: Any) -> Any:
         return part
     if part is None or part is Ellipsis or isinstance(part, int):  # a bool too: it adds an axis
         return part
-    if isinstance(part, float | str):
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(part, float):
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
             f"(got {type(part).__name__})"
@@ -175,6 +180,9 @@ def as_index(part: Any, indexed: Any) -> Any:
         array = array.astype(np.int64)
     if array.ndim == 0 and array.dtype.kind == "i":
         return int(array.item())  # so it is a slice, that is a view, and not an array of one place
+    if array.dtype == np.uint8:
+        warnings.warn(UINT8_MASK, stacklevel=4)
+        array = array.astype(bool)
     if array.dtype.kind not in "iub":
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return beside(array, indexed)
