@@ -61,8 +61,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     for target in [*args, kwargs.pop("device", None), kwargs.pop("dtype", None)]:
         if isinstance(target, Tensor):
             result = elementwise.cast(elementwise.move(result, target.device), target.dtype)
-        elif isinstance(target, np.dtype):
-            result = elementwise.cast(result, target)
+        elif isinstance(target, np.dtype) or target in (float, int, bool):
+            result = elementwise.cast(result, np.dtype(target))
         elif target is not None and not isinstance(target, bool):
             result = elementwise.move(result, target)
     copy = kwargs.pop("copy", False)

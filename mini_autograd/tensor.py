@@ -438,12 +438,6 @@ class Tensor:
             return NotImplemented
         return elementwise.pow(self, function.as_array(exponent) if not isinstance(exponent, Tensor) else exponent)
 
-    def __pos__(self) -> Tensor:
-        return self
-
-    def __invert__(self) -> Tensor:
-        return Tensor(~self.array)
-
     add, sub, subtract = elementwise.add, elementwise.subtract, elementwise.subtract
     mul, multiply = elementwise.multiply, elementwise.multiply
     div, divide, true_divide = elementwise.divide, elementwise.divide, elementwise.divide

@@ -228,6 +228,11 @@ lib.eye(2, -1)
 """
 
 NAMES_AND_SHAPES = """
+i.to(float)
+f.to(int)
+f.to(dtype=bool)
+f.to("cpu", float)
+f.to("cpu", copy=True)
 lib.reshape(m, shape=(3, 2))
 m.reshape(shape=(3, 2))
 m.view(size=(3, 2))
