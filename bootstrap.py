@@ -31,6 +31,8 @@ PURPOSES = {
 # jsonschema imports the first where it finds it, for a format that no schema of Jupyter uses. That compiles grammars,
 # for a second and more, in every process that reads a notebook. Nothing else here needs the two.
 UNUSED = ("rfc3987-syntax", "lark")
+# Newer ones refuse Python 3.11.0 to 3.11.4, and Debian 12 has 3.11.2.
+LIMITS = ("soupsieve<3",)
 
 
 def create_environment(directory: Path) -> None:
@@ -88,7 +90,7 @@ def write_lock(directory: Path) -> None:
         pip = [str(fresh / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
         torch = next((line for line in LOCK.read_text().splitlines() if line.startswith("torch==")), "torch")
         run([*pip, "install", "--quiet", torch])  # alone and first: a range would admit builds with gigabytes of CUDA
-        run([*pip, "install", "--quiet", f"{ROOT}[dev]"])
+        run([*pip, "install", "--quiet", f"{ROOT}[dev]", *LIMITS])
         frozen = subprocess.run([*pip, "freeze"], check=True, capture_output=True, text=True).stdout
     header = "# Written by `make lock`. The make targets install exactly these versions.\n"
     LOCK.write_text(header + "".join(locked_lines(frozen)))

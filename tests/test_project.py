@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import tomllib
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -48,6 +51,17 @@ def test_lock_file_pins_every_dependency_at_or_above_its_floor() -> None:
         floor = re.match(r">=([\d.]+)", versions)
         assert floor, requirement
         assert as_tuple(locked[name]) >= as_tuple(floor[1]), f"{name}: locked {locked[name]}, floor {floor[1]}"
+
+
+def test_locked_packages_accept_every_python_that_the_project_does() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    promised = SpecifierSet(PROJECT["requires-python"])
+    assert "3.11.0" in promised
+    for name in (line.split("==")[0] for line in lines if "==" in line):
+        with contextlib.suppress(PackageNotFoundError):  # taken out of the environment, or for another platform
+            accepted = SpecifierSet(metadata(name)["Requires-Python"] or "")
+            refused = [python for python in ("3.11.0", "3.12.0", "3.13.0", "3.14.0") if python not in accepted]
+            assert not refused, f"{name} refuses Python {refused}: give bootstrap.py a limit, and run make lock"
 
 
 def as_tuple(version: str) -> tuple[int, ...]:
