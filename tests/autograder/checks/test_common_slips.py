@@ -89,7 +89,7 @@ waiting = threading.Event()
 
 @pytest.fixture
 def interrupted_soon():
-    """What the square button does, once the endless loop has begun. A process in the background ignores it otherwise."""
+    """What the square button does, once the endless loop has begun; also in the background, which ignores it else."""
     waiting.clear()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
