@@ -23,7 +23,7 @@ COST_OF_A_SMALL_MATRIX = """a third is NumPy's arithmetic, as by hand; the rest 
 walking back, 2 microseconds an operation as with scalars"""
 COST_OF_A_LARGE_CHAIN = """both wait for memory: on an Intel machine a product of 1e6 numbers takes NumPy and PyTorch
 0.42 ms alike, and NumPy's exp and log take 1.7 times as long; only fewer ways through memory help, as `compile` does"""
-COST_OF_A_PERCEPTRON = """of 1,770 microseconds on an AMD machine about 1,490 are matrix products, 80 are other arithmetic,
+COST_OF_A_PERCEPTRON = """of 1,770 microseconds on an AMD machine 1,490 are matrix products, 80 are other arithmetic,
 as in the step by hand, and 200 are Python frames, which take 120 without products between them; OpenBLAS takes 1.26
 times as long as PyTorch's MKL for the products on an Intel machine; on AMD the two vary"""
 COST_OF_A_TRANSFORMER = """half are the matrix products of Linear, 1.17 times as long in OpenBLAS as in MKL on an Intel
