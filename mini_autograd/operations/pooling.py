@@ -74,10 +74,11 @@ class GiveToWinners(Function):
         ctx.save_for_backward(winners)
         padded = windows.frame_for(x)
         for number, place in enumerate(windows.places()):
+            won = (winners == number).astype(x.dtype)
             if windows.overlap:
-                padded[place] += x * (winners == number)
+                padded[place] += x * won
             else:
-                np.multiply(x, winners == number, out=padded[place])
+                np.multiply(x, won, out=padded[place])
         return padded[windows.inside]
 
     backward = staticmethod(MaxPool.jvp)
@@ -133,9 +134,9 @@ def largest(x: Any, windows: Windows) -> tuple[Any, Any]:
     output: Any = None
     winners: Any = None
     for number, place in enumerate(windows.places()):
-        candidates = padded[place]
+        candidates = padded[place].copy()  # each element is needed twice, and is nearer then
         if output is None:
-            output, winners = candidates.copy(), np.zeros_like(candidates, dtype=small)
+            output, winners = candidates, np.zeros_like(candidates, dtype=small)
         else:
             winners = np.maximum(winners, (candidates > output).astype(small) * small(number))
             np.maximum(output, candidates, out=output)

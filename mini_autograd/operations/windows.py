@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,11 @@ class Windows:
         return (..., *[slice(b, b + n) for b, n in self._each("before", "size")])
 
     @property
+    def first(self) -> tuple[Any, ...]:
+        """Where in the padded array the first elements of all windows are, if the stride is 1."""
+        return (..., *map(slice, self.output))
+
+    @property
     def overlap(self) -> bool:
         """Whether an element may be in more than one window."""
         return any(k > 1 and (d > 1 or k > s) for k, d, s in self._each("kernel", "dilation", "stride"))
@@ -58,6 +64,16 @@ class Windows:
                     for b, (o, s) in zip(starts, self._each("output", "stride"), strict=True)
                 ],
             )
+
+    def shifts(self) -> tuple[list[int], int]:
+        """For each place of the kernel, how far it is behind the first in a padded array laid out as one line.
+
+        And how long the part of that line is in which windows begin, if the stride is 1.
+        """
+        steps = [math.prod(self.padded[axis + 1 :]) for axis in range(len(self.padded))]
+        places = itertools.product(*[range(0, k * d, d) for k, d in self._each("kernel", "dilation")])
+        shifts = [sum(map(operator.mul, place, steps)) for place in places]
+        return shifts, sum((o - 1) * step for o, step in zip(self.output, steps, strict=True)) + 1
 
     def pad(self, x: Any, value: float = 0) -> Any:
         """The array in a frame of `value`; the array itself if there is no padding."""
