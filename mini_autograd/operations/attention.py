@@ -41,7 +41,7 @@ class Attention(Function):
         query, key, value, _, _ = ctx.saved_tensors
         probabilities = probabilities_of(ctx, grad)
         grad_value = dropped(probabilities, ctx.kept).mT @ grad
-        grad_scores = through_softmax(dropped(grad @ value.mT, ctx.kept), probabilities)
+        grad_scores = through_softmax(dropped(grad @ transposed(value), ctx.kept), probabilities)
         grad_products = grad_scores * ctx.scale
         return grad_products @ key, grad_products.mT @ query, grad_value, grad_scores
 
@@ -61,10 +61,15 @@ class Attention(Function):
 
 def scores(query: Value, key: Value, mask: Value | None, scale: float) -> Value:
     """How well each key fits each query, plus the mask."""
-    products = (query * scale) @ key.mT
+    products = (query * scale) @ transposed(key)
     if mask is not None:
         products += mask
     return products
+
+
+def transposed(x: Value) -> Value:
+    """The matrices of x transposed; of arrays as a copy, as BLAS reads small matrices slowly against their rows."""
+    return x.mT if recorded(x) else x.mT.copy()
 
 
 @quiet
