@@ -100,7 +100,7 @@ def main() -> int:
     print(record["surroundings"], *map(show, tables), sep="\n\n")
     failures = report.missed(one, two) + report.missed_import(imports)
     print("\nmissed: " + ("; ".join(failures) or "nothing"))
-    print(*report.remaining_costs(one, two), sep="\n")
+    print(*report.remaining_costs(one, two, imports), sep="\n")
     return 1 if failures else 0
 
 
