@@ -38,38 +38,50 @@ def run_backward(
     """Carry the gradients `grads` of the outputs `edges` backwards: arrays, or Tensors if `create_graph`.
 
     Without `wanted`, gradients end in the `.grad` of the leaves. With it, they end at those edges: nothing else is
-    computed, no `.grad` is touched, and the gradients that arrived there are returned.
+    computed, no `.grad` is touched, and what arrived there is returned, by edge (None where nothing did). Raises
+    RuntimeError if a rule gives a gradient of a wrong shape, or needs a saved tensor that was freed or changed.
     """
     root = GraphRoot(edges)
     pending: Pending = {}
     order = topological_order(root)
     ends = None if wanted is None else dict.fromkeys(wanted)
-    needed = set() if ends is None else nodes_leading_to(ends, order)
-    plain = anomaly.active() is None and not create_graph
     with enable_grad() if create_graph else no_grad(), np.errstate(all="ignore"):
         send(pending, root, grads)
-        for node in order:
-            grad = pending.pop(node, None)  # as most nodes have one output, this and their rule is all that they need
-            if (
-                (plain and grad is not None)
-                and (ends is None or (node in needed and node not in ends))
-                and (node.takes_arrays and not node.hooks and latest_change[0] <= node.sequence_nr)
-            ):
-                sent = node.backward(node, grad)
-            elif type(node) is AccumulateGrad and grad is not None and ends is None and not node.hooks:
-                held, grad = [grad], None  # the list alone holds it now, so that the leaf need not copy it
-                reach_leaf(node.variable, held)
-                continue
-            else:
-                arrived, grad = collect(pending, node, grad), None
-                sent = None if arrived is None else visit(node, arrived, ends, needed, create_graph)
-                if sent is None:
-                    continue
-            send(pending, node, sent if type(sent) is tuple else (sent,))
-            del sent  # so that `pending` alone holds these gradients, and a leaf may keep one without copying it
-            if not retain_graph:
-                node.release()
+        visit_all(order, pending, ends, retain_graph, create_graph)
     return ends or {}
+
+
+def visit_all(
+    order: Sequence[Function], pending: Pending, ends: Pending | None, retain_graph: bool, create_graph: bool
+) -> None:
+    """Visit the nodes in this order, each with the gradients that wait for it, and send on what its rule gives.
+
+    Most nodes have one output and no hooks, and get an array: they need nothing but their rule, so it is called right
+    here, without the way through `visit`. Of `ends`, each gets the gradient that arrives there.
+    """
+    needed = set() if ends is None else nodes_leading_to(ends, order)
+    plain = anomaly.active() is None and not create_graph
+    for node in order:
+        grad = pending.pop(node, None)
+        if (
+            (plain and grad is not None)
+            and (ends is None or (node in needed and node not in ends))
+            and (node.takes_arrays and not node.hooks and latest_change[0] <= node.sequence_nr)
+        ):
+            sent = node.backward(node, grad)
+        elif type(node) is AccumulateGrad and grad is not None and ends is None and not node.hooks:
+            held, grad = [grad], None  # the list alone holds it now, so that the leaf need not copy it
+            reach_leaf(node.variable, held)
+            continue
+        else:
+            arrived, grad = collect(pending, node, grad), None
+            sent = None if arrived is None else visit(node, arrived, ends, needed, create_graph)
+            if sent is None:
+                continue
+        send(pending, node, sent if type(sent) is tuple else (sent,))
+        del sent  # so that `pending` alone holds these gradients, and a leaf may keep one without copying it
+        if not retain_graph:
+            node.release()
 
 
 def visit(
