@@ -1,5 +1,6 @@
 """Runs a small program under PyTorch and under mini_autograd, and compares results, warnings, error types and texts."""
 
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -43,10 +44,71 @@ def same(program: Program) -> None:
     assert outcome(program, ma) == outcome(program, torch)
 
 
+def title(program: Callable[..., Any]) -> str:
+    """What a program tries, from its name."""
+    return program.__name__.replace("_", " ")
+
+
+def by_title(*programs: Program) -> dict[str, Program]:
+    """Programs as a table, each under what it tries."""
+    return {title(program): program for program in programs}
+
+
+def scalar(lib: Any) -> Any:
+    return lib.tensor(2.0, requires_grad=True)
+
+
 def x3(lib: Any) -> Any:
     return lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+
+def m23(lib: Any) -> Any:
+    return lib.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], requires_grad=True)
 
 
 def d(lib: Any, *values: float) -> Any:
     """A leaf in float64."""
     return lib.tensor(values, dtype=lib.float64, requires_grad=True)
+
+
+OWNERS: dict[str, Callable[[Any], Any]] = {
+    "a leaf": x3,
+    "an inner tensor": lambda lib: x3(lib) * 1,
+    "a constant": lambda lib: lib.ones(3),
+    "a view": lambda lib: (x3(lib) * 1)[:],
+    "a view of a leaf": lambda lib: x3(lib)[:],
+}
+"""Tensors that differ in what their memory and their gradient belong to: to be saved, viewed and changed."""
+
+
+def script(text: str, names: Callable[[Any], dict[str, Any]]) -> Program:
+    """The program that runs these statements, separated by `; `, and gives the value of the last, an expression."""
+    *statements, last = text.split("; ")
+
+    def program(lib: Any) -> Any:
+        known = {"lib": lib, "F": lib.nn.functional, "nn": lib.nn, "math": math, "np": np, **names(lib)}
+        for statement in statements:
+            exec(statement, known)
+        return eval(last, known)
+
+    return program
+
+
+def usual_names(lib: Any) -> dict[str, Any]:
+    """Tensors of several dtypes; x and X are leaves that require grad, y and Y are computed from such."""
+    vector, matrix = [1.0, 2.0, 3.0], [[0.5, -1.0, 2.0], [3.0, 4.0, -5.0]]
+    return {
+        "u": lib.tensor([1, 200, 3], dtype=lib.uint8),
+        "i": lib.tensor([3, -1, 2]),
+        "ignored": lib.tensor([-100, -100]),
+        "b": lib.tensor([True, False, True]),
+        "f": lib.tensor(vector),
+        "f0": lib.tensor(2.5),
+        "d": lib.tensor(vector, dtype=lib.float64),
+        "h": lib.tensor([1.5, -2.0, 3.0], dtype=lib.float16),
+        "m": lib.tensor(matrix),
+        "x": lib.tensor(vector, requires_grad=True),
+        "X": lib.tensor(matrix, requires_grad=True),
+        "y": lib.tensor(vector, requires_grad=True) * 1,
+        "s": lib.tensor(2.0, requires_grad=True),
+    }

@@ -9,14 +9,10 @@ from typing import Any
 import pytest
 
 import mini_autograd as ma
-from tests.mini_autograd.same_as_torch import Program, same, x3
+from tests.mini_autograd.same_as_torch import OWNERS, Program, same, title, x3
 
 SAVED: dict[str, Callable[[Any], Any]] = {
-    "a leaf": x3,
-    "an inner tensor": lambda lib: x3(lib) * 1,
-    "a constant": lambda lib: lib.ones(3),
-    "a view": lambda lib: (x3(lib) * 1)[:],
-    "a view of a leaf": lambda lib: x3(lib)[:],
+    **OWNERS,
     "a part": lambda lib: (x3(lib) * 1)[1:],
     "reshaped": lambda lib: (x3(lib) * 1).view(3, 1),
 }
@@ -214,7 +210,7 @@ SITUATIONS = (
 )
 
 
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda program: program.__name__.replace("_", " "))
+@pytest.mark.parametrize("situation", SITUATIONS, ids=title)
 @pytest.mark.parametrize("name", RESHAPES)
 def test_another_shape_in_place(name: str, situation: Callable[[Any, Reshape], Any]) -> None:
     same(lambda lib: situation(lib, RESHAPES[name]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.mini_autograd.same_as_torch import Program, d, same
+from tests.mini_autograd.same_as_torch import Program, d, same, title
 
 
 def jacobian(lib: Any) -> Any:
@@ -277,6 +277,6 @@ PROGRAMS: list[Program] = [
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__.replace("_", " "))
+@pytest.mark.parametrize("program", PROGRAMS, ids=title)
 def test_the_same_as_in_pytorch(program: Program) -> None:
     same(program)

@@ -9,15 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.mini_autograd.same_as_torch import Program, same, x3
+from tests.mini_autograd.same_as_torch import OWNERS, Program, same, title, x3
 
-OWNERS: dict[str, Callable[[Any], Any]] = {
-    "a leaf": x3,
-    "an inner tensor": lambda lib: x3(lib) * 1,
-    "a constant": lambda lib: lib.ones(3),
-    "a view": lambda lib: (x3(lib) * 1)[:],
-    "a view of a leaf": lambda lib: x3(lib)[:],
-}
 MAKES: dict[str, Callable[[Any], Any]] = {
     "slice": lambda x: x[:2],
     "unsqueeze": lambda x: x.unsqueeze(0),
@@ -150,6 +143,6 @@ PROGRAMS: tuple[Program, ...] = (
 )
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__.replace("_", " "))
+@pytest.mark.parametrize("program", PROGRAMS, ids=title)
 def test_the_same_as_in_pytorch(program: Program) -> None:
     same(program)

@@ -1,4 +1,4 @@
-"""Small programs run under PyTorch and under mini_autograd: same results, same warnings, same error types and texts.
+"""Graphs, the backward passes through them and the names of their nodes: the same as under PyTorch.
 
 A program gets the library and returns anything made of tensors and plain values. The name of a row says what is tried.
 """
@@ -7,19 +7,10 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import mini_autograd as ma
-from tests.mini_autograd.same_as_torch import Program, same, x3
-
-
-def m23(lib: Any) -> Any:
-    return lib.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], requires_grad=True)
-
-
-def scalar(lib: Any) -> Any:
-    return lib.tensor(2.0, requires_grad=True)
+from tests.mini_autograd.same_as_torch import Program, by_title, m23, same, scalar, x3
 
 
 def twice(make: Callable[[Any], Any]) -> Program:
@@ -228,139 +219,32 @@ def one_output_inside_the_other(lib: Any) -> Any:
     return lib.autograd.grad([y, h], [x, h])
 
 
-GRAPHS: dict[str, Program] = {
-    program.__name__.replace("_", " "): program
-    for program in (
-        *(retained, retained_once_too_few, shared_part_is_freed, create_graph_retains, create_graph_without_retaining),
-        *(
-            accumulates,
-            accumulates_in_place,
-            grad_is_not_shared,
-            grad_of_a_leaf_is_not_the_seed,
-            create_graph_accumulation,
-        ),
-        *(gradient_penalty, unused_leaf, diamond, retain_grad_of_intermediate, retain_grad_twice_accumulates),
-        *(retain_grad_of_output, only_some_inputs, inputs_not_leaf, grad_of_intermediate, grad_stops_at_inputs),
-        *(several_outputs, output_that_is_input, one_output_inside_the_other),
-    )
-}
+GRAPHS: dict[str, Program] = by_title(
+    retained,
+    retained_once_too_few,
+    shared_part_is_freed,
+    create_graph_retains,
+    create_graph_without_retaining,
+    accumulates,
+    accumulates_in_place,
+    grad_is_not_shared,
+    grad_of_a_leaf_is_not_the_seed,
+    create_graph_accumulation,
+    gradient_penalty,
+    unused_leaf,
+    diamond,
+    retain_grad_of_intermediate,
+    retain_grad_twice_accumulates,
+    retain_grad_of_output,
+    only_some_inputs,
+    inputs_not_leaf,
+    grad_of_intermediate,
+    grad_stops_at_inputs,
+    several_outputs,
+    output_that_is_input,
+    one_output_inside_the_other,
+)
 
-
-def attributes(tensor: Any) -> Any:
-    return tensor.requires_grad, tensor.is_leaf, tensor.grad_fn is None, tensor.output_nr
-
-
-def set_grad(value: Callable[[Any], Any]) -> Program:
-    def program(lib: Any) -> Any:
-        x = x3(lib)
-        x.grad = value(lib)
-        return x.grad
-
-    return program
-
-
-def detached_shares_memory(lib: Any) -> Any:
-    x = x3(lib)
-    d = x.detach()
-    d.numpy()[0] = 7.0
-    return x, d, attributes(d)
-
-
-def numpy_shares_memory(lib: Any) -> Any:
-    x = lib.tensor([1.0, 2.0])
-    x.numpy()[0] = 7.0
-    number = lib.tensor(1.0)
-    number.numpy()[...] = 7.0
-    return x, number
-
-
-def tensor_copies(lib: Any) -> Any:
-    array = np.ones(2)
-    x = lib.tensor(array)
-    y = lib.from_numpy(array)
-    array[0] = 7.0
-    return x, y
-
-
-def switch_requires_grad(lib: Any) -> Any:
-    x = lib.tensor([1.0, 2.0])
-    states = [attributes(x), attributes(x.requires_grad_()), attributes(x.requires_grad_(False))]
-    x.requires_grad = True
-    return [*states, attributes(x), attributes(x * 2), attributes((x * 2).requires_grad_())]
-
-
-def switched_off_after_use(lib: Any) -> Any:
-    x = scalar(lib)
-    y = x * x
-    x.requires_grad_(False)
-    y.backward()
-    return x.grad, attributes(x), attributes(x * 2)
-
-
-def data_is_detached(lib: Any) -> Any:
-    x = x3(lib)
-    x.data = lib.tensor([5.0, 6.0, 7.0])
-    return x, attributes(x.data)
-
-
-def branching_on_values(lib: Any) -> Any:
-    x = scalar(lib)
-    y = x * x if x > 1 else x
-    y.backward()
-    return x.grad
-
-
-TENSORS: dict[str, Program] = {
-    "leaf": lambda lib: attributes(x3(lib)),
-    "constant": lambda lib: attributes(lib.tensor(1.0)),
-    "computed": lambda lib: attributes(x3(lib) * 2),
-    "computed from constants": lambda lib: attributes(lib.tensor(1.0) * 2),
-    "detached shares memory": detached_shares_memory,
-    "numpy shares memory": numpy_shares_memory,
-    "tensor copies, from_numpy does not": tensor_copies,
-    "switch requires_grad": switch_requires_grad,
-    "requires_grad switched off after use": switched_off_after_use,
-    "data": data_is_detached,
-    "branching on values": branching_on_values,
-    "requires_grad of integers": lambda lib: lib.tensor([1, 2], requires_grad=True),
-    "requires_grad_ of integers": lambda lib: lib.tensor([1, 2]).requires_grad_(),
-    "requires_grad = True of integers": lambda lib: setattr(lib.tensor([1]), "requires_grad", True),
-    "requires_grad = False of computed": lambda lib: setattr(x3(lib) * 2, "requires_grad", False),
-    "requires_grad_(False) of computed": lambda lib: (x3(lib) * 2).requires_grad_(False),
-    "numpy() of leaf": lambda lib: x3(lib).numpy(),
-    "numpy() of computed": lambda lib: (x3(lib) * 2).numpy(),
-    "np.asarray of leaf": lambda lib: np.asarray(x3(lib)),
-    "np.asarray": lambda lib: np.asarray(lib.tensor([1.0, 2.0])).tolist(),
-    "item of three": lambda lib: x3(lib).item(),
-    "item": lambda lib: [scalar(lib).item(), lib.tensor([[3]]).item(), lib.tensor(True).item()],
-    "tolist": lambda lib: [m23(lib).tolist(), scalar(lib).tolist()],
-    "float of three": lambda lib: float(x3(lib)),
-    "int": lambda lib: [int(lib.tensor(2.7)), float(lib.tensor([3]))],
-    "index": lambda lib: [10, 20, 30][lib.tensor(1)],
-    "index with float": lambda lib: [10, 20, 30][lib.tensor(1.0)],
-    "bool of three": lambda lib: bool(x3(lib)),
-    "bool of none": lambda lib: bool(lib.tensor([])),
-    "bool": lambda lib: [bool(lib.tensor([0.0])), bool(lib.tensor(2))],
-    "len of 0-d": lambda lib: len(scalar(lib)),
-    "len": lambda lib: len(m23(lib)),
-    "iterate over 0-d": lambda lib: list(scalar(lib)),
-    "iterate": lambda lib: list(m23(lib)),
-    "unpack": lambda lib: (lambda a, b, c: [a, b * c])(*x3(lib)),
-    "in": lambda lib: [2.0 in x3(lib), 5.0 in x3(lib)],
-    "size": lambda lib: [tuple(m23(lib).size()), m23(lib).size(-1), m23(lib).dim(), m23(lib).numel(), m23(lib).ndim],
-    "size of a missing axis": lambda lib: m23(lib).size(2),
-    "f-string": lambda lib: [f"{scalar(lib):.3f}", f"{scalar(lib)}", f"{x3(lib)}"],
-    "grad of another shape": set_grad(lambda lib: lib.ones(2)),
-    "grad that is no tensor": set_grad(lambda lib: 1.0),
-    "grad of another dtype": set_grad(lambda lib: lib.ones(3, dtype=lib.float64)),
-    "grad set": set_grad(lambda lib: lib.ones(3)),
-    "grad set to None": set_grad(lambda lib: None),
-    "grad of computed warns": lambda lib: (x3(lib) * 2).grad,
-    "retain_grad without requires_grad": lambda lib: lib.tensor(1.0).retain_grad(),
-    "retain_grad of leaf": lambda lib: x3(lib).retain_grad(),
-    "hashable": lambda lib: len({x3(lib), x3(lib)}),
-    "equality with anything": lambda lib: [x3(lib) == "a", x3(lib) != None, (x3(lib) == 2)],  # noqa: E711
-}
 
 STARTS: dict[str, Program] = {
     "backward of a vector": lambda lib: (x3(lib) * 2).backward(),
@@ -389,80 +273,6 @@ STARTS: dict[str, Program] = {
     "grad from a constant": lambda lib: lib.autograd.grad(lib.tensor(2.0), [x3(lib)]),
     "grad seed of another shape": lambda lib: lib.autograd.grad(x3(lib) * 2, [x3(lib)], [lib.ones(2)]),
     "backward inputs empty": lambda lib: (scalar(lib) * 2).backward(inputs=[]),
-}
-
-
-def grad_modes(lib: Any) -> Any:
-    x = scalar(lib)
-    states = [lib.is_grad_enabled()]
-    with lib.no_grad():
-        states += [lib.is_grad_enabled(), (x * 2).requires_grad]
-        with lib.enable_grad():
-            states += [lib.is_grad_enabled(), (x * 2).requires_grad]
-        states += [lib.is_grad_enabled()]
-    return [*states, lib.is_grad_enabled(), (x * 2).requires_grad]
-
-
-def grad_mode_decorators(lib: Any) -> Any:
-    x = scalar(lib)
-
-    @lib.no_grad()
-    def with_call(n: int) -> Any:
-        return [(x * n).requires_grad, *(with_call(n - 1) if n else [])]
-
-    @lib.no_grad
-    def without_call() -> Any:
-        return (x * 2).requires_grad
-
-    @lib.enable_grad()
-    def enabled() -> Any:
-        return (x * 2).requires_grad
-
-    with lib.no_grad():
-        return [with_call(2), without_call(), enabled(), with_call.__name__, lib.is_grad_enabled()]
-
-
-def grad_mode_of_a_generator(lib: Any) -> Any:
-    @lib.no_grad()
-    def steps() -> Any:
-        yield lib.is_grad_enabled()
-        yield lib.is_grad_enabled()
-
-    return [state for step in steps() for state in (step, lib.is_grad_enabled())]
-
-
-def set_grad_enabled(lib: Any) -> Any:
-    states = []
-    with lib.set_grad_enabled(False):
-        states.append(lib.is_grad_enabled())
-    lib.set_grad_enabled(False)
-    states.append(lib.is_grad_enabled())
-    lib.set_grad_enabled(True)
-    return [*states, lib.is_grad_enabled()]
-
-
-def grad_mode_restored_after_an_error(lib: Any) -> Any:
-    try:
-        with lib.no_grad():
-            raise KeyError
-    except KeyError:
-        return lib.is_grad_enabled()
-
-
-def backward_inside_no_grad(lib: Any) -> Any:
-    x = scalar(lib)
-    y = x**3
-    with lib.no_grad():
-        (first,) = lib.autograd.grad(y, x, create_graph=True)
-    return first, *lib.autograd.grad(first, x)
-
-
-MODES: dict[str, Program] = {
-    program.__name__.replace("_", " "): program
-    for program in (
-        *(grad_modes, grad_mode_decorators, grad_mode_of_a_generator, set_grad_enabled),
-        *(grad_mode_restored_after_an_error, backward_inside_no_grad),
-    )
 }
 
 
@@ -520,14 +330,8 @@ NODES: dict[str, Program] = {
     "one accumulator per leaf": one_accumulator_per_leaf,
 }
 
-TABLES = {
-    "twice": BACKWARD_TWICE,
-    "graph": GRAPHS,
-    "tensor": TENSORS,
-    "start": STARTS,
-    "mode": MODES,
-    "node": NODES,
-}
+
+TABLES = {"twice": BACKWARD_TWICE, "graph": GRAPHS, "start": STARTS, "node": NODES}
 
 
 @pytest.mark.parametrize(

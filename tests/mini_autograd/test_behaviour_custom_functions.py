@@ -1,0 +1,132 @@
+"""A Function of one's own that changes its input, saves what it may not, or cannot be differentiated twice.
+
+The same results and errors as under PyTorch. The name of a program says what is tried.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.mini_autograd.same_as_torch import Program, same, title, x3
+
+
+def once_differentiable(lib: Any) -> Any:
+
+    class F(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @lib.autograd.function.once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * 2 * x
+
+    x = x3(lib)
+    lib.autograd.grad(F.apply(x).sum(), x)
+    (b,) = lib.autograd.grad(F.apply(x).sum(), x, create_graph=True)
+    b.sum().backward()
+
+
+def mark_dirty(lib: Any) -> Any:
+
+    class F(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    x = x3(lib)
+    y = x * 1
+    z = F.apply(y)
+    z.sum().backward()
+    return (z is y, x.grad, y._version)
+
+
+def mark_dirty_of_a_leaf(lib: Any) -> Any:
+
+    class F(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    F.apply(x3(lib))
+
+
+def save_bad(lib: Any) -> Any:
+
+    class F(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x, 3)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    F.apply(x3(lib))
+
+
+def custom_saved_changed(lib: Any) -> Any:
+
+    class F(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.saved_tensors[0]
+
+    y = F.apply(x3(lib))
+    y.add_(1)
+    y.sum().backward()
+
+
+def custom_saved_changed2(lib: Any) -> Any:
+
+    class F(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.saved_tensors[0]
+
+    h = x3(lib) * 1
+    y = F.apply(h)
+    h.add_(1)
+    y.sum().backward()
+
+
+PROGRAMS: list[Program] = [
+    once_differentiable,
+    mark_dirty,
+    mark_dirty_of_a_leaf,
+    save_bad,
+    custom_saved_changed,
+    custom_saved_changed2,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=title)
+def test_the_same_as_in_pytorch(program: Program) -> None:
+    same(program)
