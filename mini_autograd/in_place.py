@@ -19,7 +19,7 @@ from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, state
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import shape as shapes
 from mini_autograd.operations.diagonals import Diagonal
-from mini_autograd.operations.elementwise import cast, module_of, where
+from mini_autograd.operations.elementwise import cast, check_broadcast, module_of, where
 from mini_autograd.operations.indexing import Index, as_plain, assign, complain, getitem, in_two_steps, is_basic
 from mini_autograd.versions import note_change, note_node
 from mini_autograd.views import DIRECTLY, follow, memory_of
@@ -61,7 +61,7 @@ class CopySlices(Function):
 class Fill(Function):
     """Every element becomes one number; no gradient passes."""
 
-    torch_name = "FillBackward0"
+    torch_name = "FillBackward2"
 
     @staticmethod
     def forward(ctx, x, value):
@@ -98,6 +98,12 @@ class Copy(Function):
     @staticmethod
     def jvp(ctx, old_tangent, tangent):
         return tangent
+
+
+class FillWithTensor(Copy):
+    """Every element becomes that of a 0-d tensor, which gets the sum of the gradients."""
+
+    torch_name = "FillBackward3"
 
 
 class IndexPut(Function):
@@ -260,6 +266,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
         kind = type(value).__name__
         raise TypeError(f"can't assign a {kind} to a torch.{arrays.dtype_name(self.dtype)}Tensor")
     if not isinstance(value, Tensor):
+        arrays.check_fits(value, self.dtype)
         value = Tensor(arrays.beside(np.asarray(arrays.wrapped(value, self.dtype), self.dtype), self.array)[()])
     plain = as_plain(index, self.array)
     steps = in_two_steps(plain) if isinstance(plain, tuple) else None
@@ -297,14 +304,43 @@ def put_item(self: Tensor, index: Any, value: Tensor) -> None:
     in_place(lambda x, v: IndexPut.apply(x, v, index=index))(self, value)
 
 
-copy_ = in_place(lambda x, source: Copy.apply(x, broadcastable(x, source)))
+_copy = in_place(lambda x, source: Copy.apply(x, broadcastable(x, source)))
 _fill = in_place(lambda x, value: Fill.apply(x, value=value))
-zero_ = in_place(lambda x: Zero.apply(x, value=0))
+_fill_with_tensor = in_place(FillWithTensor.apply)
+_zero = in_place(lambda x: Zero.apply(x, value=0))
+
+
+def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
+    """The elements of `other`, a tensor (or number) that is broadcast and cast, in place of the old ones.
+
+    `non_blocking` is ignored. Returns `self`; raises TypeError for anything else, RuntimeError for a wrong shape.
+    """
+    if isinstance(other, arrays.NUMBER):
+        return _copy(self, Tensor(np.asarray(other).astype(self.dtype)))
+    if not isinstance(other, Tensor):
+        kind = type(other)
+        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {name}")
+    return _copy(self, other if arrays.is_floating(self.dtype) else other.detach())
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Every element becomes `value`, a number or a 0-d tensor."""
-    return copy_(self, value) if isinstance(value, Tensor) else _fill(self, value)
+    """Every element becomes `value`, a number or a 0-d tensor. Raises RuntimeError if the dtype cannot hold it."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        return _fill_with_tensor(self, value)
+    if not isinstance(value, arrays.NUMBER):
+        raise TypeError(f"fill_(): argument 'value' must be a number or a 0-d Tensor, not {type(value).__name__}")
+    arrays.check_fits(value, self.dtype)
+    return _fill(self, value)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Every element becomes 0."""
+    return _zero(self)
 
 
 def detach_(self: Tensor) -> Tensor:
@@ -345,6 +381,7 @@ def in_another_shape(function: Callable[..., Any]) -> Callable[..., Tensor]:
 def broadcastable(x: Tensor, source: Tensor) -> Tensor:
     """`source`, or PyTorch's error if it does not fit into `x`."""
     if not arrays.broadcasts_to(source.shape, x.shape):
+        check_broadcast(x.shape, source.shape)
         shape = np.broadcast_shapes(x.shape, source.shape)
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}")
     return source

@@ -1,6 +1,6 @@
-"""What a tensor says of its memory, and where it is; copies of it; new ones like it; random numbers written into it.
+"""What a tensor says of its memory, and where it is; copies of it; new ones like it.
 
-Imports creation, random, in_place and methods. The one idea to know: strides count elements, as in PyTorch, and bytes
+Imports creation, in_place and methods. The one idea to know: strides count elements, as in PyTorch, and bytes
 are counted for the elements that a tensor shows, whoever owns the memory.
 """
 
@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays, creation
-from mini_autograd.generator import Generator, default_generator
-from mini_autograd.in_place import copy_, in_place
+from mini_autograd.in_place import in_place
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import elementwise, gathering
 from mini_autograd.operations.elementwise import clone
@@ -122,30 +121,6 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return arrays.sum_to(self, wanted)
 
 
-def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Uniform numbers between `a` and `b`, in place."""
-    drawn = (generator or default_generator).uniform(self.shape, self.dtype)
-    return copy_(self, Tensor((drawn.astype(arrays.float64, copy=False) * (b - a) + a).astype(self.dtype)))
-
-
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Normal numbers with that mean and standard deviation, in place."""
-    drawn = (generator or default_generator).normal(self.shape, self.dtype)
-    return copy_(self, Tensor((drawn * std + mean).astype(self.dtype)))
-
-
-def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """1 with probability `p`, else 0, in place."""
-    drawn = (generator or default_generator).uniform(self.shape, arrays.float64)
-    return copy_(self, Tensor((drawn < p).astype(self.dtype)))
-
-
-def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Numbers of an exponential distribution with rate `lambd`, in place: by inversion of its cumulative function."""
-    drawn = (generator or default_generator).uniform(self.shape, arrays.float64)
-    return copy_(self, Tensor((-np.log1p(-drawn) / lambd).astype(self.dtype)))
-
-
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf with the same numbers and `.grad`, for `copy.deepcopy`. Raises RuntimeError for what is no leaf."""
     if id(self) in memo:
@@ -196,10 +171,6 @@ METHODS: dict[str, Any] = {
     "new_full": new_full,
     "new_empty": new_zeros,
     "sum_to_size": sum_to_size,
-    "uniform_": uniform_,
-    "normal_": normal_,
-    "bernoulli_": bernoulli_,
-    "exponential_": exponential_,
     "index_put_": in_place(gathering.index_put),
     "__copy__": shallow_copy,
     "__deepcopy__": deepcopy,

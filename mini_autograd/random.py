@@ -119,6 +119,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that `input` gives for each element, else 0."""
+    check_floating(input.dtype, "bernoulli_tensor_cpu_p_")
     probabilities = input.detach().numpy()
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise RuntimeError("bernoulli: every element of input must be a probability, between 0 and 1")
@@ -169,9 +170,14 @@ def _sizes(sizes: tuple, named: Any) -> tuple[int, ...]:
 def _floating(dtype: Any, kernel: str) -> np.dtype:
     """The dtype to draw in, or PyTorch's error if that is an integer one."""
     wanted = arrays.default_dtype if dtype is None else np.dtype(dtype)
-    if not arrays.is_floating(wanted):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{arrays.dtype_name(wanted)}'")
+    check_floating(wanted, kernel)
     return wanted
+
+
+def check_floating(dtype: np.dtype, kernel: str) -> None:
+    """Raise PyTorch's error for numbers that cannot be drawn as integers."""
+    if not arrays.is_floating(dtype):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{arrays.dtype_name(dtype)}'")
 
 
 def _made(numbers: np.ndarray, device: Any, requires_grad: bool) -> Tensor:

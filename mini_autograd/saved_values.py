@@ -16,7 +16,7 @@ from mini_autograd.tensor import Tensor
 from mini_autograd.versions import check_saved, is_unneeded
 
 PREFIX = "_saved_"
-NAMES = ("self", "other", "result", "exponent", "mat1", "mat2", "vec", "tensor")
+NAMES = ("self", "other", "result", "exponent", "mat1", "mat2", "vec", "tensor", "target", "weight", "pos_weight")
 
 
 def place_of(node: Function, name: str) -> int | None:

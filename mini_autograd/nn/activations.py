@@ -167,7 +167,7 @@ class Softmax(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.softmax(input, self.dim)
+        return functional.softmax(input, self.dim, _stacklevel=5)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -177,7 +177,14 @@ class LogSoftmax(Softmax):
     """The logarithm of softmax."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.log_softmax(input, self.dim)
+        return functional.log_softmax(input, self.dim, _stacklevel=5)
+
+
+class Softmin(Softmax):
+    """softmax of the negative numbers."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.softmin(input, self.dim, _stacklevel=5)
 
 
 def filled(count: int, value: float) -> Tensor:

@@ -6,10 +6,12 @@ together from these stands below.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from mini_autograd.arrays import int64
 from mini_autograd.function import Value, as_array, wrap
+from mini_autograd.operations import softmax as probabilities
 from mini_autograd.operations.activations import (
     celu,
     elu,
@@ -56,7 +58,6 @@ from mini_autograd.operations.losses import (
 from mini_autograd.operations.normalization import batch_norm, group_norm, layer_norm
 from mini_autograd.operations.norms import normalize
 from mini_autograd.operations.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from mini_autograd.operations.softmax import log_softmax, softmax, softmin
 from mini_autograd.operations.windows import one_per_axis
 
 __all__ = [
@@ -121,6 +122,32 @@ __all__ = [
 def relu(input: Value, inplace: bool = False) -> Value:
     """Each element, or 0 where it is negative; `inplace` is ignored."""
     return _relu(input)
+
+
+def softmax(input: Value, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Value:
+    """Probabilities along `dim`: e^x divided by its sum."""
+    return probabilities.softmax(input, chosen_dim("softmax", input, dim, _stacklevel), dtype)
+
+
+def log_softmax(input: Value, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Value:
+    """The logarithms of the softmax probabilities along `dim`, without the loss of digits of `log(softmax(x))`."""
+    return probabilities.log_softmax(input, chosen_dim("log_softmax", input, dim, _stacklevel), dtype)
+
+
+def softmin(input: Value, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Value:
+    """softmax of the negative numbers."""
+    return probabilities.softmax(-input, chosen_dim("softmin", input, dim, _stacklevel), dtype)
+
+
+def chosen_dim(name: str, input: Value, dim: int | None, stacklevel: int) -> int:
+    """The axis to normalize along; without `dim`, PyTorch's choice and its warning."""
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if input.ndim in (0, 1, 3) else 1
 
 
 def embedding(

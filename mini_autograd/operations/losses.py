@@ -21,15 +21,30 @@ from mini_autograd.operations.fused import recorded, total
 from mini_autograd.operations.mathematical import log1p
 from mini_autograd.operations.shape import expand
 from mini_autograd.operations.softmax import check_floating, log_and_plain_probabilities, log_softmax, softmax
-from mini_autograd.operations.targets import class_axis, one_hot, over_classes, weighted_classes
+from mini_autograd.operations.targets import (
+    check_probabilities,
+    check_reduction,
+    classes_of_target,
+    over_classes,
+    refuse_integers,
+    same_shape,
+    torch_size,
+    weighted_classes,
+)
 
-REDUCTIONS = ("none", "mean", "sum", "batchmean")
+INPUT_NAMES = ("self", "target", "weight", "pos_weight")
+MEAN_OF_DIVERGENCE = (
+    "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
+    "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
+    "'batchmean' in the next major release."
+)
 
 
 class MseLoss(Function):
     """(input - target)^2."""
 
     torch_name = "MseLossBackward0"
+    input_names = INPUT_NAMES
     prepare = staticmethod(arrays.promoted)
     __slots__ = ("reduction",)
 
@@ -55,6 +70,7 @@ class MseLoss(Function):
 class L1Loss(Function):
     """|input - target|. At 0 the derivative is 0."""
 
+    input_names = INPUT_NAMES
     prepare = staticmethod(arrays.promoted)
     __slots__ = ("reduction",)
 
@@ -81,6 +97,7 @@ class SmoothL1Loss(Function):
     """d^2 / (2 beta) where d = |input - target| < beta, and d - beta/2 elsewhere; times `scale`."""
 
     torch_name = "SmoothL1LossBackward0"
+    input_names = INPUT_NAMES
     prepare = staticmethod(arrays.promoted)
     __slots__ = ("beta", "reduction", "scale")
 
@@ -105,10 +122,17 @@ class SmoothL1Loss(Function):
         return reduced(along_slope(moved, input - target, ctx.beta), ctx.reduction)
 
 
+class HuberLoss(SmoothL1Loss):
+    """The smooth |input - target| times delta, its beta."""
+
+    torch_name = "HuberLossBackward0"
+
+
 class KlDivergence(Function):
     """target (log target - input), where input is the logarithm of a probability; 0 where the target is 0."""
 
     torch_name = "KlDivBackward0"
+    input_names = INPUT_NAMES
     __slots__ = ("reduction",)
 
     @staticmethod
@@ -136,6 +160,7 @@ class BinaryCrossEntropy(Function):
     """-(target log(input) + (1 - target) log(1 - input)), the logarithms cut off at -100."""
 
     torch_name = "BinaryCrossEntropyBackward0"
+    input_names = INPUT_NAMES
     __slots__ = ("reduction",)
 
     @staticmethod
@@ -172,6 +197,7 @@ class BinaryCrossEntropyWithLogits(Function):
     """
 
     torch_name = "BinaryCrossEntropyWithLogitsBackward0"
+    input_names = INPUT_NAMES
     __slots__ = ("reduction",)
 
     @staticmethod
@@ -207,6 +233,7 @@ class NllLoss(Function):
     """-sum(q * input) over the classes, where input holds logarithms of probabilities and q is the target."""
 
     torch_name = "NllLossBackward0"
+    input_names = ("self",)  # of the target it saves the distribution, and not the class numbers
     __slots__ = ("axis", "count", "reduction")
 
     @staticmethod
@@ -234,6 +261,7 @@ class CrossEntropy(Function):
     """-sum(q log softmax(input)) over the classes. With p = softmax(input): d/d input = p sum(q) - q."""
 
     torch_name = "NllLossBackward0"
+    input_names = ()  # it saves scores where PyTorch saves the logarithms of probabilities
     __slots__ = ("axis", "count", "reduction")
 
     @staticmethod
@@ -279,8 +307,13 @@ def reduced(losses: Value, reduction: str, count: float | None = None) -> Value:
 
 
 def spread(grad: Value, reduction: str, like: Value, count: float | None = None) -> Value:
-    """The gradient of every single loss, from that of their reduction; it may yet have to be broadcast."""
-    return grad / (math.prod(like.shape) if count is None else count) if reduction == "mean" else grad
+    """The gradient of every single loss, from that of their reduction; it may yet have to be broadcast.
+
+    If all targets are ignored (`count` is nan) it stays as it is: the rule will multiply it by 0.
+    """
+    if reduction != "mean" or (count is not None and math.isnan(count)):
+        return grad
+    return grad / (math.prod(like.shape) if count is None else count)
 
 
 def weighted(values: Value, weight: Value | None) -> Value:
@@ -343,7 +376,7 @@ def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: floa
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     refuse_integers("huber_cpu", input, target)
-    return SmoothL1Loss.apply(*same_shape(input, target), reduction=reduction, beta=delta, scale=delta)
+    return HuberLoss.apply(*same_shape(input, target), reduction=reduction, beta=delta, scale=delta)
 
 
 def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: bool = False) -> Value:
@@ -351,7 +384,9 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
 
     The mathematical divergence is the sum over a distribution: `reduction="batchmean"` divides by the batch only.
     """
-    check_reduction(reduction)
+    check_reduction(reduction, "batchmean")
+    if reduction == "mean":
+        warnings.warn(MEAN_OF_DIVERGENCE, stacklevel=2)
     check_broadcast(target.shape, input.shape)
     if not (arrays.is_floating(input.dtype) and arrays.is_floating(target.dtype)):
         raise RuntimeError("kl_div: Integral inputs not supported.")
@@ -408,11 +443,11 @@ def nll_loss(
     """
     check_reduction(reduction)
     scores, labels = as_array(input), as_array(target)
-    axis = class_axis(scores, labels)
-    q, count = one_hot(scores, labels, axis, ignore_index)
-    if weight is not None:
-        q = weighted_classes(q, weight, axis)
-        count = as_array(q).sum()
+    axis, q, count = classes_of_target(scores, labels, weight, ignore_index)
+    if not arrays.is_floating(scores.dtype):
+        kernel = "nll_loss2d_forward_out_frame" if scores.ndim > 2 else "nll_loss_out_frame"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{arrays.dtype_name(scores.dtype)}'")
+    q = weighted_classes(q, weight, axis)
     return NllLoss.apply(input, q, axis=axis, reduction=reduction, count=count)
 
 
@@ -433,48 +468,16 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     scores, labels = as_array(input), as_array(target)
-    probabilities = labels.shape == scores.shape and arrays.is_floating(labels.dtype)
+    axis = max(min(scores.ndim - 1, 1), 0)
+    probabilities = labels.shape == scores.shape
     if probabilities:
-        axis, q = min(scores.ndim - 1, 1), target
-        count = math.prod(scores.shape) // scores.shape[axis]
-    else:
-        axis = class_axis(scores, labels)
-        q, count = one_hot(scores, labels, axis, ignore_index)
-        if weight is not None:
-            count = as_array(weighted_classes(q, weight, axis)).sum()
+        check_probabilities(scores, labels, weight, axis, ignore_index)
+        q, count = target, math.prod(scores.shape) // (scores.shape[axis] if scores.ndim else 1)
     check_floating("log_softmax", scores, axis)
+    if not probabilities:
+        axis, q, count = classes_of_target(scores, labels, weight, ignore_index)
     if label_smoothing > 0.0:
         visible = 1.0 if probabilities else q.sum(axis=axis, keepdims=True)  # 0 for samples to be ignored
         q = q * (1.0 - label_smoothing) + visible * (label_smoothing / scores.shape[axis])
     q = weighted_classes(q, weight, axis)
     return CrossEntropy.apply(input, q, axis=axis, reduction=reduction, count=count)
-
-
-def refuse_integers(kernel: str, input: Value, target: Value) -> None:
-    """Raise PyTorch's error for a loss of integers. One of the two may be: the other's dtype counts."""
-    if not arrays.is_floating(input.dtype):
-        arrays.check_floating(target, kernel)
-
-
-def same_shape(input: Value, target: Value) -> tuple[Value, Value]:
-    """Both broadcast to one shape, with PyTorch's warning if they differ."""
-    if input.shape == target.shape:
-        return input, target
-    warnings.warn(
-        f"Using a target size ({torch_size(target)}) that is different to the input size ({torch_size(input)}). This "
-        "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-        UserWarning,
-        stacklevel=3,
-    )
-    check_broadcast(input.shape, target.shape)
-    shape = np.broadcast_shapes(input.shape, target.shape)
-    return expand(input, shape), expand(target, shape)
-
-
-def torch_size(x: Value) -> str:
-    return f"torch.Size({list(x.shape)})"
-
-
-def check_reduction(reduction: str) -> None:
-    if reduction not in REDUCTIONS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")

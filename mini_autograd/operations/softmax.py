@@ -98,27 +98,23 @@ def highest(x: Any, dim: int) -> Any:
     return x.max(axis=dim, keepdims=True) if x.shape[dim] else x.sum(axis=dim, keepdims=True)
 
 
-def softmax(input: Value, dim: int | None = None, dtype: np.dtype | None = None) -> Value:
+def softmax(input: Value, dim: int, dtype: np.dtype | None = None) -> Value:
     """Probabilities along `dim`: e^x divided by its sum."""
     return _along(Softmax, input, dim, dtype)
 
 
-def log_softmax(input: Value, dim: int | None = None, dtype: np.dtype | None = None) -> Value:
+def log_softmax(input: Value, dim: int, dtype: np.dtype | None = None) -> Value:
     """The logarithms of the softmax probabilities along `dim`, without the loss of digits of `log(softmax(x))`."""
     return _along(LogSoftmax, input, dim, dtype)
 
 
-def softmin(input: Value, dim: int | None = None, dtype: np.dtype | None = None) -> Value:
-    """softmax of the negative numbers."""
-    return softmax(-input, dim, dtype)
-
-
-def _along(operation: type[Function], input: Value, dim: int | None, dtype: np.dtype | None) -> Value:
+def _along(operation: type[Function], input: Value, dim: int, dtype: np.dtype | None) -> Value:
+    name = "log_softmax" if operation is LogSoftmax else "softmax"
+    if not isinstance(dim, int | np.integer):
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
     input = input if dtype is None else cast(input, dtype)
-    if dim is None:  # deprecated in PyTorch, where this is its choice
-        dim = 0 if input.ndim in (0, 1, 3) else 1
     axis = normalize_dim(dim, input.ndim)
-    check_floating("log_softmax" if operation is LogSoftmax else "softmax", input, axis)
+    check_floating(name, input, axis)
     if input.ndim == 0:
         return operation.apply(input.reshape(1), dim=0).reshape(())
     return operation.apply(input, dim=axis)

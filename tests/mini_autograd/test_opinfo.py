@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import mini_autograd as ma
 from mini_autograd import nn, operations
-from mini_autograd.operations import gathering, joining, linear_algebra, norms, softmax
+from mini_autograd.operations import gathering, joining, linear_algebra, norms
 
 pytest.importorskip("expecttest", reason="PyTorch's operator samples need it")
 with warnings.catch_warnings():
@@ -112,7 +112,6 @@ HERE = {
     "nn.functional.linear": linear_algebra.linear,
     "nn.functional.pad": joining.pad,
     "nn.functional.embedding": lambda weight, indices, **options: gathering.embedding(indices, weight, **options),
-    "nn.functional.softmin": softmax.softmin,
     "nn.functional.normalize": norms.normalize,
     "nn.functional.cosine_similarity": norms.cosine_similarity,
     "nn.functional.relu": ma.relu,
