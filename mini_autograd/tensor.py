@@ -164,10 +164,12 @@ class Tensor:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         elif value and self.version is None and not state.mode & INFERENCE:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        elif self.view_info is None:
+            self._edge, self._accumulator = None if value else NO_EDGE, no_accumulator
         else:
-            holder, name = (self, "_edge") if self.view_info is None else (self.view_info, "edge")
-            setattr(holder, name, None if value else NO_EDGE)
-            self._accumulator = no_accumulator
+            self.view_info.edge = None if value else NO_EDGE
+            if hasattr(self, "_accumulator"):
+                del self._accumulator  # so that `gradient_edge` asks the view
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""

@@ -133,6 +133,37 @@ def part_that_requires_grad_itself(lib: Any) -> Any:
     return part._is_view(), part.grad, x.requires_grad
 
 
+def requires_grad_switched_off_on_a_leaf_view_before_backward(lib: Any) -> Any:
+    x = lib.ones(3)
+    part = x[:2].requires_grad_()
+    y = (part * 3).sum()
+    part.requires_grad_(False)
+    y.backward()
+    return part.grad, part.requires_grad, part.is_leaf, part._is_view(), (part * 2).requires_grad
+
+
+def requires_grad_switched_off_on_a_detached_view_before_backward(lib: Any) -> Any:
+    x = x3(lib)
+    part = x.detach()[1:].requires_grad_()
+    y = (part * x[1:]).sum()
+    part.requires_grad = False
+    y.backward()
+    return part.grad, part.requires_grad, x.grad
+
+
+def requires_grad_switched_off_and_on_again_before_backward(lib: Any) -> Any:
+    part = lib.ones(3)[:2].requires_grad_()
+    y = (part * part).sum()
+    part.requires_grad_(False)
+    part.requires_grad_(True)
+    y.backward()
+    return part.grad, part.is_leaf
+
+
+def requires_grad_switched_off_on_the_view_of_a_leaf(lib: Any) -> None:
+    x3(lib)[:2].requires_grad_(False)
+
+
 def part_of_one_of_several(lib: Any) -> Any:
     (x3(lib) * 1).chunk(2)[0][:1].add_(1)
 
@@ -140,6 +171,10 @@ def part_of_one_of_several(lib: Any) -> Any:
 PROGRAMS: tuple[Program, ...] = (
     *(parts_filled_and_used, view_without_a_way_to_its_base, base_requires_grad_later, part_of_one_of_several),
     *(base_was_changed_and_requires_grad_later, part_that_requires_grad_itself),
+    requires_grad_switched_off_on_a_leaf_view_before_backward,
+    requires_grad_switched_off_on_a_detached_view_before_backward,
+    requires_grad_switched_off_and_on_again_before_backward,
+    requires_grad_switched_off_on_the_view_of_a_leaf,
 )
 
 
