@@ -30,7 +30,8 @@ def once_differentiable(lib: Any) -> Any:
     b.sum().backward()
 
 
-def mark_dirty(lib: Any) -> Any:
+def doubled_in_place(lib: Any) -> Any:
+    """A Function that changes its input and says so."""
 
     class F(lib.autograd.Function):
         @staticmethod
@@ -43,27 +44,19 @@ def mark_dirty(lib: Any) -> Any:
         def backward(ctx: Any, g: Any) -> Any:
             return g * 2
 
+    return F
+
+
+def mark_dirty(lib: Any) -> Any:
     x = x3(lib)
     y = x * 1
-    z = F.apply(y)
+    z = doubled_in_place(lib).apply(y)
     z.sum().backward()
     return (z is y, x.grad, y._version)
 
 
 def mark_dirty_of_a_leaf(lib: Any) -> Any:
-
-    class F(lib.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            x.mul_(2)
-            ctx.mark_dirty(x)
-            return x
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g * 2
-
-    F.apply(x3(lib))
+    doubled_in_place(lib).apply(x3(lib))
 
 
 def save_bad(lib: Any) -> Any:
