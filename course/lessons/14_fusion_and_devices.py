@@ -714,6 +714,7 @@ credit = check_gradients(
     [(3, 3), (3, 3)],
     points=5,
 )
+credit
 ### END HIDDEN TESTS
 
 # %% [markdown] items="116"
@@ -1726,6 +1727,7 @@ credit = check_gradients(
     [[(2, 3), (2, 3)], [(1, 1), (1, 1)]],
     points=5,
 )
+credit
 ### END HIDDEN TESTS
 
 # %% [markdown] items="129"
