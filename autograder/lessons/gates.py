@@ -147,6 +147,9 @@ def builds(lesson: Lesson) -> Result:
             (lesson.folder / "data" / file.name).write_bytes(file.read_bytes())
     except LessonError as error:
         return "", (str(error),)
+    if not lesson.tests:
+        nothing = "no cell gives points, so that the gates have nothing to judge; add an exercise or a quiz"
+        return "", (f"{lesson.text.name}: {nothing}",)
     return f"{len(lesson.tests)} test cells, {sum(lesson.tests.values()):g} points", ()
 
 

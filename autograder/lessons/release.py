@@ -19,6 +19,7 @@ from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveCel
 from traitlets.config import Config
 
 from autograder.lessons import sealing
+from autograder.lessons.unclaimed import unclaimed_points
 
 REGION = re.compile(r"^.*BEGIN (SOLUTION|HIDDEN TESTS|MARK SCHEME).*\n(?P<body>[\s\S]*?)^.*END \1.*$", re.MULTILINE)
 MARK = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)")
@@ -28,7 +29,21 @@ SHORTEST_SECRET = 20
 
 
 class ReleaseError(Exception):
-    """The student's version would show something that students must not see."""
+    """The student's version would show something that students must not see, or give marks for nothing."""
+
+
+class RefuseUnclaimedPoints(NbGraderPreprocessor):
+    """Refuses a test cell that would give full marks to everybody, because it forgets what its checks gave."""
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
+    ) -> tuple[NotebookNode, ResourcesDict]:
+        """Raises ReleaseError with the cell's name, the line, and what to write there."""
+        marks = cell.metadata.get("nbgrader", {})
+        is_test = cell.cell_type == "code" and marks.get("grade") and not marks.get("solution")
+        if is_test and (lost := unclaimed_points(cell.source)):
+            raise ReleaseError(f"test cell {marks.get('grade_id')!r}, line {lost[0]}: {lost[1]}")
+        return cell, resources
 
 
 class QuizStubs(NbGraderPreprocessor):
@@ -46,9 +61,10 @@ class QuizStubs(NbGraderPreprocessor):
 
 
 def release_preprocessors() -> list[type]:
-    """nbgrader's preprocessors of a release and `QuizStubs`; what nbgrader's configuration should name as well."""
+    """nbgrader's preprocessors of a release and our two; what nbgrader's configuration should name as well."""
     steps: list[type] = []
     for step in GenerateAssignment.class_traits()["preprocessors"].default():
+        steps += [RefuseUnclaimedPoints] if step is SaveCells else []
         steps += [step, QuizStubs] if step is ClearSolutions else [step]
     return steps
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from autograder.judge.trusted import bound_names
 from autograder.lessons.text import PLAIN_TAGS, STYLE_TAG, TextCell
+from autograder.lessons.unclaimed import called, unclaimed_points, without_hidden_tests
 
 KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items"}
 MOST_HINTS = 3
@@ -87,6 +88,18 @@ def points_in_a_test_add_up(cells: Sequence[TextCell]) -> None:
         total = cell.nbgrader["points"]
         if found and None not in found and abs(sum(p for p in found if p is not None) - total) > 1e-9:
             raise cell.error(f"the checks give {sum(p for p in found if p is not None)} points, the cell {total}")
+
+
+def points_in_a_test_are_its_value(cells: Sequence[TextCell]) -> None:
+    """What the checks of a test cell give must be the value of its last line, for the judge and for students."""
+    for cell in cells:
+        if cell.is_test and cell.kind == "code" and "quiz" not in cell.tags:
+            if lost := unclaimed_points(cell.source):
+                raise cell.error(lost[1], lost[0])
+            if lost := unclaimed_points(without_hidden_tests(cell.source)):
+                raise cell.error(
+                    "students would see no card: the line that gives the points belongs after END HIDDEN TESTS", lost[0]
+                )
 
 
 def regions_are_balanced(cells: Sequence[TextCell]) -> None:
@@ -172,7 +185,7 @@ def start_lesson_stands_alone(cells: Sequence[TextCell]) -> None:
         if cell.kind != "code" or "quiz" in cell.tags or "start_lesson" not in cell.source:
             continue
         for node in ast.walk(syntax_tree(cell)):
-            if _called(node) == "start_lesson":
+            if called(node) == "start_lesson":
                 calls += 1
                 if calls > 1 or "start_lesson()" not in (line.rstrip() for line in cell.source.splitlines()):
                     raise cell.error("call start_lesson() once, without arguments, on a line of its own")
@@ -208,22 +221,16 @@ def items_are_numbers(cells: Sequence[TextCell]) -> None:
 
 def gradient_checks(source: str) -> bool:
     """Whether a test cell's source checks gradients (then zeros must score nothing)."""
-    return any(_called(node) in GRADIENT_CHECKS for node in ast.walk(ast.parse(source)))
-
-
-def _called(node: ast.AST) -> str:
-    if not isinstance(node, ast.Call):
-        return ""
-    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    return any(called(node) in GRADIENT_CHECKS for node in ast.walk(ast.parse(source)))
 
 
 def _points_of_checks(tree: ast.AST) -> Iterator[float | None]:
     """The points that each check of a cell gives; None for what cannot be known without running it."""
     repeated = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.FunctionDef)
-    if any(_called(node) in CHECKS for loop in ast.walk(tree) if isinstance(loop, repeated) for node in ast.walk(loop)):
+    if any(called(node) in CHECKS for loop in ast.walk(tree) if isinstance(loop, repeated) for node in ast.walk(loop)):
         yield None
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node) in CHECKS:
+        if isinstance(node, ast.Call) and called(node) in CHECKS:
             for keyword in node.keywords:
                 if keyword.arg == "points" and not (
                     isinstance(keyword.value, ast.Constant) and keyword.value.value is None
@@ -248,6 +255,7 @@ RULES = (
     ids_are_there_and_unique,
     graded_cells_have_points,
     points_in_a_test_add_up,
+    points_in_a_test_are_its_value,
     regions_are_balanced,
     regions_stand_where_they_belong,
     hints_and_styles_name_an_exercise,

@@ -77,8 +77,12 @@ class TextCell:
 
 
 def read_lesson(path: Path) -> list[TextCell]:
-    """The cells of a lesson's text, in order. Raises LessonError when the text is not in percent format."""
+    """The cells of a lesson's text, in order. Raises LessonError when it has none, or is not in percent format."""
     cells = _cells_of_text(path.name, path.read_text(encoding="utf-8-sig"))
+    if not cells:
+        raise LessonError(
+            f"{path.name}:1: this lesson is empty; a cell begins with the line `# %%` or `# %% [markdown]`"
+        )
     return [replace(cell, metadata=copy.deepcopy(cell.metadata)) for cell in cells]
 
 

@@ -46,6 +46,7 @@ RELEASE = [
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.CheckCellMetadata",
     "nbgrader.preprocessors.ComputeChecksums",
+    "autograder.lessons.release.RefuseUnclaimedPoints",
     "nbgrader.preprocessors.SaveCells",
     "nbgrader.preprocessors.ClearHiddenTests",
     "nbgrader.preprocessors.ClearMarkScheme",
@@ -102,6 +103,7 @@ NEIGHBOURS = (
     (f"{PLUGINS}.restore_cells.RepairMetadata", "RestoreCells", "before"),
     (COMMENTS, "SaveAutoGrades", "after"),
     ("autograder.lessons.release.QuizStubs", "ClearSolutions", "after"),
+    ("autograder.lessons.release.RefuseUnclaimedPoints", "SaveCells", "before"),
     (f"{PLUGINS}.feedback.HideHiddenTests", "GetGrades", "after"),
 )
 

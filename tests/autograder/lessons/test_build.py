@@ -112,6 +112,16 @@ BROKEN = {
     "text for points": (TEST, TEST.replace("3}", '"3"}'), "positive number"),
     "points on a solution": (SLOPE, SLOPE.replace("}", ', "points": 1}'), "points without"),
     "points that do not add up": (TEST, TEST.replace("3}", "4}"), "checks give 3.0 points, the cell 4"),
+    "points that are forgotten": (
+        "### END HIDDEN TESTS\ncredit\n",
+        "### END HIDDEN TESTS\n",
+        "cell 'test_slope': the points of its checks are lost.* write `credit` as its last line",
+    ),
+    "points that students do not see": (
+        "### END HIDDEN TESTS\ncredit\n",
+        "credit\n### END HIDDEN TESTS\n",
+        "students would see no card",
+    ),
     "no solution region": ("    ### BEGIN SOLUTION\n", "", "END SOLUTION without BEGIN"),
     "no region at all": (
         "    ### BEGIN SOLUTION\n    factor = 2.0\n    return factor * x\n    ### END SOLUTION\n",
@@ -155,6 +165,16 @@ def test_a_broken_lesson_is_refused_with_its_place(name: str, course: Path, less
         build_lesson(lesson, course)
     assert str(caught.value).startswith("01_squares.py:")
     assert not (course / "source").exists()
+
+
+HEADER_ALONE = "# ---\n# jupyter:\n#   text_representation:\n#     extension: .py\n# ---\n"
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", HEADER_ALONE])
+def test_an_empty_lesson_is_refused(text: str, course: Path, lesson: Path) -> None:
+    lesson.write_text(text)
+    with pytest.raises(LessonError, match=r"^01_squares\.py:1: this lesson is empty"):
+        build_lesson(lesson, course)
 
 
 def test_the_named_line_is_the_wrong_one(course: Path, lesson: Path) -> None:

@@ -72,6 +72,16 @@ def make_lesson(tmp_path: Path) -> Callable[[str], Lesson]:
     return make
 
 
+@pytest.mark.parametrize(("text", "problem"), [("", "is empty"), ("# %% [markdown]\n# # Words\n", "gives points")])
+def test_a_lesson_without_anything_to_judge_is_refused(text: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "01_words.py"
+    path.write_text(text)
+    (finding,) = audit_lesson(path, tmp_path, small_judge)
+    assert finding.gate == gates.BUILD
+    assert not finding.passed
+    assert problem in finding.problems[0]
+
+
 def zeros(lesson: Lesson) -> gates.Result:
     return gates.earns_nothing(lesson, variants.zeroed(lesson.source))
 
