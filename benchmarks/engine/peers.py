@@ -118,20 +118,29 @@ def hips_perceptron(adam: bool) -> Job:
     return hips_training(loss, parameters, adam)
 
 
-def hips_transformer() -> Job:
-    """W5, from its operations on arrays."""
-    import autograd.numpy as anp
+def hips_transformer_parameters() -> tuple[list[list[np.ndarray]], list[np.ndarray]]:
+    """Weights, biases, scales and shifts, each a list in the order of their use; and the tables of symbols and places.
 
+    Per layer the matrices are those of queries, keys and values together, of attention's output, and of the two
+    steps of the perceptron; one more gives the logits.
+    """
     matrices = [(WIDTH, 3 * WIDTH), (WIDTH, WIDTH), (WIDTH, 4 * WIDTH), (4 * WIDTH, WIDTH)] * LAYERS
     matrices += [(WIDTH, VOCABULARY)]
     weights = [0.05 * normal(*shape, seed=seed) for seed, shape in enumerate(matrices)]
     biases = [np.zeros(shape[1], np.float32) for shape in matrices]
     scales = [np.ones(WIDTH, np.float32) for _ in range(2 * LAYERS + 1)]
     shifts = [np.zeros(WIDTH, np.float32) for _ in scales]
-    tables = [normal(VOCABULARY, WIDTH), normal(TIME, WIDTH, seed=1)]
+    return [weights, biases, scales, shifts], [normal(VOCABULARY, WIDTH), normal(TIME, WIDTH, seed=1)]
+
+
+def hips_transformer() -> Job:
+    """W5, from its operations on arrays."""
+    import autograd.numpy as anp
+
+    groups, tables = hips_transformer_parameters()
+    ends = np.cumsum([len(group) for group in groups])
     text, following = (choices(VOCABULARY, BATCH, TIME, seed=seed) for seed in range(2))
     mask = np.triu(np.full((TIME, TIME), -np.inf, np.float32), 1)
-    ends = np.cumsum([len(part) for part in (weights, biases, scales, shifts)])
 
     def norm(x: Any, scale: Any, shift: Any) -> Any:
         centred = x - anp.mean(x, axis=-1, keepdims=True)
@@ -159,7 +168,7 @@ def hips_transformer() -> Job:
         logits = norm(x, scale[-1], shift[-1]) @ weight[-1] + bias[-1]
         return hips_cross_entropy(anp.reshape(logits, (-1, VOCABULARY)), following.reshape(-1))
 
-    return hips_training(loss, [*weights, *biases, *scales, *shifts, *tables], adam=True)
+    return hips_training(loss, [*itertools.chain(*groups), *tables], adam=True)
 
 
 def hips_long_chain() -> Job:
