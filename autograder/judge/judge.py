@@ -93,17 +93,24 @@ def judge_notebook(
             sandboxes.append(stack.enter_context(Sandbox(limits, files=files, unsafe=unsafe)))
             shown = _Pass(sandboxes[1], names, secret, scored, visible_only=True).run(notebook)
     verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
+    verdict.cells = _write_outputs(notebook, source, shown, scored)
+    verdict.seconds = time.monotonic() - began
+    return verdict
+
+
+def _write_outputs(notebook: Any, source: Any | None, shown: list[_Ran], scored: list[_Ran]) -> list[CellVerdict]:
+    """Put what was shown, and under each test cell its verdict, into the notebook. Gives these verdicts, in order."""
     for (node, _), seen in zip(code_cells(notebook), shown, strict=True):
         node["execution_count"] = None
         node["outputs"] = seen.outputs
-    before = troubles(notebook, source)
+    before = troubles(notebook, source)  # read from the outputs, so before a verdict is among them
+    verdicts = []
     for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
         if cell.is_test:
             outcomes = seen.outcome or Outcome(), ran.outcome or Outcome()
             node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""))
-            verdict.cells.append(judged)
-    verdict.seconds = time.monotonic() - began
-    return verdict
+            verdicts.append(judged)
+    return verdicts
 
 
 def _must_be_shown_apart(notebook: Any, scored: list[_Ran]) -> bool:
@@ -196,9 +203,7 @@ def _judge(cell: Cell, shown: Outcome, scored: Outcome, before: str) -> tuple[li
     points, message, full = _decide(cell, shown, scored)
     if before and not full:
         message = cut(f"{before} {message}")
-    reports = scored.reports
-    if scored is not shown:
-        reports = [*shown.reports, *(report for report in scored.reports if getattr(report, "hidden", False))]
+    reports = _reports_of(shown, scored)
     cards, cards_text = _cards(reports)
     outputs = verdict_outputs(
         points=points,
@@ -225,8 +230,14 @@ def _decide(cell: Cell, shown: Outcome, scored: Outcome) -> tuple[float, str, bo
         return points, reason, False
     if points >= cell.points:
         return cell.points, "", True
-    reports = [*shown.reports, *(report for report in scored.reports if getattr(report, "hidden", False))]
-    return points, _said(reports) or f"{points:g} of {cell.points:g} points.", False
+    return points, _said(_reports_of(shown, scored)) or f"{points:g} of {cell.points:g} points.", False
+
+
+def _reports_of(shown: Outcome, scored: Outcome) -> list[Any]:
+    """The reports of a cell's checks: of the run that is shown, and of the hidden checks, which only the other made."""
+    if scored is shown:
+        return scored.reports
+    return [*shown.reports, *(report for report in scored.reports if getattr(report, "hidden", False))]
 
 
 def _said(reports: list[Any]) -> str:
