@@ -1,13 +1,15 @@
 """`gradcheck` and `gradgradcheck`: compare gradients with finite differences.
 
-Imports gradients, grad_mode and tensor. The one idea to know: a central difference errs by about eps squared, so in
-float64 with eps = 1e-6 a right gradient agrees to about 1e-9; in float32 it cannot.
+Imports gradients, forward_mode and tensor. The one idea to know: a central difference errs by about eps squared, and by
+the rounding of the values, divided by eps. So in float64 with eps = 1e-6 a right gradient agrees to about 1e-9; in
+float32 it cannot.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,19 @@ from mini_autograd.tensor import Tensor
 
 class GradcheckError(RuntimeError):
     """A gradient is wrong, or cannot be checked."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How finite differences are taken, and how closely gradients have to agree: |a - n| <= atol + rtol |n|.
+
+    `nondet_tol` is how far two backward passes over the same graph may differ.
+    """
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
 
 
 def gradcheck(
@@ -39,24 +54,17 @@ def gradcheck(
 ) -> bool:
     """Whether the gradients of `func(*inputs)` agree with central differences, for all inputs that require grad.
 
-    Different from PyTorch, `batched` takes all differences at once, if `func` treats a further axis in front of an
-    input as a batch: much quicker where there are many elements.
-    `fast_mode` compares one random direction. `check_forward_ad` checks the rules of forward mode too. A failure raises
-    GradcheckError with both Jacobians, or with `raise_exception=False` returns False.
+    Inputs have any shape and should be float64. `fast_mode` compares one random direction. `check_forward_ad` checks
+    the rules of forward mode too. Different from PyTorch, `batched` takes all differences at once, if `func` treats a
+    further axis in front of an input as a batch: much quicker where there are many elements; and
+    `check_undefined_grad`, like PyTorch's further options, changes nothing.
+
+    Raises ValueError if no input requires grad, and GradcheckError, with both Jacobians, if they differ; with
+    `raise_exception=False` returns False then.
     """
-    arguments = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    precision = Precision(eps, atol, rtol, nondet_tol)
     try:
-        _check_inputs(arguments)
-        outputs = outputs_of(func, arguments)
-        if not outputs:
-            _check_constant(func, arguments, eps)
-        if check_backward_ad:
-            jacobian = batched_numerical_jacobian if batched else numerical_jacobian
-            checked = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
-            numerical = {i: jacobian(func, arguments, i, eps) for i in checked}
-            _check_reverse(arguments, outputs, numerical, atol, rtol, fast_mode, nondet_tol)
-        if check_forward_ad:
-            _check_forward(func, arguments, eps, atol, rtol)
+        _check(func, as_tuple(inputs), precision, check_backward_ad, check_forward_ad, fast_mode, batched)
     except GradcheckError:
         if raise_exception:
             raise
@@ -64,8 +72,41 @@ def gradcheck(
     return True
 
 
+def _check(
+    func: Callable,
+    arguments: Sequence[Any],
+    precision: Precision,
+    reverse: bool,
+    forward: bool,
+    fast: bool,
+    batched: bool,
+) -> None:
+    """The checks that were asked for, in PyTorch's order: it decides which error a function with several gets."""
+    _check_inputs(arguments)
+    outputs = outputs_of(func, arguments)
+    if not outputs:
+        _check_constant(func, arguments, precision.eps)
+    if reverse:
+        jacobian = batched_numerical_jacobian if batched else numerical_jacobian
+        numerical = {i: jacobian(func, arguments, i, precision.eps) for i, _ in differentiable(arguments)}
+        _check_reverse(arguments, outputs, numerical, precision, fast)
+    if forward:
+        _check_forward(func, arguments, precision)
+
+
+def as_tuple(values: Any) -> tuple:
+    """Several values, or one, as a tuple."""
+    return tuple(values) if isinstance(values, tuple | list) else (values,)
+
+
+def differentiable(arguments: Sequence[Any]) -> list[tuple[int, Tensor]]:
+    """The arguments whose gradients are checked, each with its number."""
+    return [(i, x) for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+
+
 def _check_inputs(arguments: Sequence[Any]) -> None:
-    checked = [(i, x) for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    """Raise ValueError if there is nothing to check, and warn where the dtype makes the check futile."""
+    checked = differentiable(arguments)
     if not checked:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
@@ -75,28 +116,23 @@ def _check_inputs(arguments: Sequence[Any]) -> None:
             warnings.warn(
                 f"Input #{number} requires gradient and is not a double precision floating point or complex. This "
                 "check will likely fail if all the inputs are not of double precision floating point or complex. ",
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
 def outputs_of(func: Callable, arguments: Sequence[Any]) -> list[Tensor]:
     """The outputs that can have a gradient."""
-    result = func(*arguments)
-    outputs = result if isinstance(result, (tuple, list)) else (result,)
-    return [x for x in outputs if isinstance(x, Tensor) and x.requires_grad]
+    return [x for x in as_tuple(func(*arguments)) if isinstance(x, Tensor) and x.requires_grad]
 
 
 def _check_constant(func: Callable, arguments: Sequence[Any], eps: float) -> None:
     """Raise if outputs depend on an input, though no output requires grad: somebody has lost the history."""
 
     def tracked(*args: Any) -> list[Any]:
-        result = func(*args)
-        outputs = result if isinstance(result, (tuple, list)) else (result,)
-        return [y.detach().requires_grad_() for y in outputs if isinstance(y, Tensor) and y.is_floating_point()]
+        outputs = [y for y in as_tuple(func(*args)) if isinstance(y, Tensor)]
+        return [y.detach().requires_grad_() for y in outputs if y.is_floating_point()]
 
-    for i, x in enumerate(arguments):
-        if not isinstance(x, Tensor) or not x.requires_grad:
-            continue
+    for i, _ in differentiable(arguments):
         if any(jacobian.any() for jacobian in numerical_jacobian(tracked, arguments, i, eps)):
             raise GradcheckError("Numerical gradient for function expected to be zero")
 
@@ -105,26 +141,27 @@ def _check_reverse(
     arguments: Sequence[Any],
     outputs: Sequence[Tensor],
     numerical: dict[int, list[np.ndarray]],
-    atol: float,
-    rtol: float,
+    precision: Precision,
     fast: bool,
-    nondet_tol: float,
 ) -> None:
-    xs = [(i, x) for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    """Raise unless reverse mode gives these Jacobians: by number of the input, a list with one per output."""
+    xs = differentiable(arguments)
     for number, output in enumerate(outputs):
         first = analytical_jacobians(output, [x for _, x in xs])
         again = analytical_jacobians(output, [x for _, x in xs])
         for position, (i, _) in enumerate(xs):
-            if np.abs(first[position] - again[position]).max(initial=0.0) > nondet_tol:
+            if np.abs(first[position] - again[position]).max(initial=0.0) > precision.nondet_tol:
                 raise GradcheckError(
                     "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
                     "gives different values, although analytical gradient matches numerical gradient."
                 )
-            compare(first[position], numerical[i][number], number, i, atol, rtol, fast, "")
+            compare(first[position], numerical[i][number], number, i, precision, fast)
 
 
 def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
-    """For each output the Jacobian with respect to one input, a row per element of the input."""
+    """For each output the Jacobian with respect to one input, a row per element of the input, a column per element of
+    the output: central differences (f(x + eps) - f(x - eps)) / 2 eps, in float64.
+    """
     moved = Tensor(np.array(arguments[which].array, order="C"), None)
     shifted = [moved if i == which else argument for i, argument in enumerate(arguments)]
     if not moved.numel():
@@ -159,7 +196,7 @@ def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: 
 
 
 def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarray]:
-    """By reverse mode, a column per element of the output."""
+    """For each of `xs` the Jacobian, as `numerical_jacobian` lays it out, by reverse mode: one pass per column."""
     columns: list[list[np.ndarray]] = [[] for _ in xs]
     for position in range(output.numel()):
         one = np.zeros(output.shape, output.dtype)
@@ -179,18 +216,17 @@ def compare(
     numerical: np.ndarray,
     output: int,
     which: int,
-    atol: float,
-    rtol: float,
+    precision: Precision,
     fast: bool,
-    how: str,
+    how: str = "",
 ) -> None:
-    """Raise unless the two Jacobians agree, element by element or in a random direction."""
+    """Raise unless two Jacobians of the same shape agree, element by element or, if `fast`, in a random direction."""
     a, n = analytical, numerical
     if fast:
         generator = np.random.default_rng(0)
         left, right = generator.normal(size=a.shape[0]), generator.normal(size=a.shape[1])
         a, n = left @ a @ right, left @ n @ right
-    if np.allclose(a, n, rtol=rtol, atol=atol, equal_nan=True):
+    if np.allclose(a, n, rtol=precision.rtol, atol=precision.atol, equal_nan=True):
         return
     difference = np.abs(analytical - numerical)
     row, column = np.unravel_index(int(np.nanargmax(difference)), difference.shape)
@@ -208,11 +244,10 @@ def tensor_text(array: np.ndarray) -> str:
     return repr(Tensor(array))
 
 
-def _check_forward(func: Callable, arguments: Sequence[Any], eps: float, atol: float, rtol: float) -> None:
-    for i, x in enumerate(arguments):
-        if not isinstance(x, Tensor) or not x.requires_grad:
-            continue
-        numerical = numerical_jacobian(func, arguments, i, eps)
+def _check_forward(func: Callable, arguments: Sequence[Any], precision: Precision) -> None:
+    """Raise unless forward mode, one pass per element of an input, gives the rows of the Jacobians."""
+    for i, x in differentiable(arguments):
+        numerical = numerical_jacobian(func, arguments, i, precision.eps)
         for position in range(x.numel()):
             direction = np.zeros(x.shape, x.dtype)
             direction.reshape(-1)[position] = 1
@@ -221,8 +256,8 @@ def _check_forward(func: Callable, arguments: Sequence[Any], eps: float, atol: f
                 tangents = [(y, fwd.unpack_dual(y).tangent) for y in outputs_of(func, given)]
                 for number, (y, t) in enumerate(tangents):
                     row = np.zeros((1, y.numel())) if t is None else np.asarray(t.detach().array).reshape(1, -1)
-                    how = "computed with forward mode "
-                    compare(row, numerical[number][position : position + 1], number, i, atol, rtol, False, how)
+                    expected = numerical[number][position : position + 1]
+                    compare(row, expected, number, i, precision, False, "computed with forward mode ")
 
 
 def gradgradcheck(
@@ -238,19 +273,22 @@ def gradgradcheck(
     fast_mode: bool = False,
     **ignored: Any,
 ) -> bool:
-    """Whether the gradients of the gradients agree with finite differences; random `grad_outputs` unless given."""
-    arguments = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    """As `gradcheck`, of the gradients: whether their own gradients agree with central differences.
+
+    `grad_outputs` are the gradients to start from, of the shapes of the outputs; random ones unless given.
+    """
+    arguments = as_tuple(inputs)
     outputs = outputs_of(func, arguments)
     if grad_outputs is None:
         generator = np.random.default_rng(0)
         seeds = tuple(Tensor(np.asarray(generator.normal(size=y.shape)).astype(y.dtype), None) for y in outputs)
     else:
-        seeds = tuple(grad_outputs) if isinstance(grad_outputs, tuple | list) else (grad_outputs,)
+        seeds = as_tuple(grad_outputs)
     count = len(arguments)
 
     def first_gradients(*args: Any) -> tuple:
         ys = outputs_of(func, args[:count])
-        xs = [x for x in args[:count] if isinstance(x, Tensor) and x.requires_grad]
+        xs = [x for _, x in differentiable(args[:count])]
         return tuple(g for g in grad(ys, xs, args[count:], create_graph=True, allow_unused=True) if g is not None)
 
     options: dict[str, Any] = {"eps": eps, "atol": atol, "rtol": rtol, "nondet_tol": nondet_tol, "fast_mode": fast_mode}
