@@ -120,8 +120,10 @@ def _request(arguments: argparse.Namespace, cluster: Connection | None) -> Reque
 
 def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: float) -> str:
     unchanged = sum(record.unchanged for record in records)
-    where = f"on {request.cluster.address}" if request.cluster else f"with {request.workers} workers"
-    done = f"{len(records)} submissions in {seconds:.1f} s {where}"
+    workers = f"with {request.workers} worker" + "s" * (request.workers != 1)
+    where = f"on {request.cluster.address}" if request.cluster else workers
+    count = f"{len(records)} submission" + "s" * (len(records) != 1)
+    done = f"{count} in {seconds:.1f} s {where}"
     return done + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
 
 

@@ -89,7 +89,9 @@ def configure(c: Config) -> None:
         "markdown2html": f"{PLUGINS}.safe_html.markdown2html",
     }
     c.HTMLExporter.extra_template_basedirs = [str(TEMPLATES), str(FORMGRADER_TEMPLATES)]
-    c.NbConvertBase.display_data_priority = DISPLAYED
+    # Set for the filters alone: for their base class, every preprocessor of nbgrader's warns that it does not know it.
+    for name in ("DataTypeFilter", "WidgetsDataTypeFilter"):
+        c[name].display_data_priority = DISPLAYED
 
 
 REPLACED = {

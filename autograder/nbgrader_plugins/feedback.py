@@ -12,6 +12,7 @@ from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader import utils
 from nbgrader.preprocessors import ClearHiddenTests
+from traitlets import List
 
 # A browser that reads this loads nothing and runs nothing, whatever else the page says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
@@ -54,6 +55,9 @@ class FeedbackExporter(HTMLExporter):
 
 class HideHiddenTests(ClearHiddenTests):
     """Hidden tests taken out of test cells. A student's cell that happens to contain the marker is left as it is."""
+
+    # Of no use here; without it nbgrader warns at each page, since the exporter sets it for all preprocessors.
+    display_data_priority: Any = List(config=True)
 
     def preprocess_cell(self, cell: NotebookNode, resources: Any, cell_index: int) -> tuple[NotebookNode, Any]:
         if utils.is_grade(cell) and not utils.is_solution(cell):

@@ -34,13 +34,14 @@ def nbgrader(*arguments: str, cwd: Path) -> str:
 def test_release_grade_feedback_export(small_course: Any) -> None:
     root = small_course.root
     (root / "nbgrader_config.py").write_text(CONFIGURATION)
-    nbgrader("generate_assignment", "words", "--force", cwd=root)
+    said = nbgrader("generate_assignment", "words", "--force", cwd=root)
     assert "HIDDEN" not in "".join(cell.source for cell in small_course.released().cells)
     small_course.submit("ann", small_course.answered())
     small_course.submit("bob", small_course.answered(shout="return word"))
     small_course.submit("eve", b"no notebook")
-    nbgrader("autograde", "words", cwd=root)
-    nbgrader("generate_feedback", "words", cwd=root)
+    said += nbgrader("autograde", "words", cwd=root)
+    said += nbgrader("generate_feedback", "words", cwd=root)
+    assert "not recognized" not in said, "our configuration fits all classes that read it"
     nbgrader("export", cwd=root)
     with (root / "grades.csv").open() as file:
         assert {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)} == {
