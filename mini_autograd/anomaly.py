@@ -1,6 +1,6 @@
 """Anomaly detection: where in the forward pass was the operation whose backward failed, or returned nan?
 
-Imports hooks and grad_mode. While it is on, every node notes the stack of its creation.
+Imports arrays, grad_mode, function and hooks. While it is on, every node notes the stack of its creation.
 """
 
 from __future__ import annotations

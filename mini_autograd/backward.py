@@ -1,8 +1,8 @@
 """The backward pass: from the outputs to the leaves, every node once, when its gradient is complete.
 
-Imports arrays, function and grad_mode. The one idea to know: gradients on their way wait in a dict, `pending`, keyed by
-edge; only leaves (and tensors that ask for it) ever have a `.grad`. Nothing here recurses, so a graph may be a million
-operations deep.
+Imports arrays, grad_mode, function, hooks, versions and anomaly. The one idea to know: gradients on their way wait in a
+dict, `pending`, keyed by edge; only leaves (and tensors that ask for it) ever have a `.grad`. Nothing here recurses, so
+a graph may be a million operations deep.
 
 The functions of this module and `arrays.sum_to` are looked up when they are called: a test or a lesson may replace one
 for a while.

@@ -1,7 +1,7 @@
 """Making tensors: from numbers, lists and arrays, or filled.
 
-Imports tensor and arrays. The one idea to know: Python floats become float32 and Python ints int64, while NumPy arrays
-keep their dtype.
+Imports arrays, function and tensor. The one idea to know: Python floats become float32 and Python ints int64, while
+NumPy arrays keep their dtype.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """`Function`: operations of your own, as `torch.autograd.Function`.
 
-Imports function, grad_mode, hooks, versions and views. The one idea to know: different from the built-in operations
-these work with Tensors. `forward` is not recorded, and is shown plain tensors; `backward` is recorded under
-`create_graph`.
+Imports grad_mode, function, versions and views. The one idea to know: different from the built-in operations these work
+with Tensors. `forward` is not recorded, and is shown plain tensors; `backward` is recorded under `create_graph`.
 """
 
 from __future__ import annotations

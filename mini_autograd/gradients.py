@@ -1,7 +1,7 @@
 """Starting a backward pass: `backward` and `grad`.
 
-Imports backward, function and grad_mode. The one idea to know: a backward pass starts with a gradient for each output,
-and here is where it comes from: given, or 1 for a scalar.
+Imports arrays, grad_mode, function and backward. The one idea to know: a backward pass starts with a gradient for each
+output, and here is where it comes from: given, or 1 for a scalar.
 """
 
 from __future__ import annotations

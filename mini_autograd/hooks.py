@@ -1,7 +1,7 @@
 """Hooks: functions that see the gradients of a tensor, or the tensors that a graph saves.
 
-Imports function and grad_mode. The one idea to know: a hook of a tensor hangs at the node that made it, so a hook set
-before an in-place operation acts on the old value, as in PyTorch.
+Imports arrays, grad_mode and function. The one idea to know: a hook of a tensor hangs at the node that made it, so a
+hook set before an in-place operation acts on the old value, as in PyTorch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Operations that change a tensor: `x.add_(1)`, `x += 1`, `x[i] = v`, `x.copy_(y)`, and all others that end in `_`.
 
-Imports tensor, views, versions and the operations. The one idea to know: `x.mul_(y)` computes `x * y` as ever, writes
-the result into the memory of x, and gives x the history of the result. If x is a view, its base gets a node that knows
-which part was replaced; everything else that shows the memory finds its new history from there.
+Imports arrays, grad_mode, function, versions, views, methods and the operations. The one idea to know: `x.mul_(y)`
+computes `x * y` as ever, writes the result into the memory of x, and gives x the history of the result. If x is a view,
+its base gets a node that knows which part was replaced; everything else that shows the memory finds its new history
+from there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a tensor says of its memory, and where it is; copies of it; new ones like it.
 
-Imports creation, in_place and methods. The one idea to know: strides count elements, as in PyTorch, and bytes
-are counted for the elements that a tensor shows, whoever owns the memory.
+Imports arrays, views, creation, methods, in_place and the operations. The one idea to know: strides count elements, as
+in PyTorch, and bytes are counted for the elements that a tensor shows, whoever owns the memory.
 """
 
 from __future__ import annotations

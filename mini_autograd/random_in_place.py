@@ -1,7 +1,7 @@
 """Random numbers written into a tensor: `uniform_`, `normal_`, `bernoulli_`, `exponential_`, `random_`.
 
-Imports generator, random and in_place. The one idea to know: what is drawn does not depend on the old numbers, so no
-gradient passes to them.
+Imports arrays, function, generator, tensor, random and in_place. The one idea to know: what is drawn does not depend on
+the old numbers, so no gradient passes to them.
 """
 
 from __future__ import annotations

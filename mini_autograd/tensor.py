@@ -1,8 +1,8 @@
 """`Tensor`: an array, whether it requires grad, its gradient, and where it came from; operators that call operations.
 
-Imports operations, function, arrays and gradients; printing when a tensor is printed. The one idea to know: where a
-tensor's gradient goes is one attribute, `_edge`: to the node that made the tensor; nowhere (`NO_EDGE`); or, for a leaf
-that requires grad (`None`), into its own `.grad`.
+Imports arrays, grad_mode, function, hooks, views, gradients and the operations; printing when a tensor is printed. The
+one idea to know: where a tensor's gradient goes is one attribute, `_edge`: to the node that made the tensor; nowhere
+(`NO_EDGE`); or, for a leaf that requires grad (`None`), into its own `.grad`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How often memory was changed in place, and the error for who needs the old values.
 
-Imports function. The one idea to know: tensors that show the same memory share one list `[count, when, when, ...]`. Its
-stamps come from the counter that numbers the nodes, so a node knows that what it saved was changed if a stamp is higher
-than its own number; nothing has to be noted when it saves.
+Imports arrays, grad_mode and function. The one idea to know: tensors that show the same memory share one list `[count,
+when, when, ...]`. Its stamps come from the counter that numbers the nodes, so a node knows that what it saved was
+changed if a stamp is higher than its own number; nothing has to be noted when it saves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Activations as modules: ReLU, GELU, Tanh, Sigmoid, Softmax and so on.
 
-Imports module and functional. The one idea to know: each is one function with its options fixed.
+Imports tensor, parameter, init, functional and module. The one idea to know: each is one function with its options
+fixed.
 """
 
 from __future__ import annotations

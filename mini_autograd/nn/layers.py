@@ -1,7 +1,7 @@
 """Linear layers, embeddings, and what only rearranges: Linear, Embedding, Flatten, Unflatten, Identity.
 
-Imports module, init and functional. The one idea to know: a layer holds parameters and options; what it computes stands
-in `functional`.
+Imports tensor, parameter, init, functional and module. The one idea to know: a layer holds parameters and options; what
+it computes stands in `functional`.
 """
 
 from __future__ import annotations

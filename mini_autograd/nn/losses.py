@@ -1,6 +1,7 @@
 """Losses as modules: MSELoss, CrossEntropyLoss and so on.
 
-Imports module and functional. The one idea to know: a loss holds its reduction and options, class weights as buffers.
+Imports tensor, functional and module. The one idea to know: a loss holds its reduction and options, class weights as
+buffers.
 """
 
 from __future__ import annotations

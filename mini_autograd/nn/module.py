@@ -1,8 +1,8 @@
 """`Module`: a function with parameters, made of other modules.
 
-Imports parameter, hooks, loading and tensor. The one idea to know: assigning an attribute is registering it.
-Parameters, buffers (tensors that belong to the module's state but are not trained) and modules go into three dicts, and
-everything else (`parameters()`, `state_dict()`, `to()`) is a walk through these.
+Imports arrays, hooks, tensor, backward_hooks, parameter and loading. The one idea to know: assigning an attribute is
+registering it. Parameters, buffers (tensors that belong to the module's state but are not trained) and modules go into
+three dicts, and everything else (`parameters()`, `state_dict()`, `to()`) is a walk through these.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Layers that normalize, and dropout: LayerNorm, GroupNorm, BatchNorm1d, BatchNorm2d, Dropout, Dropout2d.
 
-Imports module, init and functional. The one idea to know: batch norm and dropout look at `training`.
+Imports arrays, tensor, creation, parameter, init, functional and module. The one idea to know: batch norm and dropout
+look at `training`.
 """
 
 from __future__ import annotations

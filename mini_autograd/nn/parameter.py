@@ -1,6 +1,7 @@
 """`Parameter`: a tensor that a module trains.
 
-Imports tensor and arrays. The one idea to know: a module recognises what it has to train by this type alone.
+Imports arrays, versions, views, tensor and creation. The one idea to know: a module recognises what it has to train by
+this type alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Further functions of two and three numbers: atan2, hypot, logaddexp, xlogy, lerp, addcmul, addcdiv.
 
-Imports elementwise, mathematical and rounding. The one idea to know: as in elementwise, a rule gives one derivative per
-input and says nothing of shapes.
+Imports arrays, function, elementwise and activations. The one idea to know: as in elementwise, a rule gives one
+derivative per input and says nothing of shapes.
 """
 
 from __future__ import annotations

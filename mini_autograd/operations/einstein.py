@@ -1,7 +1,7 @@
 """`einsum`: sums of products, written with a letter for every axis.
 
-Imports function, elementwise, diagonals, reduction and shape operations. The one idea to know: the gradient of one
-operand is again an einsum, of the output's gradient and the other operands, with the letters of that operand as result.
+Imports arrays, function, elementwise, shape and diagonals. The one idea to know: the gradient of one operand is again
+an einsum, of the output's gradient and the other operands, with the letters of that operand as result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The matrix product in all its cases, `linear`, and what is composed of products: addmm, outer, tensordot, norms.
 
-Imports function, elementwise and the reductions. The one idea to know: with Y = A B, a change of A changes Y by dA B,
-so the gradient of A is G transpose(B). `einsum` has its own file.
+Imports arrays, function, elementwise and shape. The one idea to know: with Y = A B, a change of A changes Y by dA B, so
+the gradient of A is G transpose(B). `einsum` has its own file.
 """
 
 from __future__ import annotations

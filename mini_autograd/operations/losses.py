@@ -1,8 +1,8 @@
 """Losses, each in one step with its reduction.
 
-Imports function, elementwise, fused and targets. The one idea to know: cross entropy is always -sum(q log p), with p
-the softmax of the input and q the target's distribution (one class, smoothed, weighted, or probabilities), so its
-gradient is p sum(q) - q, whatever the options.
+Imports arrays, function, elementwise, fused, mathematical, softmax, shape, targets and activations. The one idea to
+know: cross entropy is always -sum(q log p), with p the softmax of the input and q the target's distribution (one class,
+smoothed, weighted, or probabilities), so its gradient is p sum(q) - q, whatever the options.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The functions of one number that a pocket calculator has: roots, logarithms, trigonometric and hyperbolic functions,
 erf.
 
-Imports elementwise. The one idea to know: a rule multiplies the incoming gradient by the derivative, written with the
-output where that is shorter than with the input. exp, log and tanh are in elementwise, sigmoid in activations.
+Imports arrays, blocks, function and elementwise. The one idea to know: a rule multiplies the incoming gradient by the
+derivative, written with the output where that is shorter than with the input. exp, log and tanh are in elementwise,
+sigmoid in activations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Operations that combine the elements along axes: sum, mean, prod, var, std, norm, logsumexp.
 
-Imports arrays, function, elementwise and the shape operations. The one idea to know: the transpose of summing is
-repeating. A result is brought back to the rank of its input (`restore`), and then broadcasts with it.
+Imports arrays, function, elementwise, comparison, mathematical, rounding and shape. The one idea to know: the transpose
+of summing is repeating. A result is brought back to the rank of its input (`restore`), and then broadcasts with it.
 """
 
 from __future__ import annotations

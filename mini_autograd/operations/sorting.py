@@ -1,7 +1,8 @@
 """What is found along an axis together with its place: max, min, argmax, sort, topk, median, kthvalue, cummax.
 
-Imports extremes, gathering, indexing and shape operations. The one idea to know: once the places are known, the result
-is `x[places]`, and only the element that was picked gets the gradient, whatever it ties with.
+Imports arrays, function, elementwise, indexing, shape, gathering, reduction, cumulative and extremes. The one idea to
+know: once the places are known, the result is `x[places]`, and only the element that was picked gets the gradient,
+whatever it ties with.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The targets of losses: class numbers as distributions, and PyTorch's errors for targets and options that do not fit.
 
-Imports arrays, elementwise and shape.
+Imports arrays, function, elementwise and shape.
 """
 
 from __future__ import annotations
