@@ -27,7 +27,8 @@ greater greater_equal less less_equal not_equal
 maximum minimum fmax fmin clamp clip clamp_min clamp_max amax amin aminmax max min argmax argmin sort argsort msort topk
 kthvalue median cummax cummin
 prod var std logsumexp nansum nanmean cumsum cumprod logcumsumexp diff softmax log_softmax norm dist
-mm bmm mv dot vdot outer ger inner kron addmm addmv addr addbmm baddbmm
+mm bmm mv dot vdot outer ger inner kron addmm addmv addr addbmm baddbmm det inverse logdet slogdet matrix_power
+unique unique_consecutive bincount histc histogram quantile cov corrcoef
 squeeze unsqueeze ravel unflatten movedim moveaxis swapdims broadcast_to flip fliplr flipud roll rot90 split
 split_with_sizes narrow select chunk tensor_split hsplit vsplit dsplit unbind tile repeat_interleave tril triu diag
 diag_embed diagflat diagonal trace

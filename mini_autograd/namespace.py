@@ -56,6 +56,15 @@ from mini_autograd.operations.comparison import (
     signbit,
     where,
 )
+from mini_autograd.operations.counting import (
+    bincount,
+    bucketize,
+    histc,
+    histogram,
+    searchsorted,
+    unique,
+    unique_consecutive,
+)
 from mini_autograd.operations.cumulative import cumprod, cumsum, diff, logcumsumexp
 from mini_autograd.operations.diagonals import diag, diag_embed, diagflat, diagonal, trace, tril, triu
 from mini_autograd.operations.einstein import einsum
@@ -159,6 +168,7 @@ from mini_autograd.operations.mathematical import (
     square,
     tan,
 )
+from mini_autograd.operations.matrices import det, inverse, logdet, matrix_power, slogdet
 from mini_autograd.operations.norms import cosine_similarity, dist, norm
 from mini_autograd.operations.reduction import logsumexp, mean, nanmean, nansum, prod, std, std_mean, sum, var, var_mean
 from mini_autograd.operations.rounding import (
@@ -213,6 +223,7 @@ from mini_autograd.operations.sorting import (
     sort,
     topk,
 )
+from mini_autograd.operations.statistics import cdist, corrcoef, cov, pairwise_distance, quantile
 
 _numpy_names.accept(globals())
 

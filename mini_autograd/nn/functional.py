@@ -56,8 +56,9 @@ from mini_autograd.operations.losses import (
     smooth_l1_loss,
 )
 from mini_autograd.operations.normalization import batch_norm, group_norm, layer_norm
-from mini_autograd.operations.norms import normalize
+from mini_autograd.operations.norms import cosine_similarity, normalize
 from mini_autograd.operations.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from mini_autograd.operations.statistics import pairwise_distance
 from mini_autograd.operations.windows import one_per_axis
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "cosine_similarity",
     "cross_entropy",
     "dropout",
     "dropout2d",
@@ -100,6 +102,7 @@ __all__ = [
     "normalize",
     "one_hot",
     "pad",
+    "pairwise_distance",
     "prelu",
     "relu",
     "relu6",

@@ -17,6 +17,7 @@ from mini_autograd.operations import (
     joining,
     linear_algebra,
     mathematical,
+    matrices,
     reduction,
     rounding,
     shape,
@@ -46,7 +47,7 @@ from mini_autograd.operations.shape import Expand, Permute, Reshape, Transpose
 
 FAMILIES = (
     *(elementwise, mathematical, rounding, binary, activations, extremes, sorting, reduction, cumulative, softmax),
-    *(linear_algebra, einstein, shape, joining, diagonals, indexing, gathering),
+    *(linear_algebra, matrices, einstein, shape, joining, diagonals, indexing, gathering),
 )
 
 ONLY_SHARED = (

@@ -124,6 +124,26 @@ MATRICES = each(
         ((1, 1), (1, 1)),
     ],
 )
+SQUARE = [(2, 2), (3, 3), (2, 3, 3), (1, 1), (0, 0), (0, 2, 2)]
+OF_MATRICES = [
+    *each("det", lambda lib, a: lib.det(a), SQUARE),
+    *each("det of a product", lambda lib, a: lib.linalg.det(a @ a.mT + 1), [(3, 3)]),
+    *each("inverse", lambda lib, a: a.inverse(), SQUARE),
+    *each("logdet", lambda lib, a: lib.logdet(a @ a.mT + lib.eye(3)), [(3, 3), (2, 3, 3)]),
+    *each("slogdet", lambda lib, a: a.slogdet().logabsdet, SQUARE),
+    *each("matrix_power 3", lambda lib, a: lib.linalg.matrix_power(a, 3), [(2, 2), (2, 3, 3)]),
+    *each("matrix_power -2", lambda lib, a: a.matrix_power(-2), [(2, 2)]),
+    *each(
+        "solve",
+        lambda lib, a, b: lib.linalg.solve(a, b),
+        [((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (3, 2)), ((3, 3), (2, 3, 1)), ((2, 3, 3), (2, 3))],
+    ),
+    *each("solve from the right", lambda lib, a, b: lib.linalg.solve(a, b, left=False), [((3, 3), (2, 3))]),
+    *each("cov", lambda lib, x: lib.cov(x), [(3, 5), (4,)]),
+    *each("cov without correction", lambda lib, x: x.cov(correction=0), [(3, 5)]),
+    *each("corrcoef", lambda lib, x: lib.corrcoef(x), [(3, 5)]),
+    *each("quantile", lambda lib, x: lib.quantile(x, 0.3), [(5,), (2, 3)]),
+]
 SHAPING = [
     *each("reshape", lambda lib, x: x.reshape(3, -1), [(2, 3), (3, 4), (0, 3)][:2]),
     *each("reshape of transposed", lambda lib, x: x.T.reshape(-1), [(2, 3)]),
@@ -177,7 +197,7 @@ FAN_OUT = [
     Case("constant operand", lambda lib, x: x * lib.tensor([1.0, 2.0, 3.0], dtype=lib.float64), ((2, 3),)),
     Case("constant base", lambda lib, x: lib.tensor([0.5, 2.0], dtype=lib.float64) ** x, ((3, 2),), POSITIVE),
 ]
-CASES = BINARY + WITH_NUMBERS + UNARY + REDUCTIONS + MATRICES + SHAPING + INDEXING + FAN_OUT
+CASES = BINARY + WITH_NUMBERS + UNARY + REDUCTIONS + MATRICES + OF_MATRICES + SHAPING + INDEXING + FAN_OUT
 by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 

@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import mini_autograd as ma
 from mini_autograd import nn, operations
-from mini_autograd.operations import gathering, joining, linear_algebra, norms
+from mini_autograd.operations import gathering, joining, linear_algebra, matrices, norms
 
 pytest.importorskip("expecttest", reason="PyTorch's operator samples need it")
 with warnings.catch_warnings():
@@ -61,7 +61,8 @@ COVERED = {
         cummax cummin logcumsumexp softmax softmax.with_dtype log_softmax log_softmax.with_dtype median trace diff""",
     "linear algebra": """
         matmul mm bmm mv dot vdot addmm addmm.decomposed addmv addbmm baddbmm addr einsum outer inner tensordot kron
-        linalg.vecdot nn.functional.linear""",
+        linalg.vecdot nn.functional.linear linalg.inv linalg.solve logdet linalg.matrix_power
+        linalg.det""",
     "shape": """
         reshape reshape_as view view_as ravel flatten unflatten squeeze squeeze.multiple unsqueeze transpose t permute
         movedim expand expand_as broadcast_to broadcast_tensors repeat tile repeat_interleave cat stack hstack vstack
@@ -78,7 +79,8 @@ COVERED = {
         nn.functional.logsigmoid nn.functional.softsign nn.functional.tanhshrink nn.functional.hardtanh
         nn.functional.hardsigmoid nn.functional.hardswish nn.functional.hardshrink nn.functional.softshrink
         nn.functional.threshold nn.functional.prelu nn.functional.glu nn.functional.softmin
-        nn.functional.softmin.with_dtype nn.functional.normalize nn.functional.cosine_similarity""",
+        nn.functional.softmin.with_dtype nn.functional.normalize nn.functional.cosine_similarity
+        nn.functional.pairwise_distance quantile corrcoef""",
     "neural": """
         nn.functional.conv1d nn.functional.conv2d nn.functional.conv_transpose1d nn.functional.conv_transpose2d
         nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.avg_pool1d nn.functional.avg_pool2d
@@ -90,8 +92,8 @@ COVERED = {
 """Entries of PyTorch's table of operations, as name or name.variant."""
 
 NOT_COVERED = {
-    "decompositions and solvers of matrices": """
-        linalg.* cholesky* lu* qr svd* pca_lowrank pinverse logdet geqrf ormqr triangular_solve matrix_exp norm.nuc""",
+    "decompositions of matrices": """
+        linalg.* cholesky* lu* qr svd* pca_lowrank pinverse geqrf ormqr triangular_solve matrix_exp norm.nuc""",
     "special functions": "special.* i0 igamma* polygamma* mvlgamma* digamma lgamma erfc erfinv sinc",
     "complex numbers, Fourier transforms": "fft.* stft istft view_as_* complex polar angle real imag conj* resolve_*",
     "sparse, masked and nested tensors": "sparse.* masked.* to_sparse _segment_reduce* jagged* nested* signal.*",
@@ -117,6 +119,10 @@ HERE = {
     "nn.functional.relu": ma.relu,
     "linalg.vector_norm": norms.vector_norm,
     "linalg.vecdot": linear_algebra.vecdot,
+    "linalg.inv": matrices.inv,
+    "linalg.solve": matrices.solve,
+    "linalg.matrix_power": matrices.matrix_power,
+    "linalg.det": matrices.det,
     "__getitem__": lambda x, index: x[index],
     "__rdiv__": lambda x, other: other / x,
     "__rsub__": lambda x, other: other - x,
