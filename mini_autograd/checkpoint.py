@@ -62,7 +62,10 @@ class Frame:
         return len(self.metadata) - 1
 
     def unpack(self, number: int) -> Any:
-        """The saved tensor, from the second run; the last one asked for ends what that run gave."""
+        """The saved tensor, from the second run; the last one asked for ends what that run gave.
+
+        Raises CheckpointError if it has another shape or dtype than in the first run.
+        """
         if self.recomputed is None:
             self.recompute()
         assert self.recomputed is not None
@@ -75,7 +78,10 @@ class Frame:
         return tensor
 
     def recompute(self) -> None:
-        """Run the function again, and collect what it saves."""
+        """Run the function again, and collect what it saves.
+
+        Raises CheckpointError if that is another number of tensors than in the first run.
+        """
         collected: list[Any] = []
 
         def collect(tensor: Any) -> Any:
@@ -155,6 +161,9 @@ def checkpoint(
     `use_reentrant`: False is the better way; True, PyTorch's default, is the older one, which takes no keyword
     arguments, needs an argument that requires grad, and works with `.backward()` only. `preserve_rng_state`: random
     numbers are the same the second time. Calls may be nested.
+
+    Raises ValueError for keywords with `use_reentrant=True`, which hands none on. If the second run saves other
+    tensors, the backward pass raises CheckpointError.
     """
     if use_reentrant is None:
         warnings.warn(UNSAID, UserWarning, stacklevel=2)

@@ -97,7 +97,10 @@ def dtypes_in(data: Any) -> set[np.dtype]:
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor that shares the memory of `array`."""
+    """A tensor that shares the memory of `array`.
+
+    Raises TypeError for anything else than a NumPy array, and for a dtype that tensors do not have.
+    """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     if array.dtype.kind not in "fiub":
@@ -150,7 +153,10 @@ def arange(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """The numbers from `start` to before `end`; `arange(n)` starts at 0. They are floating if one of the three is."""
+    """The numbers from `start` to before `end`; `arange(n)` starts at 0. They are floating if one of the three is.
+
+    Raises RuntimeError if `step` is 0 or leads away from `end`.
+    """
     given = (0, start, step) if end is None else (start, end, step)
     first, last, step = [number.item() if hasattr(number, "item") else number for number in given]
     if step == 0:
@@ -193,7 +199,7 @@ def as_tensor(data: Any, dtype: np.dtype | None = None, device: Any = None) -> T
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """A matrix with ones on the diagonal."""
+    """A matrix with ones on the diagonal. Raises RuntimeError for a negative size."""
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
@@ -203,7 +209,10 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool 
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
-    """So many numbers at equal distances, from `start` to `end`, both included."""
+    """So many numbers at equal distances, from `start` to `end`, both included.
+
+    Raises RuntimeError if `steps` is negative.
+    """
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     numbers = np.linspace(float(start), float(end), steps)
@@ -220,7 +229,7 @@ def logspace(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Powers of `base`, with exponents as `linspace` gives them."""
+    """Powers of `base`, with exponents as `linspace` gives them. Raises RuntimeError if `steps` is negative."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     numbers = np.logspace(float(start), float(end), steps, base=base)
@@ -228,7 +237,7 @@ def logspace(
 
 
 def set_default_dtype(d: np.dtype) -> None:
-    """What a Python float becomes from now on: a floating dtype."""
+    """What a Python float becomes from now on: a floating dtype. Raises TypeError for another."""
     if not isinstance(d, np.dtype) or not arrays.is_floating(d):
         raise TypeError("only floating-point types are supported as the default type")
     arrays.default_dtype = d

@@ -88,7 +88,10 @@ class Function(graph.Function):
         return self.output_metadata
 
     def check_dirty(self, outputs: Sequence[Any]) -> None:
-        """Count the changes of the inputs that `forward` changed in place, all of which it has to return."""
+        """Count the changes of the inputs that `forward` changed in place, all of which it has to return.
+
+        Raises RuntimeError otherwise.
+        """
         for tensor in self.dirty:
             if all(output is not tensor for output in outputs):
                 raise RuntimeError(
@@ -104,7 +107,10 @@ class Function(graph.Function):
         return not constant and output.dtype.kind == "f"
 
     def connect_output(self, output: Any, number: int, args: Sequence[Any], alone: bool) -> Any:
-        """The output as a tensor that came from this node; an input changed in place stays the object it is."""
+        """The output as a tensor that came from this node; an input changed in place stays the object it is.
+
+        Raises RuntimeError if that is a leaf that requires grad.
+        """
         from mini_autograd.in_place import rebase  # only now: it is built on the public module, which imports this one
 
         if not self.is_differentiable(output):
@@ -121,7 +127,10 @@ class Function(graph.Function):
         return result
 
     def save_for_backward(self, *values: Any) -> None:
-        """Keep tensors (or None) for `backward`. The backward pass frees them, unless it retains the graph."""
+        """Keep tensors (or None) for `backward`. The backward pass frees them, unless it retains the graph.
+
+        Raises TypeError for anything else.
+        """
         for number, value in enumerate(values):
             if value is not None and not isinstance(value, graph.Tensor):
                 kind = type(value).__name__
@@ -145,7 +154,10 @@ class Function(graph.Function):
         self.materialize_grads = value
 
     def keep_saved(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """A saved output must not hold its node, which holds it: keep its values, and which output it was."""
+        """A saved output must not hold its node, which holds it: keep its values, and which output it was.
+
+        Raises RuntimeError for a tensor of inference mode.
+        """
         saved = getattr(self, "kept", ())
         numbers = [next((n for n, output in enumerate(outputs) if output is x), None) for x in saved]
         self.saved_numbers = numbers
@@ -158,7 +170,10 @@ class Function(graph.Function):
 
     @property
     def saved_tensors(self) -> Any:  # type: ignore[override]
-        """What `forward` gave to `save_for_backward`, connected to the graph."""
+        """What `forward` gave to `save_for_backward`, connected to the graph.
+
+        Raises RuntimeError if they were freed, or changed in place since.
+        """
         values = self.kept
         if values is FREED:
             raise RuntimeError(SECOND_BACKWARD)
@@ -195,7 +210,10 @@ class Function(graph.Function):
             self.kept = FREED
 
     def input_gradients(self, grads: Sequence[Any], create_graph: bool) -> Sequence[Any]:
-        """Run the rule on Tensors, in the grad mode of the pass."""
+        """Run the rule on Tensors, in the grad mode of the pass.
+
+        Raises RuntimeError if it returns too few or too many gradients, and TypeError if one is no Tensor.
+        """
         given = [self.as_tensor(grad, number) for number, grad in enumerate(grads)]
         rule = self.vjp if type(self).backward is graph.Function.backward and hasattr(self, "vjp") else self.backward
         result = rule(self, *given)

@@ -81,7 +81,10 @@ class ConcatDataset(Dataset):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset]:
-    """Cut a data set into random parts of those lengths, or of those fractions of the whole."""
+    """Cut a data set into random parts of those lengths, or of those fractions of the whole.
+
+    Raises ValueError if they do not sum to the whole.
+    """
     size = len(dataset)
     counts = [int(length) for length in lengths]
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
@@ -261,7 +264,10 @@ def default_convert(data: Any) -> Any:
 
 
 def default_collate(batch: list[Any]) -> Any:
-    """A batch of samples: tensors, arrays and numbers are stacked, in tuples and dicts part by part."""
+    """A batch of samples: tensors, arrays and numbers are stacked, in tuples and dicts part by part.
+
+    Raises RuntimeError if samples differ in length or shape, and TypeError for samples of another kind.
+    """
     first = batch[0]
     if isinstance(first, Tensor):
         return stack(batch)

@@ -78,7 +78,10 @@ class Level:
         self.carriers.append(tensor)
 
     def push(self, ctx: Function, inputs: Sequence[Any], output: Any, recorded: bool) -> None:
-        """The tangent of an operation's output, from those of its inputs."""
+        """The tangent of an operation's output, from those of its inputs.
+
+        Raises NotImplementedError if the operation has no rule for it.
+        """
         tangents = [tangent_of(x) for x in inputs]
         if all(tangent is None for tangent in tangents) or not isinstance(output, Tensor) or output.dtype.kind != "f":
             return
@@ -162,7 +165,12 @@ def tangent_of(value: Any) -> Tensor | None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor with the values of `tensor` that carries `tangent`."""
+    """A tensor with the values of `tensor` that carries `tangent`.
+
+    Shapes must agree, and both dtypes must be floating.
+
+    Raises RuntimeError outside of `dual_level` and for another shape, ValueError for another dtype.
+    """
     if state.forward_level is None:
         raise RuntimeError(NO_LEVEL)
     if tensor.dtype.kind != "f":
@@ -197,7 +205,10 @@ def name_of(ctx: Function) -> str:
 
 
 def jvp(function: Any, primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Any, Any]:
-    """`torch.func.jvp`: the value of `function(*primals)` and its derivative in the direction `tangents`."""
+    """`torch.func.jvp`: the value of `function(*primals)` and its derivative in the direction `tangents`.
+
+    Raises RuntimeError unless there is one tangent per primal.
+    """
     if len(primals) != len(tangents):
         raise RuntimeError("jvp: expected primals and tangents to have the same number of elements")
     with dual_level():

@@ -28,6 +28,8 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 
     Different from PyTorch's, which rewrites every operation, this one calls `func` once per example: the results are
     the same and can be differentiated, but nothing gets faster, and `func` may do anything, `.item()` included.
+
+    Raises ValueError if no input has a batch axis, if their lengths differ, or if `in_dims` does not fit to the inputs.
     """
     name = getattr(func, "__name__", repr(func))
 
@@ -142,6 +144,8 @@ def grad_and_value(
     """As `grad`, and the value beside it; with `has_aux`, `func` returns its value and something to be handed through.
 
     The gradient is itself recorded if an argument requires grad, so these can be nested for higher derivatives.
+
+    What it returns raises RuntimeError if the value of `func` is not a tensor of 0 axes.
     """
 
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:

@@ -139,7 +139,10 @@ def pushed(
 
 
 def prepared(inputs: Any, create_graph: bool, name: str) -> list[Tensor]:
-    """The inputs as tensors that require grad, connected to what they came from if a graph is wanted."""
+    """The inputs as tensors that require grad, connected to what they came from if a graph is wanted.
+
+    Raises TypeError for anything else.
+    """
     xs = list(inputs) if isinstance(inputs, tuple) else [inputs]
     for number, x in enumerate(xs):
         if not isinstance(x, Tensor):
@@ -151,7 +154,7 @@ def prepared(inputs: Any, create_graph: bool, name: str) -> list[Tensor]:
 
 
 def evaluated(function: Callable, xs: Sequence[Tensor], name: str) -> tuple[list[Tensor], bool]:
-    """The outputs of the function, and whether it returned several."""
+    """The outputs of the function, and whether it returned several. Raises TypeError if one is no Tensor."""
     result = function(*xs)
     many = isinstance(result, tuple)
     outputs = list(result) if many else [result]
@@ -166,7 +169,7 @@ def evaluated(function: Callable, xs: Sequence[Tensor], name: str) -> tuple[list
 
 
 def checked_scalar(output: Any, name: str) -> Tensor:
-    """The output, which has to be one number."""
+    """The output, which has to be one number. Raises RuntimeError otherwise."""
     if not isinstance(output, Tensor):
         raise RuntimeError(f"The function given to {name} should return a single Tensor")
     if output.numel() != 1:
@@ -175,7 +178,10 @@ def checked_scalar(output: Any, name: str) -> Tensor:
 
 
 def directions(v: Any, like: Sequence[Tensor], many: bool, name: str, what: str) -> list[Tensor]:
-    """The given vectors, or 1 where there is a single number to go along."""
+    """The given vectors, or 1 where there is a single number to go along.
+
+    Raises RuntimeError if there are too few or too many, or if a shape differs.
+    """
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             only = (

@@ -59,7 +59,10 @@ def build(function: Callable[..., Tensor], tensors: Sequence[Tensor], block: int
 
 
 def own_numbers(results: Iterable[Any], inputs: Sequence[int]) -> list[int]:
-    """The numbers of results; one that is an input, or another result too, is copied into an array of its own."""
+    """The numbers of results; one that is an input, or another result too, is copied into an array of its own.
+
+    Raises UntraceableError for a result that no input has to do with.
+    """
     numbers: list[int] = []
     for array in results:
         if not isinstance(array, Traced):

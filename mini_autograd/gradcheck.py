@@ -184,7 +184,10 @@ def flat_copy(output: Tensor) -> np.ndarray:
 
 
 def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
-    """As `numerical_jacobian`, from one call: with every moved input, along a further axis in front."""
+    """As `numerical_jacobian`, from one call: with every moved input, along a further axis in front.
+
+    Raises GradcheckError if the function drops the further axis.
+    """
     x = np.asarray(arguments[which].array)
     steps = eps * np.eye(x.size).reshape(x.size, *x.shape)
     moved = Tensor(np.concatenate([x + steps, x - steps]), None)
@@ -196,7 +199,10 @@ def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: 
 
 
 def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarray]:
-    """For each of `xs` the Jacobian, as `numerical_jacobian` lays it out, by reverse mode: one pass per column."""
+    """For each of `xs` the Jacobian, as `numerical_jacobian` lays it out, by reverse mode: one pass per column.
+
+    Raises GradcheckError if a gradient has another dtype than its input.
+    """
     columns: list[list[np.ndarray]] = [[] for _ in xs]
     for position in range(output.numel()):
         one = np.zeros(output.shape, output.dtype)

@@ -38,6 +38,12 @@ def backward(
     """Add the gradients of `tensors` into the `.grad` of the leaves they were computed from, or of `inputs` only.
 
     `grad_tensors` are the gradients of `tensors` to start from; a tensor with one element may do without (1 is meant).
+
+    A gradient has the shape of its tensor. With `create_graph` the pass is itself recorded, so the gradients can be
+    differentiated; `retain_graph` (by default as `create_graph`) keeps what the graph saved for another pass.
+
+    Raises RuntimeError if a tensor does not require grad, if a gradient is missing or of another shape, if `inputs` is empty
+    or does not require grad, and if the graph was freed by an earlier pass.
     """
     outputs = as_sequence(tensors)
     edges, grads = seeds(outputs, as_sequence(grad_tensors), create_graph)
@@ -71,8 +77,8 @@ def grad(
 ) -> tuple:
     """The gradients of `outputs` with respect to `inputs`, as a tuple; no `.grad` is touched.
 
-    An input that was not used raises, unless `allow_unused` (its gradient is then None) or `materialize_grads` (then
-    zeros).
+    Each has the shape and dtype of its input. The other arguments are as for `backward`. An input that was not used
+    raises RuntimeError, unless `allow_unused` (its gradient is then None) or `materialize_grads` (then zeros).
     """
     outputs, inputs = as_sequence(outputs), as_sequence(inputs)
     if not inputs:
@@ -120,7 +126,7 @@ def as_sequence(tensors: Tensors | None) -> Sequence[Any]:
 
 
 def wanted_edges(inputs: Sequence[Any]) -> list[graph.Edge]:
-    """Where the gradients of `inputs` arrive."""
+    """Where the gradients of `inputs` arrive. Raises RuntimeError if one does not require grad."""
     for tensor in inputs:
         if not tensor.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
@@ -128,7 +134,10 @@ def wanted_edges(inputs: Sequence[Any]) -> list[graph.Edge]:
 
 
 def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> tuple[tuple[graph.Edge, ...], list[Any]]:
-    """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`."""
+    """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`.
+
+    Raises RuntimeError if a gradient is missing or has another shape, or if an output does not require grad.
+    """
     if len(grads) not in (0, len(outputs)):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     grads = grads or [None] * len(outputs)

@@ -207,7 +207,10 @@ class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
         node.origins = tuple(graph.COPY - n if n >= 0 else n for n in node.origins)
 
     def pack(self, node: Any, value: Any, origin: int) -> Any:
-        """What the hook makes of a saved value. An input comes with its history, an output without: no cycles."""
+        """What the hook makes of a saved value. An input comes with its history, an output without: no cycles.
+
+        Raises RuntimeError if the hook changes it.
+        """
         if isinstance(value, graph.Tensor):
             return self.pack_hook(value)
         edge = NO_EDGE if origin in (OUTPUT, CONSTANT) else node.inputs[origin]

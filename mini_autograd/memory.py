@@ -55,6 +55,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """In another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
 
     The tensor itself where nothing changes, unless `copy=True`. `non_blocking` is ignored.
+
+    Raises TypeError for any other argument.
     """
     result = self
     for target in [*args, kwargs.pop("device", None), kwargs.pop("dtype", None)]:
@@ -114,7 +116,7 @@ def new_full(
 
 
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """Summed down to a shape from which it could have been broadcast."""
+    """Summed down to a shape from which it could have been broadcast. Raises RuntimeError for another shape."""
     wanted = tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
     if not arrays.broadcasts_to(wanted, self.shape):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")

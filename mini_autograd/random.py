@@ -90,7 +90,10 @@ def randint(
     dtype: Any = arrays.int64,
     device: Any = None,
 ) -> Tensor:
-    """Whole numbers from `low` to before `high`: `randint(3, 10, (2, 2))`, or `randint(10, (2, 2))` from 0."""
+    """Whole numbers from `low` to before `high`: `randint(3, 10, (2, 2))`, or `randint(10, (2, 2))` from 0.
+
+    Raises RuntimeError unless `low` is below `high`.
+    """
     if isinstance(high, Sequence):
         high, size = None, high
     if high is None:
@@ -101,14 +104,17 @@ def randint(
 
 
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = arrays.int64, device: Any = None) -> Tensor:
-    """The numbers from 0 to before `n` in random order."""
+    """The numbers from 0 to before `n` in random order. Raises RuntimeError if `n` is negative."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     return _made((generator or default_generator).permutation(n).astype(dtype), device, False)
 
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None) -> Tensor:
-    """Normal numbers of that mean and standard deviation: numbers with a `size`, or tensors."""
+    """Normal numbers of that mean and standard deviation: numbers with a `size`, or tensors.
+
+    Raises RuntimeError if `std` is negative.
+    """
     if size is None:
         size = np.broadcast_shapes(*[x.shape for x in (mean, std) if isinstance(x, Tensor)])
     if not isinstance(std, Tensor) and std < 0:
@@ -118,7 +124,10 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator 
 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that `input` gives for each element, else 0."""
+    """1 with the probability that `input` gives for each element, else 0.
+
+    Raises RuntimeError for what is no probability.
+    """
     check_floating(input.dtype, "bernoulli_tensor_cpu_p_")
     probabilities = input.detach().numpy()
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
@@ -134,6 +143,9 @@ def multinomial(
 
     Of weights divided by exponential draws the largest wins; without replacement the `num_samples` largest do. With it,
     a uniform draw picks a place among the running sums of the weights.
+
+    Raises RuntimeError for other shapes, weights that are negative, not finite, or all 0, and for more draws than there
+    are numbers, if drawn without `replacement`.
     """
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")

@@ -172,7 +172,7 @@ class Tensor:
                 del self._accumulator  # so that `gradient_edge` asks the view
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad` and return the tensor."""
+        """Set `requires_grad` and return the tensor. Raises RuntimeError for a dtype that is not floating."""
         if requires_grad and not arrays.is_floating(self.dtype):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
@@ -363,7 +363,7 @@ class Tensor:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def item(self) -> float | int | bool:
-        """The only element, as a Python number."""
+        """The only element, as a Python number. Raises RuntimeError if there are several."""
         if self.array.size != 1:
             raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
         return self.array.item()
@@ -466,7 +466,7 @@ class Tensor:
 
     @property
     def mT(self) -> Tensor:  # noqa: N802  (PyTorch's name)
-        """Every matrix of a batch transposed."""
+        """Every matrix of a batch transposed. Raises RuntimeError below two axes."""
         if self.ndim < 2:
             raise RuntimeError(
                 f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."

@@ -273,7 +273,10 @@ def silu(input: Value, inplace: bool = False) -> Value:
 
 
 def gelu(input: Value, *, approximate: str = "none") -> Value:
-    """x Phi(x) of each element, with the normal distribution's Phi; approximate="tanh" is a formula without erf."""
+    """x Phi(x) of each element, with the normal distribution's Phi; approximate="tanh" is a formula without erf.
+
+    Raises RuntimeError for another `approximate`, and NotImplementedError for integers.
+    """
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     return Gelu.apply(input) if approximate == "none" else GeluTanh.apply(input)
@@ -310,7 +313,10 @@ def selu(input: Value, inplace: bool = False) -> Value:
 
 
 def prelu(input: Value, weight: Value) -> Value:
-    """Each element, or `weight` times it where it is negative; a weight for all, or one per channel (axis 1)."""
+    """Each element, or `weight` times it where it is negative; a weight for all, or one per channel (axis 1).
+
+    Raises RuntimeError for a weight of more axes, of another number of channels, or of another dtype.
+    """
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if input.dtype != weight.dtype:
@@ -337,7 +343,10 @@ def mish(input: Value, inplace: bool = False) -> Value:
 
 
 def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Value:
-    """Each element, brought into [min_val, max_val]. At the two ends the derivative is 0."""
+    """Each element, brought into [min_val, max_val]. At the two ends the derivative is 0.
+
+    Raises ValueError if min_val > max_val, RuntimeError for bools.
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if input.dtype == bool_:
@@ -382,7 +391,10 @@ def hardshrink(input: Value, lambd: float = 0.5) -> Value:
 
 
 def softshrink(input: Value, lambd: float = 0.5) -> Value:
-    """Each element moved towards 0 by `lambd`, and 0 where that would change its sign."""
+    """Each element moved towards 0 by `lambd`, and 0 where that would change its sign.
+
+    Raises RuntimeError for a negative `lambd`.
+    """
     check_floating(input, "softshrink_check")
     if lambd < 0:
         largest, kind = np.finfo(input.dtype).max, dtype_name(input.dtype)
@@ -396,7 +408,10 @@ def threshold(input: Value, threshold: float, value: float, inplace: bool = Fals
 
 
 def glu(input: Value, dim: int = -1) -> Value:
-    """The first half along `dim`, times the sigmoid of the second."""
+    """The first half along `dim`, times the sigmoid of the second.
+
+    Raises RuntimeError if `dim` has an odd length, or the input no axis.
+    """
     if input.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     axis = normalize_dim(dim, input.ndim)

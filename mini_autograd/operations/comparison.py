@@ -87,7 +87,7 @@ logical_not = _question(np.logical_not, "zero")
 
 
 def bitwise_not(input: Value) -> Value:
-    """`~input`, of integers or bools."""
+    """`~input`, of integers or bools. Raises NotImplementedError for floats."""
     array = as_array(input)
     if is_floating(array.dtype):
         raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{dtype_name(array.dtype)}'")
@@ -95,7 +95,10 @@ def bitwise_not(input: Value) -> Value:
 
 
 def isclose(input: Value, other: Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Value:
-    """Whether |input - other| <= atol + rtol |other|, element by element."""
+    """Whether |input - other| <= atol + rtol |other|, element by element.
+
+    Raises RuntimeError for different dtypes and for a negative tolerance.
+    """
     a, b = as_array(input), as_array(other)
     if a.dtype != b.dtype:
         raise RuntimeError(f"{dtype_name(a.dtype)} did not match {dtype_name(b.dtype)}")

@@ -161,7 +161,10 @@ def _along(operation: type[Function], input: Value, dim: int) -> Value:
 
 
 def diff(input: Value, n: int = 1, dim: int = -1, prepend: Value = None, append: Value = None) -> Value:
-    """Differences of neighbours along `dim`, `n` times over; `prepend` and `append` are joined to the ends first."""
+    """Differences of neighbours along `dim`, `n` times over; `prepend` and `append` are joined to the ends first.
+
+    Raises RuntimeError if there is no axis, or if `n` is negative.
+    """
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     axis = normalize_dim(dim, input.ndim)

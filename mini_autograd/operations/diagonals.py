@@ -111,7 +111,7 @@ def places(x: Value, rows: int, columns: int, offset: int) -> tuple[Any, Any]:
 
 
 def diagonal(input: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
-    """A diagonal of every matrix that two axes form, as a new last axis."""
+    """A diagonal of every matrix that two axes form, as a new last axis. Raises RuntimeError if the two are one."""
     first, second = normalize_dim(dim1, input.ndim), normalize_dim(dim2, input.ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -122,7 +122,10 @@ _diagonal = diagonal
 
 
 def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
-    """Matrices of zeros with the last axis of `input` on a diagonal; they become the axes `dim1` and `dim2`."""
+    """Matrices of zeros with the last axis of `input` on a diagonal; they become the axes `dim1` and `dim2`.
+
+    Raises RuntimeError if the two are one.
+    """
     if normalize_dim(dim1, input.ndim + 1) == normalize_dim(dim2, input.ndim + 1):
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     size = input.shape[-1] + abs(offset)
@@ -131,7 +134,10 @@ def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 def diag(input: Value, diagonal: int = 0) -> Value:
-    """The matrix with that vector on a diagonal, or a diagonal of that matrix."""
+    """The matrix with that vector on a diagonal, or a diagonal of that matrix.
+
+    Raises RuntimeError for more axes, or none.
+    """
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     return diag_embed(input, diagonal) if input.ndim == 1 else clone(_diagonal(input, diagonal))
@@ -143,7 +149,7 @@ def diagflat(input: Value, offset: int = 0) -> Value:
 
 
 def trace(input: Value) -> Value:
-    """The sum of the diagonal of a matrix."""
+    """The sum of the diagonal of a matrix. Raises RuntimeError for another number of axes."""
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return sum(diagonal(input))

@@ -74,6 +74,8 @@ def einsum(equation: Any, *operands: Any) -> Value:
 
     Without "->" the result has the letters that occur once, in the order of the alphabet. The other form of the call
     gives numbers for letters: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+
+    Raises RuntimeError if operands and equation do not fit to each other, or if a letter stands for several sizes.
     """
     if not isinstance(equation, str):
         equation, operands = _in_letters([equation, *operands])

@@ -193,7 +193,10 @@ def fmin(input: Value, other: Value) -> Value:
 
 
 def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
-    """Each element brought between `min` and `max`, numbers or tensors; None is no bound. If min > max, it is max."""
+    """Each element brought between `min` and `max`, numbers or tensors; None is no bound. If min > max, it is max.
+
+    Raises RuntimeError if both are None.
+    """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [bound for bound in (min, max) if bound is not None]

@@ -76,7 +76,10 @@ def shaped(x: Value, shape: tuple[int, ...]) -> Value:
 
 
 def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False) -> Value:
-    """output[i][j] = input[index[i][j]][j] for dim=0, and so on; `index` may be smaller along the other axes."""
+    """output[i][j] = input[index[i][j]][j] for dim=0, and so on; `index` may be smaller along the other axes.
+
+    Raises RuntimeError for an index of another rank, of floats, or out of bounds.
+    """
     places = integers(index, "gather")
     axis = normalize_dim(dim, input.ndim)
     if places.size == 0:
@@ -87,7 +90,10 @@ def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False)
 
 
 def take_along_dim(input: Value, indices: Indices, dim: int | None = None) -> Value:
-    """As `gather`, but `input` and `indices` broadcast along the other axes; without `dim`, into the flat input."""
+    """As `gather`, but `input` and `indices` broadcast along the other axes; without `dim`, into the flat input.
+
+    Raises RuntimeError for another rank, and as `gather`.
+    """
     places = integers(indices, "take_along_dim")
     if dim is None:
         return gather(reshape(input, -1), 0, places.reshape(-1))
@@ -106,7 +112,10 @@ def take_along_dim(input: Value, indices: Indices, dim: int | None = None) -> Va
 
 
 def scatter_add(input: Value, dim: int, index: Indices, src: Value) -> Value:
-    """`input` with src[i][j] added at [index[i][j]][j] for dim=0, and so on."""
+    """`input` with src[i][j] added at [index[i][j]][j] for dim=0, and so on.
+
+    Raises RuntimeError for a `src` of another dtype or rank, or smaller than `index`, and as `gather`.
+    """
     places, shape = _places(input, dim, index, "scatter_add", src)
     added = Put.apply(
         corner(at_least_1d(src), places), index=along(places, normalize_dim(dim, input.ndim)), shape=shape
@@ -117,7 +126,10 @@ def scatter_add(input: Value, dim: int, index: Indices, src: Value) -> Value:
 def scatter(
     input: Value, dim: int, index: Indices, src: Value = None, *, value: Any = None, reduce: str | None = None
 ) -> Value:
-    """`input` with src[i][j], or the number `value`, put at [index[i][j]][j] for dim=0, and so on."""
+    """`input` with src[i][j], or the number `value`, put at [index[i][j]][j] for dim=0, and so on.
+
+    `reduce` combines it with what is there instead: "add" or "multiply". Raises RuntimeError as `scatter_add`.
+    """
     src = value if src is None else src
     places, _ = _places(input, dim, index, "scatter", src)
     put_in = corner(at_least_1d(src), places) if hasattr(src, "ndim") else src
@@ -140,7 +152,10 @@ def _scatter_products(input: Value, axis: int, places: Any, value: Value) -> Val
 
 
 def _places(input: Value, dim: int, index: Indices, name: str, src: Value = None) -> tuple[Any, tuple[int, ...]]:
-    """The indices, and the shape they lead into; both with an axis at least. `src` must fit to both."""
+    """The indices, and the shape they lead into; both with an axis at least. `src` must fit to both.
+
+    Raises RuntimeError otherwise.
+    """
     places = integers(index, name)
     if hasattr(src, "ndim"):
         if src.dtype != input.dtype:
@@ -163,7 +178,10 @@ def corner(src: Value, places: Any) -> Value:
 
 
 def index_select(input: Value, dim: int, index: Indices) -> Value:
-    """The slices of `input` along `dim` that a vector of indices names."""
+    """The slices of `input` along `dim` that a vector of indices names.
+
+    Raises IndexError for an index of more axes, or out of bounds.
+    """
     places = integers(index, "index_select")
     if places.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
@@ -176,7 +194,10 @@ def index_select(input: Value, dim: int, index: Indices) -> Value:
 
 
 def index_add(input: Value, dim: int, index: Indices, source: Value, *, alpha: float = 1) -> Value:
-    """`input` with the slices of `source`, times `alpha`, added along `dim` at the places in `index`."""
+    """`input` with the slices of `source`, times `alpha`, added along `dim` at the places in `index`.
+
+    Raises RuntimeError unless there is an index for every slice, of the shape of the input's.
+    """
     axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
     others = [[size for i, size in enumerate(x.shape) if i != axis] for x in (input, source)]
     if others[0] != others[1] or (input.ndim == 0 and math.prod(source.shape) != 1):
@@ -218,7 +239,10 @@ def index_put(input: Value, indices: tuple[Indices, ...], values: Value, accumul
 
 
 def masked_fill(input: Value, mask: Value, value: Value) -> Value:
-    """`input` with a number, or the value of a 0-d tensor, where `mask` holds."""
+    """`input` with a number, or the value of a 0-d tensor, where `mask` holds.
+
+    Raises RuntimeError for a mask that is not of bools, and for a value of several elements.
+    """
     if mask.dtype != bool:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_dtype(mask.dtype)}")
     if getattr(value, "ndim", 0):
@@ -233,7 +257,10 @@ def masked_fill(input: Value, mask: Value, value: Value) -> Value:
 
 
 def masked_select(input: Value, mask: Value) -> Value:
-    """The elements where `mask` holds, as a vector; both broadcast."""
+    """The elements where `mask` holds, as a vector; both broadcast.
+
+    Raises RuntimeError for a mask that is not of bools.
+    """
     if mask.dtype != bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     check_broadcast(mask.shape, input.shape)
@@ -242,7 +269,10 @@ def masked_select(input: Value, mask: Value) -> Value:
 
 
 def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
-    """`input` with the elements of `source`, in order, where `mask` holds."""
+    """`input` with the elements of `source`, in order, where `mask` holds.
+
+    Raises RuntimeError for a mask that is not of bools, and if there are too few elements in `source`.
+    """
     if mask.dtype != bool:
         name = dtype_name(mask.dtype)
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {name}")
@@ -260,7 +290,11 @@ def take(input: Value, index: Indices) -> Value:
 
 
 def embedding(input: Indices, weight: Value, padding_idx: int | None = None, scale_grad_by_freq: bool = False) -> Value:
-    """Rows of the table `weight` (n, d), one for each index. The row `padding_idx` gets no gradient."""
+    """Rows of the table `weight` (n, d), one for each index. The row `padding_idx` gets no gradient.
+
+    The result has the shape (*input.shape, d). Raises IndexError for an index out of bounds, RuntimeError for indices
+    of floats and a table that is no matrix, AssertionError for a `padding_idx` that is no row.
+    """
     places = as_array(input)
     if places.dtype.kind not in "iu":
         raise RuntimeError(

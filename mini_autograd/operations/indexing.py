@@ -113,7 +113,11 @@ def add_rows(output: Any, index: Any, rows: Any) -> None:
 
 
 def getitem(input: Value, index: Any) -> Value:
-    """`input[index]`: integers, slices, None, `...`, lists, integer and bool tensors or arrays, and tuples of these."""
+    """`input[index]`: integers, slices, None, `...`, lists, integer and bool tensors or arrays, and tuples of these.
+
+    Raises IndexError for an index that is out of bounds or of another dtype, ValueError for a step that is not
+    positive.
+    """
     plain = as_plain(index, as_array(input))
     if isinstance(plain, tuple) and (steps := in_two_steps(plain)):
         return getitem(getitem(input, steps[0]), steps[1])
@@ -161,7 +165,10 @@ def in_two_steps(index: tuple) -> tuple[tuple, tuple] | None:
 
 
 def as_index(part: Any, indexed: Any) -> Any:
-    """One part of an index as NumPy wants it: tensors and lists as arrays, on the device of what is indexed."""
+    """One part of an index as NumPy wants it: tensors and lists as arrays, on the device of what is indexed.
+
+    Raises PyTorch's error for anything else.
+    """
     if isinstance(part, slice):
         if part.step is not None and part.step <= 0:
             raise ValueError("step must be greater than zero")

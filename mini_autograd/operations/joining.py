@@ -90,7 +90,10 @@ def siblings(views: Iterable[Value], operation: str) -> tuple[Value, ...]:
 
 
 def cat(tensors: Tensors, dim: int = 0) -> Value:
-    """Tensors end to end along `dim`, in a common dtype. Empty vectors are left out, as in PyTorch."""
+    """Tensors end to end along `dim`, in a common dtype. Empty vectors are left out, as in PyTorch.
+
+    Raises RuntimeError if the other sizes differ or a tensor has no axis, ValueError if there is none.
+    """
     tensors = list(tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
@@ -122,7 +125,10 @@ concat = concatenate = cat
 
 
 def stack(tensors: Tensors, dim: int = 0) -> Value:
-    """Tensors of one shape side by side, along a new axis."""
+    """Tensors of one shape side by side, along a new axis.
+
+    Raises RuntimeError if shapes differ, or if there is no tensor.
+    """
     tensors = list(tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -189,7 +195,10 @@ def column_stack(tensors: Tensors) -> Value:
 
 
 def split(tensor: Value, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Value, ...]:
-    """Parts along `dim`, of one size (the last may be smaller) or of the sizes in a list."""
+    """Parts along `dim`, of one size (the last may be smaller) or of the sizes in a list.
+
+    Raises RuntimeError if sizes are negative or do not sum to the length of the axis.
+    """
     if tensor.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = normalize_dim(dim, tensor.ndim)
@@ -215,7 +224,10 @@ split_with_sizes = split
 
 
 def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
-    """At most so many parts of equal size along `dim`; the last may be smaller."""
+    """At most so many parts of equal size along `dim`; the last may be smaller.
+
+    Raises RuntimeError unless `chunks` is positive.
+    """
     if input.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -228,7 +240,10 @@ def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
 
 
 def tensor_split(input: Value, indices_or_sections: Any, dim: int = 0) -> tuple[Value, ...]:
-    """So many parts of nearly equal size along `dim`, or parts that begin at the given indices."""
+    """So many parts of nearly equal size along `dim`, or parts that begin at the given indices.
+
+    Raises RuntimeError for a number that is not positive.
+    """
     if input.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = normalize_dim(dim, input.ndim)
@@ -244,17 +259,17 @@ def tensor_split(input: Value, indices_or_sections: Any, dim: int = 0) -> tuple[
 
 
 def hsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
-    """`tensor_split` along axis 1; of a vector along axis 0."""
+    """`tensor_split` along axis 1; of a vector along axis 0. Raises RuntimeError if the parts would not be equal."""
     return _split_axis("hsplit", 1, input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
 def vsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
-    """`tensor_split` along axis 0."""
+    """`tensor_split` along axis 0. Raises RuntimeError if the parts would not be equal."""
     return _split_axis("vsplit", 2, input, indices_or_sections, 0)
 
 
 def dsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
-    """`tensor_split` along axis 2."""
+    """`tensor_split` along axis 2. Raises RuntimeError if the parts would not be equal."""
     return _split_axis("dsplit", 3, input, indices_or_sections, 2)
 
 
@@ -274,7 +289,7 @@ def _split_axis(name: str, ndim: int, input: Value, where: Any, axis: int) -> tu
 
 
 def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
-    """All slices along `dim`, without that axis."""
+    """All slices along `dim`, without that axis. Raises IndexError if there is no axis."""
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = normalize_dim(dim, input.ndim)
@@ -282,7 +297,7 @@ def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
 
 
 def narrow(input: Value, dim: int, start: Any, length: int) -> Value:
-    """`length` slices along `dim`, from `start` on."""
+    """`length` slices along `dim`, from `start` on. Raises IndexError or RuntimeError if they are not all there."""
     if input.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     axis = normalize_dim(dim, input.ndim)
@@ -302,7 +317,7 @@ def narrow(input: Value, dim: int, start: Any, length: int) -> Value:
 
 
 def select(input: Value, dim: int, index: int) -> Value:
-    """The slice number `index` along `dim`, without that axis."""
+    """The slice number `index` along `dim`, without that axis. Raises IndexError if there is no such slice."""
     if input.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     axis = normalize_dim(dim, input.ndim)
@@ -314,7 +329,10 @@ def select(input: Value, dim: int, index: int) -> Value:
 
 
 def repeat(input: Value, *times: Sizes, repeats: Sequence[int] | None = None) -> Value:
-    """Copies of the whole tensor along each axis, `repeat(2, 1)` or `repeat((2, 1))`; more numbers make new axes."""
+    """Copies of the whole tensor along each axis, `repeat(2, 1)` or `repeat((2, 1))`; more numbers make new axes.
+
+    Raises RuntimeError for fewer numbers than axes, and for negative ones.
+    """
     numbers = unpack(times) if repeats is None else tuple(repeats)
     added = len(numbers) - input.ndim
     if added < 0:
@@ -337,7 +355,10 @@ def tile(input: Value, *times: Sizes, dims: Sequence[int] | None = None) -> Valu
 
 
 def repeat_interleave(input: Value, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Value:
-    """Every element (or slice along `dim`) several times in a row, all the same number of times or each its own."""
+    """Every element (or slice along `dim`) several times in a row, all the same number of times or each its own.
+
+    Raises RuntimeError unless there is one number, or one for each.
+    """
     if dim is None:
         input, dim = flatten(input), 0
     axis = normalize_dim(dim, input.ndim)
@@ -358,6 +379,9 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
 
     The new places hold `value`, or with the modes "reflect", "replicate" and "circular" what the input suggests.
     Negative numbers cut off.
+
+    Raises RuntimeError for an odd number of them, more than two per axis, or less than nothing left;
+    NotImplementedError for another mode.
     """
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
@@ -406,7 +430,7 @@ def padded_places(size: int, width: tuple[int, int], mode: Any) -> Any:
 
 
 def meshgrid(*tensors: Value, indexing: str = "ij") -> tuple[Value, ...]:
-    """The coordinates of a grid, one tensor per axis."""
+    """The coordinates of a grid, one tensor per axis. Raises RuntimeError if dtypes differ."""
     vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
     if len({x.dtype for x in vectors}) > 1:
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")

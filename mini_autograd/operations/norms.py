@@ -24,7 +24,10 @@ from mini_autograd.operations.shape import broadcast_tensors
 def vector_norm(
     x: Value, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: np.dtype | None = None
 ) -> Value:
-    """(sum |x|^ord)^(1/ord) along `dim`, or of all; for inf the largest |x|, for -inf the smallest, for 0 how many."""
+    """(sum |x|^ord)^(1/ord) along `dim`, or of all; for inf the largest |x|, for -inf the smallest, for 0 how many.
+
+    Raises RuntimeError for integers.
+    """
     x = x if dtype is None else cast(x, dtype)
     if not is_floating(x.dtype):
         kind = dtype_name(x.dtype)
@@ -44,7 +47,10 @@ def vector_norm(
 def norm(
     input: Value, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: np.dtype | None = None
 ) -> Value:
-    """The p-norm of all elements, or along `dim`; "fro" (Frobenius) and None are p = 2."""
+    """The p-norm of all elements, or along `dim`; "fro" (Frobenius) and None are p = 2.
+
+    Raises NotImplementedError for the nuclear norm.
+    """
     if p == "nuc":
         raise NotImplementedError("the nuclear norm needs singular values, which are not covered")
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)

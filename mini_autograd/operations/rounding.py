@@ -259,7 +259,10 @@ def floor_divide(input: Value, other: Value) -> Value:
 
 
 def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Value:
-    """`input / other`, or that quotient rounded: down with "floor", towards 0 with "trunc"."""
+    """`input / other`, or that quotient rounded: down with "floor", towards 0 with "trunc".
+
+    Raises RuntimeError for another mode, and for a rounded division of integers by 0.
+    """
     if rounding_mode is None:
         return divide(input, other)
     if rounding_mode == "floor":
@@ -275,7 +278,7 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
 
 
 def positive(input: Value) -> Value:
-    """`+input`, which is `input`."""
+    """`+input`, which is `input`. Raises RuntimeError for bools."""
     if is_bool(as_array(input)):
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input

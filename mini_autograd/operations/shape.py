@@ -158,7 +158,10 @@ Sizes = int | Sequence[int]
 
 
 def reshape(input: Value, *sizes: Sizes, shape: Sequence[int] | None = None) -> Value:
-    """The elements of `input`, in order, in another shape, given as `2, 3` or `(2, 3)`; one size may be -1."""
+    """The elements of `input`, in order, in another shape, given as `2, 3` or `(2, 3)`; one size may be -1.
+
+    Raises RuntimeError if that shape has another number of elements.
+    """
     return Reshape.apply(input, shape=complete_shape(unpack(sizes) if shape is None else tuple(shape), input.shape))
 
 
@@ -175,7 +178,7 @@ def view(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Valu
 
 
 def flatten(input: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
-    """Merge the axes from `start_dim` to `end_dim` into one."""
+    """Merge the axes from `start_dim` to `end_dim` into one. Raises RuntimeError if they are in the wrong order."""
     start, end = normalize_dim(start_dim, input.ndim), normalize_dim(end_dim, input.ndim)
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -188,7 +191,7 @@ def flatten(input: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
 
 
 def expand(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Value:
-    """`input` broadcast to a larger shape; -1 keeps a size."""
+    """`input` broadcast to a larger shape; -1 keeps a size. Raises RuntimeError if the shape does not fit."""
     target, shape = unpack(sizes) if size is None else tuple(size), input.shape
     added = len(target) - len(shape)
     if added < 0:
@@ -219,7 +222,10 @@ def transpose(input: Value, dim0: int, dim1: int) -> Value:
 
 
 def permute(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value:
-    """Put the axes in another order. `permute(x, 1, 0)` or `permute(x, (1, 0))`."""
+    """Put the axes in another order. `permute(x, 1, 0)` or `permute(x, (1, 0))`.
+
+    Raises RuntimeError unless each axis is named once.
+    """
     order = unpack(axes) if dims is None else tuple(dims)
     if len(order) != input.ndim:
         raise RuntimeError(
@@ -233,7 +239,10 @@ def permute(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Va
 
 
 def t(input: Value) -> Value:
-    """The transpose of a matrix; a vector or a number is returned as it is."""
+    """The transpose of a matrix; a vector or a number is returned as it is.
+
+    Raises RuntimeError for more than two axes.
+    """
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return transpose(input, 0, 1) if input.ndim == 2 else reshape(input, input.shape)
@@ -274,7 +283,7 @@ def broadcast_tensors(*tensors: Value) -> tuple[Value, ...]:
 
 
 def unflatten(input: Value, dim: int, sizes: Sequence[int]) -> Value:
-    """One axis as several; one of the sizes may be -1."""
+    """One axis as several; one of the sizes may be -1. Raises RuntimeError if their product is not its length."""
     axis = normalize_dim(dim, input.ndim)
     size = input.shape[axis]
     parts = list(sizes)
@@ -304,7 +313,10 @@ def unsqueeze(input: Value, dim: int) -> Value:
 
 
 def movedim(input: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
-    """Axes moved to other places; the rest stays in order."""
+    """Axes moved to other places; the rest stays in order.
+
+    Raises RuntimeError unless there is one place for every axis.
+    """
     origin, target = ([x] if isinstance(x, int) else list(x) for x in (source, destination))
     if len(origin) != len(target):
         raise RuntimeError(
@@ -327,7 +339,10 @@ moveaxis = movedim
 
 
 def flip(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value:
-    """In reverse order along axes, given as `flip(x, 0, 1)` or `flip(x, (0, 1))`."""
+    """In reverse order along axes, given as `flip(x, 0, 1)` or `flip(x, (0, 1))`.
+
+    Raises RuntimeError if one is named twice.
+    """
     given = unpack(axes if dims is None else (dims,))
     places = tuple(normalize_dim(axis, input.ndim) for axis in given)
     for axis in places:
@@ -337,21 +352,24 @@ def flip(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value
 
 
 def fliplr(input: Value) -> Value:
-    """In reverse order along axis 1."""
+    """In reverse order along axis 1. Raises RuntimeError below two axes."""
     if input.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, 1)
 
 
 def flipud(input: Value) -> Value:
-    """In reverse order along axis 0."""
+    """In reverse order along axis 0. Raises RuntimeError below one axis."""
     if input.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, 0)
 
 
 def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
-    """Moved by `shifts` along `dims`, round the end; without `dims` the flat tensor is moved."""
+    """Moved by `shifts` along `dims`, round the end; without `dims` the flat tensor is moved.
+
+    Raises RuntimeError unless there is one shift per axis.
+    """
     steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     if not steps:
         raise RuntimeError("`shifts` required")
@@ -369,7 +387,10 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
 
 
 def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
-    """Turned by `k` right angles in the plane of two axes."""
+    """Turned by `k` right angles in the plane of two axes.
+
+    Raises RuntimeError unless `dims` names two different ones.
+    """
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
