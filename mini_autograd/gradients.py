@@ -42,8 +42,8 @@ def backward(
     A gradient has the shape of its tensor. With `create_graph` the pass is itself recorded, so the gradients can be
     differentiated; `retain_graph` (by default as `create_graph`) keeps what the graph saved for another pass.
 
-    Raises RuntimeError if a tensor does not require grad, if a gradient is missing or of another shape, if `inputs` is empty
-    or does not require grad, and if the graph was freed by an earlier pass.
+    Raises RuntimeError if a tensor does not require grad, if a gradient is missing or of another shape, if `inputs` is
+    empty or holds a tensor that does not require grad, and if the graph was freed by an earlier pass.
     """
     outputs = as_sequence(tensors)
     edges, grads = seeds(outputs, as_sequence(grad_tensors), create_graph)
