@@ -40,10 +40,14 @@ from mini_autograd.nn.module import Module
 from mini_autograd.nn.normalizations import BatchNorm1d, BatchNorm2d, Dropout, Dropout2d, GroupNorm, LayerNorm
 from mini_autograd.nn.parameter import Parameter
 from mini_autograd.nn.pooling import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from mini_autograd.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 
 __all__ = [
     "ELU",
     "GELU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool2d",
     "AvgPool1d",
@@ -61,12 +65,14 @@ __all__ = [
     "Dropout2d",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GroupNorm",
     "Hardswish",
     "HuberLoss",
     "Identity",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -84,6 +90,7 @@ __all__ = [
     "PReLU",
     "Parameter",
     "ParameterList",
+    "RNNCell",
     "ReLU",
     "ReLU6",
     "Sequential",
