@@ -1,4 +1,39 @@
-"""All operations by family: `Multiply` is in elementwise, `Sum` in reduction, `MatMul` in linear_algebra, and so on."""
+"""All operations by family: which file holds the rule of what.
+
+An operation is a class with a `forward` and a `backward`; the function that PyTorch has stands further down in the same
+file, and says which operations it is made of.
+
+elementwise: add, subtract, multiply, divide, pow, exp, log, tanh, relu, where, clone, cast
+mathematical: sqrt, log2, sin, tan, atan, sinh, erf, and their relatives
+rounding: abs, sign, floor, round, remainder, fmod, floor_divide
+binary: atan2, hypot, logaddexp, xlogy, lerp, addcmul
+activations: sigmoid, softplus, gelu, silu, elu, leaky_relu, glu, and other activations
+softmax: softmax, log_softmax
+comparison: eq, lt, isnan, logical_and, isclose, any, all, nonzero: none has a gradient
+extremes: maximum, minimum, clamp, amax, amin
+sorting: max, min, argmax, sort, topk, median, kthvalue, cummax
+reduction: sum, mean, prod, var, std, logsumexp
+norms: norm, vector_norm, normalize, cosine_similarity
+cumulative: cumsum, cumprod, logcumsumexp, diff
+counting: unique, bincount, histc, searchsorted: none has a gradient
+statistics: quantile, cov, corrcoef, cdist
+linear_algebra: matmul, dot, linear, outer, tensordot, addmm
+matrices: inv, det, slogdet, solve, matrix_power
+einstein: einsum
+shape: reshape, view, transpose, permute, expand, squeeze, flip, roll
+joining: cat, stack, split, chunk, unbind, narrow, select, repeat, pad, meshgrid
+diagonals: diagonal, diag, tril, triu, trace
+indexing: getitem (x[...]), put, assign
+gathering: gather, scatter, scatter_add, index_select, masked_fill, take, embedding
+convolution: conv1d, conv2d, conv_transpose2d
+pooling: max_pool2d, avg_pool2d
+normalization: layer_norm, group_norm, batch_norm
+dropout: dropout
+attention: scaled_dot_product_attention
+losses: mse_loss, l1_loss, nll_loss, cross_entropy, binary_cross_entropy, kl_div
+
+Three files hold no operation: fused and targets, what several of them share, and windows, the geometry of kernels.
+"""
 
 import importlib
 from typing import Any
@@ -18,6 +53,7 @@ from mini_autograd.operations import (
     linear_algebra,
     mathematical,
     matrices,
+    norms,
     reduction,
     rounding,
     shape,
@@ -46,8 +82,8 @@ from mini_autograd.operations.reduction import Mean, Sum
 from mini_autograd.operations.shape import Expand, Permute, Reshape, Transpose
 
 FAMILIES = (
-    *(elementwise, mathematical, rounding, binary, activations, extremes, sorting, reduction, cumulative, softmax),
-    *(linear_algebra, matrices, einstein, shape, joining, diagonals, indexing, gathering),
+    *(elementwise, mathematical, rounding, binary, activations, extremes, sorting, reduction, norms, cumulative),
+    *(softmax, linear_algebra, matrices, einstein, shape, joining, diagonals, indexing, gathering),
 )
 
 ONLY_SHARED = (

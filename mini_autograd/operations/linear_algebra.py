@@ -1,4 +1,4 @@
-"""The matrix product in all its cases, `linear`, and what is composed of products: addmm, outer, tensordot, norms.
+"""The matrix product in all its cases, `linear`, and what is composed of products: addmm, outer, tensordot.
 
 Imports arrays, function, elementwise and shape. The one idea to know: with Y = A B, a change of A changes Y by dA B, so
 the gradient of A is G transpose(B). `einsum` has its own file.

@@ -12,13 +12,52 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, is_floating, normalize_dims
-from mini_autograd.function import Value
+from mini_autograd.function import Function, Value
 from mini_autograd.operations.comparison import isfinite
 from mini_autograd.operations.elementwise import cast, where
 from mini_autograd.operations.extremes import amax, amin, clamp
-from mini_autograd.operations.reduction import Dims, Norm, sum
-from mini_autograd.operations.rounding import abs
+from mini_autograd.operations.reduction import Dims, restore, sum
+from mini_autograd.operations.rounding import abs, sign
 from mini_autograd.operations.shape import broadcast_tensors
+
+
+class Norm(Function):
+    """(sum |x|^p)^(1/p). d = sign(x) (|x| / norm)^(p-1) dx, and 0 where the norm is 0."""
+
+    torch_name = "LinalgVectorNormBackward0"
+    __slots__ = ("dim", "keepdim", "p")
+
+    @staticmethod
+    @np.errstate(all="ignore")
+    def forward(ctx, x, p, dim, keepdim):
+        ctx.p, ctx.dim, ctx.keepdim = p, dim, keepdim
+        if p == 2:
+            output = np.sqrt((x * x).sum(axis=dim, keepdims=keepdim))
+        else:
+            output = (np.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1.0 / p)
+        ctx.save_for_backward(x, output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, output = ctx.saved_tensors
+        return restore(grad, ctx.dim, x.shape) * norm_slope(x, restore(output, ctx.dim, x.shape), ctx.p)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        x, output = ctx.saved_tensors
+        slope = norm_slope(x, restore(output, ctx.dim, x.shape), ctx.p)
+        return (tangent * slope).sum(ctx.dim, keepdims=ctx.keepdim)
+
+
+def norm_slope(x: Value, output: Value, p: float) -> Value:
+    """sign(x) (|x| / norm)^(p-1), for p = 2 simply x / norm; the subgradient 0 where that is 0/0."""
+    zero = output == 0
+    output = where(zero, 1.0, output)
+    if p == 2:
+        return where(zero, 0.0, x / output)
+    size = where(x == 0, 1.0, abs(x))
+    return where((x == 0) | zero, 0.0, sign(x) * (size / output) ** (p - 1))
 
 
 def vector_norm(

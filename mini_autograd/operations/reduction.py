@@ -1,7 +1,7 @@
-"""Operations that combine the elements along axes: sum, mean, prod, var, std, norm, logsumexp.
+"""Operations that combine the elements along axes: sum, mean, prod, var, std, logsumexp. Norms are in norms.
 
-Imports arrays, function, elementwise, comparison, mathematical, rounding and shape. The one idea to know: the transpose
-of summing is repeating. A result is brought back to the rank of its input (`restore`), and then broadcasts with it.
+Imports arrays, function, elementwise, comparison, mathematical and shape. The one idea to know: the transpose of
+summing is repeating. A result is brought back to the rank of its input (`restore`), and then broadcasts with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from mini_autograd.function import Function, Value, as_array, wrap
 from mini_autograd.operations.comparison import isnan
 from mini_autograd.operations.elementwise import cast, exp, module_of, where
 from mini_autograd.operations.mathematical import sqrt
-from mini_autograd.operations.rounding import abs, sign
 from mini_autograd.operations.shape import expand, reshape, transpose
 
 Dims = int | Sequence[int] | None
@@ -174,45 +173,6 @@ class LogSumExp(Function):
 def finite(output: Value) -> Value:
     """0 in place of an infinite result: of nothing but -inf every share is e^(-inf) = 0, and not e^(-inf + inf)."""
     return where((output == math.inf) | (output == -math.inf), 0.0, output)
-
-
-class Norm(Function):
-    """(sum |x|^p)^(1/p). d = sign(x) (|x| / norm)^(p-1) dx, and 0 where the norm is 0."""
-
-    torch_name = "LinalgVectorNormBackward0"
-    __slots__ = ("dim", "keepdim", "p")
-
-    @staticmethod
-    @np.errstate(all="ignore")
-    def forward(ctx, x, p, dim, keepdim):
-        ctx.p, ctx.dim, ctx.keepdim = p, dim, keepdim
-        if p == 2:
-            output = np.sqrt((x * x).sum(axis=dim, keepdims=keepdim))
-        else:
-            output = (np.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1.0 / p)
-        ctx.save_for_backward(x, output)
-        return output
-
-    @staticmethod
-    def backward(ctx, grad):
-        x, output = ctx.saved_tensors
-        return restore(grad, ctx.dim, x.shape) * norm_slope(x, restore(output, ctx.dim, x.shape), ctx.p)
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        x, output = ctx.saved_tensors
-        slope = norm_slope(x, restore(output, ctx.dim, x.shape), ctx.p)
-        return (tangent * slope).sum(ctx.dim, keepdims=ctx.keepdim)
-
-
-def norm_slope(x: Value, output: Value, p: float) -> Value:
-    """sign(x) (|x| / norm)^(p-1), for p = 2 simply x / norm; the subgradient 0 where that is 0/0."""
-    zero = output == 0
-    output = where(zero, 1.0, output)
-    if p == 2:
-        return where(zero, 0.0, x / output)
-    size = where(x == 0, 1.0, abs(x))
-    return where((x == 0) | zero, 0.0, sign(x) * (size / output) ** (p - 1))
 
 
 def spread(grad: Value, dim: tuple[int, ...] | None, shape: tuple[int, ...]) -> Value:
