@@ -112,3 +112,40 @@ def usual_names(lib: Any) -> dict[str, Any]:
         "y": lib.tensor(vector, requires_grad=True) * 1,
         "s": lib.tensor(2.0, requires_grad=True),
     }
+
+
+def lines(text: str) -> list[str]:
+    """The rows of a table of expressions."""
+    return text.strip().splitlines()
+
+
+def evaluated(expression: str, lib: Any) -> Any:
+    """What an expression of tensors of several dtypes gives: dtype, shape and values of all results, or the error."""
+    names = {
+        "i": lib.tensor([1, 2, 3]),
+        "f": lib.tensor([1.0, 2.0, 3.0]),
+        "d": lib.tensor([1.0, 2.0, 3.0], dtype=lib.float64),
+        "h": lib.tensor([1.0, 2.0, 3.0], dtype=lib.float16),
+        "b": lib.tensor([True, False, True]),
+        "i32": lib.tensor([1, 2, 3], dtype=lib.int32),
+        "f0": lib.tensor(2.0),
+        "d0": lib.tensor(2.0, dtype=lib.float64),
+        "i0": lib.tensor(2),
+        "m": lib.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]),
+    }
+    try:
+        result = eval(expression, {"lib": lib, "np": np, **names})
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return described(result)
+
+
+def described(result: Any) -> Any:
+    """A result as plain values: of a tensor both dtypes (its own, its array's), shape, four digits, `requires_grad`."""
+    if isinstance(result, tuple | list) and not hasattr(result, "dtype"):
+        return [described(part) for part in result]
+    if not hasattr(result, "detach"):
+        return result
+    array = result.detach().numpy()
+    values = np.round(array.astype(np.float64), 4).tolist()
+    return str(result.dtype).removeprefix("torch."), array.dtype, array.shape, repr(values), result.requires_grad

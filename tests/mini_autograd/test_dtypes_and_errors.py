@@ -3,13 +3,12 @@
 A row is an expression of `lib`; what it gives is compared by dtype, shape and values, or by error type and text.
 """
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 
 import mini_autograd as ma
+from tests.mini_autograd.same_as_torch import evaluated, lines
 
 CREATION = """
 lib.tensor(1.5)
@@ -244,33 +243,6 @@ f0[lib.tensor(True)]
 f0[...]
 f0[None]
 """
-
-
-def lines(text: str) -> list[str]:
-    return text.strip().splitlines()
-
-
-def evaluated(expression: str, lib: Any) -> Any:
-    """Dtype, shape and values of the result, or the error."""
-    names = {
-        "i": lib.tensor([1, 2, 3]),
-        "f": lib.tensor([1.0, 2.0, 3.0]),
-        "d": lib.tensor([1.0, 2.0, 3.0], dtype=lib.float64),
-        "h": lib.tensor([1.0, 2.0, 3.0], dtype=lib.float16),
-        "b": lib.tensor([True, False, True]),
-        "i32": lib.tensor([1, 2, 3], dtype=lib.int32),
-        "f0": lib.tensor(2.0),
-        "d0": lib.tensor(2.0, dtype=lib.float64),
-        "i0": lib.tensor(2),
-        "m": lib.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]),
-    }
-    try:
-        result = eval(expression, {"lib": lib, "np": np, **names})
-    except Exception as error:
-        return type(error).__name__, str(error)
-    array = result.detach().numpy()
-    values = np.round(array.astype(np.float64), 4).tolist()
-    return str(result.dtype).removeprefix("torch."), array.dtype, array.shape, repr(values), result.requires_grad
 
 
 @pytest.mark.parametrize("expression", lines(CREATION) + lines(PROMOTION) + lines(ERRORS))

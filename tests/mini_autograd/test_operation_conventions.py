@@ -4,13 +4,12 @@ A row is an expression of `lib`; it gives the same under PyTorch: value, dtype a
 rows of KINKS are differentiated, and give the same gradients.
 """
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 
 import mini_autograd as ma
+from tests.mini_autograd.same_as_torch import evaluated, lines
 
 DTYPES = """
 i.sqrt()
@@ -383,37 +382,6 @@ x.remainder(1)
 x.fmod(1)
 (x / x).nan_to_num()
 """
-
-
-def evaluated(expression: str, lib: Any) -> Any:
-    """Dtype, shape and values of all results, or the error."""
-    names = {
-        "i": lib.tensor([1, 2, 3]),
-        "f": lib.tensor([1.0, 2.0, 3.0]),
-        "d": lib.tensor([1.0, 2.0, 3.0], dtype=lib.float64),
-        "h": lib.tensor([1.0, 2.0, 3.0], dtype=lib.float16),
-        "b": lib.tensor([True, False, True]),
-        "f0": lib.tensor(2.0),
-        "m": lib.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]),
-    }
-    try:
-        result = eval(expression, {"lib": lib, "np": np, **names})
-    except Exception as error:
-        return type(error).__name__, str(error)
-    return plain(result)
-
-
-def plain(result: Any) -> Any:
-    if isinstance(result, tuple | list) and not hasattr(result, "dtype"):
-        return [plain(part) for part in result]
-    if not hasattr(result, "detach"):
-        return result
-    array = result.detach().numpy()
-    return str(result.dtype).removeprefix("torch."), array.shape, repr(np.round(array.astype(np.float64), 4).tolist())
-
-
-def lines(text: str) -> list[str]:
-    return text.strip().splitlines()
 
 
 @pytest.mark.parametrize("expression", lines(DTYPES) + lines(ERRORS))
