@@ -6,6 +6,7 @@ holds LOCK meanwhile; two threads that check at the same time take turns.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -64,12 +65,15 @@ SYMBOLS = {
     "PowerOfTensors": "**",
     "MatMul": "@",
     "Index": "a[...]",
+    "Amax": "max",
+    "Amin": "min",
+    "LogSumExp": "logsumexp",
 }
 
 
 def symbol(operation: str) -> str:
-    """What a student calls an operation: `*` for Multiply, `tanh` for Tanh."""
-    return SYMBOLS.get(operation, operation.lower())
+    """What a student calls an operation: `*` for Multiply, `tanh` for Tanh, `log_softmax` for LogSoftmax."""
+    return SYMBOLS.get(operation) or re.sub("(?<=[a-z])(?=[A-Z])", "_", operation).lower()
 
 
 def exchanged(owner: Any, replacements: Mapping[str, Any]) -> AbstractContextManager[None]:

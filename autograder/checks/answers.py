@@ -62,11 +62,12 @@ class Comparison:
 
 
 class Unusable(Exception):  # noqa: N818
-    """Raised inside this file when an answer cannot be used."""
+    """Raised inside this file when an answer cannot be used. `forward`: because of the value, before any gradient."""
 
-    def __init__(self, text: str, public: str | None = None) -> None:
+    def __init__(self, text: str, public: str | None = None, forward: bool = False) -> None:
         super().__init__(text)
         self.public = public or text
+        self.forward = forward
 
 
 def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str]) -> Comparison:
@@ -90,7 +91,8 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
             _check_shapes(run, right, arguments)
             _check_inputs(draw.get("inputs"), right, arguments)
         except Unusable as odd:
-            return Comparison(Problem(str(odd), odd.public, number), usable_runs(draws, expected))
+            problem = Problem(str(odd), odd.public, number, forward=odd.forward)
+            return Comparison(problem, usable_runs(draws, expected))
     return _compared(runs, expected, arguments)
 
 
@@ -244,9 +246,8 @@ def _check_shapes(run: Run, right: Expected, arguments: Sequence[str]) -> None:
     """Raises Unusable at the first wrong shape."""
     if run.value.shape != right.reference.value.shape:
         expected, got = shown_shape(right.reference.value), shown_shape(run.value)
-        raise Unusable(
-            f"the value has the wrong shape: expected {expected}, got {got}", "the value has the wrong shape"
-        )
+        text = "the value has the wrong shape"
+        raise Unusable(f"{text}: expected {expected}, got {got}", text, forward=True)
     for gradients in (run.gradients, run.again or ()):
         for gradient, name, array in zip(gradients, arguments, right.draw.inputs, strict=False):
             if gradient is None or gradient.shape == array.shape:

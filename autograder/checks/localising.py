@@ -152,7 +152,7 @@ def _gives_no_tensor(trial: Trial) -> Place:
         "a function that ends without `return` gives None.",
         f"Look at the end of the function for `{symbol}`, and of the functions that it calls.",
     )
-    return Place((symbol,), sentence, sentence, _facts(trial), hints=hints)
+    return Place((symbol,), sentence, sentence, _facts(trial), hints=hints, certain=True)
 
 
 def _ran(trial: Trial) -> bool:
@@ -194,17 +194,20 @@ def _described(
     symbol = trial.part.steps[0].symbol
     place = _operand(trial)
     what = "value" if forward else "gradient"
+    alone = not forward and trial.comparison.problem is not None and trial.comparison.problem.forward
     if trial.raised:
         sentence = f"`{symbol}` fails already when it is tried alone"
     elif forward:
         sentence = f"`{symbol}` is the first operation whose value is wrong although its inputs are right"
+    elif alone:
+        sentence = f"`{symbol}` gives a wrong value when it is tried alone"
     else:
         sentence = (
             f"`{symbol}` is the first operation, going backwards, whose gradient{place} is wrong although the right "
             "gradient arrives at it"
         )
     public = f"The first wrong {what}, going {'for' if forward else 'back'}wards, is that of `{symbol}`"
-    public = f"`{symbol}` fails when it is tried alone" if trial.raised else public
+    public = f"`{symbol}` fails when it is tried alone" if trial.raised else sentence if alone else public
     diagnosis = diagnose_all([Evidence(trial.part.program(), trial.expected, trial.comparison.runs, False)])
     said = "" if diagnosis.certain is None else f" Taken alone: {diagnosis.sentence()}"
     more = ""
@@ -223,7 +226,7 @@ def _described(
         f"{public}.{more}",
         _facts(trial),
         _maps(trial),
-        RAISED if trial.raised else _hints(start, "" if inner else place, broadcast, forward),
+        RAISED if trial.raised else _hints(start, "" if inner else place, broadcast, forward or alone),
         certain,
     )
 

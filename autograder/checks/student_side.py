@@ -145,7 +145,8 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
 def replayed(steps: list[Any], leaves: Any) -> Any:
     """Carry out recorded steps, each (kind, name, arguments, options, pick), on leaves; the last step's result.
 
-    A value is referred to by {"value": number}: first the leaves are counted, then the results of the steps.
+    A value is referred to by {"value": number}: first the leaves are counted, then the results of the steps. `pick`
+    says which of several results is meant; an engine whose maximum gives the values alone has nothing to pick from.
     """
     values = list(leaves)
 
@@ -164,7 +165,8 @@ def replayed(steps: list[Any], leaves: Any) -> Any:
             result = getattr(given[0], name)
         else:
             result = getattr(given[0], name)(*given[1:], **{key: filled(value) for key, value in options.items()})
-        values.append(result if pick is None else result[pick])
+        alone = pick is None or (pick == 0 and not isinstance(result, tuple | list))
+        values.append(result if alone else result[pick])
     return values[-1]
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from autograder.bugs.bug import Bug, Variant
+from autograder.bugs.families.reduction import combined
 from autograder.bugs.families.shares import each, local, ones
-from autograder.bugs.planting import OPERATIONS, Call, Rule, engine_changed
+from autograder.bugs.planting import OPERATIONS, Call, Rule, WrongRule, engine_changed
 from mini_autograd import backward as engine
 from mini_autograd.function import GraphRoot
 
@@ -20,10 +21,28 @@ ELEMENTWISE = (
     *("Abs", "Sin", "Cos", "Maximum", "Minimum"),
 )
 BASIC = (*ELEMENTWISE, "Sum", "Mean", "MatMul")
+OF_TWO = ("Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "MatMul")
 
 
 def ignore_upstream(right: Rule, call: Call, grad: Any) -> Any:
     return right(ones(grad))
+
+
+def ignore_upstream_in_a_sum(right: Rule, call: Call, grad: Any) -> Any:
+    """What becomes of a mean that is a sum divided by N, where the rule of the sum is the wrong one."""
+    return right(ones(grad)) * combined(call)
+
+
+def ignored_for(position: int) -> WrongRule:
+    """Of the gradients of two inputs, one is the local derivative alone."""
+
+    def wrong(right: Rule, call: Call, grad: Any) -> Any:
+        shares, derivatives = right(grad), right(ones(grad))
+        if not isinstance(shares, tuple):
+            return shares
+        return (*shares[:position], derivatives[position], *shares[position + 1 :])
+
+    return wrong
 
 
 upstream_ignored = Bug(
@@ -33,6 +52,11 @@ upstream_ignored = Bug(
     hint="What would change in your numbers if the output mattered ten times as much to the final result?",
     misconception="The gradient of an input is the local derivative.",
     rules={name: ignore_upstream for name in OPERATIONS if name not in ("Where", "Put")},
+    forms=(
+        {"Sum": ignore_upstream, "Mean": ignore_upstream_in_a_sum},
+        dict.fromkeys(OF_TWO, ignored_for(0)),
+        dict.fromkeys(OF_TWO, ignored_for(1)),
+    ),
 )
 
 

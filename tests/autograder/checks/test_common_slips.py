@@ -12,7 +12,7 @@ from autograder.checks.errors import Interrupted
 from autograder.lessons.build import assemble
 from autograder.lessons.release import release_notebook
 from autograder.lessons.variants import grade_id
-from autograder.student import check_function, check_gradients, check_handwritten_gradient
+from autograder.student import check_function, check_gradients, check_handwritten_gradient, positive
 from tests.course.planting import LESSONS, solved
 
 NO_RETURN = "is a `return` missing?"
@@ -45,6 +45,115 @@ def test_an_operation_without_a_tensor_is_named_and_its_rule_is_not_blamed(name)
     assert said in report.lines[0].explanation
     assert report.place == "`*` does not give a tensor, so no gradient can come back through it."
     assert "rule" not in report.hints[-1]
+
+
+ARRAYS = {
+    "max, without a mask": """
+def max_over(a, dim=None, keepdim=False):
+    def rule(grad):
+        return (np.full(a.shape, 0.25) * np.expand_dims(grad, dim),)
+    return MiniTensor(a.data.max(axis=dim, keepdims=keepdim), (a,), "max", rule)
+MiniTensor.max = max_over
+""",
+    "relu, the largest of all": """
+def relu(a):
+    return MiniTensor(np.max(a.data), (a,), "relu", lambda grad: (grad * (a.data > 0),))
+MiniTensor.relu = relu
+""",
+    "sum, keepdim ignored": """
+def sum_over(a, dim=None, keepdim=False):
+    def rule(grad):
+        return (np.ones(a.shape) * np.expand_dims(grad, dim),)
+    return MiniTensor(a.data.sum(axis=dim), (a,), "sum", rule)
+MiniTensor.sum = sum_over
+""",
+    "cross entropy, a plain number": """
+def cross_entropy(logits, labels):
+    return -logits.log_softmax(1)[np.arange(len(labels)), labels].mean().data
+MiniTensor.cross_entropy = cross_entropy
+""",
+    "the gradient forgotten for one operand": """
+def divide(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+    def rule(grad):
+        return grad / b.data, -a.data / b.data**2
+    return MiniTensor(a.data / b.data, (a, b), "/", rule)
+MiniTensor.__truediv__ = divide
+""",
+    "the gradient forgotten in a sum that a mean is made of": """
+def sum_over(a, dim=None, keepdim=False):
+    return MiniTensor(a.data.sum(axis=dim, keepdims=keepdim), (a,), "sum", lambda grad: (np.ones(a.shape),))
+MiniTensor.sum = sum_over
+""",
+    "log_softmax, p times its own gradient": """
+def log_softmax(a, dim):
+    output = a.data - np.logaddexp.reduce(a.data, axis=dim, keepdims=True)
+    return MiniTensor(output, (a,), "log_softmax", lambda grad: (grad - np.exp(output) * grad,))
+MiniTensor.log_softmax = log_softmax
+""",
+}
+
+
+def report_on_arrays(slip, expressions, inputs):
+    """The report on some expressions by the engine of lesson 04 after a student's cell has run."""
+    names = solved("04_arrays")
+    exec(ARRAYS[slip], names)
+    return check_gradients(expressions, inputs, points=1, engine=names["MiniTensor"]).reports[0]
+
+
+def largest(a):
+    """PyTorch gives values and places, the lesson's engine the values alone."""
+    found = a.max(1)
+    return found[0] if isinstance(found, tuple) else found
+
+
+def test_an_engine_whose_maximum_gives_only_values_is_not_blamed_for_that():
+    report = report_on_arrays("max, without a mask", {"a.max(1)": largest}, [(3, 4)])
+    assert "`max` is the first operation, going backwards, whose gradient is wrong" in report.place
+    assert "TypeError" not in report.text()
+
+
+@pytest.mark.parametrize(
+    ("slip", "expression", "said"),
+    [
+        ("relu, the largest of all", lambda a: a.relu() * 2, "first operation whose value is wrong"),
+        ("sum, keepdim ignored", lambda a: a * a.sum(1, keepdim=True), "`sum` gives a wrong value when it is tried"),
+    ],
+    ids=["in the value of the whole", "where the whole raises an error"],
+)
+def test_a_value_of_a_wrong_shape_is_no_wrong_gradient(slip, expression, said):
+    report = report_on_arrays(slip, {"expression": expression}, [(3, 4)])
+    assert said in report.place
+    assert "backwards" not in report.place
+    assert report.hints[0].startswith("Calculate")
+
+
+def test_beside_an_operation_without_a_tensor_no_other_cause_is_offered():
+    labels = [0, 2, 1]
+    expression = {"times a": lambda a: a.cross_entropy(labels) * a}
+    report = report_on_arrays("cross entropy, a plain number", expression, [(3, 4)])
+    assert report.place.startswith("`cross_entropy` does not give a tensor")
+    assert not report.diagnosis
+
+
+def test_a_gradient_that_is_forgotten_for_one_operand_is_named():
+    expressions = {"a / b": lambda a, b: a / b, "a - b": lambda a, b: a - b}
+    report = report_on_arrays("the gradient forgotten for one operand", expressions, [(3, 4), positive((3, 4))])
+    assert report.bugs == ("upstream_ignored",), report.text()
+    assert "in the rule of `/`" in report.diagnosis
+
+
+def test_a_gradient_that_is_forgotten_in_a_sum_is_named_though_the_mean_is_made_of_it():
+    expressions = {"sum": lambda a: a.sum(), "mean": lambda a: a.mean(0), "exp": lambda a: a.exp()}
+    slip = "the gradient forgotten in a sum that a mean is made of"
+    report = report_on_arrays(slip, expressions, [[(3, 4)], [(2, 2)]])
+    assert report.bugs == ("upstream_ignored",), report.text()
+
+
+def test_an_operation_is_called_as_students_call_it():
+    expressions = {"exp": lambda a: a.exp(), "log_softmax": lambda a: a.log_softmax(1)}
+    report = report_on_arrays("log_softmax, p times its own gradient", expressions, [(3, 4)])
+    assert report.diagnosis.startswith("in the rule of `log_softmax` log_softmax subtracts")
 
 
 RAISED = {
