@@ -14,7 +14,7 @@ import numpy as np
 
 from mini_autograd import function as graph
 from mini_autograd.function import FREED, NO_EDGE, SECOND_BACKWARD
-from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, no_grad, state
+from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, no_grad, state, without_forward_mode
 from mini_autograd.versions import changed_text, error_name, note_change, output_name
 from mini_autograd.views import note_custom_view
 
@@ -235,17 +235,6 @@ class Function(graph.Function):
             shape, dtype = self.outputs[number]
             return graph.Tensor(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None
         return grad if isinstance(grad, graph.Tensor) else graph.Tensor(grad)
-
-
-class without_forward_mode:  # noqa: N801
-    """Inside, operations take no notice of dual numbers."""
-
-    def __enter__(self) -> None:
-        self.before = state.mode & FORWARD
-        state.mode &= ~FORWARD
-
-    def __exit__(self, *error: object) -> None:
-        state.mode |= self.before
 
 
 def once_differentiable(backward: Callable) -> Callable:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mini_autograd.function import Connected, Function
-from mini_autograd.grad_mode import FORWARD, state
+from mini_autograd.grad_mode import FORWARD, state, without_forward_mode
 from mini_autograd.operations.indexing import assign
 from mini_autograd.tensor import Tensor
 from mini_autograd.views import Step, follow
@@ -48,7 +48,7 @@ class Level:
         view = tensor.view_info
         if view is None or view.base not in self.changed:
             return getattr(tensor, "_tangent", None)
-        with outside():
+        with without_forward_mode():
             return follow(view.steps, view.base._tangent)
 
     def replace(self, tensor: Tensor, before: Tensor | None, result: Tensor) -> None:
@@ -56,7 +56,7 @@ class Level:
         new = getattr(result, "_tangent", None)
         if new is None and before is None:
             return
-        with outside():
+        with without_forward_mode():
             part = as_tangent(np.zeros_like(tensor.array) if new is None else new, tensor)
             view = tensor.view_info
             base = tensor if view is None else view.base
@@ -89,7 +89,7 @@ class Level:
         if rule is None:
             raise NotImplementedError(MISSING.format(name=name_of(ctx)))
         with_graph = recorded or any(tangent is not None and tangent.requires_grad for tangent in tangents)
-        with outside(), np.errstate(all="ignore"):
+        with without_forward_mode(), np.errstate(all="ignore"):
             if with_graph and recorded:
                 result = rule(Connected(ctx), *tangents)
             else:
@@ -109,7 +109,7 @@ class Level:
                 Tensor(np.zeros_like(x.array)) if t is None and isinstance(x, Tensor) and x.dtype.kind == "f" else t
                 for t, x in zip(tangents, inputs, strict=True)
             ]
-        with outside():
+        with without_forward_mode():
             results = ctx.jvp(ctx, *tangents)
         for output, tangent in zip(outputs, results if isinstance(results, tuple) else (results,), strict=True):
             if tangent is not None:
@@ -129,17 +129,6 @@ def as_tangent(value: Any, output: Tensor) -> Tensor:
     if tangent.shape != output.shape:
         tangent = tangent.expand(output.shape)
     return tangent if tangent.dtype == output.dtype else tangent.to(output.dtype)
-
-
-class outside:  # noqa: N801
-    """Inside, operations do not look at tangents."""
-
-    def __enter__(self) -> None:
-        self.before = state.mode & FORWARD
-        state.mode &= ~FORWARD
-
-    def __exit__(self, *error: object) -> None:
-        state.mode |= self.before
 
 
 class dual_level:  # noqa: N801  (PyTorch's name)
@@ -183,7 +172,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
-    with outside():
+    with without_forward_mode():
         dual = tensor.view_as_itself()
     state.forward_level.give(dual, tangent)
     if dual.view_info is not None:
@@ -195,7 +184,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """The values and the tangent of a dual number."""
     if state.forward_level is None:
         return UnpackedDualTensor(tensor, None)
-    with outside():
+    with without_forward_mode():
         return UnpackedDualTensor(tensor.view_as_itself(), tangent_of(tensor))
 
 

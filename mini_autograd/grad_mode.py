@@ -171,3 +171,14 @@ class inference_mode(Mode):  # noqa: N801  (PyTorch's name)
 
     def entered(self) -> int:
         return (state.mode | INFERENCE) & ~RECORDING if self.mode else (state.mode | RECORDING) & ~INFERENCE
+
+
+class without_forward_mode:  # noqa: N801  (beside no_grad, it reads like it)
+    """Inside, operations take no notice of dual numbers."""
+
+    def __enter__(self) -> None:
+        self.before = state.mode & FORWARD
+        state.mode &= ~FORWARD
+
+    def __exit__(self, *error: object) -> None:
+        state.mode |= self.before
