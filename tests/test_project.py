@@ -6,6 +6,7 @@ import ast
 import contextlib
 import re
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
@@ -82,42 +83,93 @@ def imported_modules(path: Path) -> set[str]:
     return found
 
 
-# A package and what nothing in it may import.
+PICTURES = ("mini_autograd.drawing", "mini_autograd.widgets")
+NOTEBOOKS = ("ipywidgets", "anywidget", "IPython")
+
+# Files, and what none of them may import, at any level: the layers of DESIGN.md.
 FORBIDDEN = {
-    "mini_autograd": ("autograder", "course", "torch"),
-    "autograder": ("course",),
-    "autograder/sandbox": ("autograder.judge", "autograder.grading", "autograder.checks", "autograder.bugs"),
-    "autograder/checks": ("autograder.judge", "autograder.sandbox", "autograder.grading"),
-    "autograder/judge": ("autograder.grading", "autograder.nbgrader_plugins", "autograder.lessons"),
+    "mini_autograd/**/*.py": ("autograder", "course", "torch"),
+    "mini_autograd/*.py": ("mini_autograd.nn", "mini_autograd.optim", *PICTURES, *NOTEBOOKS),
+    "mini_autograd/operations/*.py": (
+        *("mini_autograd.tensor", "mini_autograd.creation", "mini_autograd.gradients", "mini_autograd.backward"),
+        *("mini_autograd.nn", "mini_autograd.optim", *PICTURES),
+    ),
+    "mini_autograd/nn/*.py": ("mini_autograd.optim", "mini_autograd.data", *PICTURES),
+    "mini_autograd/optim/*.py": ("mini_autograd.nn", "mini_autograd.data", *PICTURES),
+    "mini_autograd/drawing/*.py": ("mini_autograd.tensor", "mini_autograd.nn", "mini_autograd.widgets", *NOTEBOOKS),
+    "autograder/**/*.py": ("course",),
+    "autograder/sandbox/**/*.py": (
+        *("autograder.judge", "autograder.grading", "autograder.checks", "autograder.bugs", "autograder.lessons"),
+        *("mini_autograd", "torch"),
+    ),
+    "autograder/checks/**/*.py": ("autograder.judge", "autograder.sandbox", "autograder.grading"),
+    "autograder/bugs/**/*.py": ("autograder.judge", "autograder.sandbox", "autograder.grading", "autograder.lessons"),
+    "autograder/judge/**/*.py": ("autograder.grading", "autograder.nbgrader_plugins", "autograder.lessons"),
 }
 
 
-@pytest.mark.parametrize("package", FORBIDDEN)
-def test_imports_point_one_way(package: str) -> None:
-    for path in sorted((ROOT / package).rglob("*.py")):
+@pytest.mark.parametrize("files", FORBIDDEN)
+def test_imports_point_one_way(files: str) -> None:
+    paths = sorted(ROOT.glob(files))
+    assert paths
+    for path in paths:
         for name in imported_modules(path):
-            for forbidden in FORBIDDEN[package]:
+            for forbidden in FORBIDDEN[files]:
                 assert not f"{name}.".startswith(f"{forbidden}."), f"{path.name} imports {name}"
 
 
 def test_no_import_circles() -> None:
     """At module level: an import inside a function cannot bite."""
-    files = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for package in ("mini_autograd", "autograder")
-        for path in (ROOT / package).rglob("*.py")
+    assert not in_circles(modules_below(ROOT, "mini_autograd", "autograder", "benchmarks"))
+
+
+CIRCLES = {
+    "at the top": "from pack import first\n",
+    "of a name": "from pack.first import name\n",
+    "relative": "from . import first\n",
+    "where it may fail": "try:\n    import pack.first\nexcept ImportError:\n    pass\n",
+    "under a condition": "import sys\nif sys.platform:\n    from pack import first\n",
+    "in a class": "class Here:\n    from pack.first import name\n",
+}
+NO_CIRCLES = {
+    "in a function": "def later():\n    from pack import first\n",
+    "for types only": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pack import first\n",
+}
+
+
+@pytest.mark.parametrize("text", [*CIRCLES.values(), *NO_CIRCLES.values()], ids=[*CIRCLES, *NO_CIRCLES])
+def test_a_circle_would_be_found(text: str, tmp_path: Path) -> None:
+    folder = tmp_path / "pack"
+    folder.mkdir()
+    files = {"__init__": "", "first": "import pack.second\nname = 1\n", "second": text, "third": "import pack.first\n"}
+    for name, lines in files.items():
+        (folder / f"{name}.py").write_text(lines)
+    expected = {"pack.first", "pack.second"} if text in CIRCLES.values() else set()
+    assert in_circles(modules_below(tmp_path, "pack")) == expected
+
+
+def modules_below(root: Path, *packages: str) -> dict[str, Path]:
+    """The modules of some packages, by name."""
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for package in packages
+        for path in (root / package).rglob("*.py")
     }
-    edges = {name: top_level_imports(path, name, set(files)) & set(files) - {name} for name, path in files.items()}
-    while removable := [name for name, targets in edges.items() if not targets & set(edges)]:
-        for name in removable:
-            del edges[name]
-    assert not edges, f"modules that import each other: {sorted(edges)}"
+
+
+def in_circles(files: dict[str, Path]) -> set[str]:
+    """The modules that import each other, directly or by way of others."""
+    imports = {name: top_level_imports(path, name, set(files)) & set(files) - {name} for name, path in files.items()}
+    while free := {name for name, found in imports.items() if not found or name not in set().union(*imports.values())}:
+        imports = {name: found - free for name, found in imports.items() if name not in free}
+    return set(imports)
 
 
 def top_level_imports(path: Path, module: str, known: set[str]) -> set[str]:
+    """What a module imports of those known while it is itself being imported."""
     found: set[str] = set()
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.parse(path.read_text()).body:
+    for node in run_on_import(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -127,3 +179,12 @@ def top_level_imports(path: Path, module: str, known: set[str]) -> set[str]:
             full_names = {alias.name: f"{origin}.{alias.name}" for alias in node.names}
             found |= {full if full in known else origin for full in full_names.values()}
     return found
+
+
+def run_on_import(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below one that run when a module is imported: all but functions, and what only type checkers read."""
+    for part in ast.iter_child_nodes(node):
+        types_only = isinstance(part, ast.If) and ast.unparse(part.test) == "TYPE_CHECKING"
+        if not types_only and not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield part
+            yield from run_on_import(part)
