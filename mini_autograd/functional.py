@@ -22,7 +22,12 @@ SCALAR = "The Tensor returned by the function given to {name} should contain a s
 
 
 def vjp(function: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """The value of `function(*inputs)`, and the product of `v` (of the outputs' shapes) with its Jacobian."""
+    """The value of `function(*inputs)`, and the product of `v` (of the outputs' shapes) with its Jacobian.
+
+    The product has the shapes of the inputs. `v` may be left out for one output of one element. With `create_graph` the
+    results can be differentiated. Here and below an input that has no influence gives zeros, or with `strict` raises
+    RuntimeError; what is no Tensor raises TypeError.
+    """
     with enable_grad():
         xs = prepared(inputs, create_graph, "vjp")
         outputs, many = evaluated(function, xs, "vjp")
@@ -32,7 +37,10 @@ def vjp(function: Callable, inputs: Any, v: Any = None, create_graph: bool = Fal
 
 
 def jvp(function: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """The value of `function(*inputs)`, and the product of its Jacobian with `v` (of the inputs' shapes)."""
+    """The value of `function(*inputs)`, and the product of its Jacobian with `v` (of the inputs' shapes).
+
+    The product has the shapes of the outputs. `v` may be left out for one input of one element.
+    """
     with enable_grad():
         xs = prepared(inputs, create_graph, "jvp")
         vs = directions(v, xs, isinstance(inputs, tuple), "jvp", "input")
@@ -72,7 +80,10 @@ def jacobian_of(output: Tensor, xs: Sequence[Tensor], create_graph: bool, strict
 def hessian(
     function: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False
 ) -> Any:
-    """The Hessian of a function with one number as output: for each pair of inputs their mixed second derivatives."""
+    """The Hessian of a function with one number as output: for each pair of inputs their mixed second derivatives.
+
+    For inputs x and y these have the shape (*x.shape, *y.shape). Raises RuntimeError for an output of several elements.
+    """
 
     def slopes(*xs: Tensor) -> Any:
         output = checked_scalar(function(*xs), "hessian")
@@ -83,12 +94,12 @@ def hessian(
 
 
 def vhp(function: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """The value, and the product of `v` with the Hessian, by two passes of reverse mode."""
+    """The value, and the product of `v` (of the inputs' shapes) with the Hessian, by two passes of reverse mode."""
     return _second_order(function, inputs, v, create_graph, strict, "vhp", left=True)
 
 
 def hvp(function: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """The value, and the product of the Hessian with `v`."""
+    """The value, and the product of the Hessian with `v` (of the inputs' shapes): the same numbers as `vhp` gives."""
     return _second_order(function, inputs, v, create_graph, strict, "hvp", left=False)
 
 
@@ -129,7 +140,10 @@ def pulled(
 def pushed(
     outputs: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[Tensor], create_graph: bool, strict: bool, name: str
 ) -> list[Tensor]:
-    """The Jacobian times `vs`: the pullback is linear in its cotangent, so its own pullback is the pushforward."""
+    """The Jacobian times `vs`: the pullback is linear in its cotangent, so its own pullback is the pushforward.
+
+    (Townsend 2017, "A new trick for calculating Jacobian vector products".)
+    """
     dummies = [Tensor(np.zeros_like(output.array), None) for output in outputs]
     back = pulled(outputs, xs, dummies, True, strict, name)
     pairs = [(one, v) for one, v in zip(back, vs, strict=True) if one.requires_grad]

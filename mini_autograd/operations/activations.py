@@ -94,7 +94,7 @@ class Logit(Function):
 
 
 class Silu(Elementwise):
-    """x s(x) with the sigmoid s. d = s (1 + x (1 - s)) dx."""
+    """x s(x) with the sigmoid s. d = s (1 + x (1 - s)) dx. (Elfwing and others 2017; also called swish.)"""
 
     prepare = only_floats("silu_cpu")
 
@@ -112,7 +112,10 @@ class Silu(Elementwise):
 
 
 class Gelu(Elementwise):
-    """x Phi(x) with the normal distribution's Phi and its density phi. d = (Phi(x) + x phi(x)) dx."""
+    """x Phi(x) with the normal distribution's Phi and its density phi. d = (Phi(x) + x phi(x)) dx.
+
+    Phi(x) = (1 + erf(x / sqrt 2)) / 2. (Hendrycks and Gimpel 2016.)
+    """
 
     prepare = only_floats("GeluKernelImpl")
 
@@ -131,7 +134,7 @@ class Gelu(Elementwise):
 class GeluTanh(Elementwise):
     """GELU by a formula without erf: x (1 + tanh u) / 2, with u = sqrt(2/pi) (x + 0.044715 x^3).
 
-    d = ((1 + tanh u) + x (1 - tanh(u)^2) du/dx) / 2 dx.
+    d = ((1 + tanh u) + x (1 - tanh(u)^2) du/dx) / 2 dx. (Hendrycks and Gimpel 2016.)
     """
 
     torch_name = "GeluBackward0"
@@ -170,7 +173,7 @@ class Softplus(Function):
 
 
 class LeakyRelu(Function):
-    """x where it is positive, elsewhere x times a small slope. At 0 the derivative is that slope."""
+    """x where it is positive, elsewhere x times a slope. At 0 the derivative is that slope. (Maas and others 2013.)"""
 
     torch_name = "LeakyReluBackward0"
     __slots__ = ("slope",)
@@ -190,7 +193,10 @@ class LeakyRelu(Function):
 
 
 class Elu(Function):
-    """scale x where x > 0, elsewhere scale a (e^(bx) - 1). The derivative is scale, or scale a b e^(bx)."""
+    """scale x where x > 0, elsewhere scale a (e^(bx) - 1). The derivative is scale, or scale a b e^(bx).
+
+    ELU has scale 1 and b 1 (Clevert and others 2015), CELU scale 1 and b 1/a (Barron 2017), SELU a scale.
+    """
 
     torch_name = "EluBackward0"
     __slots__ = ("factors",)
@@ -212,7 +218,7 @@ class Elu(Function):
 
 
 class Prelu(Function):
-    """x where it is positive, elsewhere w x. d = (1 or w) dx + (0 or x) dw."""
+    """x where it is positive, elsewhere w x. d = (1 or w) dx + (0 or x) dw. (He and others 2015.)"""
 
     torch_name = "PreluKernelBackward0"
     jvp = staticmethod(elementwise_jvp)
@@ -337,7 +343,7 @@ def prelu(input: Value, weight: Value) -> Value:
 
 
 def mish(input: Value, inplace: bool = False) -> Value:
-    """x tanh(softplus(x)) of each element."""
+    """x tanh(softplus(x)) of each element (Misra 2019)."""
     check_floating(input, "mish_cpu")
     return input * tanh(softplus(input))
 
@@ -369,7 +375,7 @@ def hardsigmoid(input: Value, inplace: bool = False) -> Value:
 
 
 def hardswish(input: Value, inplace: bool = False) -> Value:
-    """x times hardsigmoid(x)."""
+    """x times hardsigmoid(x) (Howard and others 2019)."""
     check_floating(input, "hardswish_cpu")
     return input * hardsigmoid(input)
 
@@ -408,7 +414,7 @@ def threshold(input: Value, threshold: float, value: float, inplace: bool = Fals
 
 
 def glu(input: Value, dim: int = -1) -> Value:
-    """The first half along `dim`, times the sigmoid of the second.
+    """The first half along `dim`, times the sigmoid of the second (Dauphin and others 2016).
 
     Raises RuntimeError if `dim` has an odd length, or the input no axis.
     """
