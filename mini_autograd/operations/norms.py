@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import dtype_name, is_floating, normalize_dims
+from mini_autograd.arrays import dtype_name, is_floating, normalize_dims, promote_types
 from mini_autograd.function import Function, Value
 from mini_autograd.operations.comparison import isfinite
 from mini_autograd.operations.elementwise import cast, where
@@ -107,6 +107,9 @@ def normalize(input: Value, p: float = 2.0, dim: int = 1, eps: float = 1e-12) ->
 
 def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> Value:
     """The cosine of the angle between vectors along `dim`."""
+    if not (is_floating(x1.dtype) or is_floating(x2.dtype)):
+        common = dtype_name(promote_types(x1.dtype, x2.dtype))
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common}")
     pair = broadcast_tensors(x1, x2)
     first, second = (x / clamp(vector_norm(x, 2, dim, keepdim=True), min=eps) for x in pair)
     return sum(first * second, dim)

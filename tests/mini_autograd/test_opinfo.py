@@ -85,7 +85,10 @@ COVERED = {
         nn.functional.conv1d nn.functional.conv2d nn.functional.conv_transpose1d nn.functional.conv_transpose2d
         nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.avg_pool1d nn.functional.avg_pool2d
         nn.functional.adaptive_avg_pool2d nn.functional.layer_norm nn.functional.group_norm nn.functional.batch_norm
-        nn.functional.cross_entropy nn.functional.nll_loss
+        nn.functional.cross_entropy nn.functional.nll_loss nn.functional.triplet_margin_loss
+        nn.functional.margin_ranking_loss nn.functional.hinge_embedding_loss nn.functional.cosine_embedding_loss
+        nn.functional.soft_margin_loss nn.functional.gaussian_nll_loss
+        nn.functional.rms_norm
         nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss nn.functional.huber_loss
         nn.functional.kl_div nn.functional.binary_cross_entropy nn.functional.binary_cross_entropy_with_logits""",
 }

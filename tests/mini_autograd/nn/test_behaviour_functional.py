@@ -103,6 +103,51 @@ y.zero_().grad_fn.name()
 i.fill_(lib.tensor(2.0, requires_grad=True))
 """
 
+MARGINS = """
+F.triplet_margin_loss(m, m, f)
+F.triplet_margin_loss(m, m, m, margin=0.0)
+F.margin_ranking_loss(m, m, f)
+F.cosine_embedding_loss(m, m, m)
+F.cosine_embedding_loss(m, m, f0)
+F.cosine_embedding_loss(f, f, f)
+F.cosine_embedding_loss(m, m, lib.tensor([1, -1]))
+l = F.multi_margin_loss(X, lib.tensor([0, 2])); l.backward(); [l, X.grad]
+l = F.multi_margin_loss(X, lib.tensor([0, 2]), 2, 0.5, f, reduction="sum"); l.backward(); [l, X.grad]
+l = F.multi_margin_loss(x, lib.tensor(1), reduction="none"); l.backward(); [l, x.grad]
+F.multi_margin_loss(m, lib.tensor([0, 1]), p=3)
+F.multi_margin_loss(m, lib.tensor([0, 1]), weight=m)
+F.gaussian_nll_loss(f, f + 1, -1.0)
+F.gaussian_nll_loss(f, f + 1, 0.0)
+F.gaussian_nll_loss(f, f + 1, 2.0, full=True)
+F.gaussian_nll_loss(m, m + 1, lib.ones(2))
+F.gaussian_nll_loss(m, m + 1, lib.ones(3))
+F.gaussian_nll_loss(m, m + 1, -lib.ones(2, 1))
+F.gaussian_nll_loss(f, f, f, reduction="average")
+F.rms_norm(f, (2,))
+[nn.Hardsigmoid(), nn.Hardsigmoid()(m), nn.SoftMarginLoss(), nn.SoftMarginLoss()(m, m.sign())][1::2]
+[repr(nn.Hardsigmoid()), repr(nn.GaussianNLLLoss()), repr(nn.MultiMarginLoss()), repr(nn.CosineEmbeddingLoss())]
+nn.GaussianNLLLoss(full=True)(f, d.float() + 1, lib.ones(3))
+nn.MultiMarginLoss(weight=f)(m, lib.tensor([0, 2]))
+nn.CosineEmbeddingLoss(0.1)(m, m + 1, lib.tensor([1, -1]))
+nn.TripletMarginLoss(-1)
+nn.Hardtanh(2, 1)
+F.rms_norm(m, (3,), f)
+F.rms_norm(m, [2, 3])
+F.rms_norm(m, (4, 3))
+F.rms_norm(m, ())
+F.rms_norm(i, (3,))
+F.multi_margin_loss(x, lib.tensor(5))
+F.multi_margin_loss(x, lib.tensor([1]))
+F.multi_margin_loss(X, lib.tensor([1]))
+F.multi_margin_loss(X, lib.tensor([1, -1]))
+F.multi_margin_loss(X, lib.tensor([1.0, 1.0]))
+F.triplet_margin_loss(f, f, f)
+F.cosine_similarity(i, i, dim=0)
+lib.manual_seed(1); F.gumbel_softmax(m, hard=True)
+lib.manual_seed(1); F.gumbel_softmax(m, tau=0.5, dim=0)
+lib.manual_seed(1); F.gumbel_softmax(X, hard=True).pow(2).sum().backward(); X.grad
+"""
+
 SOFTMAX = """
 F.softmax(f)
 F.softmax(m)
@@ -208,7 +253,7 @@ m.t().normal_(1, 0); m
 """
 
 
-@pytest.mark.parametrize("text", (LOSSES + SOFTMAX + DROPOUT + RANDOM).split("\n"))
+@pytest.mark.parametrize("text", (LOSSES + MARGINS + SOFTMAX + DROPOUT + RANDOM).split("\n"))
 def test_gives_what_pytorch_gives(text: str) -> None:
     same(script(text, usual_names))
 

@@ -29,6 +29,12 @@ OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
     "RMSprop all": lambda optim, params: optim.RMSprop(
         params, 0.02, alpha=0.8, momentum=0.7, centered=True, weight_decay=0.1
     ),
+    "Adagrad": lambda optim, params: optim.Adagrad(params),
+    "Adagrad all": lambda optim, params: optim.Adagrad(params, 0.1, 0.2, 0.1, 0.3, 1e-3, maximize=True),
+    "Adadelta": lambda optim, params: optim.Adadelta(params),
+    "Adadelta all": lambda optim, params: optim.Adadelta(params, 0.5, 0.8, 1e-3, 0.1, maximize=True),
+    "Adamax": lambda optim, params: optim.Adamax(params),
+    "Adamax all": lambda optim, params: optim.Adamax(params, 0.05, (0.8, 0.9), 1e-3, 0.1, maximize=True),
 }
 SHAPES = ((3, 2), (), (4,), (2,))
 
