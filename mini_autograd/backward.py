@@ -23,9 +23,10 @@ from mini_autograd.grad_mode import enable_grad, no_grad
 from mini_autograd.versions import check_saved, latest_change, note_change
 
 Pending = dict[Edge, Any]
+"""The gradients that wait: by edge, the sum of those that have arrived there so far."""
 
 LARGE = 10_000
-"""Elements from which an array is worth asking whether it may be overwritten."""
+"""From so many elements on, it pays to ask whether an array may be overwritten."""
 
 
 def run_backward(

@@ -121,6 +121,7 @@ def replaced(results: Any, given: tuple, before: list[Any], hook: Callable) -> l
 
 
 def hook_name(hook: Callable) -> str:
+    """What an error calls a hook."""
     return getattr(hook, "__name__", repr(hook))
 
 

@@ -57,6 +57,7 @@ def saved_value(node: Function, name: str) -> Any:
 
 
 def as_property(name: str) -> property:
+    """The attribute of a node that gives one of its saved values."""
     return property(lambda node: saved_value(node, name), doc=f"The saved value that PyTorch calls {name}.")
 
 

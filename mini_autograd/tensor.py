@@ -235,10 +235,11 @@ class Tensor:
 
     @property
     def retains_grad(self) -> bool:
+        """Whether this is no leaf and keeps its gradient all the same."""
         return getattr(self, "_retains_grad", False)
 
     def retain_grad(self) -> None:
-        """Keep the gradient of this tensor in `.grad` too, though it is no leaf."""
+        """Keep the gradient in `.grad` too, though this is no leaf. Raises RuntimeError if the tensor gets none."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.is_leaf or self.retains_grad:
@@ -277,7 +278,7 @@ class Tensor:
         return hooks.add(self.gradient_edge if self.is_leaf else self.grad_fn, self.output_nr, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> hooks.RemovableHandle:
-        """Call `hook(tensor)` whenever something was added to the `.grad` of this leaf."""
+        """Call `hook(tensor)` whenever something was added to the `.grad` of this leaf; RuntimeError for another."""
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not self.is_leaf:
@@ -325,10 +326,12 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The length of every axis."""
         return self.array.shape
 
     @property
     def dtype(self) -> np.dtype:
+        """The type of the elements, one of NumPy's."""
         return self.array.dtype
 
     @property
@@ -348,7 +351,7 @@ class Tensor:
         return self.array.size
 
     def numpy(self) -> np.ndarray:
-        """The array itself: a change of one is a change of the other."""
+        """The array itself, shared. Raises RuntimeError if the tensor requires grad, TypeError if it is on a GPU."""
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if (device := arrays.device_of(self.array)).type != "cpu":
@@ -445,14 +448,8 @@ class Tensor:
     div, divide, true_divide = elementwise.divide, elementwise.divide, elementwise.divide
     neg, negative, pow = elementwise.negative, elementwise.negative, elementwise.pow
     exp, log, tanh, relu = elementwise.exp, elementwise.log, elementwise.tanh, elementwise.relu
-    eq, ne, lt, le, gt, ge = (
-        comparison.eq,
-        comparison.ne,
-        comparison.lt,
-        comparison.le,
-        comparison.gt,
-        comparison.ge,
-    )
+    eq, ne, lt = comparison.eq, comparison.ne, comparison.lt
+    le, gt, ge = comparison.le, comparison.gt, comparison.ge
     clone = elementwise.clone
     sum, mean = reduction.sum, reduction.mean
     matmul = linear_algebra.matmul
@@ -474,21 +471,27 @@ class Tensor:
         return shapes.transpose(self, -2, -1)
 
     def half(self) -> Tensor:
+        """As float16."""
         return self.to(arrays.float16)
 
     def float(self) -> Tensor:
+        """As float32."""
         return self.to(arrays.float32)
 
     def double(self) -> Tensor:
+        """As float64."""
         return self.to(arrays.float64)
 
     def int(self) -> Tensor:
+        """As int32."""
         return self.to(arrays.int32)
 
     def long(self) -> Tensor:
+        """As int64."""
         return self.to(arrays.int64)
 
     def bool(self) -> Tensor:
+        """As bool."""
         return self.to(arrays.bool_)
 
 

@@ -394,6 +394,7 @@ def move(input: Value, device: Any) -> Value:
 
 
 def is_bool(x: Any) -> bool:
+    """Whether this is a Python bool, or an array or Tensor of bools."""
     return getattr(x, "dtype", None) == arrays.bool_ or isinstance(x, bool)
 
 
