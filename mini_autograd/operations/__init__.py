@@ -31,6 +31,7 @@ normalization: layer_norm, group_norm, batch_norm
 dropout: dropout
 attention: scaled_dot_product_attention
 losses: mse_loss, l1_loss, nll_loss, cross_entropy, binary_cross_entropy, kl_div
+margins: triplet_margin_loss, margin_ranking_loss, hinge_embedding_loss, gaussian_nll_loss
 
 Three files hold no operation: fused and targets, what several of them share, and windows, the geometry of kernels.
 """
