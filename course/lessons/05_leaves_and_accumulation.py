@@ -413,9 +413,22 @@ a, b, grad = (
     np.array([[4.0, 1.0], [2.0, -1.0]]),
     np.array([[1.0, 10.0], [-2.0, 0.5]]),
 )
+upstream = grad.copy()
+
+
+def returned(value, name):
+    """The value, if there is one."""
+    assert value is not None, f"{name} returned None: is a return missing?"
+    return value
+
+
 ctx = Sub()
-assert np.allclose(Sub.forward(ctx, a, b), a - b), "Sub.forward must return a - b"
-shares = Sub.backward(ctx, grad)
+found = returned(Sub.forward(ctx, a, b), "Sub.forward")
+assert np.allclose(found, a - b), "Sub.forward must return a - b"
+shares = returned(Sub.backward(ctx, grad), "Sub.backward")
+assert np.array_equal(grad, upstream), (
+    "Sub.backward has changed the array of the incoming gradient; a rule makes new arrays"
+)
 assert isinstance(shares, tuple) and len(shares) == 2, (
     "Sub has two inputs, so its rule returns two gradients, in a tuple"
 )
@@ -424,14 +437,17 @@ assert np.allclose(shares[0], grad) and np.allclose(shares[1], -grad), (
 )
 
 ctx = Tanh()
-assert np.allclose(Tanh.forward(ctx, a), np.tanh(a)), (
-    "Tanh.forward must return the hyperbolic tangent"
-)
+found = returned(Tanh.forward(ctx, a), "Tanh.forward")
+assert np.allclose(found, np.tanh(a)), "Tanh.forward must return the hyperbolic tangent"
 assert len(ctx.saved_tensors) > 0, (
     "Tanh.forward must hand what the rule needs to ctx.save_for_backward"
 )
-assert np.allclose(one_array(Tanh.backward(ctx, grad)), grad * (1 - np.tanh(a) ** 2)), (
-    "the slope of tanh is 1 - tanh**2"
+found, slope = one_array(returned(Tanh.backward(ctx, grad), "Tanh.backward")), 1 - np.tanh(a) ** 2
+assert not np.allclose(found, slope), (
+    "Tanh.backward returns the slope alone: it must be multiplied by the incoming gradient"
+)
+assert np.allclose(found, grad * slope), (
+    "Tanh.backward must return the incoming gradient times the slope, which is 1 - tanh(a)**2"
 )
 ### BEGIN HIDDEN TESTS
 ctx = Sub()
@@ -856,8 +872,11 @@ assert not plain.requires_grad and plain.grad_fn is None, (
     "nothing requires a gradient here, so nothing is recorded"
 )
 product = Mul.apply(w, data)
-assert product.requires_grad and product.grad_fn.name() == "MulBackward0", (
-    "one input that requires a gradient is enough"
+assert product.requires_grad, (
+    "w requires a gradient, so w * data must: one input is enough, and output.requires_grad says so"
+)
+assert isinstance(product.grad_fn, Mul) and product.grad_fn.name() == "MulBackward0", (
+    "grad_fn is the node of this call, which apply has made: ctx"
 )
 edges = product.grad_fn.next_functions
 assert len(edges) == 2 and all(isinstance(edge, (tuple, list)) for edge in edges), (
@@ -883,6 +902,9 @@ assert w._accumulate is not end, (
 ### BEGIN HIDDEN TESTS
 assert edge_to(w)[0] is end, "a later use of w must lead to the same AccumulateGrad"
 longer = Mul.apply(product, product)
+assert all(isinstance(edge, (tuple, list)) for edge in longer.grad_fn.next_functions), (
+    "the edge of a result is a pair, too: (its grad_fn, 0)"
+)
 assert longer.grad_fn.next_functions[0][0] is product.grad_fn, (
     "the edge of a result must lead to its grad_fn"
 )
@@ -1004,6 +1026,7 @@ w = MiniTensor([1.0, 2.0], requires_grad=True)
 node, _ = edge_to(w)
 arriving = np.array([3.0, 4.0])
 node.accumulate(arriving)
+assert w.grad is not None, "accumulate must set .grad of the leaf, which is self.variable"
 assert isinstance(w.grad, MiniTensor), ".grad is a MiniTensor, not an array"
 assert np.allclose(w.grad.data, [3.0, 4.0]), "the first gradient that arrives becomes .grad"
 assert not w.grad.requires_grad, ".grad requires no gradient"
@@ -1013,6 +1036,9 @@ node.accumulate(np.array([10.0, 20.0]))
 assert np.allclose(w.grad.data, [13.0, 24.0]), "the second gradient is added to the first"
 y = w * 2.0
 y.retain_grad()
+assert y.grad_fn.retaining is not None, (
+    "y.retain_grad() must put a weak reference to y into y.grad_fn.retaining"
+)
 assert y.grad_fn.retaining is not y, "grad_fn.retaining is a weak reference to y, not y itself"
 assert y.grad_fn.retaining() is y, "after y.retain_grad(), y.grad_fn.retaining() must be y"
 w.retain_grad()  # a leaf keeps its gradient anyway: nothing happens, and there is no error
@@ -1245,6 +1271,7 @@ z = y * y
 z.retain_grad()
 total = z.sum()
 total.backward()
+assert x.grad is not None, "nothing has arrived at the leaf x"
 assert np.allclose(x.grad.data, [100.0, 294.0]), (
     "the gradient of (5 x0)**2 + (7 x1)**2 at 2, 3 is 100, 294"
 )
@@ -1737,7 +1764,7 @@ assert np.allclose(frozen.data, [5.0]), "a parameter whose .grad is None does no
 assert w.is_leaf and w.requires_grad, (
     "after a step the parameter is still a leaf that requires a gradient"
 )
-assert np.allclose(w.grad.data, [2.0, -4.0]), "step only reads .grad"
+assert w.grad is not None and np.allclose(w.grad.data, [2.0, -4.0]), "step only reads .grad"
 optimizer.zero_grad()
 assert w.grad is None, "zero_grad() sets .grad to None"
 (w * w).sum().backward()
@@ -1758,6 +1785,12 @@ assert np.allclose(v.data, 0.0), "v has a buffer of its own: 2, then 0.5 * 2 + 2
 w = MiniTensor(np.array([[1.0, 2.0]]), requires_grad=True)
 b = MiniTensor(np.array(3.0), requires_grad=True)
 optimizer = SGD((p for p in (w, b)), lr=0.5, momentum=0.5)
+optimizer.zero_grad()
+(w.sum() * 0.0 + b).backward()
+optimizer.zero_grad()
+assert w.grad is None and b.grad is None, (
+    "parameters may be any iterable, also one that is used up after a single loop"
+)
 for _ in range(3):
     optimizer.zero_grad()
     (w.sum() + b * 2.0).backward()

@@ -148,16 +148,26 @@ def held(node):
 
 # %% nbgrader={"grade": true, "grade_id": "test_held", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 x = MiniTensor(np.ones((2, 5)), requires_grad=True)
-assert held((x + 1.0).grad_fn) == (2, 0), "x + 1: an Add and an AccumulateGrad, and nothing saved"
-assert held((x**2).grad_fn) == (2, 80), "x ** 2 saves x, which has ten entries of 8 bytes"
-assert held((x * x).sum().grad_fn) == (3, 80), "x * x saves the same array twice, which counts once"
+
+
+def check_held(node, right, why):
+    found = held(node)
+    assert isinstance(found, tuple) and len(found) == 2, (
+        f"held returns a tuple (number of nodes, bytes), not {found!r}"
+    )
+    assert found == right, f"{why}: {right}, not {found}"
+
+
+check_held((x + 1.0).grad_fn, (2, 0), "x + 1: an Add and an AccumulateGrad, and nothing saved")
+check_held((x**2).grad_fn, (2, 80), "x ** 2 saves x, which has ten entries of 8 bytes")
+check_held((x * x).sum().grad_fn, (3, 80), "x * x saves the same array twice, which counts once")
 h = x.relu()
-assert held((h * h).grad_fn) == (3, 80), "the output of relu is saved by two nodes, and counts once"
+check_held((h * h).grad_fn, (3, 80), "the output of relu is saved by two nodes, and counts once")
 y = MiniTensor(np.ones((2, 5)), requires_grad=True)
-assert held((x * y).grad_fn) == (3, 160), "two arrays with equal entries are still two arrays"
+check_held((x * y).grad_fn, (3, 160), "two arrays with equal entries are still two arrays")
 freed = x**2
 freed.grad_fn.saved = None  # what happens to it later in this lesson
-assert held(freed.grad_fn) == (2, 0), "a node whose `saved` is None holds 0 bytes"
+check_held(freed.grad_fn, (2, 0), "a node whose `saved` is None holds 0 bytes")
 ### BEGIN HIDDEN TESTS
 h = (x * y).relu()
 assert held((h + h).sum().grad_fn) == (6, 240), "a node that is used twice counts once"

@@ -756,6 +756,7 @@ MiniTensor.shares_memory_with = lambda self, other: bool(np.shares_memory(self.d
 x = MiniTensor([[1.0, -2.0, 3.0]], requires_grad=True)
 y = x * x
 d = y.detach()
+assert isinstance(d, MiniTensor), f"detach returns a MiniTensor, not {d!r}"
 assert np.allclose(d.data, [[1.0, 4.0, 9.0]]) and d.shape == (1, 3), "the numbers stay the same"
 assert not d.requires_grad and d.grad_fn is None, "a detached tensor has no history"
 assert d.shares_memory_with(y), "detach must not copy: both tensors show the same memory"
@@ -1152,6 +1153,7 @@ for refused in (lambda: w * t, lambda: w / t, lambda: t @ w):
 with inference_mode():
     u = MiniTensor([0.5, 1.0], requires_grad=True)
 assert u.exp().requires_grad, "exp saves its output, which is not the marked array"
+assert u.relu().requires_grad, "so does relu; its output has equal numbers, in another array"
 assert (t * 2).requires_grad is False, (
     "without an input that requires grad nothing is recorded, so nothing is refused"
 )
