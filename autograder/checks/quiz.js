@@ -2,9 +2,6 @@
 // the letter is written into the cell of the answers above, so that what is clicked is what is graded. Letters that are
 // typed there are followed. Without a kernel all of this still works; only the card for exported pages stays as it was.
 
-const VIEW = "application/vnd.jupyter.widget-view+json";
-const STATE = "application/vnd.jupyter.widget-state+json";
-
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -12,16 +9,6 @@ function make(tag, attributes = {}, ...children) {
   if (tag === "button") element.setAttribute("data-lm-suppress-shortcuts", "true");
   element.append(...children);
   return element;
-}
-
-// JupyterLab's widget manager waits two seconds for the model of a view. If a slow page restores the model in the last
-// tenth of a second of these, it says "model not found" for ever, although the model is there: then the view is asked for
-// once more, when those two seconds are over for certain (get_model in @jupyter-widgets/base-manager).
-const WAITED = 3000; // milliseconds
-
-function initialize({ model }) {
-  const asking = setTimeout(() => notebookOf(model)?.showIfMissing(), WAITED);
-  return () => clearTimeout(asking);
 }
 
 function render({ model, el }) {
@@ -42,7 +29,6 @@ function render({ model, el }) {
     const [right, answered] = [opened.filter((answer) => answer?.right), opened.filter(Boolean)];
     const open = opened.length - answered.length;
     score.textContent = `${right.length} of ${opened.length} right${open ? `, ${open} to answer` : ""}`;
-    notebook?.remember();
   };
   const settle = () => {
     if (!root.contains(document.activeElement)) notebook?.renew(); // it draws the quiz anew, which would lose the focus
@@ -146,13 +132,6 @@ function notebookOf(model) {
       if (output.data["text/html"] === still["text/html"]) return;
       outputs.set(at, { ...output, data: { ...output.data, ...still } });
     },
-    remember: () => remember(model, context),
-    async showIfMissing() {
-      const { views = {} } = await model.widget_manager.get_model(id);
-      const outputs = context.model.cells.get(own())?.outputs;
-      const at = outputs?.toJSON().findIndex(isOwn) ?? -1;
-      if (at >= 0 && Object.keys(views).length === 0) outputs.set(at, outputs.get(at).toJSON());
-    },
   };
 
   // The typed form is folded away once, when the quiz has just been run; it opens with a click.
@@ -178,25 +157,6 @@ function withLetter(source, key, letter) {
   if (source.search(entryOf(key)) >= 0) return source.replace(entryOf(key), `$1$2${letter}$2`);
   const name = source.match(/^\s*(\w+)\s*=/)?.[1];
   return name ? `${source}\n${name}[${JSON.stringify(key)}] = "${letter}"` : source;
-}
-
-// Keep the quiz in the notebook's metadata, where JupyterLab looks for widgets that no kernel knows any more.
-async function remember(model, context) {
-  const full = await model.widget_manager.get_model(model.get("own_id"));
-  const saved = context.model.getMetadata("widgets")?.[STATE] ?? { version_major: 2, version_minor: 0, state: {} };
-  const same = ({ state }) => JSON.stringify(state.questions) === JSON.stringify(model.get("questions"));
-  const states = { ...saved.state };
-  for (const [id, entry] of Object.entries(states)) {
-    if (!same(entry)) continue; // an earlier run of this cell
-    delete states[id];
-    delete states[entry.state.layout?.replace("IPY_MODEL_", "")];
-  }
-  for (const part of [full, full.get("layout")]) {
-    const state = JSON.parse(JSON.stringify(part.serialize(part.get_state(true))));
-    const version = part.get("_model_module_version");
-    states[part.model_id] = { model_name: part.name, model_module: part.module, model_module_version: version, state };
-  }
-  context.model.setMetadata("widgets", { ...context.model.getMetadata("widgets"), [STATE]: { ...saved, state: states } });
 }
 
 // What stands between backquotes becomes code, between stars emphasis. Nothing is read as HTML.

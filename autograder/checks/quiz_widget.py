@@ -15,6 +15,7 @@ import anywidget
 import traitlets
 
 from autograder.lessons.sealing import OpenQuestion
+from mini_autograd.widgets.scripts import script
 
 HERE = Path(__file__).parent
 
@@ -22,7 +23,7 @@ HERE = Path(__file__).parent
 class QuizWidget(anywidget.AnyWidget):
     """The live quiz. `renewed` gives the mime bundle of the quiz as it stands, for where no widget can live."""
 
-    _esm = (HERE / "quiz.js").read_text(encoding="utf-8")
+    _esm = script(HERE / "quiz.js")
     _css = (HERE / "quiz.css").read_text(encoding="utf-8")
 
     questions: Any = traitlets.List().tag(sync=True)

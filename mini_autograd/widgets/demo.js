@@ -18,7 +18,8 @@ function render({ model, el }) {
   const sender = makeSender(model);
   const readers = model.get("controls").map((control) => addControl(bar, control, model, sender));
   const player = makePlayer(model, canvas);
-  root.append(make("div", { class: "ma-title" }, model.get("title")), bar, presets(model, sender), canvas, player.bar, words);
+  const asleep = make("div", { class: "ma-asleep", role: "status", hidden: "" }, "No kernel holds this demo. To use its controls, run the cell.");
+  root.append(make("div", { class: "ma-title" }, model.get("title")), asleep, bar, presets(model, sender), canvas, player.bar, words);
   el.replaceChildren(root);
 
   const showState = () => readers.forEach((read) => read(model.get("state")));
@@ -33,9 +34,14 @@ function render({ model, el }) {
   model.on("change:state", showState);
   model.on("change:shown", showPicture);
   model.on("change:step", player.show);
+  const leave = followKernel(model, (alive) => {
+    for (const part of root.querySelectorAll(".ma-controls :is(input, select), .ma-presets button")) part.disabled = !alive;
+    asleep.hidden = alive;
+  });
   showState();
   showPicture();
   return () => {
+    leave();
     player.pause();
     model.off("change:state", showState);
     model.off("change:shown", showPicture);
@@ -124,7 +130,7 @@ const CONTROLS = {
 
 function presets(model, sender) {
   const row = make("div", { class: "ma-presets", role: "toolbar", "aria-label": "Settings" });
-  const entries = [...Object.entries(model.get("presets")), ["Reset", model.get("start")]];
+  const entries = [...model.get("presets"), ["Reset", model.get("start")]];
   for (const [name, state] of entries) {
     const button = make("button", { type: "button" }, name);
     button.addEventListener("click", () => sender.change(state));
@@ -199,4 +205,4 @@ function follow(canvas, step) {
   }
 }
 
-export default { render };
+export default { initialize, render };

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mini_autograd.widgets.scripts import script
 from mini_autograd.widgets.static import StaticPicture, on_paper, with_static_picture
 
 try:
@@ -236,28 +237,30 @@ if anywidget is not None:
     class DemoWidget(anywidget.AnyWidget):
         """The live demo. The browser sets `state`; everything else follows from it, or an error is shown in words."""
 
-        _esm = (HERE / "demo.js").read_text(encoding="utf-8")
+        _esm = script(HERE / "demo.js")
         _css = (HERE / "demo.css").read_text(encoding="utf-8")
 
         title = traitlets.Unicode().tag(sync=True)
         controls: Any = traitlets.List().tag(sync=True)
-        presets: Any = traitlets.Dict().tag(sync=True)
+        presets: Any = traitlets.List().tag(sync=True)  # pairs: a notebook's file would sort the names
         start: Any = traitlets.Dict().tag(sync=True)
         state: Any = traitlets.Dict().tag(sync=True)
         shown: Any = traitlets.Dict().tag(sync=True)
         step = traitlets.Int(0).tag(sync=True)
+        own_id = traitlets.Unicode().tag(sync=True)
 
         def __init__(self, demo: Demo, first: Mapping[str, Any], shown: Shown, step: int) -> None:
             self._demo, self._shown = demo, shown
             super().__init__(
                 title=demo.title,
                 controls=[control.to_json() for control in demo.controls],
-                presets={name: dict(state) for name, state in demo.presets.items()},
+                presets=[[name, dict(state)] for name, state in demo.presets.items()],
                 start=dict(first),
                 state=dict(first),
                 shown=as_json(shown),
                 step=step,
             )
+            self.own_id = self.model_id
             self.observe(self._follow, "state")
 
         def _follow(self, change: Any) -> None:

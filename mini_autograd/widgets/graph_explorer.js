@@ -20,8 +20,12 @@ function render({ model, el }) {
   connect(view, model, go, show);
   model.on("change:step", show);
   model.on("change:picture", show);
+  const leave = followKernel(model, (alive) => {
+    if (view.tool.Blocks) view.tool.Blocks.disabled = !alive; // all else is done here
+  });
   show();
   return () => {
+    leave();
     view.player.pause();
     model.off("change:step", show);
     model.off("change:picture", show);
@@ -313,4 +317,4 @@ function keepInSight(view, index) {
   }
 }
 
-export default { render };
+export default { initialize, render };

@@ -15,6 +15,7 @@ from typing import Any
 from mini_autograd.drawing import DRAWING_LIMIT, Graph, is_tensor, read_graph, render, summary, watching
 from mini_autograd.drawing.folding import fold as folded_graph
 from mini_autograd.drawing.folding import repeated_blocks
+from mini_autograd.widgets.scripts import script
 from mini_autograd.widgets.static import StaticPicture, with_static_picture
 from mini_autograd.widgets.steps import details, factors, story
 
@@ -73,7 +74,7 @@ if anywidget is not None:
     class GraphExplorer(anywidget.AnyWidget):
         """The widget. All traits are set once; `step` follows the reader within the page."""
 
-        _esm = (HERE / "graph_explorer.js").read_text(encoding="utf-8")
+        _esm = script(HERE / "graph_explorer.js")
         _css = (HERE / "graph_explorer.css").read_text(encoding="utf-8")
 
         picture = traitlets.Unicode().tag(sync=True)
@@ -83,6 +84,7 @@ if anywidget is not None:
         step = traitlets.Int(0).tag(sync=True)
         foldable = traitlets.Bool(False).tag(sync=True)
         folded = traitlets.Bool(False).tag(sync=True)
+        own_id = traitlets.Unicode().tag(sync=True)
 
         def __init__(self, graph: Graph, direction: str = "right", folded: bool | None = None) -> None:
             blocks = [] if any(node.kind == "unrecorded" for node in graph.nodes) else repeated_blocks(graph)
@@ -94,6 +96,7 @@ if anywidget is not None:
             shown = self._graphs[folded]
             self._still = StaticPicture(render(shown, direction=direction, replay=True), summary(graph, replay=True))
             super().__init__(foldable=bool(blocks), folded=folded, **self._drawn(folded))
+            self.own_id = self.model_id
             self.observe(self._refold, "folded")
 
         def _drawn(self, folded: bool) -> dict[str, Any]:

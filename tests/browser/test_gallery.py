@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 
 from autograder.lessons.demos_command import gallery
 from mini_autograd import widgets
+from tests.browser.conftest import LOOKS_ONCE
 
 pytestmark = pytest.mark.browser
 
@@ -194,3 +195,43 @@ def test_a_reload_shows_the_settings_again(opened):
     expect(demo.words).to_contain_text("are stretched to (2, 3)")
     expect(demo.control("b")).to_have_value("()")
     opened.console_errors.clear()
+
+
+def test_without_a_kernel_the_demos_are_still_there(opened):
+    """As on the next day: the kernel is gone, and the page is so slow that JupyterLab gives up looking for widgets."""
+    opened.save()
+    opened.leave()
+    opened.page.add_init_script(LOOKS_ONCE)
+    opened.open_notebook("gallery.ipynb")
+    demo = Shown(opened, "broadcast()")
+    expect(demo.control("a")).to_be_disabled()
+    expect(demo.root.get_by_role("button", name="Reset", exact=True)).to_be_disabled()
+    expect(demo.root).to_contain_text("No kernel holds this demo. To use its controls, run the cell.")
+    demo.press("Start")
+    expect(demo.step).not_to_contain_text("which gives")  # its steps need no kernel
+    index = next(i for i, cell in enumerate(CELLS) if "explore(loss_with_target" in cell["source"])
+    explorer = opened.cell(index).locator(".ma-explorer")
+    explorer.get_by_role("button", name="End", exact=True).click()
+    expect(explorer.locator(".ma-words")).to_contain_text("Gradients of the leaves: w: 16.")
+    opened.console_errors.clear()  # JupyterLab's own: model not found
+
+
+def test_what_is_run_again_is_kept_once_and_answers_again(opened):
+    before = kept(opened)
+    Shown(opened, "broadcast()")
+    opened.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    opened.wait_idle()
+    demo = Shown(opened, "broadcast()")
+    expect(demo.control("a")).to_be_enabled()
+    expect(demo.root.locator(".ma-asleep")).to_be_hidden()
+    opened.save()
+    after = kept(opened)
+    assert len(after) == len(before)
+    assert not after & before
+    opened.console_errors.clear()
+
+
+def kept(opened):
+    """The ids of the widgets in the notebook's file, and of their layouts."""
+    saved = json.loads((opened.root / "gallery.ipynb").read_text(encoding="utf-8"))
+    return set(saved["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"])

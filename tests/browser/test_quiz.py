@@ -17,6 +17,7 @@ from autograder.lessons.build import assemble
 from autograder.lessons.release import SEALED, release_notebook
 from autograder.lessons.sealing import open_answer, open_questions
 from autograder.lessons.variants import grade_id
+from tests.browser.conftest import LOOKS_ONCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.sandbox]
 
@@ -28,12 +29,6 @@ TYPE = """([key, letter, at]) => {
     const answers = window.jupyterapp.shell.currentWidget.content.model.cells.get(at).sharedModel;
     answers.setSource(answers.getSource().replace(`"${key}": ""`, `"${key}": "${letter}"`));
 }"""
-# JupyterLab looks for a model every tenth of a second for two seconds. As on a page that is too busy to look again:
-LOOKS_ONCE = """
-const wait = window.setTimeout;
-window.setTimeout = (done, time, ...more) =>
-    wait(done, time === 100 && new Error().stack.includes("get_model") ? 2100 : time, ...more);
-"""
 GIVEN_UP = "widget model not found"
 ANSWERS, CHECK, PROGRESS = 2, 3, 5  # the places of these cells, after the setup and the questions
 
