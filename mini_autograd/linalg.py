@@ -1,6 +1,7 @@
 """What is covered of `torch.linalg`: norms, products, inverse, determinant, solving. Decompositions are not.
 
-Imports the operations. The one idea to know: without `dim` and `ord`, `norm` takes all elements as one vector.
+Imports function and the operations. The one idea to know: without `dim` and `ord`, `norm` takes all elements as one
+vector.
 """
 
 from __future__ import annotations

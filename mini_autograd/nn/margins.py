@@ -1,6 +1,6 @@
 """Losses that compare, as modules: TripletMarginLoss, CosineEmbeddingLoss and so on; and measures of two vectors.
 
-Imports losses, module and functional. The one idea to know: each holds the options of one function.
+Imports tensor, module, functional and losses. The one idea to know: each holds the options of one function.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Activations that are used less: Hardtanh, Threshold, the shrinking ones, CELU, GLU.
 
-Imports activations, module and functional.
+Imports tensor, module, functional and activations.
 """
 
 from __future__ import annotations

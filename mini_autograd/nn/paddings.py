@@ -1,7 +1,7 @@
 """Modules that pad: ZeroPad2d, ConstantPad2d, ReflectionPad2d, ReplicationPad2d, and the same in one dimension.
 
-Imports module and functional. The one idea to know: `padding` lists how much to add before and after the last axis,
-then the one before it; one number stands for all.
+Imports tensor, module and functional. The one idea to know: `padding` lists how much to add before and after the last
+axis, then the one before it; one number stands for all.
 """
 
 from __future__ import annotations

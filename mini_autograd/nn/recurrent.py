@@ -1,7 +1,8 @@
 """Recurrent layers: RNN, LSTM, GRU, which read whole sequences, and RNNCell, LSTMCell, GRUCell, which take one step.
 
-Imports module, init and functional. The one idea to know: a layer is the step of its cell in a Python loop over time;
-what depends on the inputs alone is computed for all times in one product before.
+Imports tensor, creation, parameter, init, module, functional and the operations. The one idea to know: a layer is the
+step of its cell in a Python loop over time; what depends on the inputs alone is computed for all times in one product
+before.
 """
 
 from __future__ import annotations

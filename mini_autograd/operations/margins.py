@@ -1,7 +1,7 @@
 """Losses that compare: distances of triplets and pairs, rankings, margins between classes, and a normal likelihood.
 
-Imports the operations. The one idea to know: each is put together from others and has no rule of its own; a margin is
-where a loss stops to be 0 at the least.
+Imports arrays, function and many of the operations. The one idea to know: each is put together from others and has no
+rule of its own; a margin is where a loss stops to be 0 at the least.
 """
 
 from __future__ import annotations

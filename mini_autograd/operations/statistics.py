@@ -1,7 +1,7 @@
 """Statistics that are put together from other operations: quantiles, covariances, correlations, pairwise distances.
 
-Imports the sorting, gathering, reduction and matrix operations. The one idea to know: nothing here has a rule of its
-own; gradients come from the operations it is made of.
+Imports arrays, function and many of the operations. The one idea to know: nothing here has a rule of its own; gradients
+come from the operations it is made of.
 """
 
 from __future__ import annotations

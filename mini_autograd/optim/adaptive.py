@@ -1,6 +1,7 @@
 """More algorithms with a step of its own for each element: Adagrad, Adadelta, Adamax.
 
-Imports optimizer. The one idea to know: each divides the gradient by a measure of how large it has been there.
+Imports views and optimizer. The one idea to know: each divides the gradient by a measure of how large it has been
+there.
 """
 
 from __future__ import annotations
