@@ -39,7 +39,10 @@ def matrix_norm(
     *,
     dtype: np.dtype | None = None,
 ) -> Value:
-    """The Frobenius norm of matrices, the root of the sum of the squares. No other one is covered."""
+    """The Frobenius norm of matrices, the root of the sum of the squares. No other one is covered.
+
+    Raises NotImplementedError for another.
+    """
     if ord != "fro":
         raise NotImplementedError(f"linalg.matrix_norm: of the norms of matrices only 'fro' is covered, got {ord!r}")
     return vector_norm(A, 2, dim, keepdim, dtype=dtype)
@@ -53,7 +56,10 @@ def norm(
     *,
     dtype: np.dtype | None = None,
 ) -> Value:
-    """The norm of a vector, or of all elements; with two axes and `ord`, of matrices ("fro" only)."""
+    """The norm of a vector, or of all elements; with two axes and `ord`, of matrices ("fro" only).
+
+    Raises RuntimeError for `ord` without `dim` and more than two axes.
+    """
     axes = 1 if isinstance(dim, int) else A.ndim if dim is None else len(dim)
     if ord is None or (axes == 1 and ord != "fro"):
         return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)

@@ -69,7 +69,11 @@ def asked_for(input: Value, values: Any, *others: Any) -> Any:
 
 
 def bincount(input: Value, weights: Value | None = None, minlength: int = 0) -> Value:
-    """How often each of the numbers 0, 1, 2, ... occurs in a vector of them; with `weights`, the sums of those."""
+    """How often each of the numbers 0, 1, 2, ... occurs in a vector of them; with `weights`, the sums of those.
+
+    Raises RuntimeError for negative numbers, for more axes, and for another number of weights; NotImplementedError for
+    floats.
+    """
     numbers = as_array(input)
     if numbers.dtype.kind not in "iu":
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{dtype_name(numbers.dtype)}'")
@@ -87,7 +91,10 @@ def bincount(input: Value, weights: Value | None = None, minlength: int = 0) -> 
 
 
 def histc(input: Value, bins: int = 100, min: float = 0, max: float = 0) -> Value:
-    """How many elements lie in each of `bins` equal parts of the range; by default that of the elements."""
+    """How many elements lie in each of `bins` equal parts of the range; by default that of the elements.
+
+    Raises RuntimeError unless `bins` is positive and `max` not below `min`.
+    """
     numbers = as_array(input)
     check_floating(numbers, "histogram_cpu")
     if bins <= 0:
@@ -127,6 +134,8 @@ def searchsorted(sorted_sequence: Value, input: Any, *, right: bool = False) -> 
     """Where each number would have to stand among sorted ones; before equal ones, with `right` after them.
 
     The sorted numbers are a vector, or have a row for each row of `input`.
+
+    Raises RuntimeError if the axes before the last differ.
     """
     order, numbers = as_array(sorted_sequence), np.asarray(as_array(input))
     side: Any = "right" if right else "left"

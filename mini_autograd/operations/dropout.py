@@ -68,6 +68,8 @@ def dropout(input: Value, p: float = 0.5, training: bool = True, inplace: bool =
     """Set each element to 0 with probability `p`, and scale up the others; outside of training, the input itself.
 
     After the same `manual_seed` the mask is PyTorch's. `inplace` is ignored.
+
+    Raises ValueError unless `p` is between 0 and 1, RuntimeError for integers.
     """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
@@ -78,7 +80,10 @@ def dropout(input: Value, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 def dropout_channels(input: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
-    """As `dropout`, but whole channels of `input` (N, C, H, W) at a time; others than these PyTorch warns of."""
+    """As `dropout`, but whole channels of `input` (N, C, H, W) at a time; others than these PyTorch warns of.
+
+    Raises as `dropout`.
+    """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if input.ndim != 4:

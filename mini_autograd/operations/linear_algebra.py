@@ -138,7 +138,10 @@ def as_rows(x: Value) -> Value:
 
 
 def matmul(input: Value, other: Value) -> Value:
-    """`input @ other`, of vectors (n,), matrices (n, k) and batches of matrices (..., n, k)."""
+    """`input @ other`, of vectors (n,), matrices (n, k) and batches of matrices (..., n, k).
+
+    Raises RuntimeError for numbers, for shapes that do not fit, and for two dtypes.
+    """
     return MatMul.apply(input, other)
 
 
@@ -197,7 +200,7 @@ def check_shapes(a: Shape, b: Shape) -> None:
 
 
 def mm(input: Value, mat2: Value) -> Value:
-    """The product of two matrices, (n, k) and (k, m); no batches, no vectors."""
+    """The product of two matrices, (n, k) and (k, m); no batches, no vectors. Raises RuntimeError for other shapes."""
     if input.ndim != 2:
         raise RuntimeError("self must be a matrix")
     if mat2.ndim != 2:
@@ -206,7 +209,10 @@ def mm(input: Value, mat2: Value) -> Value:
 
 
 def bmm(input: Value, mat2: Value) -> Value:
-    """The products of the matrices of two batches of equal size, (b, n, k) and (b, k, m)."""
+    """The products of the matrices of two batches of equal size, (b, n, k) and (b, k, m).
+
+    Raises RuntimeError for other shapes.
+    """
     for number, x in enumerate((input, mat2), start=1):
         if x.ndim != 3:
             raise RuntimeError(f"batch{number} must be a 3D tensor")
@@ -219,14 +225,14 @@ def bmm(input: Value, mat2: Value) -> Value:
 
 
 def mv(input: Value, vec: Value) -> Value:
-    """The product of a matrix (n, k) and a vector (k,)."""
+    """The product of a matrix (n, k) and a vector (k,). Raises RuntimeError for other shapes."""
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     return matmul(input, vec)
 
 
 def dot(input: Value, tensor: Value) -> Value:
-    """The sum of the products of two vectors' elements."""
+    """The sum of the products of two vectors' elements. Raises RuntimeError for other shapes."""
     if input.ndim != 1 or tensor.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
     return matmul(input, tensor)
@@ -241,7 +247,10 @@ def vecdot(x: Value, y: Value, *, dim: int = -1) -> Value:
 
 
 def outer(input: Value, vec2: Value) -> Value:
-    """All products of an element of one vector and an element of the other, (n, m)."""
+    """All products of an element of one vector and an element of the other, (n, m).
+
+    Raises RuntimeError for other shapes.
+    """
     for name, x in (("self", input), ("vec2", vec2)):
         if x.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
@@ -252,7 +261,10 @@ ger = outer
 
 
 def linear(input: Value, weight: Value, bias: Value = None) -> Value:
-    """x transpose(W) + b: inputs (..., n), weight (m, n), bias (m,) or None; the result is (..., m)."""
+    """x transpose(W) + b: inputs (..., n), weight (m, n), bias (m,) or None; the result is (..., m).
+
+    Raises RuntimeError for shapes that do not fit, and for several dtypes.
+    """
     dims = input.ndim, weight.ndim, 1 if bias is None else bias.ndim
     if dims[0] > 1 and dims[1] == 2 and dims[2] == 1:
         return Linear.apply(input, weight, bias)
@@ -272,7 +284,10 @@ def inner(input: Value, other: Value) -> Value:
 
 
 def tensordot(a: Value, b: Value, dims: Any = 2) -> Value:
-    """Sums of products over several axes: the last `dims` of a with the first of b, or those in two lists."""
+    """Sums of products over several axes: the last `dims` of a with the first of b, or those in two lists.
+
+    Raises RuntimeError if the lengths of two axes differ.
+    """
     if isinstance(dims, int):
         dims = list(range(-dims, 0)), list(range(dims))
     first, second = ([normalize_dim(axis, x.ndim) for axis in axes] for x, axes in zip((a, b), dims, strict=True))

@@ -360,7 +360,7 @@ def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
 
 
 def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
-    """As `l1_loss`, but a parabola where |input - target| < beta."""
+    """As `l1_loss`, but a parabola where |input - target| < beta. Raises RuntimeError if beta < 0."""
     check_reduction(reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -371,7 +371,7 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
 
 
 def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: float = 1.0) -> Value:
-    """`smooth_l1_loss` with beta = delta, times delta."""
+    """`smooth_l1_loss` with beta = delta, times delta. Raises RuntimeError unless delta > 0."""
     check_reduction(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -399,7 +399,7 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
 
 
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
-    """Cross entropy of probabilities `input` and targets between 0 and 1."""
+    """Cross entropy of probabilities `input` and targets between 0 and 1. Raises RuntimeError outside of 0 and 1."""
     check_reduction(reduction)
     if target.shape != input.shape:
         raise ValueError(

@@ -1,7 +1,7 @@
 """Losses that compare: distances of triplets and pairs, rankings, margins between classes, and a normal likelihood.
 
 Imports arrays, function and many of the operations. The one idea to know: each is put together from others and has no
-rule of its own; a margin is where a loss stops to be 0 at the least.
+rule of its own; a loss with a margin is 0 where its two sides are at least that far apart.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def triplet_margin_loss(
     """max(0, margin + |anchor - positive| - |anchor - negative|), for vectors along the last axis.
 
     With `swap`, the distance of positive and negative counts if it is smaller than that of anchor and negative.
+
+    Raises ValueError unless the margin is positive, RuntimeError if the three differ in rank.
     """
     check_reduction(reduction)
     if margin <= 0:
@@ -54,7 +56,10 @@ def triplet_margin_loss(
 def margin_ranking_loss(
     input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
 ) -> Value:
-    """max(0, margin - target (input1 - input2)), where target is 1 if input1 should be the larger one, and else -1."""
+    """max(0, margin - target (input1 - input2)), where target is 1 if input1 should be the larger one, and else -1.
+
+    Raises RuntimeError if the three differ in rank.
+    """
     check_reduction(reduction)
     if not input1.ndim == input2.ndim == target.ndim:
         sizes = [f"torch.Size({list(x.shape)})" for x in (input1, input2, target)]
@@ -78,6 +83,8 @@ def cosine_embedding_loss(
     """1 - cos of the angle where target is 1, and max(0, cos - margin) where it is -1.
 
     Inputs (n, d) and target (n,), or (d,) and ().
+
+    Raises RuntimeError unless the inputs have one axis more than the target.
     """
     check_reduction(reduction)
     if target.ndim > 1:
@@ -146,6 +153,8 @@ def gaussian_nll_loss(
 
     `var` is a number or has the shape of `input`, or 1 (or nothing) in place of the last axis. It counts as at least
     `eps`, but its gradient is as if it did not. With `full` the constant is added.
+
+    Raises ValueError for a negative variance.
     """
     if not isinstance(var, float):
         var = with_last_axis(var, input)

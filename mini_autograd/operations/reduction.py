@@ -212,7 +212,10 @@ def sum(
 def mean(
     input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: np.dtype | None = None, **numpy: Value
 ) -> Value:
-    """Mean of the elements, along `dim` (an axis, several, or None: all); nan where there are none."""
+    """Mean of the elements, along `dim` (an axis, several, or None: all); nan where there are none.
+
+    Raises RuntimeError for integers.
+    """
     dim, keepdim = numpy.pop("axis", dim), numpy.pop("keepdims", keepdim)
     if dtype is not None:
         input = cast(input, dtype)
@@ -238,7 +241,10 @@ def prod(input: Value, dim: int | None = None, keepdim: bool = False, *, dtype: 
 def var(
     input: Value, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float = 1
 ) -> Value:
-    """Variance along `dim` (an axis, several, or None: all), with n - correction in the denominator."""
+    """Variance along `dim` (an axis, several, or None: all), with n - correction in the denominator.
+
+    Raises RuntimeError for integers.
+    """
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     correction = correction if unbiased is None else float(unbiased)
@@ -285,7 +291,7 @@ def nansum(input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: np.d
 
 
 def nanmean(input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: np.dtype | None = None) -> Value:
-    """Mean of the elements that are not nan."""
+    """Mean of the elements that are not nan. Raises RuntimeError for integers."""
     if not is_floating(input.dtype):
         kind = dtype_name(input.dtype)
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {kind}")

@@ -99,12 +99,18 @@ def highest(x: Any, dim: int) -> Any:
 
 
 def softmax(input: Value, dim: int, dtype: np.dtype | None = None) -> Value:
-    """Probabilities along `dim`: e^x divided by its sum."""
+    """Probabilities along `dim`: e^x divided by its sum.
+
+    Raises NotImplementedError for integers, unless a floating `dtype` is given.
+    """
     return _along(Softmax, input, dim, dtype)
 
 
 def log_softmax(input: Value, dim: int, dtype: np.dtype | None = None) -> Value:
-    """The logarithms of the softmax probabilities along `dim`, without the loss of digits of `log(softmax(x))`."""
+    """The logarithms of the softmax probabilities along `dim`, without the loss of digits of `log(softmax(x))`.
+
+    Raises NotImplementedError for integers, unless a floating `dtype` is given.
+    """
     return _along(LogSoftmax, input, dim, dtype)
 
 

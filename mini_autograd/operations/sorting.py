@@ -106,7 +106,10 @@ def min(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = 
 
 
 def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> tuple[Value, Value]:
-    """The smallest and the largest element, of all or along one axis."""
+    """The smallest and the largest element, of all or along one axis.
+
+    Raises RuntimeError or IndexError if there are none.
+    """
     if dim is None and 0 in input.shape:
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
@@ -126,12 +129,18 @@ def checked_axis(name: str, input: Value, dim: int) -> int:
 
 
 def argmax(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """The place of the largest element, of the flat input or along one axis; of several, the first."""
+    """The place of the largest element, of the flat input or along one axis; of several, the first.
+
+    Raises RuntimeError for bools, IndexError if there is none.
+    """
     return _place("argmax", input, dim, keepdim)
 
 
 def argmin(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """The place of the smallest element, of the flat input or along one axis; of several, the first."""
+    """The place of the smallest element, of the flat input or along one axis; of several, the first.
+
+    Raises RuntimeError for bools, IndexError if there is none.
+    """
     return _place("argmin", input, dim, keepdim)
 
 
@@ -175,7 +184,10 @@ def msort(input: Value) -> Value:
 
 
 def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Found:
-    """The `k` largest elements along `dim` (smallest, if not `largest`) in order, and where they stood."""
+    """The `k` largest elements along `dim` (smallest, if not `largest`) in order, and where they stood.
+
+    Raises RuntimeError if there are fewer than `k`, and for bools.
+    """
     axis = normalize_dim(dim, input.ndim)
     array = at_least_1d(as_array(input))
     if array.dtype == bool_:
@@ -187,7 +199,10 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 
 def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Found:
-    """The `k`-th smallest element along `dim`, counted from 1, and where it stood."""
+    """The `k`-th smallest element along `dim`, counted from 1, and where it stood.
+
+    Raises RuntimeError if there is no such element.
+    """
     axis = normalize_dim(dim, input.ndim)
     array = at_least_1d(as_array(input))
     if not 1 <= k <= array.shape[axis]:

@@ -33,6 +33,8 @@ def quantile(
     """The number below which a fraction `q` of the elements lies, along `dim` or of all; nan if one is nan.
 
     For a vector of fractions the results get a new first axis. Between two elements, `interpolation` says what to take.
+
+    Raises RuntimeError for `q` outside of 0 and 1, another dtype, or another interpolation.
     """
     if input.dtype not in (float32, float64):
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
@@ -106,6 +108,8 @@ def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str | None = None)
     """The distance of every row of x1 (..., n, d) from every row of x2 (..., m, d), as (..., n, m).
 
     `compute_mode` is ignored: the differences are always formed.
+
+    Raises RuntimeError for vectors of two lengths.
     """
     for name, x in (("X1", x1), ("X2", x2)):
         if x.ndim < 2:
