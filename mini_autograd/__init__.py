@@ -44,6 +44,7 @@ from mini_autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from mini_autograd.legacy import BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor
 from mini_autograd.methods import Tensor
 from mini_autograd.namespace import *  # noqa: F403
 from mini_autograd.random import (
@@ -57,6 +58,7 @@ from mini_autograd.random import (
     rand,
     rand_like,
     randint,
+    randint_like,
     randn,
     randn_like,
     randperm,

@@ -344,6 +344,21 @@ def zero_(self: Tensor) -> Tensor:
     return _zero(self)
 
 
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """The diagonal becomes one number; with `wrap`, that of a tall matrix starts anew below each square."""
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    rows = np.arange(min(self.shape))
+    if wrap and self.ndim == 2:
+        rows = np.array([row for row in range(self.shape[0]) if row % (self.shape[1] + 1) < self.shape[1]])
+        self[rows, rows % (self.shape[1] + 1)] = fill_value
+    else:
+        self[(rows,) * self.ndim] = fill_value
+    return self
+
+
 def detach_(self: Tensor) -> Tensor:
     """Forget the history."""
     if self._is_view():
@@ -395,6 +410,8 @@ frac fmod remainder floor_divide relu clamp clip clamp_min clamp_max lerp addcmu
 index_copy index_fill scatter scatter_add tril triu nan_to_num copysign atan2 hypot xlogy float_power
 logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
 bitwise_left_shift bitwise_right_shift eq ne lt le gt ge cumsum cumprod
+greater greater_equal less less_equal not_equal bitwise_not asinh acosh atanh deg2rad rad2deg sgn fix heaviside ldexp
+addmm addmv addr addbmm baddbmm masked_scatter
 """
 SHAPES = "t transpose swapaxes swapdims squeeze unsqueeze"
 OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__", "pow": "__pow__"}
@@ -411,7 +428,14 @@ def attach() -> None:
             setattr(Tensor, f"__i{name}__", _operator(operator))
     for name in SHAPES.split():
         setattr(Tensor, f"{name}_", in_another_shape(getattr(Tensor, name)))
-    methods = {"copy_": copy_, "fill_": fill_, "zero_": zero_, "detach_": detach_, "__setitem__": set_item}
+    methods = {
+        "copy_": copy_,
+        "fill_": fill_,
+        "zero_": zero_,
+        "fill_diagonal_": fill_diagonal_,
+        "detach_": detach_,
+        "__setitem__": set_item,
+    }
     methods["__delitem__"] = del_item
     for name, method in methods.items():
         setattr(Tensor, name, method)

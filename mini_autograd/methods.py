@@ -12,7 +12,7 @@ from typing import Any
 from mini_autograd import namespace
 from mini_autograd.arrays import NUMBER
 from mini_autograd.function import Value
-from mini_autograd.operations import comparison, joining, rounding, shape
+from mini_autograd.operations import arranging, comparison, joining, rounding, shape
 from mini_autograd.tensor import Tensor
 
 FUNCTIONS = """
@@ -66,6 +66,8 @@ def _operator(function: Callable[[Value, Value], Value], reflected: bool = False
 METHODS: dict[str, Any] = {
     "where": _where,
     "repeat": joining.repeat,
+    "unfold": arranging.unfold,
+    "is_nonzero": arranging.is_nonzero,
     "expand_as": shape.expand_as,
     "reshape_as": shape.reshape_as,
     "view_as": shape.view_as,

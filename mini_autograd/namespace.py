@@ -7,6 +7,7 @@ Imports the operations and numpy_names. The functions of `torch.nn.functional` o
 
 from mini_autograd import numpy_names as _numpy_names
 from mini_autograd.operations.activations import celu, hardshrink, logit, prelu, selu, sigmoid
+from mini_autograd.operations.arranging import broadcast_shapes, cartesian_prod, combinations, is_nonzero, trapezoid
 from mini_autograd.operations.binary import (
     addcdiv,
     addcmul,
