@@ -315,7 +315,7 @@ def c_dtype(dtype: np.dtype) -> str:
 
 
 def normalize_dim(dim: int, ndim: int) -> int:
-    """An axis counted from the front. A 0-d tensor counts as one that has an axis 0."""
+    """An axis counted from the front. A 0-d tensor counts as one that has an axis 0. Raises IndexError for another."""
     size = ndim or 1
     if not -size <= dim < size:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
@@ -334,7 +334,10 @@ def normalize_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...
 
 @functools.lru_cache(maxsize=256)
 def normalized_axes(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    """The same for several axes. The answers are kept: on a small tensor this takes as long as adding up."""
+    """The same for several axes. The answers are kept: on a small tensor this takes as long as adding up.
+
+    Raises RuntimeError if an axis is named twice.
+    """
     axes = sorted([normalize_dim(axis, ndim) for axis in dims])
     for axis, following in itertools.pairwise(axes):
         if axis == following:

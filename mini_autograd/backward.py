@@ -162,7 +162,10 @@ def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
 
 
 def fitted(grad: Any, node: Function, edge: Edge) -> Any:
-    """A gradient that `node` computed, brought to the shape and dtype of its input: here broadcasting is undone."""
+    """A gradient that `node` computed, brought to the shape and dtype of its input: here broadcasting is undone.
+
+    Raises RuntimeError if its shape is none to which the input could have been broadcast.
+    """
     target, number = edge if type(edge) is tuple else (edge, 0)
     shape, dtype = target.outputs[number]
     if grad.shape != shape:

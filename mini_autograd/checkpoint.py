@@ -181,7 +181,10 @@ def checkpoint(
 def recorded_again(
     function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve_rng_state: bool, early_stop: bool
 ) -> Any:
-    """`checkpoint` with saved-tensor hooks: the graph is that of the function itself, only nothing is kept in it."""
+    """`checkpoint` with saved-tensor hooks: the graph is that of the function itself, only nothing is kept in it.
+
+    If an argument is changed in place meanwhile, the backward pass raises RuntimeError.
+    """
     before = get_rng_state() if preserve_rng_state else None
     arguments = [x.detach().requires_grad_(x.requires_grad) if isinstance(x, graph.Tensor) else x for x in args]
     versions = [(x, x.version[0]) for x in args if isinstance(x, graph.Tensor) and x.version is not None]

@@ -98,7 +98,10 @@ class Level:
                 self.give(output, as_tangent(result, output))
 
     def push_custom(self, ctx: Any, inputs: Sequence[Any], outputs: Sequence[Any], recorded: bool) -> None:
-        """The same for a Function of one's own: its rule is given Tensors, and None for inputs without a tangent."""
+        """The same for a Function of one's own: its rule is given Tensors, and None for inputs without a tangent.
+
+        Raises NotImplementedError if it has no `jvp`.
+        """
         tangents = [tangent_of(x) for x in inputs]
         if all(tangent is None for tangent in tangents):
             return

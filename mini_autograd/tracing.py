@@ -35,7 +35,10 @@ class Trace:
         return Traced(self, len(self.values) - 1)
 
     def number_of(self, value: Any) -> int:
-        """The number of an argument: a traced array, or a constant. An array with numbers in it might change later."""
+        """The number of an argument: a traced array, or a constant.
+
+        Raises UntraceableError for anything else: an array with numbers in it might change later.
+        """
         if isinstance(value, Traced) and value.record is self:
             return value.number
         if type(value) not in (bool, int, float):

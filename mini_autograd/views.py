@@ -64,6 +64,9 @@ class View:
     def current_edge(self, tensor: Any) -> Edge:
         """Where the gradient of `tensor`, this view, goes: the steps are taken again, and recorded, if the memory was
         changed since. None for a view that requires grad and that no node made.
+
+        Raises RuntimeError if they cannot be taken again: the view was made where that is forbidden, or its base got
+        another shape.
         """
         base = self.base
         if (self.edge is NO_EDGE or self.edge is None) and not base.requires_grad:

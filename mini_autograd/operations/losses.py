@@ -383,6 +383,7 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
     """target (log target - input) for logarithms of probabilities `input`; with `log_target`, target is one too.
 
     The mathematical divergence is the sum over a distribution: `reduction="batchmean"` divides by the batch only.
+    Raises RuntimeError for integers.
     """
     check_reduction(reduction, "batchmean")
     if reduction == "mean":
@@ -422,7 +423,10 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Value | None = None,
 ) -> Value:
-    """Cross entropy of sigmoid(input) and targets between 0 and 1; `pos_weight` multiplies the positive part."""
+    """Cross entropy of sigmoid(input) and targets between 0 and 1; `pos_weight` multiplies the positive part.
+
+    Raises ValueError if the shapes differ, RuntimeError for integer targets.
+    """
     check_reduction(reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({torch_size(target)}) must be the same as input size ({torch_size(input)})")
@@ -439,7 +443,8 @@ def nll_loss(
     """Minus the logarithm of the probability of each sample's class.
 
     `input` (C,), (N, C) or (N, C, *sizes) holds logarithms of probabilities, `target` class numbers, without the C. The
-    mean is over those that are not `ignore_index`, weighted by the `weight` (C,) of their class.
+    mean is over those that are not `ignore_index`, weighted by the `weight` (C,) of their class. Raises IndexError for
+    a class that is not there, ValueError or RuntimeError for shapes that do not fit.
     """
     check_reduction(reduction)
     scores, labels = as_array(input), as_array(target)
@@ -462,7 +467,8 @@ def cross_entropy(
     """Cross entropy of softmax(input) and the target: class numbers, or a distribution with the shape of `input`.
 
     `input` (C,), (N, C) or (N, C, *sizes) holds unnormalized logarithms of probabilities (logits). `label_smoothing`
-    mixes the target with the uniform distribution.
+    mixes the target with the uniform distribution. Raises as `nll_loss`, and RuntimeError unless `label_smoothing` is
+    between 0 and 1.
     """
     check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
