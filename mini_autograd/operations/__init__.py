@@ -23,6 +23,7 @@ einstein: einsum
 shape: reshape, view, transpose, permute, expand, squeeze, flip, roll
 joining: cat, stack, split, chunk, unbind, narrow, select, repeat, pad, meshgrid
 diagonals: diagonal, diag, tril, triu, trace
+arranging: unfold, combinations, cartesian_prod, trapezoid
 indexing: getitem (x[...]), put, assign
 gathering: gather, scatter, scatter_add, index_select, masked_fill, take, embedding
 convolution: conv1d, conv2d, conv_transpose2d
