@@ -654,6 +654,10 @@ assert x.is_leaf and x.requires_grad, "and x stays the leaf that it was"
 y = x * 1
 assert y.add_and_tell(1.0) == (True, True), "the same array, and the method returns the tensor"
 assert y.data.tolist() == [3.0, 5.0, 7.0] and y._version == 2, "two methods, two writes"
+assert y.grad_fn.name() == "AddBackward0", (
+    "y is the result of add_ now: operation gets a former with the history of y, and take_over gives y "
+    "the history of what came back"
+)
 text = complaint(lambda: y.add_(MiniTensor(np.ones((2, 3)))))
 assert text == "output with shape [3] doesn't match the broadcast shape [2, 3]", text
 assert y._version == 2 and y.grad_fn.name() == "AddBackward0", "refused means: nothing has changed"
@@ -1071,6 +1075,7 @@ MiniTensor.__getitem__ = getitem
 # %% nbgrader={"grade": true, "grade_id": "test_view", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 x = MiniTensor(np.arange(6.0))
 table = x.reshape(2, 3)
+assert isinstance(table, MiniTensor), f"view must return what recipe(self) returned, not {table!r}"
 turned = table.T
 row = table[1]
 for shown in (table, turned, row, x[2], x[::2]):
@@ -1080,7 +1085,8 @@ assert not x._is_view() and x._base is None, "x owns its memory"
 turned[0].mul_(10.0)
 assert x.data.tolist() == [0.0, 1.0, 2.0, 30.0, 4.0, 5.0], "a write through a view of a view"
 assert (x._version, row._version) == (1, 1), "everybody who shows the memory knows"
-assert row._recipe(x).data.tolist() == [30.0, 4.0, 5.0], "remember(self, output, recipe) is missing"
+assert hasattr(row, "_recipe"), "remember(self, output, recipe) is missing"
+assert row._recipe(x).data.tolist() == [30.0, 4.0, 5.0], "the recipe of a view leads from its base to it"
 picked = x[[0, 2]]
 assert picked._base is None and picked._counter is not x._counter, "picked entries are a copy"
 
