@@ -745,7 +745,7 @@ for name, way in ways.items():
 #
 # ## 4. The check
 #
-# In lesson 01 you moved inputs and looked at one number. Here the output may have any shape, so there is a whole table of slopes, the **Jacobian**: one row per entry of the input, one column per entry of the output. Both routes can fill it:
+# In lesson 01 you moved inputs and looked at one number. Here the output may have any shape, so there is a whole table of slopes, the **Jacobian** of lesson 04. `gradcheck` in PyTorch turns it over, and so do we here: one row per entry of the *input*, one column per entry of the *output*. Both routes can fill it:
 #
 # * **numerically**, a row at a time: move one entry of the input to both sides, and see how *all* outputs move;
 # * **analytically**, a column at a time: send a cotangent backward that is 1 at one output and 0 elsewhere, and read the gradient of *all* inputs.
