@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from mini_autograd.arrays import dtype_name
-from mini_autograd.function import COPY, NO_EDGE, OUTPUT, SEVERAL, Edge, Function, next_sequence_nr
+from mini_autograd.function import NO_EDGE, OUTPUT, SEVERAL, Edge, Function, next_sequence_nr
 from mini_autograd.grad_mode import WATCHED, state
 
 Version = list[int]
@@ -38,14 +38,8 @@ def check_saved(node: Function) -> None:
     if node.output_type is SEVERAL or not isinstance(node.saved_tensors, tuple):
         return  # custom Functions look themselves; what was freed or packed by hooks is not looked at
     for value, origin in zip(node.saved_tensors, getattr(node, "origins", ()), strict=False):
-        if origin >= 0 and (edge := node.inputs[origin]) is NO_EDGE:
-            constants = getattr(node, "constants", ())
-            version = constants[origin] if constants else None
-        elif origin >= 0:
-            version = version_at(edge)
-        else:
-            version = node.version if origin == OUTPUT else None
-        if version is None or origin <= COPY or is_unneeded(node, origin):
+        version = version_of_saved(node, origin)
+        if version is None or is_unneeded(node, origin):
             continue
         since = getattr(node, "changed_at", node.sequence_nr) if origin == OUTPUT else node.sequence_nr
         changes = sum(stamp > since for stamp in version[1:])
@@ -54,6 +48,19 @@ def check_saved(node: Function) -> None:
                 f"0 of {error_name(node.name())}" if origin == OUTPUT else output_name(node.inputs[origin], version)
             )
             raise RuntimeError(changed_text(value, output, version, changes))
+
+
+def version_of_saved(node: Function, origin: int) -> Version | None:
+    """The version of a saved input or output; None of what cannot change: a copy, or an array that no tensor shows."""
+    if origin == OUTPUT:
+        return node.version
+    if origin < 0:
+        return None
+    edge = node.inputs[origin]
+    if edge is not NO_EDGE:
+        return version_at(edge)
+    constants = getattr(node, "constants", ())
+    return constants[origin] if constants else None
 
 
 def is_unneeded(node: Function, origin: int) -> bool:
