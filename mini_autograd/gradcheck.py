@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import forward_mode as fwd
+from mini_autograd import forward_mode
 from mini_autograd.gradients import grad
 from mini_autograd.tensor import Tensor
 
@@ -257,9 +257,9 @@ def _check_forward(func: Callable, arguments: Sequence[Any], precision: Precisio
         for position in range(x.numel()):
             direction = np.zeros(x.shape, x.dtype)
             direction.reshape(-1)[position] = 1
-            with fwd.dual_level():
-                given = [fwd.make_dual(a, Tensor(direction)) if k == i else a for k, a in enumerate(arguments)]
-                tangents = [(y, fwd.unpack_dual(y).tangent) for y in outputs_of(func, given)]
+            with forward_mode.dual_level():
+                given = [forward_mode.make_dual(a, Tensor(direction)) if k == i else a for k, a in enumerate(arguments)]
+                tangents = [(y, forward_mode.unpack_dual(y).tangent) for y in outputs_of(func, given)]
                 for number, (y, t) in enumerate(tangents):
                     row = np.zeros((1, y.numel())) if t is None else np.asarray(t.detach().array).reshape(1, -1)
                     expected = numerical[number][position : position + 1]
