@@ -1,6 +1,7 @@
 """Constructors of PyTorch's first years, which many tutorials still show: `FloatTensor([1, 2])`, `LongTensor(2, 3)`.
 
-Imports creation. The one idea to know: today's `tensor` takes data and a dtype, and `empty` takes sizes.
+Imports arrays, tensor and creation. The one idea to know: today's `tensor` takes data and a dtype, and `empty` takes
+sizes.
 """
 
 from __future__ import annotations

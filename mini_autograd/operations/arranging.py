@@ -1,7 +1,7 @@
 """Windows, pairs and triangles picked by index: unfold, combinations, cartesian_prod; and sums of neighbours.
 
-Imports the indexing, gathering, shape and joining operations. The one idea to know: the places are computed in NumPy,
-and what stands there is picked with operations that have rules.
+Imports arrays, function, shape, gathering and joining. The one idea to know: the places are computed in NumPy, and what
+stands there is picked with operations that have rules.
 """
 
 from __future__ import annotations
