@@ -155,8 +155,8 @@ class PolynomialLR(LRScheduler):
         return [rate * left**self.power for rate in self.rates]
 
 
-class LambdaLR(LRScheduler):
-    """The first rate times a function of the epoch: one function, or one for each group."""
+class OfFunctions(LRScheduler):
+    """What follows from functions of the epoch: one function, or one for each group."""
 
     def __init__(
         self,
@@ -166,23 +166,18 @@ class LambdaLR(LRScheduler):
     ) -> None:
         self.lr_lambdas = for_each_group(optimizer, "lr_lambdas", lr_lambda)
         super().__init__(optimizer, last_epoch)
+
+
+class LambdaLR(OfFunctions):
+    """The first rate times a function of the epoch: one function, or one for each group."""
 
     def get_lr(self) -> list[float]:
         pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
         return [base * function(self.last_epoch) for base, function in pairs]
 
 
-class MultiplicativeLR(LRScheduler):
+class MultiplicativeLR(OfFunctions):
     """The present rate times a function of the epoch: one function, or one for each group."""
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
-        last_epoch: int = -1,
-    ) -> None:
-        self.lr_lambdas = for_each_group(optimizer, "lr_lambdas", lr_lambda)
-        super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0:
