@@ -288,12 +288,17 @@ def del_item(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
+def as_parts(index: Any) -> tuple:
+    """An index as a tuple, with one part for each axis or mask."""
+    return index if isinstance(index, tuple) else (index,)
+
+
 def put_item(self: Tensor, index: Any, value: Tensor) -> None:
     """`self[index] = value` for an index that picks elements one by one."""
     try:
         picked = np.empty_like(self.array, bool)[index].shape
     except IndexError as error:
-        complain(error, self.shape, index if isinstance(index, tuple) else (index,))
+        complain(error, self.shape, as_parts(index))
         raise
     while value.ndim > len(picked) and value.shape[0] == 1:
         value = value.reshape(value.shape[1:])
@@ -301,6 +306,13 @@ def put_item(self: Tensor, index: Any, value: Tensor) -> None:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
             f"shape {list(picked)}"
+        )
+    of_masks = value.numel() == 1 and all(getattr(part, "dtype", None) == arrays.bool_ for part in as_parts(index))
+    if value.dtype != self.dtype and not of_masks:
+        own, got = arrays.dtype_name(self.dtype), arrays.dtype_name(value.dtype)
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {own} for the destination and {got} for "
+            "the source."
         )
     in_place(lambda x, v: IndexPut.apply(x, v, index=index))(self, value)
 

@@ -1,7 +1,7 @@
 """What occurs how often: unique values, counts of whole numbers, histograms, and places among sorted numbers.
 
-Imports arrays and function. The one idea to know: counts do not change when the numbers change a little, so there are
-no gradients here.
+Imports arrays, function and elementwise. The one idea to know: counts do not change when the numbers change a little,
+so there are no gradients here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mini_autograd.arrays import check_floating, dtype_name, float64, holds, int64, is_floating, normalize_dim
+from mini_autograd.arrays import check_floating, dtype_name, float32, float64, holds, int64, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
+from mini_autograd.operations.elementwise import quiet
 
 
 class Histogram(NamedTuple):
@@ -45,7 +46,7 @@ def unique_consecutive(
     """As `unique`, but in the order in which they stand: only neighbours that are equal count as one."""
     array, axis = array_and_axis(input, dim)
     rows = np.moveaxis(array.reshape(-1) if axis is None else array, axis or 0, 0)
-    differs = (rows[1:] != rows[:-1]).reshape(max(len(rows) - 1, 0), -1).any(1)
+    differs = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
     starts = np.concatenate([np.ones(min(len(rows), 1), bool), differs])
     places = np.flatnonzero(starts)
     inverse = (np.cumsum(starts) - 1).reshape(array.shape if axis is None else -1)
@@ -59,7 +60,10 @@ def array_and_axis(input: Value, dim: int | None) -> tuple[Any, int | None]:
     array = as_array(input)
     if dim is not None and array.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return array, None if dim is None else normalize_dim(dim, array.ndim)
+    axis = None if dim is None else normalize_dim(dim, array.ndim)
+    if axis is not None and not array.size and array.shape[axis]:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return array, axis
 
 
 def asked_for(input: Value, values: Any, *others: Any) -> Any:
@@ -86,7 +90,7 @@ def bincount(input: Value, weights: Value | None = None, minlength: int = 0) -> 
     amounts = as_array(weights)
     if amounts.shape != numbers.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    dtype = amounts.dtype if is_floating(amounts.dtype) else float64
+    dtype = float32 if amounts.dtype == float32 else float64
     return wrap(np.bincount(numbers, amounts, minlength).astype(dtype), input)
 
 
@@ -114,6 +118,7 @@ def whole_range(numbers: Any, name: str) -> tuple[float, float]:
     return low, high
 
 
+@quiet
 def histogram(
     input: Value, bins: Any, *, range: Any = None, weight: Value | None = None, density: bool = False
 ) -> Histogram:
@@ -123,8 +128,8 @@ def histogram(
     edges = bins if isinstance(bins, int) else as_array(bins)
     limits = range
     if isinstance(bins, int) and range is None:
-        low, high = whole_range(numbers, "histogram")
-        limits = (low, high) if low < high else (low - 1, high + 1)
+        low, high = whole_range(numbers, "histogram") if numbers.size else (0.0, 1.0)
+        limits = (low, high) if low < high else (low - 0.5, high + 0.5)
     amounts = None if weight is None else as_array(weight)
     counts, found = np.histogram(numbers, edges, limits, density, amounts)
     return Histogram(wrap(counts.astype(numbers.dtype), input), wrap(found.astype(numbers.dtype), input))

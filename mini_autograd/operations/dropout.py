@@ -90,7 +90,7 @@ def dropout_channels(input: Value, p: float = 0.5, training: bool = True, inplac
         warnings.warn(WITHOUT_BATCH if input.ndim == 3 else WRONG_AXES.format(ndim=input.ndim), stacklevel=2)
     if not training or p == 0.0:
         return input
-    if input.ndim < 2:
+    if input.ndim < 2 and p < 1.0:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     refuse_integers(input, p)
     shape = (*input.shape[:2], *(1,) * (input.ndim - 2))

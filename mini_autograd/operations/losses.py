@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays
-from mini_autograd.function import Function, Value, as_array
+from mini_autograd.function import Function, Value, as_array, wrap
 from mini_autograd.operations.activations import sigmoid
 from mini_autograd.operations.elementwise import check_broadcast, exp, log, quiet, relu
 from mini_autograd.operations.fused import recorded, total
@@ -24,6 +24,7 @@ from mini_autograd.operations.softmax import check_floating, log_and_plain_proba
 from mini_autograd.operations.targets import (
     check_probabilities,
     check_reduction,
+    check_weight_shape,
     classes_of_target,
     over_classes,
     refuse_integers,
@@ -309,10 +310,12 @@ def reduced(losses: Value, reduction: str, count: float | None = None) -> Value:
 def spread(grad: Value, reduction: str, like: Value, count: float | None = None) -> Value:
     """The gradient of every single loss, from that of their reduction; it may yet have to be broadcast.
 
-    If all targets are ignored (`count` is nan) it stays as it is: the rule will multiply it by 0.
+    If all targets are ignored (`count` is nan) it is 0, even for a gradient that is nan.
     """
-    if reduction != "mean" or (count is not None and math.isnan(count)):
+    if reduction != "mean":
         return grad
+    if count is not None and math.isnan(count):
+        return wrap(np.zeros((), grad.dtype), grad)
     return grad / (math.prod(like.shape) if count is None else count)
 
 
@@ -413,6 +416,8 @@ def binary_cross_entropy(input: Value, target: Value, weight: Value | None = Non
     x = as_array(input)
     if x.size and not arrays.holds(((x >= 0) & (x <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if weight is not None:
+        check_weight_shape(weight.shape, input.shape)
     return BinaryCrossEntropy.apply(input, target, weight, reduction=reduction)
 
 
@@ -430,6 +435,10 @@ def binary_cross_entropy_with_logits(
     check_reduction(reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({torch_size(target)}) must be the same as input size ({torch_size(input)})")
+    if pos_weight is not None:
+        check_broadcast(pos_weight.shape, input.shape)
+    if weight is not None:
+        check_broadcast(input.shape, weight.shape)
     arrays.check_floating(input, "log_sigmoid_cpu")
     if not arrays.is_floating(target.dtype):
         got, wanted = arrays.dtype_name(input.dtype), arrays.dtype_name(target.dtype)

@@ -127,6 +127,11 @@ def multi_margin_loss(
             f"size). Expected target size [{scores.shape[0]}], but got {list(labels.shape)}. Input has shape "
             f"{list(scores.shape)}."
         )
+    if weight is not None and weight.shape != scores.shape[1:]:
+        raise RuntimeError(f"inconsistent weight size, expected {scores.shape[1]} but got {list(weight.shape)}")
+    if weight is not None and weight.dtype != input.dtype:
+        wanted, got = dtype_name(input.dtype), dtype_name(weight.dtype)
+        raise RuntimeError(f"expected scalar type {wanted} but found {got}")
     check_labels(as_array(labels), scores.shape[1])
     places = labels.reshape((-1, 1))
     gaps = relu(margin - gather(scores, 1, places) + scores)

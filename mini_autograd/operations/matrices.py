@@ -12,7 +12,7 @@ import numpy as np
 
 from mini_autograd.arrays import dtype_name, float16, holds, is_floating
 from mini_autograd.function import Function, Value, as_array, wrap
-from mini_autograd.operations.elementwise import module_of, where
+from mini_autograd.operations.elementwise import check_broadcast, module_of, where
 from mini_autograd.operations.joining import stack
 from mini_autograd.operations.linear_algebra import matmul
 
@@ -61,6 +61,7 @@ class Solve(Function):
 
     @staticmethod
     def complain(a: Any, b: Any) -> None:
+        check_broadcast(b.shape[:-2], a.shape[:-2])
         raise LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.")
 
     @staticmethod
@@ -137,20 +138,19 @@ def cofactors(x: Value) -> Value:
     return stack(minors, -2) * wrap(signs.astype(x.dtype), x)
 
 
-def check_square(name: str, x: Value) -> None:
+def check_square(name: str, x: Value, family: str = "linalg.") -> None:
     """Raise PyTorch's error unless `x` holds square matrices of a floating dtype."""
+    name = family + name
     if x.ndim < 2:
-        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     rows, columns = x.shape[-2:]
     if rows != columns:
-        raise RuntimeError(
-            f"linalg.{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices"
-        )
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
     if not is_floating(x.dtype):
         got = dtype_name(x.dtype)
-        raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {got}")
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {got}")
     if x.dtype == float16:
-        raise RuntimeError(f"linalg.{name}: Low precision dtypes not supported. Got Half")
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got Half")
 
 
 def inv(A: Value) -> Value:  # noqa: N803  (PyTorch's name)
@@ -183,13 +183,14 @@ def slogdet(A: Value) -> SignAndLogarithm:  # noqa: N803  (PyTorch's name)
 
 def logdet(A: Value) -> Value:  # noqa: N803  (PyTorch's name)
     """The logarithms of the determinants; nan where one is negative."""
+    check_square("logdet", A, "")
     sign, logarithm = slogdet(A)
     return where(sign < 0, float("nan"), logarithm)
 
 
 def matrix_power(A: Value, n: int) -> Value:  # noqa: N803  (PyTorch's name)
     """The product of n times the matrix; for a negative n, of its inverse."""
-    check_square("matrix_power", A)
+    check_square("matrix_power", A.double() if A.dtype.kind in "iu" else A)
     if n < 0:
         return matrix_power(inv(A), -n)
     if n < 2:

@@ -201,7 +201,7 @@ def expand(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Va
             f"({len(shape)})"
         )
     complete = []
-    for axis, length in enumerate(target):
+    for axis, length in reversed(list(enumerate(target))):
         known = shape[axis - added] if axis >= added else None
         if length == -1 and known is None:
             raise RuntimeError(
@@ -213,7 +213,7 @@ def expand(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Va
                 f"dimension {axis}.  Target sizes: {list(target)}.  Tensor sizes: {list(shape)}"
             )
         complete.append(known if length == -1 else length)
-    return Expand.apply(input, shape=tuple(complete))
+    return Expand.apply(input, shape=tuple(reversed(complete)))
 
 
 def transpose(input: Value, dim0: int, dim1: int) -> Value:

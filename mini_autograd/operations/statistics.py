@@ -6,6 +6,7 @@ come from the operations it is made of.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ def quantile(
     q = q if hasattr(q, "ndim") else wrap(np.asarray(q, dtype=input.dtype), input)
     if q.dtype != input.dtype:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
+    if not input.numel():
+        raise RuntimeError("quantile() input tensor must be non-empty")
     fractions = np.asarray(as_array(q))
     if not holds(((fractions >= 0) & (fractions <= 1)).all()):
         got = f" but got {fractions.item():g}" if fractions.ndim == 0 else ""
@@ -81,6 +84,11 @@ def cov(input: Value, *, correction: int = 1) -> Value:
     """The covariances of variables, one per row of `input` (variables, observations); of a single one a 0-d tensor."""
     check_rows("cov", input)
     rows = input if input.ndim == 2 else reshape(input, (1, -1))
+    if rows.shape[1] <= correction:
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            stacklevel=2,
+        )
     centered = rows - rows.mean(1, keepdim=True)
     result = matmul(centered, centered.mT) / max(rows.shape[1] - correction, 0)
     return reshape(result, ()) if len(rows) == 1 else result

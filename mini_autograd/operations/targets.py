@@ -30,6 +30,8 @@ def class_axis(scores: Any, labels: Any) -> int:
         complain_of_shape(scores.shape, labels.shape, expected)
     if labels.dtype not in (arrays.int64, arrays.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {arrays.dtype_name(labels.dtype)}")
+    if scores.ndim > 2 and labels.dtype != arrays.int64:
+        raise RuntimeError("expected scalar type Long but found Byte")
     return axis
 
 
@@ -64,6 +66,19 @@ def check_probabilities(scores: Any, labels: Any, weight: Any, axis: int, ignore
             f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
             f"weight tensor of shape: {list(weight.shape)}"
         )
+
+
+def check_weight_shape(weight: Shape, shape: Shape) -> None:
+    """Raise PyTorch's error unless weights of single losses broadcast to the shape of these."""
+    for axis, (size, wanted) in enumerate(zip(reversed(weight), reversed(shape), strict=False), start=1):
+        if size not in (1, wanted) and wanted != 1:
+            raise RuntimeError(
+                f"Attempting to broadcast a dimension of length {size} at -{axis}! Mismatching argument at index 1 had "
+                f"torch.Size({list(weight)}); but expected shape should be broadcastable to {list(shape)}"
+            )
+    joint = np.broadcast_shapes(weight, shape)
+    if joint != shape:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(joint)}")
 
 
 def one_label(scores: Any, labels: Any) -> Any:

@@ -113,6 +113,13 @@ m[5] = 1
 m[[0, 1]] = x; m.sum().backward(); x.grad
 m[0] += x; m.sum().backward(); x.grad
 m[:, 1] *= 2; m
+m[m > 0] = f0.double(); m
+m[m > 0] = lib.ones(4).double(); m
+m[[0]] = f0.double(); m
+m[0, [0, 1]] = f.double(); m
+i[[0]] = f0; i
+i[i > 0] = f0; i
+m[:] = lib.ones(3, 2); m
 """
 
 

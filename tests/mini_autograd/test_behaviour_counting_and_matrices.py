@@ -118,6 +118,21 @@ F.pairwise_distance(m, f, keepdim=True)
 lib.pairwise_distance(f, f)
 """
 
+EDGES = """
+lib.unique_consecutive(lib.zeros(0, 3), dim=0)
+lib.unique_consecutive(lib.zeros(0, 3), dim=1)
+lib.unique(lib.zeros(0, 3), dim=1)
+lib.unique_consecutive(lib.ones(1), return_inverse=True)
+lib.histogram(f0, 2, density=True)
+lib.histogram(lib.zeros(0), 2)
+lib.quantile(lib.zeros(0), 0.5)
+lib.cov(lib.ones(3, 1))
+lib.bincount(lib.tensor([1, 0]), lib.ones(2).half())
+lib.logdet(i.reshape(1, 3))
+lib.linalg.matrix_power(lib.tensor([[1, 2], [3, 4]]), 3)
+lib.linalg.solve(lib.eye(2).expand(3, 2, 2), lib.ones(2, 2, 1))
+"""
+
 ARRANGEMENTS = """
 lib.FloatTensor([1, 2])
 lib.LongTensor([1, 2])
@@ -172,7 +187,7 @@ i.asinh_()
 """
 
 
-@pytest.mark.parametrize("text", (MATRICES + COUNTS + ARRANGEMENTS).strip().split("\n"))
+@pytest.mark.parametrize("text", (MATRICES + COUNTS + EDGES + ARRANGEMENTS).strip().split("\n"))
 def test_gives_what_pytorch_gives(text: str) -> None:
     if text:
         same(script(text, usual_names))

@@ -103,6 +103,18 @@ y.zero_().grad_fn.name()
 i.fill_(lib.tensor(2.0, requires_grad=True))
 """
 
+WEIGHTS = """
+F.binary_cross_entropy(m.sigmoid(), m.sigmoid(), weight=lib.ones(2))
+F.binary_cross_entropy(lib.ones(2, 1), lib.ones(2, 1), weight=lib.ones(2))
+F.binary_cross_entropy_with_logits(m, m, weight=lib.ones(2))
+F.binary_cross_entropy_with_logits(m, m, pos_weight=lib.ones(2))
+F.nll_loss(lib.zeros(2, 3, 2), lib.zeros(2, 2).byte())
+(F.cross_entropy(X, ignored) * math.nan).backward(); X.grad
+F.multi_margin_loss(m, lib.tensor([0, 1]), weight=lib.ones(2))
+F.multi_margin_loss(m, lib.tensor([0, 1]), weight=lib.ones(3).double())
+F.dropout2d(lib.ones(3), 1.0)
+"""
+
 MARGINS = """
 F.triplet_margin_loss(m, m, f)
 F.triplet_margin_loss(m, m, m, margin=0.0)
@@ -253,7 +265,7 @@ m.t().normal_(1, 0); m
 """
 
 
-@pytest.mark.parametrize("text", (LOSSES + MARGINS + SOFTMAX + DROPOUT + RANDOM).split("\n"))
+@pytest.mark.parametrize("text", (LOSSES + WEIGHTS + MARGINS + SOFTMAX + DROPOUT + RANDOM).split("\n"))
 def test_gives_what_pytorch_gives(text: str) -> None:
     same(script(text, usual_names))
 
