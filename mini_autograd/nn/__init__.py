@@ -58,7 +58,7 @@ from mini_autograd.nn.more_activations import (
     Tanhshrink,
     Threshold,
 )
-from mini_autograd.nn.normalizations import BatchNorm1d, BatchNorm2d, Dropout, Dropout2d, GroupNorm, LayerNorm
+from mini_autograd.nn.normalizations import BatchNorm1d, BatchNorm2d, Dropout, Dropout2d, GroupNorm, LayerNorm, RMSNorm
 from mini_autograd.nn.paddings import (
     ConstantPad1d,
     ConstantPad2d,
@@ -135,6 +135,7 @@ __all__ = [
     "PairwiseDistance",
     "Parameter",
     "ParameterList",
+    "RMSNorm",
     "RNNCell",
     "ReLU",
     "ReLU6",

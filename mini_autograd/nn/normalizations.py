@@ -1,4 +1,4 @@
-"""Layers that normalize, and dropout: LayerNorm, GroupNorm, BatchNorm1d, BatchNorm2d, Dropout, Dropout2d.
+"""Layers that normalize, and dropout: LayerNorm, RMSNorm, GroupNorm, BatchNorm1d, BatchNorm2d, Dropout, Dropout2d.
 
 Imports arrays, tensor, creation, parameter, init, functional and module. The one idea to know: batch norm and dropout
 look at `training`.
@@ -49,6 +49,35 @@ class LayerNorm(Module):
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}"
         )
+
+
+class RMSNorm(Module):
+    """Divide by the root of the mean square over the last axes, whose lengths are `normalized_shape`; times weight."""
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        shape = self.normalized_shape
+        self.weight = empty_parameter(*shape, dtype=dtype, device=device) if elementwise_affine else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight 1."""
+        reset_to_identity(self.weight, None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class GroupNorm(Module):

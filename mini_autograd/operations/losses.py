@@ -22,6 +22,7 @@ from mini_autograd.operations.mathematical import log1p
 from mini_autograd.operations.shape import expand
 from mini_autograd.operations.softmax import check_floating, log_and_plain_probabilities, log_softmax, softmax
 from mini_autograd.operations.targets import (
+    check_keeps_shape,
     check_probabilities,
     check_reduction,
     check_weight_shape,
@@ -437,8 +438,9 @@ def binary_cross_entropy_with_logits(
         raise ValueError(f"Target size ({torch_size(target)}) must be the same as input size ({torch_size(input)})")
     if pos_weight is not None:
         check_broadcast(pos_weight.shape, input.shape)
+        check_keeps_shape(pos_weight.shape, input.shape)
     if weight is not None:
-        check_broadcast(input.shape, weight.shape)
+        check_keeps_shape(weight.shape, input.shape)
     arrays.check_floating(input, "log_sigmoid_cpu")
     if not arrays.is_floating(target.dtype):
         got, wanted = arrays.dtype_name(input.dtype), arrays.dtype_name(target.dtype)

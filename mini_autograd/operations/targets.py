@@ -76,7 +76,13 @@ def check_weight_shape(weight: Shape, shape: Shape) -> None:
                 f"Attempting to broadcast a dimension of length {size} at -{axis}! Mismatching argument at index 1 had "
                 f"torch.Size({list(weight)}); but expected shape should be broadcastable to {list(shape)}"
             )
-    joint = np.broadcast_shapes(weight, shape)
+    check_keeps_shape(weight, shape)
+
+
+def check_keeps_shape(factor: Shape, shape: Shape) -> None:
+    """Raise PyTorch's error unless losses times a factor have the shape of the losses."""
+    check_broadcast(shape, factor)
+    joint = np.broadcast_shapes(factor, shape)
     if joint != shape:
         raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(joint)}")
 

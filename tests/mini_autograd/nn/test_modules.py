@@ -38,6 +38,8 @@ MODULES: dict[str, tuple[Callable[[Any, Any], Any], tuple[tuple[int, ...], ...]]
     "LayerNorm": (lambda nn, lib: nn.LayerNorm(4), ((2, 3, 4),)),
     "LayerNorm 2 axes": (lambda nn, lib: nn.LayerNorm((3, 4), bias=False), ((2, 3, 4),)),
     "LayerNorm plain": (lambda nn, lib: nn.LayerNorm(4, elementwise_affine=False), ((2, 3, 4),)),
+    "RMSNorm": (lambda nn, lib: nn.RMSNorm(4), ((2, 3, 4),)),
+    "RMSNorm plain": (lambda nn, lib: nn.RMSNorm((3, 4), 1e-3, elementwise_affine=False), ((2, 3, 4),)),
     "GroupNorm": (lambda nn, lib: nn.GroupNorm(2, 4), ((2, 4, 3),)),
     "BatchNorm1d": (lambda nn, lib: nn.BatchNorm1d(3), ((4, 3),)),
     "BatchNorm1d 3-D": (lambda nn, lib: nn.BatchNorm1d(3, momentum=None), ((4, 3, 2),)),
