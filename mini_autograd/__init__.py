@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import allocator, arrays, autograd, in_place, linalg, memory, random_in_place, saved_values
+from mini_autograd import allocator, arrays, autograd, in_place, memory, on_demand, random_in_place, saved_values
 from mini_autograd.arrays import bool_ as bool
 from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, promote_types, uint8
 from mini_autograd.autograd import Function
@@ -44,7 +44,6 @@ from mini_autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from mini_autograd.legacy import BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor
 from mini_autograd.methods import Tensor
 from mini_autograd.namespace import *  # noqa: F403
 from mini_autograd.random import (
@@ -73,8 +72,10 @@ half, float, double, int, long = float16, float32, float64, int32, int64
 arrays.keep_numpy_quiet()
 allocator.keep_freed_memory()  # a setting of the process; the module says why, and how to leave it out
 
+globals().update(on_demand.by_name(on_demand.FUNCTIONS))
 
-ON_DEMAND = {"compile": "fusion", "vmap": "func"} | {name: name for name in ("cuda", "func", "nn", "optim", "utils")}
+ON_DEMAND = {"compile": "fusion", "vmap": "func"}
+ON_DEMAND |= {name: name for name in ("cuda", "func", "linalg", "nn", "optim", "utils")}
 """name -> the module where it is: not every program uses these, and the engine alone starts as quickly as NumPy"""
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mini_autograd import namespace
+from mini_autograd import namespace, on_demand
 from mini_autograd.arrays import NUMBER
 from mini_autograd.function import Value
-from mini_autograd.operations import arranging, comparison, joining, rounding, shape
+from mini_autograd.operations import comparison, joining, rounding, shape
 from mini_autograd.tensor import Tensor
 
 FUNCTIONS = """
@@ -27,8 +27,7 @@ greater greater_equal less less_equal not_equal
 maximum minimum fmax fmin clamp clip clamp_min clamp_max amax amin aminmax max min argmax argmin sort argsort msort topk
 kthvalue median cummax cummin
 prod var std logsumexp nansum nanmean cumsum cumprod logcumsumexp diff softmax log_softmax norm dist
-mm bmm mv dot vdot outer ger inner kron addmm addmv addr addbmm baddbmm det inverse logdet slogdet matrix_power
-unique unique_consecutive bincount histc histogram quantile cov corrcoef
+mm bmm mv dot vdot outer ger inner kron addmm addmv addr addbmm baddbmm
 squeeze unsqueeze ravel unflatten movedim moveaxis swapdims broadcast_to flip fliplr flipud roll rot90 split
 split_with_sizes narrow select chunk tensor_split hsplit vsplit dsplit unbind tile repeat_interleave tril triu diag
 diag_embed diagflat diagonal trace
@@ -66,8 +65,6 @@ def _operator(function: Callable[[Value, Value], Value], reflected: bool = False
 METHODS: dict[str, Any] = {
     "where": _where,
     "repeat": joining.repeat,
-    "unfold": arranging.unfold,
-    "is_nonzero": arranging.is_nonzero,
     "expand_as": shape.expand_as,
     "reshape_as": shape.reshape_as,
     "view_as": shape.view_as,
@@ -84,5 +81,5 @@ METHODS: dict[str, Any] = {
     "__rrshift__": _operator(comparison.bitwise_right_shift, reflected=True),
 }
 
-for _name, _method in METHODS.items():
+for _name, _method in {**METHODS, **on_demand.by_name(on_demand.METHODS)}.items():
     setattr(Tensor, _name, _method)

@@ -7,7 +7,6 @@ Imports the operations and numpy_names. The functions of `torch.nn.functional` o
 
 from mini_autograd import numpy_names as _numpy_names
 from mini_autograd.operations.activations import celu, hardshrink, logit, prelu, selu, sigmoid
-from mini_autograd.operations.arranging import broadcast_shapes, cartesian_prod, combinations, is_nonzero, trapezoid
 from mini_autograd.operations.binary import (
     addcdiv,
     addcmul,
@@ -56,15 +55,6 @@ from mini_autograd.operations.comparison import (
     nonzero,
     signbit,
     where,
-)
-from mini_autograd.operations.counting import (
-    bincount,
-    bucketize,
-    histc,
-    histogram,
-    searchsorted,
-    unique,
-    unique_consecutive,
 )
 from mini_autograd.operations.cumulative import cumprod, cumsum, diff, logcumsumexp
 from mini_autograd.operations.diagonals import diag, diag_embed, diagflat, diagonal, trace, tril, triu
@@ -169,7 +159,6 @@ from mini_autograd.operations.mathematical import (
     square,
     tan,
 )
-from mini_autograd.operations.matrices import det, inverse, logdet, matrix_power, slogdet
 from mini_autograd.operations.norms import cosine_similarity, dist, norm
 from mini_autograd.operations.reduction import logsumexp, mean, nanmean, nansum, prod, std, std_mean, sum, var, var_mean
 from mini_autograd.operations.rounding import (
@@ -224,7 +213,6 @@ from mini_autograd.operations.sorting import (
     sort,
     topk,
 )
-from mini_autograd.operations.statistics import cdist, corrcoef, cov, pairwise_distance, quantile
 
 _numpy_names.accept(globals())
 

@@ -54,7 +54,6 @@ from mini_autograd.operations import (
     joining,
     linear_algebra,
     mathematical,
-    matrices,
     norms,
     reduction,
     rounding,
@@ -85,7 +84,7 @@ from mini_autograd.operations.shape import Expand, Permute, Reshape, Transpose
 
 FAMILIES = (
     *(elementwise, mathematical, rounding, binary, activations, extremes, sorting, reduction, norms, cumulative),
-    *(softmax, linear_algebra, matrices, einstein, shape, joining, diagonals, indexing, gathering),
+    *(softmax, linear_algebra, einstein, shape, joining, diagonals, indexing, gathering),
 )
 
 ONLY_SHARED = (
@@ -94,8 +93,8 @@ ONLY_SHARED = (
 )
 """What several operations have in common, and no operation by itself."""
 
-NEURAL = ("convolution", "pooling", "normalization", "dropout", "attention", "losses")
-"""Families that are imported with `nn` only, so that the engine alone starts quickly."""
+NEURAL = ("convolution", "pooling", "normalization", "dropout", "attention", "losses", "matrices")
+"""Families that are imported with `nn`, or when they are first used, so that the engine alone starts quickly."""
 
 
 def __getattr__(name: str) -> Any:
