@@ -315,7 +315,7 @@ def spread(grad: Value, reduction: str, like: Value, count: float | None = None)
     """
     if reduction != "mean":
         return grad
-    if count is not None and math.isnan(count):
+    if isinstance(count, float) and math.isnan(count):  # a sum of weights may be on a GPU, and is not nan for that
         return wrap(np.zeros((), grad.dtype), grad)
     return grad / (math.prod(like.shape) if count is None else count)
 

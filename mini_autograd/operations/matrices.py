@@ -194,8 +194,8 @@ def matrix_power(A: Value, n: int) -> Value:  # noqa: N803  (PyTorch's name)
     if n < 0:
         return matrix_power(inv(A), -n)
     if n < 2:
-        identity = wrap(np.eye(A.shape[-1], dtype=A.dtype), A)
-        return A.clone() if n else where(wrap(np.ones(A.shape, bool), A), identity, A)
+        identity = wrap(module_of(A).eye(A.shape[-1], dtype=A.dtype), A)
+        return A.clone() if n else where(wrap(module_of(A).ones(A.shape, bool), A), identity, A)
     half = matrix_power(A, n // 2)
     return matmul(matmul(half, half), A) if n % 2 else matmul(half, half)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import float32, float64, holds, normalize_dim
+from mini_autograd.arrays import beside, float32, float64, holds, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.binary import lerp
 from mini_autograd.operations.comparison import any, isnan
@@ -39,12 +39,12 @@ def quantile(
     """
     if input.dtype not in (float32, float64):
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
-    q = q if hasattr(q, "ndim") else wrap(np.asarray(q, dtype=input.dtype), input)
+    q = q if hasattr(q, "ndim") else wrap(beside(np.asarray(q, dtype=input.dtype), as_array(input)), input)
     if q.dtype != input.dtype:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if not input.numel():
         raise RuntimeError("quantile() input tensor must be non-empty")
-    fractions = np.asarray(as_array(q))
+    fractions = as_array(q)
     if not holds(((fractions >= 0) & (fractions <= 1)).all()):
         got = f" but got {fractions.item():g}" if fractions.ndim == 0 else ""
         raise RuntimeError(f"quantile() q {'must' if got else 'values must'} be in the range [0, 1]{got}")
@@ -69,9 +69,7 @@ def between(ranked: Value, places: Value, axis: int, interpolation: str) -> Valu
     exact = as_array(places)
     exact = np.rint(exact) if interpolation == "nearest" else exact
     below = np.floor(exact)
-    low, high = (
-        index_select(ranked, axis, wrap(np.asarray(x, dtype=np.int64), ranked)) for x in (below, np.ceil(exact))
-    )
+    low, high = (index_select(ranked, axis, wrap(x.astype(np.int64), ranked)) for x in (below, np.ceil(exact)))
     if interpolation in ("lower", "nearest"):
         return low
     if interpolation == "higher":
