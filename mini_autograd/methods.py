@@ -1,7 +1,7 @@
 """Operations as methods of Tensor: `x.exp()` is `exp(x)`. Those of the first lessons stand in tensor.py itself.
 
-Imports arrays, function, tensor, namespace and the operations. The one idea to know: a function whose first argument is
-a tensor is a method already, so here are only names.
+Imports arrays, function, on_demand, tensor, namespace and the operations. The one idea to know: a function whose first
+argument is a tensor is a method already, so here are only names.
 """
 
 from __future__ import annotations
