@@ -860,6 +860,7 @@ def try_wanted():
     hidden = x * w
     z = (hidden * hidden).sum()
     found = walk(z.grad_fn, MiniTensor(1.0), True, False, [hidden.grad_fn])
+    assert isinstance(found, dict), f"walk returns a dict from wanted nodes to gradients, not {found!r}"
     assert len(found) == 1 and np.allclose(found[hidden.grad_fn].data, [4.0, 12.0]), (
         "the result has the complete gradient of each wanted node"
     )
@@ -947,6 +948,23 @@ def try_rules_on_arrays():
     assert np.allclose(x.grad.data, np.cos([0.5, 1.0])), "rules on arrays work as before"
 
 
+class TellsTheMode(Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * 1.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * (2.0 if is_grad_enabled() else 1.0)
+
+
+def try_mode():
+    for create_graph, told in ((False, 1.0), (True, 2.0)):
+        x = MiniTensor([0.5, 1.0], requires_grad=True)
+        TellsTheMode.apply(x).sum().backward(create_graph=create_graph)
+        assert np.allclose(x.grad.data, told), "recording is on in the rules with create_graph, and else off"
+
+
 credit = credit + check_gradients(
     {
         "written in place": lambda a, b: (a * b.T).mul_(b.sum()).add_(a),
@@ -956,7 +974,7 @@ credit = credit + check_gradients(
     points=4,
 )
 if credit >= 7:
-    for attempt in (try_freeing, try_second_derivatives, try_writing_between, try_rules_on_arrays):
+    for attempt in (try_freeing, try_second_derivatives, try_writing_between, try_rules_on_arrays, try_mode):
         attempt()
 ### END HIDDEN TESTS
 credit
@@ -1790,6 +1808,10 @@ handle = hidden.register_hook(note_it)
 hidden.register_hook(lambda grad: grad + 1)
 (hidden * [1.0, 2.0] + hidden).sum().backward(retain_graph=True)
 seen = [list(map(float, array)) for array in x.seen]
+assert seen, (
+    "no hook was called: does register_hook keep it where after_hooks looks, and does your walk of "
+    "exercise 2 call after_hooks at every node?"
+)
 assert seen[:1] == [[2.0, 3.0]], "a hook sees the complete gradient: the sum of both uses"
 assert len(seen) == 2, "each hook is called once in a walk"
 assert seen[1] == [20.0, 30.0], "the second one sees what the hook between them returned"

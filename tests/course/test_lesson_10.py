@@ -71,6 +71,13 @@ PLANTED = [
         ("test_walk",),
     ),
     Planted(
+        "recording is always on",
+        "",
+        "    with set_grad_enabled(create_graph):\n",
+        "    with enable_grad():\n",
+        ("test_walk",),
+    ),
+    Planted(
         "hooks are not called",
         "",
         "            grad = after_hooks(node, grad)\n            retained",
