@@ -1,15 +1,16 @@
 """Which bug explains a student's wrong numbers: run each bug that applies on the same draws, and compare.
 
 A bug is believed only if it gives the student's numbers in every draw of every failing expression, and none that differ
-from the student's in the expressions that pass. One such bug is certain; a few are named together; otherwise two bugs
-at once are tried (see `pairs`), and then there is silence.
+from the student's in the expressions that pass. One such bug is certain, unless the expressions use operations that no
+bug can sit in, such as writes through views; a few are named together; otherwise two bugs at once are tried (see
+`pairs`), and then there is silence.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from autograder.bugs.bug import Bug
 from autograder.bugs.families.engine import assigned_not_accumulated
 from autograder.bugs.families.upstream import upstream_ignored
 from autograder.bugs.pairs import Pair, find_pairs
-from autograder.bugs.planting import LOCK, symbol
+from autograder.bugs.planting import LOCK, OPERATIONS, symbol
 from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, sparing, suspects_in
 from autograder.checks.engines import Draw, Run
 from autograder.checks.expected import expected_of_draws
@@ -108,7 +109,9 @@ def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
         try:
             bugs, found = _single(search, failing, passing)
             if bugs:
-                return _diagnosis(bugs, found, failing)
+                diagnosis = _diagnosis(bugs, found, failing)
+                known = all(name in OPERATIONS for entry in failing for name in search.operations(entry, 0))
+                return diagnosis if known else replace(diagnosis, certain=None, operations=())
             return _of_pairs(find_pairs(search, failing, passing, VISIBLE))
         except OverBudget:
             return Diagnosis()

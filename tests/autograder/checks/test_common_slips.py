@@ -156,6 +156,21 @@ def test_an_operation_is_called_as_students_call_it():
     assert report.diagnosis.startswith("in the rule of `log_softmax` log_softmax subtracts")
 
 
+def test_where_an_operation_is_in_no_list_a_known_bug_is_only_one_of_several_possible_ones():
+    names = solved("09_in_place_and_views")
+    exec("CopySlices.backward = staticmethod(lambda ctx, grad: (grad * 0.0, grad.take(ctx.positions)))", names)
+
+    def row_written(a, b):
+        y = a * 2
+        y[0].mul_(b)
+        return y * y
+
+    check = check_gradients({"a row": row_written}, [(2, 3), (3,)], points=1, engine=names["MiniTensor"])
+    report = check.reports[0]
+    assert not report.passed
+    assert not report.diagnosis or report.diagnosis.startswith("one of these"), report.text()
+
+
 RAISED = {
     "None where a number is due": (
         "MiniTensor.__mul__ = lambda a, b: as_tensor(a.data * print(b.data))\n",
