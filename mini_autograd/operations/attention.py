@@ -1,7 +1,7 @@
 """Scaled dot-product attention, in one step.
 
-Imports function and fused. The one idea to know: the rule of softmax, dS = P (dP - sum(dP P)), stands between the rules
-of two matrix products.
+Imports function, fused, softmax, dropout and elementwise. The one idea to know: the rule of softmax,
+dS = P (dP - sum(dP P)), stands between the rules of two matrix products.
 """
 
 from __future__ import annotations

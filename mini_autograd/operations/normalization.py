@@ -1,6 +1,6 @@
 """Normalization: layer, group and batch norm, each with its whole rule in one step.
 
-Imports function, fused and elementwise. The one idea to know: standardizing n numbers takes away two directions (their
+Imports function, fused and versions. The one idea to know: standardizing n numbers takes away two directions (their
 mean and their length), and its derivative takes the same two away from the gradient. That map is symmetric, so forward
 mode and reverse mode share it.
 """
