@@ -579,7 +579,7 @@ assert np.array_equal(a.grad, [5.0, 23.0, 203.0]), "a second call adds to .grad"
 
 b = MiniTensor([[4.0]])
 assert message_of_backward(b * 5.0) == "", "an output with one entry needs no cotangent"
-assert np.array_equal(b.grad, [[5.0]]), f"b * 5 at the cotangent 1, which is left out: [[5.]], not {b.grad}"
+assert np.array_equal(b.grad, [[5.0]]), f"b * 5, cotangent 1: b.grad is [[5.]], not {b.grad}"
 assert np.shape(b.grad) == (1, 1), f"the gradient of b has the shape (1, 1), not {np.shape(b.grad)}"
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS

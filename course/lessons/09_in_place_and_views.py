@@ -1086,7 +1086,7 @@ turned[0].mul_(10.0)
 assert x.data.tolist() == [0.0, 1.0, 2.0, 30.0, 4.0, 5.0], "a write through a view of a view"
 assert (x._version, row._version) == (1, 1), "everybody who shows the memory knows"
 assert hasattr(row, "_recipe"), "remember(self, output, recipe) is missing"
-assert row._recipe(x).data.tolist() == [30.0, 4.0, 5.0], "the recipe of a view leads from its base to it"
+assert row._recipe(x).data.tolist() == [30.0, 4.0, 5.0], "the recipe makes the view from its base"
 picked = x[[0, 2]]
 assert picked._base is None and picked._counter is not x._counter, "picked entries are a copy"
 
