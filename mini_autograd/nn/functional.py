@@ -208,6 +208,11 @@ def rms_norm(input: Value, normalized_shape: Any, weight: Value | None = None, e
             f"Given normalized_shape={list(shape)}, expected input with shape [*{', '.join(map(str, shape))}], but "
             f"got input of size{list(input.shape)}"
         )
+    if weight is not None and weight.shape != shape:
+        raise RuntimeError(
+            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} "
+            f"and normalized_shape = {list(shape)}"
+        )
     axes = tuple(range(-len(shape), 0))
     least = float(finfo(input.dtype).eps) if eps is None else eps
     normalized = input * rsqrt((input * input).mean(axes, keepdim=True) + least)

@@ -17,7 +17,7 @@ from mini_autograd.operations.gathering import gather
 from mini_autograd.operations.losses import reduced, softplus
 from mini_autograd.operations.mathematical import sqrt
 from mini_autograd.operations.statistics import pairwise_distance
-from mini_autograd.operations.targets import check_reduction
+from mini_autograd.operations.targets import check_keeps_shape, check_reduction
 
 LEAST = 1e-12
 """What PyTorch adds to squared lengths before it divides by them."""
@@ -101,8 +101,9 @@ def cosine_embedding_loss(
 
 
 def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
-    """log(1 + e^(-target input)), for targets 1 and -1."""
+    """log(1 + e^(-target input)), for targets 1 and -1. Raises RuntimeError if the loss had not the input's shape."""
     check_reduction(reduction)
+    check_keeps_shape(target.shape, input.shape)
     return reduced(softplus(-target * input), reduction)
 
 
