@@ -193,21 +193,8 @@ def _described(
     """Sentences about a wrong operation. The public one names operations and nothing else."""
     symbol = trial.part.steps[0].symbol
     place = _operand(trial)
-    what = "value" if forward else "gradient"
     alone = not forward and trial.comparison.problem is not None and trial.comparison.problem.forward
-    if trial.raised:
-        sentence = f"`{symbol}` fails already when it is tried alone"
-    elif forward:
-        sentence = f"`{symbol}` is the first operation whose value is wrong although its inputs are right"
-    elif alone:
-        sentence = f"`{symbol}` gives a wrong value when it is tried alone"
-    else:
-        sentence = (
-            f"`{symbol}` is the first operation, going backwards, whose gradient{place} is wrong although the right "
-            "gradient arrives at it"
-        )
-    public = f"The first wrong {what}, going {'for' if forward else 'back'}wards, is that of `{symbol}`"
-    public = f"`{symbol}` fails when it is tried alone" if trial.raised else sentence if alone else public
+    sentence, public = _sentences(trial, place, forward, alone)
     diagnosis = diagnose_all([Evidence(trial.part.program(), trial.expected, trial.comparison.runs, False)])
     said = "" if diagnosis.certain is None else f" Taken alone: {diagnosis.sentence()}"
     more = ""
@@ -229,6 +216,23 @@ def _described(
         RAISED if trial.raised else _hints(start, "" if inner else place, broadcast, forward or alone),
         certain,
     )
+
+
+def _sentences(trial: Trial, place: str, forward: bool, alone: bool) -> tuple[str, str]:
+    """What is wrong with an operation: in full, and for the public. `alone`: its value is wrong when tried alone."""
+    symbol = trial.part.steps[0].symbol
+    if trial.raised:
+        return f"`{symbol}` fails already when it is tried alone", f"`{symbol}` fails when it is tried alone"
+    if alone:
+        return (f"`{symbol}` gives a wrong value when it is tried alone",) * 2
+    if forward:
+        sentence = f"`{symbol}` is the first operation whose value is wrong although its inputs are right"
+        return sentence, f"The first wrong value, going forwards, is that of `{symbol}`"
+    sentence = (
+        f"`{symbol}` is the first operation, going backwards, whose gradient{place} is wrong although the right "
+        "gradient arrives at it"
+    )
+    return sentence, f"The first wrong gradient, going backwards, is that of `{symbol}`"
 
 
 def _is(names: Sequence[str]) -> str:
