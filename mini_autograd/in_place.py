@@ -156,8 +156,13 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Tensor]:
         state.forward_level.replace(self, tangent, result)
         return self
 
-    method.__doc__ = f"{(function.__doc__ or '').strip().splitlines()[0] if function.__doc__ else ''} In place."
+    method.__doc__ = description(function)
     return method
+
+
+def description(function: Callable[..., Any]) -> str:
+    """The docstring of a method that does in place what `function` does."""
+    return "In place: " + (function.__doc__ or "").strip().partition("\n")[0]
 
 
 def check_may_change(tensor: Tensor, recorded: bool) -> None:
@@ -402,7 +407,7 @@ def in_another_shape(function: Callable[..., Any]) -> Callable[..., Tensor]:
             self._edge = result._history
         return self
 
-    method.__doc__ = f"{(function.__doc__ or '').strip().splitlines()[0]} In place."
+    method.__doc__ = description(function)
     return method
 
 
