@@ -196,9 +196,8 @@ class Function(metaclass=Slotted):
     def watch_constants(self, inputs: Sequence[Any]) -> None:
         """Note the versions of inputs that need no gradient; those of the others are known to their nodes."""
         self.constants = versions = tuple([x.version if isinstance(x, Tensor) else None for x in inputs])
-        for origin in self.origins:
-            if origin >= 0 and versions[origin] is None and isinstance(inputs[origin], Tensor):
-                raise RuntimeError(SAVED_INFERENCE)
+        if None in versions and any(i >= 0 and is_unversioned(inputs[i]) for i in self.origins):
+            raise RuntimeError(SAVED_INFERENCE)
 
     def connect(self, output: Any) -> Any:
         """Make this call a node of the graph, whose inputs are known, and give its output."""
@@ -294,6 +293,11 @@ def wrap(array: Any, *inputs: Value) -> Value:
     return array
 
 
+def is_unversioned(value: Value) -> bool:
+    """Whether it is a tensor of inference mode, whose changes nobody counts."""
+    return isinstance(value, Tensor) and value.version is None
+
+
 class Unary(Function):
     """A Function of one input.
 
@@ -302,14 +306,14 @@ class Unary(Function):
     """
 
     @classmethod
-    def apply(cls, a: Value) -> Value:  # type: ignore[override]
+    def apply(cls, a: Value, **options: Any) -> Value:  # type: ignore[override]
         """Compute, and record the call if the input requires grad. Given an array, return an array."""
         x, edge = (a.array, a._edge or a.gradient_edge) if isinstance(a, Tensor) else (a, NO_EDGE)
         if type(x) not in SCALARS and cls.prepare is not None:
             (x,) = cls.prepare(x)
         ctx = cls()
         ctx.saved_tensors = ()
-        output = cls.forward(ctx, x)
+        output = cls.forward(ctx, x, **options) if options else cls.forward(ctx, x)
         mode = state.mode
         if mode > RECORDING:
             return ctx.finish(mode, (a,), (x,), (edge,), output)

@@ -170,17 +170,17 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
     node = moved.gradient_edge  # held, so that not every call makes a new one  # noqa: F841
     for position, value in enumerate(elements.tolist()):
         elements[position] = value + eps
-        above.append([flat_copy(y) for y in outputs_of(func, shifted)])
+        above.append([np.array(y.array, float) for y in outputs_of(func, shifted)])  # copied: it may show the input
         elements[position] = value - eps
-        below.append([flat_copy(y) for y in outputs_of(func, shifted)])
+        below.append([np.array(y.array, float) for y in outputs_of(func, shifted)])
         elements[position] = value
     columns = zip(zip(*above, strict=True), zip(*below, strict=True), strict=True)
-    return [(np.array(up) - np.array(down)) / (2 * eps) for up, down in columns]
+    return [(rows(up) - rows(down)) / (2 * eps) for up, down in columns]
 
 
-def flat_copy(output: Tensor) -> np.ndarray:
-    """The elements of an output, which may show the input's own memory, in float64."""
-    return np.array(output.array, dtype=float).reshape(-1)
+def rows(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """A matrix with the elements of each array in a row."""
+    return np.array(arrays).reshape(len(arrays), arrays[0].size)
 
 
 def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mini_autograd.arrays import bool_, check_floating, dtype_name, floating, is_floating, normalize_dim
 from mini_autograd.blocks import in_blocks
-from mini_autograd.function import Function, Value
+from mini_autograd.function import Function, Unary, Value
 from mini_autograd.operations.elementwise import Elementwise, elementwise_jvp, exp, quiet, relu, tanh, where
 from mini_autograd.operations.extremes import clamp
 from mini_autograd.operations.mathematical import OfFloats, erf
@@ -69,7 +69,7 @@ class LogSigmoid(Elementwise):
         return grad * sigmoid(-x)
 
 
-class Logit(Function):
+class Logit(Unary):
     """log(x / (1 - x)), of x brought into [eps, 1 - eps] if eps is given. d = dx / (x (1 - x)); outside nan, or 0."""
 
     torch_name = "LogitBackward0"
@@ -151,7 +151,7 @@ class GeluTanh(Elementwise):
         return gelu_tanh_gradient(x, grad)
 
 
-class Softplus(Function):
+class Softplus(Unary):
     """log(1 + e^(bx)) / b, or just x where bx is above the threshold. The derivative is sigmoid(bx), there 1."""
 
     torch_name = "SoftplusBackward0"
@@ -172,7 +172,7 @@ class Softplus(Function):
         return where(x * ctx.beta > ctx.threshold, grad, grad * sigmoid(x * ctx.beta))
 
 
-class LeakyRelu(Function):
+class LeakyRelu(Unary):
     """x where it is positive, elsewhere x times a slope. At 0 the derivative is that slope. (Maas and others 2013.)"""
 
     torch_name = "LeakyReluBackward0"
@@ -192,7 +192,7 @@ class LeakyRelu(Function):
         return grad * (x > 0) + grad * ctx.slope * (x <= 0)
 
 
-class Elu(Function):
+class Elu(Unary):
     """scale x where x > 0, elsewhere scale a (e^(bx) - 1). The derivative is scale, or scale a b e^(bx).
 
     ELU has scale 1 and b 1 (Clevert and others 2015), CELU scale 1 and b 1/a (Barron 2017), SELU a scale.

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import floating, holds, int64, is_floating, normalize_dim
-from mini_autograd.function import Function, Value, as_array
+from mini_autograd.function import Function, Unary, Value, as_array
 from mini_autograd.operations.elementwise import cast, clone, exp, module_of, quiet, where
 from mini_autograd.operations.joining import cat
 from mini_autograd.operations.shape import flip, transpose
 
 
-class CumulativeSum(Function):
+class CumulativeSum(Unary):
     """Sums of the elements up to each, along one axis. Each gets the sum of the gradients from its place on."""
 
     torch_name = "CumsumBackward0"
@@ -37,7 +37,7 @@ class CumulativeSum(Function):
         return cumsum(tangent, ctx.dim)
 
 
-class CumulativeProduct(Function):
+class CumulativeProduct(Unary):
     """Products of the elements up to each, along one axis.
 
     Output j holds the factor i if j >= i, and its derivative is the product of the others. Without zeros that is
@@ -96,7 +96,7 @@ def running(combine: np.ufunc, x: Any, axis: int) -> Any:
     return result
 
 
-class LogCumSumExp(Function):
+class LogCumSumExp(Unary):
     """log of the running sums of e^x, without overflow. Element i gets e^(x_i - output_j) of every gradient j >= i."""
 
     torch_name = "LogcumsumexpBackward0"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import normalize_dim
-from mini_autograd.function import Function, Value
+from mini_autograd.function import Function, Unary, Value
 from mini_autograd.operations.elementwise import clone, module_of
 from mini_autograd.operations.indexing import put
 from mini_autograd.operations.reduction import sum
@@ -46,7 +46,7 @@ class Diagonal(Function):
         return diagonal(tangent, *ctx.place)
 
 
-class Tril(Function):
+class Tril(Unary):
     """The elements on and below a diagonal, and zeros above it; the same is kept of the gradient."""
 
     torch_name = "TrilBackward0"
@@ -66,7 +66,7 @@ class Tril(Function):
         return tril(tangent, ctx.diagonal)
 
 
-class Triu(Function):
+class Triu(Unary):
     """The elements on and above a diagonal, and zeros below it; the same is kept of the gradient."""
 
     torch_name = "TriuBackward0"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays
-from mini_autograd.function import Function, Value, as_array
+from mini_autograd.function import Unary, Value, as_array
 from mini_autograd.generator import default_generator
 
 WITHOUT_BATCH = (
@@ -29,7 +29,7 @@ WRONG_AXES = (
 )
 
 
-class Dropout(Function):
+class Dropout(Unary):
     """`x` times a mask of zeros and 1 / (1 - p)."""
 
     torch_name = "NativeDropoutBackward0"

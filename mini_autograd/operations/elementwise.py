@@ -170,7 +170,7 @@ class Negate(Elementwise):
         return -grad
 
 
-class Power(Function):
+class Power(Unary):
     """Elementwise power with a number n as exponent. d(x^n) = n x^(n-1) dx."""
 
     torch_name = "PowBackward0"
@@ -350,7 +350,7 @@ class Clone(Elementwise):
         return grad
 
 
-class Cast(Function):
+class Cast(Unary):
     """The same numbers in another floating dtype. Gradients are brought to the dtype of their input anyway."""
 
     torch_name = "ToCopyBackward0"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import NUMBER, normalize_dims, result_type, wrapped
-from mini_autograd.function import Function, Value
+from mini_autograd.function import Function, Unary, Value
 from mini_autograd.operations.comparison import isnan
 from mini_autograd.operations.elementwise import Arithmetic, cast, check_broadcast, elementwise_jvp, where
 from mini_autograd.operations.reduction import Dims, restore, spread
@@ -118,7 +118,7 @@ class Clamp(Function):
         return where(inside, grad, 0.0), *bounds
 
 
-class Extreme(Function):
+class Extreme(Unary):
     """The largest or smallest element along some axes, or of all. Elements that tie share the gradient evenly."""
 
     __slots__ = ("dim",)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import normalize_dim, result_type
-from mini_autograd.function import Function, Value, as_array
+from mini_autograd.function import Function, Unary, Value, as_array
 from mini_autograd.operations.elementwise import cast, clone, module_of
 from mini_autograd.operations.shape import (
     Sizes,
@@ -52,7 +52,7 @@ class Cat(Function):
         return Cat.apply(*parts, dim=ctx.dim)
 
 
-class ConstantPad(Function):
+class ConstantPad(Unary):
     """Wider at both ends of every axis; narrower where the number is negative. The negative numbers undo it."""
 
     torch_name = "ConstantPadNdBackward0"

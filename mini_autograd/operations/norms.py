@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, is_floating, normalize_dims, promote_types
-from mini_autograd.function import Function, Value
+from mini_autograd.function import Unary, Value
 from mini_autograd.operations.comparison import isfinite
 from mini_autograd.operations.elementwise import cast, where
 from mini_autograd.operations.extremes import amax, amin, clamp
@@ -21,7 +21,7 @@ from mini_autograd.operations.rounding import abs, sign
 from mini_autograd.operations.shape import broadcast_tensors
 
 
-class Norm(Function):
+class Norm(Unary):
     """(sum |x|^p)^(1/p). d = sign(x) (|x| / norm)^(p-1) dx, and 0 where the norm is 0."""
 
     torch_name = "LinalgVectorNormBackward0"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, floating, holds, int64, is_floating, normalize_dim, normalize_dims
-from mini_autograd.function import Function, Value, as_array, wrap
+from mini_autograd.function import Unary, Value, as_array, wrap
 from mini_autograd.operations.comparison import isnan
 from mini_autograd.operations.elementwise import cast, exp, module_of, where
 from mini_autograd.operations.mathematical import sqrt
@@ -22,7 +22,7 @@ from mini_autograd.operations.shape import expand, reshape, transpose
 Dims = int | Sequence[int] | None
 
 
-class Sum(Function):
+class Sum(Unary):
     """Sum over some axes, or all. Every summand gets the gradient of its sum."""
 
     __slots__ = ("dim", "keepdim", "shape")
@@ -47,7 +47,7 @@ class Sum(Function):
         return "SumBackward0" if self.dim is None else "SumBackward1"
 
 
-class Mean(Function):
+class Mean(Unary):
     """Mean over some axes, or all. Each of n elements gets 1/n of the gradient of their mean."""
 
     __slots__ = ("dim", "keepdim", "shape")
@@ -71,7 +71,7 @@ class Mean(Function):
         return "MeanBackward0" if self.dim is None else "MeanBackward1"
 
 
-class Product(Function):
+class Product(Unary):
     """Product along one axis. The derivative with respect to one factor is the product of the others."""
 
     torch_name = "ProdBackward1"
@@ -106,7 +106,7 @@ def products_of_others(x: Value, product: Value, dim: int) -> Value:
     return transpose(prod(where(others, columns, 1.0), -1), dim, -1)
 
 
-class Variance(Function):
+class Variance(Unary):
     """The mean squared distance from the mean, with n - correction in place of n. d = 2 (x - mean) dx / (n - c)."""
 
     torch_name = "VarBackward0"
@@ -140,7 +140,7 @@ def variance_slope(x: Value, dim: tuple[int, ...] | None, correction: float) -> 
     return centred * (2.0 / (n - correction) if n > correction else math.nan)
 
 
-class LogSumExp(Function):
+class LogSumExp(Unary):
     """log of the sum of e^x, without overflow. Each element gets e^(x - output) of the gradient."""
 
     torch_name = "LogsumexpBackward0"

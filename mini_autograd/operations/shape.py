@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, normalize_dim, normalize_dims
-from mini_autograd.function import Function, Value, as_array
+from mini_autograd.function import Function, Unary, Value, as_array
 from mini_autograd.operations.elementwise import check_broadcast
 from mini_autograd.views import owner
 
@@ -114,7 +114,7 @@ class Permute(Function):
         return permute(tangent, ctx.dims)
 
 
-class Flip(Function):
+class Flip(Unary):
     """In reverse order along some axes. Reversing again undoes it."""
 
     torch_name = "FlipBackward0"
@@ -134,7 +134,7 @@ class Flip(Function):
         return flip(tangent, ctx.dims)
 
 
-class Roll(Function):
+class Roll(Unary):
     """Moved along some axes; what leaves at the end enters at the start. Moving back undoes it."""
 
     torch_name = "RollBackward0"

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, floating, is_floating, normalize_dim
-from mini_autograd.function import Function, Value
+from mini_autograd.function import Function, Unary, Value
 from mini_autograd.operations.elementwise import cast, exp, quiet
 
 SHORT = 32
 """Up to this many classes, probabilities are computed column by column: NumPy calls a loop for each row otherwise."""
 
 
-class Softmax(Function):
+class Softmax(Unary):
     """p = e^x / sum e^x along one axis. dp = p (dx - sum p dx), and the same matrix serves backwards."""
 
     torch_name = "SoftmaxBackward0"
@@ -45,7 +45,7 @@ class Softmax(Function):
         return ctx.backward(ctx, tangent)
 
 
-class LogSoftmax(Function):
+class LogSoftmax(Unary):
     """log p = x - log sum e^x along one axis. d(log p) = dx - sum p dx."""
 
     torch_name = "LogSoftmaxBackward0"
