@@ -7,13 +7,14 @@ operations (`Convolution`, `ConvolutionInput`, `ConvolutionWeight`) are each oth
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import c_dtype
+from mini_autograd.arrays import c_dtype, is_compact
 from mini_autograd.blocks import LARGE_BLOCK
 from mini_autograd.function import Function, Value, as_array
 from mini_autograd.operations.fused import total
@@ -133,12 +134,20 @@ class ConvolutionWeight(Function):
 
 
 def columns_of(x: Any, windows: Windows, groups: int) -> Any:
-    """Every window of x as a column: (N, groups, C/groups * kernel, number of windows). A convolution is then `@`."""
+    """Every window of x as a column: (N, groups, C/groups * kernel, number of windows). A convolution is then `@`.
+
+    Copied along the last axis first: what the kernel's places along the other axes meet then lies in one piece, if the
+    stride is 1, and a 3x3 kernel needs three copies row by row in place of nine.
+    """
     padded = windows.pad(x)
-    columns = np.empty_like(x, shape=(*x.shape[:2], math.prod(windows.kernel), *windows.output))
-    for number, place in enumerate(windows.places()):
-        columns[:, :, number] = padded[place]
-    return columns.reshape(len(x), groups, columns.shape[1] // groups * columns.shape[2], math.prod(windows.output))
+    *others, last = windows.slices()
+    columns = np.empty_like(x, shape=(*x.shape[:2], math.prod(windows.kernel[:-1]), len(last), *windows.output))
+    for j, along in enumerate(last):
+        met = padded[..., along].copy()
+        for i, place in enumerate(itertools.product(*others)):
+            columns[:, :, i, j] = met[(..., *place, slice(None))]
+    kernel, places = math.prod(windows.kernel), math.prod(windows.output)
+    return columns.reshape(len(x), groups, x.shape[1] // groups * kernel, places)
 
 
 def add_up_columns(rows: Any, grad: Any, channels: int, windows: Windows) -> Any:
@@ -195,8 +204,11 @@ def per_channel(bias: Value, ndim: int) -> Value:
 
 
 def sum_per_channel(grad: Value) -> Value:
-    """The gradient of the bias."""
-    return grad.sum(axis=(0, *range(2, grad.ndim)))
+    """The gradient of the bias. In NumPy a product with ones adds up the planes, in a third of the time of `sum`."""
+    if not is_compact(grad):
+        return grad.sum(axis=(0, *range(2, grad.ndim)))
+    planes = grad.reshape(len(grad), grad.shape[1], math.prod(grad.shape[2:]))
+    return (planes @ np.ones(planes.shape[2], grad.dtype)).sum(axis=0)
 
 
 def spread_per_channel(bias: Value, batch: int, windows: Windows) -> Value:

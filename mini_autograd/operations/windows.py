@@ -55,15 +55,15 @@ class Windows:
 
     def places(self) -> Iterator[tuple[Any, ...]]:
         """For each place of the kernel, the index of the elements of the padded array that it meets."""
-        for place in itertools.product(*map(range, self.kernel)):
-            starts = [i * d for i, d in zip(place, self.dilation, strict=True)]
-            yield (
-                ...,
-                *[
-                    slice(b, b + (o - 1) * s + 1, s)
-                    for b, (o, s) in zip(starts, self._each("output", "stride"), strict=True)
-                ],
-            )
+        for slices in itertools.product(*self.slices()):
+            yield (..., *slices)
+
+    def slices(self) -> list[list[slice]]:
+        """The same axis by axis: for each place of the kernel along an axis, where on that axis it meets elements."""
+        return [
+            [slice(i * d, i * d + (o - 1) * s + 1, s) for i in range(k)]
+            for k, o, s, d in self._each("kernel", "output", "stride", "dilation")
+        ]
 
     def shifts(self) -> tuple[list[int], int]:
         """For each place of the kernel, how far it is behind the first in a padded array laid out as one line.
