@@ -1,6 +1,7 @@
 """The engine's structure: what may be exchanged, what is imported, and what belongs to a thread."""
 
 import ast
+import importlib
 import subprocess
 import sys
 import threading
@@ -174,3 +175,12 @@ def test_what_is_imported_on_demand_is_offered_like_the_rest(package: Any) -> No
         assert getattr(package, name) is getattr(package, name)
     with pytest.raises(AttributeError, match="has no attribute 'gradchek'"):
         _ = package.gradchek
+
+
+@pytest.mark.parametrize("name", ["forward_ad", "function", "functional", "graph"])
+def test_modules_of_torch_autograd_are_imported_by_their_names(name: str) -> None:
+    module = importlib.import_module(f"mini_autograd.autograd.{name}")
+    assert module is getattr(ma.autograd, name)
+    theirs = importlib.import_module(f"torch.autograd.{name}")
+    assert module.__all__
+    assert set(module.__all__) <= set(dir(theirs))
