@@ -188,3 +188,31 @@ def run_on_import(node: ast.AST) -> Iterator[ast.AST]:
         if not types_only and not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             yield part
             yield from run_on_import(part)
+
+
+LISTED = re.compile(r"Imports ((?:\w+, )*\w+(?: and (?:many of )?(?:the )?\w+)?)")
+"""The sentence with which the docstring of a module begins its list: "Imports arrays, function and the operations"."""
+
+
+def modules_said(docstring: str, known: set[str]) -> set[str]:
+    """The modules that a docstring says are imported, by the last part of their names."""
+    said = LISTED.search(docstring)
+    return set(re.findall(r"\w+", said[1])) & known if said else set()
+
+
+def short_name(module: str, summed_up: bool) -> str:
+    """The last part of a name; `operations` for every family of operations, if a docstring sums them up so."""
+    return "operations" if summed_up and ".operations" in module else module.rpartition(".")[2]
+
+
+def test_the_engine_s_modules_import_what_their_docstrings_say() -> None:
+    files = modules_below(ROOT, "mini_autograd")
+    checked, known = 0, {name.rpartition(".")[2] for name in files} | {"operations"}
+    for module, path in files.items():
+        docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+        if said := modules_said(docstring, known):
+            imported = top_level_imports(path, module, set(files)) & set(files) - {module}
+            expected = {short_name(name, "operations" in said) for name in imported}
+            assert said == expected, f"{module} says {sorted(said - expected)} too, and not {sorted(expected - said)}"
+            checked += 1
+    assert checked > 60

@@ -1,6 +1,6 @@
 """Schedules of the learning rate, all of PyTorch's. Here are the simple ones.
 
-Imports schedule, and the schedules of plateau, cycles and combinations, which users find here as in PyTorch. The one
+Imports optimizer, schedule, plateau, cycles and combinations, whose schedules users find here as in PyTorch. The one
 idea to know: call `step()` once per epoch (CyclicLR, OneCycleLR: per batch), after the optimiser's.
 """
 
