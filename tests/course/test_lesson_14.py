@@ -131,6 +131,13 @@ PLANTED = [
         ("test_note",),
     ),
     Planted(
+        "only matmul is known not to be elementwise",
+        "",
+        "ufunc.signature is not None:",
+        "ufunc is np.matmul:",
+        ("test_note",),
+    ),
+    Planted(
         "arrays of another trace are let in",
         "",
         "        if isinstance(x, Traced) and x.trace is self.trace:",
@@ -194,6 +201,13 @@ PLANTED = [
         ("test_traffic",),
     ),
     Planted(
+        "a result that is asked for twice is written twice",
+        "",
+        "8 * size * len(set(results))",
+        "8 * size * len(results)",
+        ("test_traffic",),
+    ),
+    Planted(
         "fused, every step still writes",
         "",
         "8 * size * len(inputs), 8 * size * len(set(results))",
@@ -236,6 +250,13 @@ PLANTED = [
         "",
         "else arrays[name].copy() for name in results",
         "else arrays[name] for name in results",
+        ("test_run_in_blocks",),
+    ),
+    Planted(
+        "buffers of the size of the whole",
+        "",
+        "np.empty(min(block, size)) for name in made",
+        "np.empty(size) for name in made",
         ("test_run_in_blocks",),
     ),
     Planted(
@@ -303,6 +324,35 @@ PLANTED = [
         ("test_record_chain",),
     ),
     Planted("True and 1 are the same", "", "else (type(x), x)\n", "else (x,)\n", ("test_record_chain",)),
+    Planted(
+        "guards forget where the tensors stand",
+        "",
+        "    return (*kinds, is_grad_enabled())\n",
+        "    kinds.sort(key=lambda kind: kind[0] is not MiniTensor)\n    return (*kinds, is_grad_enabled())\n",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "guards ask whether any tensor requires grad",
+        "",
+        "        (MiniTensor, x.shape, x.requires_grad) if",
+        "        (MiniTensor, x.shape, any(getattr(t, 'requires_grad', False) for t in inputs)) if",
+        ("test_record_chain",),
+    ),
+    Planted("a number and its text are the same", "", "else (type(x), x)\n", "else str(x)\n", ("test_record_chain",)),
+    Planted(
+        "guards are hashed, and -1 and -2 have one hash",
+        "",
+        "    return (*kinds, is_grad_enabled())\n",
+        "    return hash((*kinds, is_grad_enabled()))\n",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "stand-ins are flat",
+        "",
+        "    trace = Trace(tensors[0].shape)\n    stand_ins",
+        "    trace = Trace((tensors[0].data.size,))\n    stand_ins",
+        ("test_record_chain",),
+    ),
     Planted(
         "guards forget the grad mode",
         "",
