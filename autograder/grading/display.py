@@ -29,6 +29,7 @@ class Reporter:
         self.console = console
         self.done = 0
         self.total = 0
+        self.notices: list[str] = []
 
     def start(self, total: int) -> None:
         self.total = total
@@ -36,6 +37,10 @@ class Reporter:
     def record(self, record: SubmissionRecord) -> None:
         self.done += 1
         self.console.print(f"{self.done}/{self.total} {escape(summary(record))}", highlight=False, soft_wrap=True)
+
+    def notice(self, text: str) -> None:
+        """Kept for the end, where it is not scrolled away."""
+        self.notices.append(text)
 
 
 class BarReporter(Reporter):

@@ -85,6 +85,8 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
 
 
 def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
+    from rich.markup import escape
+
     from autograder.grading import display
     from autograder.grading.records import NEEDS_A_LOOK
     from autograder.grading.run import grade_class
@@ -93,8 +95,10 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     console = display.wide_console()
     started = time.perf_counter()
     with display.reporter(console) as reporter:
-        records = grade_class(request, reporter.start, reporter.record)
+        records = grade_class(request, reporter.start, reporter.record, reporter.notice)
     console.print(display.results_table(records, arguments.lesson))
+    for notice in reporter.notices:
+        console.print(f"{arguments.lesson}: {escape(notice)}", highlight=False, soft_wrap=True)
     console.print(_summary(request, records, time.perf_counter() - started), highlight=False)
     if request.unsafe:
         console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")

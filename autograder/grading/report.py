@@ -64,6 +64,7 @@ class Report:
     feedback: dict[str, str]
     groups: Sequence[Group] = ()
     compared_all: bool = True
+    notices: Sequence[str] = ()
 
     @property
     def max_points(self) -> float:

@@ -18,6 +18,7 @@ from autograder.grading.definition import read_assignment
 from autograder.grading.feedback import write_feedback
 from autograder.grading.local import Finished, Job, Task, grade_in_worker, open_worker
 from autograder.grading.marks import Entry, Marks
+from autograder.grading.notices import notices
 from autograder.grading.places import failure
 from autograder.grading.pool import Died, WorkerPool
 from autograder.grading.records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
@@ -52,8 +53,12 @@ def grade_class(
     request: Request,
     on_start: Callable[[int], None] = lambda total: None,
     on_record: Callable[[SubmissionRecord], None] = lambda record: None,
+    on_notice: Callable[[str], None] = lambda notice: None,
 ) -> list[SubmissionRecord]:
-    """Grade the submissions of one assignment in parallel. Raises `CourseError` for a request that cannot be met."""
+    """Grade the submissions of one assignment in parallel. Raises `CourseError` for a request that cannot be met.
+
+    `on_notice` gets what is wrong with the assignment itself, so that its marks may be.
+    """
     if not request.unsafe and not isolation_available():
         raise CourseError(
             "Submissions run only in a sandbox, and there is none on this machine: install bubblewrap "
@@ -68,6 +73,8 @@ def grade_class(
         spool = Spool.of(course.root, request.assignment)
         with spool.held():
             run = _Run(request, course, spool, students, on_record)
+            for notice in notices(run.assignment):
+                on_notice(notice)
             try:
                 run.go(on_start)
             except OSError as error:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
@@ -23,7 +24,10 @@ from autograder.judge import judge_notebook
 from autograder.nbgrader_plugins.configuration import cell_seconds
 from autograder.nbgrader_plugins.context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
+from autograder.nbgrader_plugins.lost_points import ADVICE, lost_points, tests_in
 from autograder.sandbox import Limits
+
+SAID: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what each run of nbgrader's converter has said
 
 
 class JudgeNotebook(NbGraderPreprocessor):
@@ -48,12 +52,23 @@ class JudgeNotebook(NbGraderPreprocessor):
         coursedir = course_directory(self)
         place = resources["nbgrader"]
         source = source_notebook(coursedir, place["assignment"], place["notebook"])
+        self._say_lost_points(nb, place["assignment"], place["notebook"])
         limits = Limits(cell_seconds=self.cell_seconds, query_seconds=self.query_seconds)
         secret = course_secret(coursedir)
         with submitted_files(coursedir, place["assignment"], place["student"]) as files:
             verdict = judge_notebook(nb, source=source, secret=secret, limits=limits, files=files, unsafe=self.unsafe)
         nb.metadata["autograder"] = {**nb.metadata.get("autograder", {}), "isolation": verdict.isolation}
         return nb, resources
+
+    def _say_lost_points(self, nb: NotebookNode, assignment: str, notebook: str) -> None:
+        """A warning for each test that gives marks for nothing: once for all submissions of a run."""
+        said = SAID.setdefault(self.parent.parent, set()) if self.parent else set()
+        found = [sentence for sentence in lost_points(notebook, tests_in(nb)) if sentence not in said]
+        for sentence in found:
+            self.log.warning("%s: %s", assignment, sentence)
+        if found:
+            self.log.warning("%s: %s", assignment, ADVICE.format(assignment=assignment))
+        said.update(found)
 
 
 @contextmanager
