@@ -289,10 +289,11 @@ def load_state_dict(self, state):
 
     state: dict from name to MiniTensor, such as state_dict() returns; it is not changed, and
         shares no memory with the module afterwards (unless it did before)
-    Raises: RuntimeError, before anything is changed, if something does not fit. Its text has
-        'Missing key(s) in state_dict: "a", "b"' for names that state lacks,
-        'Unexpected key(s) in state_dict: "c"' for names that the module lacks, and
-        'size mismatch for d' for a shape that differs.
+    Raises: RuntimeError, before anything is changed, if something does not fit. Its one text names
+        all that does not fit, in any order:
+        'Missing key(s) in state_dict: "a", "b"' with all names that state lacks,
+        'Unexpected key(s) in state_dict: "c"' with all names that the module lacks, and
+        'size mismatch for d' for each shape that differs.
 
     >>> layer = Module()
     >>> layer.weight = Parameter([1.0, 2.0])
@@ -467,12 +468,16 @@ assert all(isinstance(parameter, Parameter) for parameter in model.parameters())
 assert names_of(Twice(2, shared=True)) == right[:3], "a parameter that is shared comes once"
 
 assert model.train(False) is model, "train returns the module"
-assert not (model.training or model.first.training), "train(False) reaches the modules inside"
+assert not model.training, "train(False) sets training to False"
+assert not (model.first.training or model.second.training), "train(False) reaches the modules inside"
+model.train()
 model.train()
 assert model.training and model.second.training, "train() sets training to True everywhere"
 
 state = model.state_dict()
-assert set(state) == {*right, "first.calls", "second.calls"}, "parameters and buffers, by their names"
+both = {*right, "first.calls", "second.calls"}
+assert set(state) == both, f"parameters and buffers, by their names: {sorted(both)}"
+assert all(isinstance(tensor, MiniTensor) for tensor in state.values()), "the values are MiniTensors"
 model(MiniTensor([1.0, 1.0])).sum().backward()
 assert not state["scale"].requires_grad, "the tensors of a state are detached"
 model.first.weight.put([7.0, 8.0])
@@ -486,11 +491,14 @@ assert other.first.weight is kept, "a parameter stays the same object"
 model.first.weight.put([0.0, 0.0])
 assert np.allclose(other.first.weight.data, [7.0, 8.0]), "loading copies: no memory is shared"
 less = {name: tensor for name, tensor in state.items() if name != "first.bias"}
-assert 'Missing key(s) in state_dict: "first.bias"' in complaint_of(other, less)
+said = complaint_of(other, less)
+assert 'Missing key(s) in state_dict: "first.bias"' in said, f"first.bias is missing, but: {said}"
 more = {**state, "old": MiniTensor(1.0)}
-assert 'Unexpected key(s) in state_dict: "old"' in complaint_of(other, more)
+said = complaint_of(other, more)
+assert 'Unexpected key(s) in state_dict: "old"' in said, f"the module has no `old`, but: {said}"
 long = {**state, "second.weight": MiniTensor([1.0, 2.0, 3.0])}
-assert "size mismatch for second.weight" in complaint_of(other, long)
+said = complaint_of(other, long)
+assert "size mismatch for second.weight" in said, f"(3,) does not fit into (2,), but: {said}"
 ### BEGIN HIDDEN TESTS
 assert names_of(model, prefix="net") == [f"net.{name}" for name in right]
 outer = Module()
@@ -501,7 +509,9 @@ outer.eval()
 assert not outer.a.second.training and outer.a.first.train().training and not outer.a.training
 tied = Twice(2, shared=True)
 assert set(tied.state_dict()) == set(state), "what is shared stands under each of its names"
-tied.load_state_dict({**state, "scale": MiniTensor(9.0)})
+given = {**state, "scale": MiniTensor(9.0)}
+tied.load_state_dict(given)
+assert set(given) == set(state) and given["scale"].item() == 9.0, "the state that is given is only read"
 assert np.allclose(tied.scale.data, 9.0) and tied.scale.shape == () and tied.scale.requires_grad
 assert np.allclose(state["scale"].data, 2.0), "the state that is loaded must stay as it is"
 before = np.array(other.scale.data)
@@ -510,8 +520,11 @@ for wrong in (less, more, long, {**state, "scale": MiniTensor([5.0])}, {}):
     assert text != "no RuntimeError", "a state that does not fit must be refused"
     assert np.allclose(other.scale.data, before), "nothing may be changed by a state that does not fit"
 assert "size mismatch for scale" in complaint_of(other, {**state, "scale": MiniTensor([5.0])})
-both = complaint_of(other, {"older": MiniTensor(1.0), **less})
-assert '"first.bias"' in both and '"older"' in both, "the text names all that does not fit"
+said = complaint_of(other, {"older": MiniTensor(1.0), **less, "scale": MiniTensor([5.0])})
+for part in ('"first.bias"', '"older"', "size mismatch for scale"):
+    assert part in said, "the text names all that does not fit"
+said = complaint_of(other, {})
+assert said.count("Missing key(s)") == 1 and all(f'"{name}"' in said for name in state), "one list of all names"
 alone = Affine(2)
 alone(MiniTensor([1.0, 2.0]))
 fresh = Affine(2, 5.0)
@@ -535,7 +548,7 @@ for name, keep in ways.items():
 # %% [markdown]
 # A new dictionary with the old tensors is no copy either. In your engine: `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
 #
-# There is another quiet mistake. What is not assigned to an attribute is not registered. **Predict** which of these two models in PyTorch has parameters, and what training does with the other.
+# There is another quiet mistake. Only a parameter or a module is registered when it is assigned; a list of modules is neither. **Predict** which of these two models in PyTorch has parameters, and what training does with the other.
 
 # %% tags=["demo"]
 class InAList(torch.nn.Module):
@@ -813,12 +826,12 @@ class Dropout(Module):
 # %% nbgrader={"grade": true, "grade_id": "test_dropout", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_dropout(layer, array):
     """The output for an array and the gradient for a random cotangent, both as factors."""
-    x = MiniTensor(array, requires_grad=True)
+    x = MiniTensor(array.copy(), requires_grad=True)
     y = layer(x)
     assert y.shape == array.shape, f"the shape should stay {array.shape}, not become {y.shape}"
+    assert np.array_equal(x.data, array), "the input must not be changed"
     cotangent = np.random.default_rng(8).uniform(1, 2, size=array.shape)
     y.backward(cotangent)
-    assert np.array_equal(x.data, array), "the input must not be changed"
     assert x.grad is not None, "a gradient must arrive at the input"
     return y.data / array, x.grad.data / cotangent
 
@@ -827,8 +840,10 @@ array = np.random.default_rng(9).uniform(1, 2, size=(50, 40))
 layer = Dropout(0.75)
 factors, slopes = try_dropout(layer, array)
 kept = np.abs(factors) > 0
-assert np.allclose(factors[kept], 4.0), "with p = 0.75, what is kept is multiplied by 4"
+for axis in (0, 1):  # the shares that are kept of each column, then of each row
+    assert kept.mean(axis=axis).std() < 0.2, "entries are dropped one by one, not by rows or columns"
 assert abs(kept.mean() - 0.25) < 0.06, f"a quarter should be kept, not {kept.mean():.2f}"
+assert np.allclose(factors[kept], 4.0), "with p = 0.75, what is kept is multiplied by 4"
 assert np.allclose(slopes, factors), "the gradient is dropped and scaled like the entries themselves"
 again, _ = try_dropout(layer, array)
 assert not np.allclose(again, factors), "each call draws anew"
@@ -1050,25 +1065,27 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
     close(layer.running_mean, kept * mean + momentum * rows.mean(axis=0), "running_mean")
     close(layer.running_var, kept * variance + momentum * new, "running_var")
     close(layer.num_batches_tracked, count + 1, "num_batches_tracked")
-    assert not (layer.running_mean.requires_grad or layer.running_var.requires_grad)
+    for buffer in (layer.running_mean, layer.running_var):
+        assert not buffer.requires_grad, "the buffers are updated unrecorded, by plain numbers"
 
 
-layer = BatchNorm1d(2)
+layer = BatchNorm1d(2, eps=0.5)
 rows = np.array([[1.0, 10.0], [3.0, 30.0], [8.0, -10.0]])
-try_training(layer, rows, [2.0, -3.0], [5.0, -5.0])
-try_training(layer, rows[1:] * 2, [1.0, 0.5], [0.0, 1.0])
+try_training(layer, rows, [2.0, -3.0], [5.0, -5.0], eps=0.5)
+try_training(layer, rows[1:] * 2, [1.0, 0.5], [0.0, 1.0], eps=0.5)
 
 mean, variance = np.array(layer.running_mean.data), np.array(layer.running_var.data)
-wanted = (rows[:1] - mean) / np.sqrt(variance + 1e-5) * [1.0, 0.5] + [0.0, 1.0]
-close(layer.eval()(MiniTensor(rows[:1])), wanted, "the result for one row in evaluation")
+wanted = (rows[:1] - mean) / np.sqrt(variance + 0.5) * [1.0, 0.5] + [0.0, 1.0]
+found = layer.eval()(MiniTensor(rows[:1]))
 close(layer.running_mean, mean, "running_mean, which evaluation must not change,")
+close(found, wanted, "the result for one row in evaluation")
 ### BEGIN HIDDEN TESTS
 close(layer.running_var, variance, "running_var after evaluation")
 close(layer.num_batches_tracked, 2.0, "num_batches_tracked after evaluation")
 x = MiniTensor(rows, requires_grad=True)
 cotangent = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 layer(x).backward(cotangent)
-close(x.grad, cotangent * [1.0, 0.5] / np.sqrt(variance + 1e-5), "the gradient of x in evaluation")
+close(x.grad, cotangent * [1.0, 0.5] / np.sqrt(variance + 0.5), "the gradient of x in evaluation")
 close(layer.bias.grad, [9.0, 12.0], "the gradient of bias in evaluation")
 shown = layer.state_dict()["running_mean"], layer.state_dict()["running_var"]
 layer.train()
@@ -1077,14 +1094,15 @@ with no_grad():
 close(layer.running_mean, 0.9 * mean + 0.1 * rows[:2].mean(axis=0), "running_mean, unrecorded")
 close(shown[0], layer.running_mean.data, "running_mean, updated in place: a state shows it; it")
 close(shown[1], layer.running_var.data, "running_var, updated in place: a state shows it; it")
+before = np.array(layer.running_mean.data)
 try:
-    layer(MiniTensor(rows[:1]))
+    layer(MiniTensor(rows[:1] + 50))
     said = "no ValueError"
 except ValueError as error:
     said = str(error)
 assert said.startswith("Expected more than 1 value per channel when training"), said
 close(layer.num_batches_tracked, 3.0, "num_batches_tracked after an error")
-close(layer.running_mean, shown[0].data, "running_mean after an error")
+close(layer.running_mean, before, "running_mean after an error")
 random = np.random.default_rng(13)
 slow = BatchNorm1d(3, eps=0.5, momentum=0.25)
 for count in (4, 2, 7):
@@ -1094,6 +1112,7 @@ mean, variance = np.array(slow.running_mean.data), np.array(slow.running_var.dat
 wanted = (rows[:, [0, 0, 1]] - mean) / np.sqrt(variance + 0.5) * weight + bias
 close(slow.eval()(MiniTensor(rows[:, [0, 0, 1]])), wanted, "the result in evaluation, with eps 0.5")
 try_training(BatchNorm1d(1), random.normal(size=(5, 1)), [1.5], [-2.0])
+try_training(BatchNorm1d(2), rows * 1e-3, [1.0, 2.0], [0.0, 1.0])  # eps is 1e-5 if nothing is said
 assert sorted(name for name, _ in slow.named_parameters()) == ["bias", "weight"]
 assert len(slow.state_dict()) == 5
 x = MiniTensor(rows, requires_grad=True)
@@ -1124,7 +1143,7 @@ for name, buffer in own_torch.named_buffers():
     print(f"{name:19s} {difference:.1e}   now", getattr(own, name).data.round(3))
 
 # %% [markdown]
-# The gradient of one row reaches the others. In the picture, find the ways that lead from the result to `x`: how many are there?
+# The gradient of one row reaches the others. In the picture, find the ways by which it comes from the result to `x`.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore, monitor
@@ -1133,7 +1152,7 @@ x = MiniTensor([[1.0, 5.0], [3.0, 4.0], [8.0, 0.0]], requires_grad=True)
 explore(BatchNorm1d(2)(x))
 
 # %% [markdown]
-# Three: straight ahead, through the mean, and through the variance, which itself was made of `x` and of the mean.
+# There are three: straight ahead, through the mean, and through the variance, which itself was made of `x` and of the mean. (If you follow single arrows you will find more, depending on how you wrote it.)
 #
 # A puzzle: a layer with a bias stands in front of the normalization. **Predict** the gradient of that bias.
 
@@ -1328,10 +1347,10 @@ for update in (by_optimizer, by_formula, by_new_parameter):
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "adam", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Adam(Optimizer):
-    """Adam: each entry moves by about lr, whatever the size of its gradient.
+    """Adam: how far an entry moves is set by lr, not by the size of its gradient.
 
     change(gradient, state): the array that step subtracts from the parameter; gradient is an array
-        of the parameter's shape, which must stay as it is
+        of the parameter's shape, which must stay as it is. `step` has added the weight decay.
 
     >>> w = MiniTensor([1.0, 1.0], requires_grad=True)
     >>> (w * np.array([1000.0, -0.001])).sum().backward()
@@ -1410,9 +1429,9 @@ def try_adam(gradients, start, lr=0.001, betas=(0.9, 0.999), eps=1e-8, **options
     place = np.array(start)
     seen = []
     for number in range(len(gradients)):
-        w.grad = MiniTensor(gradients[number])
+        w.grad = MiniTensor(np.array(gradients[number]))
         optimizer.step()
-        assert np.allclose(w.grad.data, gradients[number]), "step only reads .grad"
+        assert np.array_equal(w.grad.data, gradients[number]), "step only reads .grad"
         seen.append(gradients[number] + options.get("weight_decay", 0.0) * place)
         place = place - formula(seen, lr, betas, eps)[-1]
         assert np.shape(w.data) == np.shape(start), f"the shape should stay {np.shape(start)}"
@@ -1444,6 +1463,10 @@ assert np.allclose(u.data, [0.8, 1.8]), "each parameter has means of its own"
 alias = u.detach()
 optimizer.step()
 assert np.allclose(alias.data, u.data), "a step writes in place"
+for _ in range(2):
+    gradient = MiniTensor([3.0, -4.0])
+    optimizer.change(gradient.data, optimizer.states[0])
+    assert np.array_equal(gradient.data, [3.0, -4.0]), "change must leave the gradient as it is"
 other = Adam([u], lr=0.1)
 u.grad = MiniTensor([-1.0, -1.0])
 before = np.array(u.data)
@@ -1530,7 +1553,7 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# Too large. The square gathers a hundred times more slowly, so it starts much further below its true size, and it stands under the fraction bar. Without the correction a training would begin with steps of more than six times the learning rate, at weights that are still random.
+# Too large. The square gathers a hundred times more slowly, so it starts much further below its true size, and it stands under the fraction bar. With a gradient that stays the same, as here, a training without the correction would begin with steps of three to more than six times the learning rate, at weights that are still random.
 
 # %% [markdown]
 # ## 5. Batches
@@ -1683,7 +1706,9 @@ class Numbered:
 def numbers_of(batches):
     """The numbers of the samples, batch by batch."""
     found = []
-    for x, y in batches:
+    for batch in batches:
+        assert isinstance(batch, tuple) and len(batch) == 2, "a batch is what collate returns: (x, y)"
+        x, y = batch
         assert x.data.shape == (len(y), 2), f"a batch of {len(y)} should have shape ({len(y)}, 2)"
         assert np.array_equal(10 * x.data[:, 0], y), "the parts of a sample belong together"
         found.append(x.data[:, 0].astype(int).tolist())
@@ -1691,17 +1716,24 @@ def numbers_of(batches):
 
 
 loader = DataLoader(Numbered(10), batch_size=4)
-assert numbers_of(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]] and len(loader) == 3
-again = numbers_of(loader)
-assert again == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]], "a second loop starts from the beginning"
+found, right = numbers_of(loader), [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+assert found == right, f"10 samples in batches of 4 should be {right}, not {found}"
+assert numbers_of(loader) == right, "a second loop starts from the beginning"
+assert len(loader) == 3, f"these are 3 batches, and len says {len(loader)}"
 loader = DataLoader(Numbered(10), batch_size=4, drop_last=True)
-assert numbers_of(loader) == [[0, 1, 2, 3], [4, 5, 6, 7]] and len(loader) == 2, "drop_last"
-assert len(DataLoader(Numbered(8), batch_size=4, drop_last=True)) == 2, "8 samples: two full batches"
+found = numbers_of(loader)
+assert found == right[:2], f"with drop_last the batches should be {right[:2]}, not {found}"
+assert len(loader) == 2, f"with drop_last these are 2 batches, and len says {len(loader)}"
+for drop_last in (True, False):
+    loader = DataLoader(Numbered(8), batch_size=4, drop_last=drop_last)
+    assert len(loader) == len(numbers_of(loader)) == 2, "8 samples in batches of 4: two full batches"
 loader = DataLoader(Numbered(100), batch_size=30, shuffle=True)
 orders = [sum(numbers_of(loader), []) for _ in range(2)]
-assert [len(part) for part in numbers_of(loader)] == [30, 30, 30, 10]
+found = [len(part) for part in numbers_of(loader)]
+assert found == [30, 30, 30, 10], f"shuffled batches have the same sizes, not {found}"
 assert all(sorted(order) == list(range(100)) for order in orders), "each sample comes once"
 assert orders[0] != sorted(orders[0]), "shuffle: the order should be random"
+assert sorted(orders[0][:30]) != list(range(30)), "any sample can come in any batch"
 assert orders[0] != orders[1], "each loop has an order of its own"
 ### BEGIN HIDDEN TESTS
 def seeded(seed, **options):
@@ -1718,6 +1750,9 @@ manual_seed(5)
 assert numbers_of(DataLoader(Numbered(40), batch_size=8, shuffle=True)) == first, "default_generator"
 loader = DataLoader(Numbered(6), batch_size=2)
 assert [numbers_of([a])[0] + numbers_of([b])[0] for a, b in zip(loader, loader)] == [[0, 1] * 2, [2, 3] * 2, [4, 5] * 2]
+loader = DataLoader(Numbered(24), batch_size=8, shuffle=True)
+for one_loop in zip(*zip(loader, loader)):
+    assert sorted(sum(numbers_of(one_loop), [])) == list(range(24)), "two loops, each in an order of its own"
 assert numbers_of(DataLoader(Numbered(3), batch_size=7)) == [[0, 1, 2]]
 assert numbers_of(DataLoader(Numbered(5), batch_size=2)) == [[0, 1], [2, 3], [4]]
 assert len(DataLoader(Numbered(5), batch_size=2)) == 3, "a single sample makes a batch too"
@@ -1761,7 +1796,7 @@ print("mean over the samples:", np.mean(losses))
 #
 # ### Exercise 6: one step, and an evaluation
 #
-# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches; the step must be the same all the same. The loss function gives a *mean* over the rows that it gets. How must the parts count, if the last one may be smaller? Lesson 05 has shown it.
+# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches: each runs forward and backward before the next one begins, so that only the graph of one part is alive. The step must be that of the whole batch. The loss function gives a *mean* over the rows that it gets. How must the parts count, if the last one may be smaller? Lesson 05 has shown it.
 #
 # `evaluate` gives the mean loss over all *samples* of a loader. It must change nothing: no weight, no gradient, no running statistics; and afterwards the model is in the mode in which it was, even if the model fails on the way.
 
@@ -1777,7 +1812,9 @@ def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
 
     x, y: MiniTensors or arrays with the same number of rows
     loss_function: loss_function(model(x), y) is a mean over the rows, a MiniTensor of shape ()
-    micro_batch: the model gets at most so many rows at a time, in their order; None for all rows
+    micro_batch: the model gets so many rows at a time, in their order, and in the end what is left;
+        the backward pass of a part comes before the forward pass of the next. None for all rows
+    The mode of the model stays as it is.
     Returns: the mean loss over the rows of the batch, a float (with the weights before the step)
 
     >>> w = Module()
@@ -1887,15 +1924,18 @@ def evaluate(model, loader, loss_function):
 
 # %%
 class Observed(Module):
-    """x @ weight, which notes for each call: the rows, the mode, and whether recording is on."""
+    """x @ weight, which notes for each call: the rows, the modes of the model and of the module in
+    it, whether recording is on, and the gradient that the weight has by then."""
 
     def __init__(self, weight, fails=False):
         super().__init__()
         self.weight, self.inner = Parameter(weight), BatchNorm1d(2)
-        self.calls, self.fails = [], fails
+        self.calls, self.gradients, self.fails = [], [], fails
 
     def forward(self, x):
-        self.calls.append((x.shape[0], self.training and self.inner.training, is_grad_enabled()))
+        self.calls.append((x.shape[0], {self.training, self.inner.training}, is_grad_enabled()))
+        grad = self.weight.grad
+        self.gradients.append(0.0 if grad is None else grad.data.sum().item())
         if self.fails:
             raise RuntimeError("this model fails")
         return x @ self.weight
@@ -1904,8 +1944,12 @@ class Observed(Module):
 class Counted(SGD):
     """Notes the gradient of its first parameter at each step."""
 
+    def __init__(self, parameters, **options):
+        super().__init__(parameters, **options)
+        self.seen = []
+
     def step(self):
-        vars(self).setdefault("seen", []).append(np.array(self.parameters[0].grad.data))
+        self.seen.append(np.array(self.parameters[0].grad.data))
         super().step()
 
 # %% nbgrader={"grade": true, "grade_id": "test_loop", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
@@ -1920,33 +1964,37 @@ def step_of(rows, micro_batch, start, lr=0.1):
     error = x @ np.array(start) - y
     right = 2 * x.T @ error / rows
     assert len(optimizer.seen) == 1, f"one step of the optimizer is wanted, not {len(optimizer.seen)}"
+    assert len(set(model.gradients)) == len(model.calls), (
+        "each part's backward pass comes before the forward pass of the next"
+    )
     assert np.allclose(optimizer.seen[0], right), (
         f"{rows} rows, micro_batch={micro_batch}: the gradient should be {right.ravel()}, "
         f"not {optimizer.seen[0].ravel()}"
     )
     assert np.allclose(model.weight.data, start - lr * right), "the step should be made"
-    assert isinstance(loss, float), f"the loss should be returned as a float, not a {type(loss)}"
+    assert isinstance(loss, float), f"the loss should be returned as a float, not {loss}"
     assert np.isclose(loss, (error**2).mean()), f"the loss should be {(error**2).mean()}, not {loss}"
     return [rows for rows, _, _ in model.calls]
 
 
-assert step_of(6, None, [[1.0], [2.0]]) == [6]
-assert step_of(8, 4, [[1.0], [2.0]]) == [4, 4], "two micro-batches of 4"
-assert step_of(10, 4, [[1.0], [-1.0]]) == [4, 4, 2], "the last micro-batch is smaller"
+for rows, micro_batch, right in ((6, None, [6]), (8, 4, [4, 4]), (9, 4, [4, 4, 1])):
+    parts = step_of(rows, micro_batch, [[1.0], [2.0]])
+    assert parts == right, f"{rows} rows, micro_batch={micro_batch}: parts of {right} rows, not {parts}"
 
 x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, -1.0], [1.0, 2.0]])
-y = np.array([[1.0], [2.0], [-1.0], [0.0], [3.0]])
+y = np.array([[1.0], [2.0], [-1.0], [0.0], [2.0]])
 loader = DataLoader(TensorDataset(x, y), batch_size=2)
 model = Observed(np.array([[1.0], [2.0]]))
 found = evaluate(model, loader, mse_loss)
-assert isinstance(found, float) and np.isclose(found, 4.0), (
-    f"the mean over the five samples is 4.0, not {found}"
-)
-assert [rows for rows, _, _ in model.calls] == [2, 2, 1]
-assert not any(training for _, training, _ in model.calls), "the model should be in evaluation mode"
-assert not any(recording for _, _, recording in model.calls), "nothing should be recorded"
+for _, modes, recording in model.calls:
+    assert modes == {False}, "the model, and all modules in it, should be in evaluation mode"
+    assert not recording, "nothing should be recorded"
+assert isinstance(found, float), f"the loss should be returned as a float, not {found}"
+assert np.isclose(found, 5.0), f"the mean over the five samples is 5.0, not {found}"
+assert [rows for rows, _, _ in model.calls] == [2, 2, 1], "each batch goes through the model once"
 assert model.training and model.inner.training, "afterwards the model is in training mode as before"
-assert model.weight.grad is None and np.allclose(model.weight.data, [[1.0], [2.0]])
+assert model.weight.grad is None, "an evaluation leaves no gradient"
+assert np.allclose(model.weight.data, [[1.0], [2.0]]), "an evaluation changes no weight"
 ### BEGIN HIDDEN TESTS
 assert step_of(5, 1, [[0.5], [0.0]]) == [1] * 5
 assert step_of(7, 100, [[0.5], [0.0]]) == [7], "a micro-batch may be larger than the batch"
@@ -1958,13 +2006,14 @@ pick = lambda output, numbers: (output.reshape(-1) * MiniTensor(numbers * 2.0 - 
 pair = x[:3], labels
 first = train_step(model, optimizer, pick, MiniTensor(pair[0]), pair[1], 2)
 assert np.isclose(first, (1 - 2 + 3) / 3), "the loss function gets the rows of y that belong to x"
-assert [mode for _, mode, _ in model.calls] == [True, True], "train_step leaves the mode as it is"
+assert [modes for _, modes, _ in model.calls] == [{True}] * 2, "train_step leaves the mode as it is"
 model.eval()
 train_step(model, optimizer, pick, MiniTensor(pair[0]), pair[1])
 assert not model.training, "train_step leaves the mode as it is"
 model.weight.grad = MiniTensor([[5.0], [6.0]])
 evaluate(model, loader, mse_loss)
-assert not model.training and np.allclose(model.weight.grad.data, [[5.0], [6.0]])
+assert not model.training, "a model that was in evaluation mode stays in it"
+assert np.allclose(model.weight.grad.data, [[5.0], [6.0]]), "gradients stay as they are"
 model = Observed(np.array([[1.0], [2.0]]), fails=True)
 assert is_grad_enabled()
 for mode in (True, False):
@@ -1978,7 +2027,7 @@ for mode in (True, False):
     assert model.training is mode and model.inner.training is mode, "the mode is put back after an error"
     assert is_grad_enabled(), "recording is on again after an error"
 single = [(MiniTensor(x[:1]), MiniTensor(y[:1])), (MiniTensor(x[1:]), MiniTensor(y[1:]))]
-assert np.isclose(evaluate(Observed(np.array([[1.0], [2.0]])), single, mse_loss), 4.0), "1 row, then 4"
+assert np.isclose(evaluate(Observed(np.array([[1.0], [2.0]])), single, mse_loss), 5.0), "1 row, then 4"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2170,7 +2219,7 @@ question(
 question(
     "in_a_list",
     "A module keeps its three hidden layers in a plain Python list, and its output layer in an attribute. What does training do?",
-    right("It moves the output layer only, and says nothing.", "Only what is assigned to an attribute is registered. Use Sequential or ModuleList."),
+    right("It moves the output layer only, and says nothing.", "A list is neither a parameter nor a module, so what it holds is not registered. Use Sequential or ModuleList."),
     wrong("It raises an error, because parameters are missing.", "Nobody knows how many there should be. Only an empty list of parameters is noticed.", misconception="lists_register"),
     wrong("It moves all four layers.", "`parameters()` does not look into lists.", misconception="lists_register"),
     wrong("It moves none of them.", "The output layer is registered.", misconception="lists_register"),
@@ -2205,7 +2254,7 @@ question(
 # | Dropout | a share of p is dropped, the rest is scaled, so that the mean stays |
 # | BatchNorm | the batch's statistics in training, running ones in evaluation; a forward pass changes the model |
 # | optimizer | reads `.grad`, writes in place, unrecorded; keeps a state for each parameter |
-# | Adam | steps of about lr, whatever the size of the gradient; the correction keeps the first ones small |
+# | Adam | lr sets the size of a step, not the size of the gradient; the correction keeps the first ones from being too large |
 # | loader | each sample once per epoch, in a new order; the last batch may be smaller |
 # | means of means | weight each part by its rows: in micro-batches, and in an evaluation |
 #

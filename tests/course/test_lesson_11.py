@@ -61,6 +61,26 @@ PLANTED = [
         "        if own[name].ndim != state[name].ndim:\n",
         ("test_module",),
     ),
+    Planted(
+        "each missing name has a text of its own",
+        "",
+        """            listed = ", ".join(f'"{name}"' for name in sorted(names))
+            problems.append(f"{words} key(s) in state_dict: {listed}.")
+""",
+        """            problems += [f'{words} key(s) in state_dict: "{name}".' for name in names]
+""",
+        ("test_module",),
+    ),
+    Planted(
+        "a state is emptied while it is loaded",
+        "",
+        "        overwrite(tensor, state[name].data)\n",
+        "        overwrite(tensor, state.pop(name).data)\n",
+        ("test_module",),
+    ),
+    Planted(
+        "the mode is turned over", "", "module.training = mode", "module.training ^= True", ("test_module", "test_loop")
+    ),
     Planted("dropout does not scale", "", "x * (kept / (1 - self.p))", "x * (kept * 1.0)", ("test_dropout",)),
     Planted("dropout keeps a share of p", "", ">= self.p\n", "< self.p\n", ("test_dropout",)),
     Planted(
@@ -75,6 +95,13 @@ PLANTED = [
         "",
         "default_generator.random(x.shape) >=",
         "default_generator.random((x.shape[0],) + (1,) * (x.ndim - 1)) >=",
+        ("test_dropout",),
+    ),
+    Planted(
+        "dropout writes into its input",
+        "",
+        "        return x * (kept / (1 - self.p))\n",
+        "        x.data *= kept / (1 - self.p)\n        return x * (kept / (1 - self.p)) / (1 - self.p)\n",
         ("test_dropout",),
     ),
     Planted(
@@ -112,6 +139,20 @@ PLANTED = [
         "        if not self.training:\n            mean, variance = x.mean(dim=0), self.running_var\n",
         ("test_batchnorm",),
     ),
+    Planted(
+        "a single row is refused after the update",
+        "",
+        '            raise ValueError(f"Expected more than 1',
+        '            overwrite(self.running_mean, x.data[0])\n            raise ValueError(f"Expected more than 1',
+        ("test_batchnorm",),
+    ),
+    Planted(
+        "eps outside of the root",
+        "",
+        "        return centered / (variance + self.eps) ** 0.5",
+        "        return centered / (variance**0.5 + self.eps)",
+        ("test_batchnorm",),
+    ),
     Planted("the mean is not corrected", "", '["mean"] / (1 - beta1 ** state["step"])', '["mean"]', ("test_adam",)),
     Planted(
         "the square is not corrected", "", '["square"] / (1 - beta2 ** state["step"])', '["square"]', ("test_adam",)
@@ -123,6 +164,13 @@ PLANTED = [
         "",
         '        state["step"] = state.get("step", 0) + 1\n',
         '        self.count = getattr(self, "count", 0) + 1\n        state["step"] = self.count\n',
+        ("test_adam",),
+    ),
+    Planted(
+        "the gradient is squared in place",
+        "",
+        "        return self.lr * mean / (np.sqrt(square) + self.eps)\n",
+        "        gradient **= 2\n        return self.lr * mean / (np.sqrt(square) + self.eps)\n",
         ("test_adam",),
     ),
     Planted(
@@ -149,6 +197,29 @@ PLANTED = [
         ("test_loader",),
     ),
     Planted(
+        "a small last batch is counted when there is none",
+        "",
+        "        return whole + (rest > 0 and not self.drop_last)\n",
+        "        return whole + (not self.drop_last)\n",
+        ("test_loader",),
+    ),
+    Planted(
+        "samples are shuffled within their batch",
+        "",
+        "        order = self.generator.permutation(count) if self.shuffle else np.arange(count)\n",
+        "        order = np.arange(count)\n"
+        "        for begin in range(0, count * self.shuffle, self.batch_size):\n"
+        "            self.generator.shuffle(order[begin : begin + self.batch_size])\n",
+        ("test_loader",),
+    ),
+    Planted(
+        "a second loop changes the order of the first",
+        "",
+        "            chosen = order[number *",
+        "            self.order = order if number == 0 else self.order\n            chosen = self.order[number *",
+        ("test_loader",),
+    ),
+    Planted(
         "micro-batches add up to a multiple",
         "",
         " * (part_x.shape[0] / rows)\n",
@@ -168,6 +239,27 @@ PLANTED = [
         "",
         "        total += loss.item()\n    optimizer.step()\n",
         "        total += loss.item()\n        optimizer.step()\n",
+        ("test_loop",),
+    ),
+    Planted(
+        "one backward pass for all parts",
+        "",
+        "        loss.backward()\n        total += loss.item()\n    optimizer.step()\n    return total\n",
+        "        total = total + loss\n    total.backward()\n    optimizer.step()\n    return total.item()\n",
+        ("test_loop",),
+    ),
+    Planted(
+        "parts of equal size",
+        "",
+        "rows if micro_batch is None else micro_batch\n",
+        "rows if micro_batch is None else -(-rows // -(-rows // micro_batch))\n",
+        ("test_loop",),
+    ),
+    Planted(
+        "evaluation mode for the outermost module only",
+        "",
+        "    model.eval()\n    try",
+        "    model.training = False\n    try",
         ("test_loop",),
     ),
     Planted(
