@@ -40,6 +40,13 @@ PLANTED = [
         ("test_push_forward",),
     ),
     Planted(
+        "a tangent of 0 counts as none",
+        "",
+        SINGLE,
+        SINGLE.replace("dual.tangent is not None", "np.any(dual.tangent)"),
+        ("test_push_forward",),
+    ),
+    Planted(
         "a constant gets a tangent of zeros",
         "",
         "    if not terms:\n        return Dual(value)\n",
@@ -80,6 +87,20 @@ PLANTED = [
         "exponent * a.value ** (exponent - 1)",
         "exponent * a.value**exponent",
         ("test_slopes",),
+    ),
+    Planted(
+        "the slope of a power is divided by the base",
+        "",
+        "exponent * a.value ** (exponent - 1)",
+        "exponent * a.value**exponent / a.value",
+        ("test_slopes",),
+    ),
+    Planted(
+        "exp does without push_forward",
+        "",
+        "return push_forward(value, (value, a))",
+        "return Dual(value, None if a.tangent is None else value * a.tangent)",
+        ("test_stack",),
     ),
     Planted(
         "exp moves like its input",
@@ -183,6 +204,21 @@ PLANTED = [
         ("test_jacobians",),
     ),
     Planted(
+        "the function is called for each row",
+        "",
+        "        leaf.grad = None\n        if output.requires_grad:",
+        "        leaf = MiniTensor(x, requires_grad=True)\n        output = as_tensor(function(leaf))\n"
+        "        if output.requires_grad:",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "the rows of the input are counted",
+        "",
+        "jacobian_forward if x.size < outputs else",
+        "jacobian_forward if (len(x) if x.ndim else 1) < outputs else",
+        ("test_jacobians",),
+    ),
+    Planted(
         "a tie goes to forward mode",
         "",
         "jacobian_forward if x.size < outputs else",
@@ -251,6 +287,21 @@ PLANTED = [
         "np.eye(x.size).reshape(*x.shape, x.size)",
         "np.eye(x.size).reshape(x.size, *x.shape)",
         ("test_stack",),
+    ),
+    Planted(
+        "one pass for each direction",
+        "",
+        "    output = as_dual(function(Dual(x, np.eye(x.size).reshape(*x.shape, x.size))))\n",
+        "    return jacobian_forward(function, x)\n",
+        ("test_stack",),
+    ),
+    Planted("a newer tag counts too", "", "if tag_of(x) == tag else", "if tag_of(x) >= tag else", ("test_tags",)),
+    Planted(
+        "the inner derivative moves as its point does",
+        "",
+        "Tagged(x, 1.0, tag)), tag)[1]",
+        "Tagged(x, getattr(x, 'tangent', 1.0), tag)), tag)[1]",
+        ("test_tags",),
     ),
     Planted(
         "another tag counts too",
