@@ -65,8 +65,9 @@ from mini_autograd.random import (
     set_rng_state,
 )
 from mini_autograd.saving import load, save
+from mini_autograd.size import Size
 
-device, dtype, finfo, iinfo, Size = arrays.Device, np.dtype, np.finfo, np.iinfo, tuple
+device, dtype, finfo, iinfo = arrays.Device, np.dtype, np.finfo, np.iinfo
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 arrays.keep_numpy_quiet()

@@ -203,7 +203,7 @@ def accumulate_leaf(tensor: Any, grad: Any) -> None:
     if isinstance(grad, graph.Tensor):
         tensor.grad = grad.clone() if known is None else known + grad
     elif known is None:
-        tensor._grad = graph.Tensor(grad)  # no need to check it: it was brought to the shape and dtype of the leaf
+        tensor._grad = graph.tensor_of(grad)  # no need to check it: it was brought to the shape and dtype of the leaf
     else:
         known.array += grad
         if known.version is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays
-from mini_autograd.function import NO_EDGE
+from mini_autograd.function import NO_EDGE, tensor_of
 from mini_autograd.tensor import Tensor
 
 COPY_CONSTRUCTED = (
@@ -46,7 +46,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, device: An
     array = array.astype(dtype or array.dtype, copy=False)
     if requires_grad and not arrays.is_floating(array.dtype):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return Tensor(
+    return tensor_of(
         array[()] if device is None else arrays.on_device(array, device)[()], None if requires_grad else NO_EDGE
     )
 
@@ -105,7 +105,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype.type.__name__}.")
-    return Tensor(array[...])
+    return tensor_of(array[...])
 
 
 def full(

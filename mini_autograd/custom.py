@@ -118,9 +118,9 @@ class Function(graph.Function):
         if any(output is x for x in self.dirty):
             if output.requires_grad and output.is_leaf:
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-            rebase(output, graph.Tensor(output.array, (self, number)), output.version[-1])
+            rebase(output, graph.tensor_of(output.array, (self, number)), output.version[-1])
             return output
-        result = graph.Tensor(output.array if output._is_fresh() else output.array[...], (self, number))
+        result = graph.tensor_of(output.array if output._is_fresh() else output.array[...], (self, number))
         result.version = output.version
         if output.view_info is not None or any(output is x for x in args):
             note_custom_view(result, output, alone)
@@ -191,7 +191,7 @@ class Function(graph.Function):
         if value is None or (number is None and isinstance(value, graph.Tensor)):
             return value
         array = value.array if isinstance(value, graph.Tensor) else value
-        return graph.Tensor(array, NO_EDGE if number is None else (self, number))
+        return graph.tensor_of(array, NO_EDGE if number is None else (self, number))
 
     def check_changed(self, values: Any) -> None:
         """Raise PyTorch's error if a saved tensor was changed since."""
@@ -233,8 +233,8 @@ class Function(graph.Function):
         """A gradient that arrived, as a Tensor; zeros if none did."""
         if grad is None:
             shape, dtype = self.outputs[number]
-            return graph.Tensor(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None
-        return grad if isinstance(grad, graph.Tensor) else graph.Tensor(grad)
+            return graph.tensor_of(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None
+        return grad if isinstance(grad, graph.Tensor) else graph.tensor_of(grad)
 
 
 def once_differentiable(backward: Callable) -> Callable:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mini_autograd.function import Connected, Function
+from mini_autograd.function import Connected, Function, tensor_of
 from mini_autograd.grad_mode import FORWARD, state, without_forward_mode
 from mini_autograd.operations.indexing import assign
 from mini_autograd.tensor import Tensor
@@ -109,7 +109,7 @@ class Level:
             raise NotImplementedError(NO_JVP)
         if ctx.materialize_grads:
             tangents = [
-                Tensor(np.zeros_like(x.array)) if t is None and isinstance(x, Tensor) and x.dtype.kind == "f" else t
+                tensor_of(np.zeros_like(x.array)) if t is None and isinstance(x, Tensor) and x.dtype.kind == "f" else t
                 for t, x in zip(tangents, inputs, strict=True)
             ]
         with without_forward_mode():
@@ -121,14 +121,14 @@ class Level:
 
 def with_part(tangent: Tensor | None, base: Tensor, steps: tuple[Step, ...], part: Tensor) -> Tensor:
     """The tangent of `base` (None: zeros) with another one for the part that a view shows."""
-    whole = Tensor(np.zeros_like(base.array)) if tangent is None else tangent
+    whole = tensor_of(np.zeros_like(base.array)) if tangent is None else tangent
     numbers = follow(steps, np.arange(base.numel(), like=base.array).reshape(base.shape))
     return assign(whole.reshape(-1), part.reshape(-1), numbers.reshape(-1)).reshape(base.shape)
 
 
 def as_tangent(value: Any, output: Tensor) -> Tensor:
     """What a rule returned, in the shape and dtype of its output (a rule need not broadcast)."""
-    tangent = value if isinstance(value, Tensor) else Tensor(value)
+    tangent = value if isinstance(value, Tensor) else tensor_of(value)
     if tangent.shape != output.shape:
         tangent = tangent.expand(output.shape)
     return tangent if tangent.dtype == output.dtype else tangent.to(output.dtype)
@@ -208,7 +208,7 @@ def jvp(function: Any, primals: Sequence[Tensor], tangents: Sequence[Tensor]) ->
         parts = output if isinstance(output, tuple | list) else (output,)
         unpacked = [unpack_dual(part) for part in parts]
         values = [part.primal for part in unpacked]
-        slopes = [Tensor(np.zeros_like(p.primal.array)) if p.tangent is None else p.tangent for p in unpacked]
+        slopes = [tensor_of(np.zeros_like(p.primal.array)) if p.tangent is None else p.tangent for p in unpacked]
     if isinstance(output, tuple | list):
         return tuple(values), tuple(slopes)
     return values[0], slopes[0]

@@ -285,11 +285,20 @@ def as_array(value: Value) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def tensor_of(array: Any, edge: Edge | None = NO_EDGE) -> Any:
+    """The tensor with that array and no other; `Tensor(...)` is what PyTorch had for users before `tensor(...)`."""
+    tensor = new(Tensor)
+    tensor.array = array
+    tensor._edge = edge
+    tensor._changes = None if state.mode & INFERENCE else [0]
+    return tensor
+
+
 def wrap(array: Any, *inputs: Value) -> Value:
     """The result of an operation that is not recorded: a Tensor if one of its inputs is."""
     for x in inputs:
         if isinstance(x, Tensor):
-            return Tensor(array)
+            return tensor_of(array)
     return array
 
 
@@ -413,14 +422,14 @@ class Connected:
         if not hasattr(value, "ndim"):
             return value
         if origin == CONSTANT:
-            return Tensor(value)
+            return tensor_of(value)
         if origin <= COPY:
             origin = COPY - origin
-        return Tensor(value, self._node if origin == OUTPUT else self._node.inputs[origin])
+        return tensor_of(value, self._node if origin == OUTPUT else self._node.inputs[origin])
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._node, name)
-        return Tensor(value) if hasattr(value, "ndim") and not isinstance(value, Tensor) else value
+        return tensor_of(value) if hasattr(value, "ndim") and not isinstance(value, Tensor) else value
 
 
 class AccumulateGrad(Function):

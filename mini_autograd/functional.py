@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.function import tensor_of
 from mini_autograd.grad_mode import enable_grad
 from mini_autograd.gradients import grad
 from mini_autograd.operations.joining import stack
@@ -68,11 +69,12 @@ def jacobian_of(output: Tensor, xs: Sequence[Tensor], create_graph: bool, strict
     for position in range(output.numel()):
         one = np.zeros(output.shape, output.dtype)
         one.reshape(-1)[position] = 1
-        for block, row in zip(rows, pulled([output], xs, [Tensor(one)], create_graph, strict, "jacobian"), strict=True):
+        pulled_back = pulled([output], xs, [tensor_of(one)], create_graph, strict, "jacobian")
+        for block, row in zip(rows, pulled_back, strict=True):
             block.append(row)
     shapes = [(*output.shape, *x.shape) for x in xs]
     return [
-        stack(block).reshape(shape) if block else Tensor(np.zeros(shape, x.dtype))
+        stack(block).reshape(shape) if block else tensor_of(np.zeros(shape, x.dtype))
         for block, shape, x in zip(rows, shapes, xs, strict=True)
     ]
 
@@ -134,7 +136,7 @@ def pulled(
             f"Output 0 of the user-provided function is independent of input {number}. This is not allowed in strict "
             "mode."
         )
-    return [Tensor(np.zeros_like(x.array)) if one is None else one for one, x in zip(grads, xs, strict=True)]
+    return [tensor_of(np.zeros_like(x.array)) if one is None else one for one, x in zip(grads, xs, strict=True)]
 
 
 def pushed(
@@ -144,11 +146,11 @@ def pushed(
 
     (Townsend 2017, "A new trick for calculating Jacobian vector products".)
     """
-    dummies = [Tensor(np.zeros_like(output.array), None) for output in outputs]
+    dummies = [tensor_of(np.zeros_like(output.array), None) for output in outputs]
     back = pulled(outputs, xs, dummies, True, strict, name)
     pairs = [(one, v) for one, v in zip(back, vs, strict=True) if one.requires_grad]
     if not pairs:
-        return [Tensor(np.zeros_like(output.array)) for output in outputs]
+        return [tensor_of(np.zeros_like(output.array)) for output in outputs]
     return pulled([one for one, _ in pairs], dummies, [v for _, v in pairs], create_graph, False, name)
 
 
@@ -204,7 +206,7 @@ def directions(v: Any, like: Sequence[Tensor], many: bool, name: str, what: str)
                 else "the user-provided function returns"
             )
             raise RuntimeError(f"The vector v can only be None if {only} a single Tensor with a single element.")
-        return [Tensor(np.ones_like(x.array)) for x in like]
+        return [tensor_of(np.ones_like(x.array)) for x in like]
     vs = list(v) if isinstance(v, tuple) else [v]
     if len(vs) != len(like):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vs)}.")

@@ -22,7 +22,7 @@ import numpy as np
 
 from mini_autograd import autograd
 from mini_autograd.blocks import BLOCK, Program
-from mini_autograd.function import Function
+from mini_autograd.function import Function, tensor_of
 from mini_autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from mini_autograd.tensor import Tensor
 from mini_autograd.tracing import Trace, Traced, UntraceableError
@@ -44,14 +44,14 @@ def build(function: Callable[..., Tensor], tensors: Sequence[Tensor], block: int
     trace = Trace(tensors[0].shape)
     arrays = [trace.new(x.dtype) for x in tensors]
     inputs = [array.number for array in arrays]
-    stand_ins = [Tensor(a[...]).requires_grad_(x.requires_grad) for a, x in zip(arrays, tensors, strict=True)]
+    stand_ins = [tensor_of(a[...]).requires_grad_(x.requires_grad) for a, x in zip(arrays, tensors, strict=True)]
     output = function(*stand_ins)
     forward = Program(trace, inputs, own_numbers([output.array], inputs), block)
     if not output.requires_grad:
         return Kernel(function, trace, forward, None, ())
     cotangent = trace.new(output.dtype)
     wanted = [number for number, x in enumerate(stand_ins) if x.requires_grad]
-    grads = autograd.grad(output, [stand_ins[i] for i in wanted], Tensor(cotangent), allow_unused=True)
+    grads = autograd.grad(output, [stand_ins[i] for i in wanted], tensor_of(cotangent), allow_unused=True)
     used = {number: grad.array for number, grad in zip(wanted, grads, strict=True) if grad is not None}
     inputs.append(cotangent.number)
     backward = Program(trace, inputs, own_numbers(used.values(), inputs), block)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import forward_mode
+from mini_autograd.function import tensor_of
 from mini_autograd.gradients import grad
 from mini_autograd.tensor import Tensor
 
@@ -162,7 +163,7 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
     """For each output the Jacobian with respect to one input, a row per element of the input, a column per element of
     the output: central differences (f(x + eps) - f(x - eps)) / 2 eps, in float64.
     """
-    moved = Tensor(np.array(arguments[which].array, order="C"), None)
+    moved = tensor_of(np.array(arguments[which].array, order="C"), None)
     shifted = [moved if i == which else argument for i, argument in enumerate(arguments)]
     if not moved.numel():
         return [np.zeros((0, y.numel())) for y in outputs_of(func, arguments)]
@@ -190,7 +191,7 @@ def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: 
     """
     x = np.asarray(arguments[which].array)
     steps = eps * np.eye(x.size).reshape(x.size, *x.shape)
-    moved = Tensor(np.concatenate([x + steps, x - steps]), None)
+    moved = tensor_of(np.concatenate([x + steps, x - steps]), None)
     values = outputs_of(func, [moved if i == which else argument for i, argument in enumerate(arguments)])
     if any(y.shape[:1] != moved.shape[:1] for y in values):
         raise GradcheckError("batched=True needs a function that keeps a further axis in front of its input")
@@ -207,7 +208,7 @@ def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarra
     for position in range(output.numel()):
         one = np.zeros(output.shape, output.dtype)
         one.reshape(-1)[position] = 1
-        grads = grad(output, xs, Tensor(one), retain_graph=True, allow_unused=True)
+        grads = grad(output, xs, tensor_of(one), retain_graph=True, allow_unused=True)
         for block, x, g in zip(columns, xs, grads, strict=True):
             if g is not None and g.dtype != x.dtype:
                 raise GradcheckError("Backward returned a gradient of another dtype than its input")
@@ -247,7 +248,7 @@ def compare(
 
 def tensor_text(array: np.ndarray) -> str:
     """A Jacobian as a tensor is printed."""
-    return repr(Tensor(array))
+    return repr(tensor_of(array))
 
 
 def _check_forward(func: Callable, arguments: Sequence[Any], precision: Precision) -> None:
@@ -258,7 +259,8 @@ def _check_forward(func: Callable, arguments: Sequence[Any], precision: Precisio
             direction = np.zeros(x.shape, x.dtype)
             direction.reshape(-1)[position] = 1
             with forward_mode.dual_level():
-                given = [forward_mode.make_dual(a, Tensor(direction)) if k == i else a for k, a in enumerate(arguments)]
+                dual = forward_mode.make_dual(arguments[i], tensor_of(direction))
+                given = [dual if k == i else a for k, a in enumerate(arguments)]
                 tangents = [(y, forward_mode.unpack_dual(y).tangent) for y in outputs_of(func, given)]
                 for number, (y, t) in enumerate(tangents):
                     row = np.zeros((1, y.numel())) if t is None else np.asarray(t.detach().array).reshape(1, -1)
@@ -287,7 +289,7 @@ def gradgradcheck(
     outputs = outputs_of(func, arguments)
     if grad_outputs is None:
         generator = np.random.default_rng(0)
-        seeds = tuple(Tensor(np.asarray(generator.normal(size=y.shape)).astype(y.dtype), None) for y in outputs)
+        seeds = tuple(tensor_of(np.asarray(generator.normal(size=y.shape)).astype(y.dtype), None) for y in outputs)
     else:
         seeds = as_tuple(grad_outputs)
     count = len(arguments)

@@ -102,7 +102,7 @@ def grad(
                 "Set allow_unused=True if this is the desired behavior."
             )
         if result is not None and not isinstance(result, graph.Tensor):
-            result = graph.Tensor(result)
+            result = graph.tensor_of(result)
         results.append(result)
     return tuple(results)
 
@@ -152,7 +152,7 @@ def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> t
             )
         if not output.requires_grad:
             raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
-        grad = graph.Tensor(one_as(output.array)) if grad is None else grad
+        grad = graph.tensor_of(one_as(output.array)) if grad is None else grad
         started.append(grad if create_graph else grad.array)
     return tuple([output.gradient_edge for output in outputs]), started
 

@@ -99,7 +99,7 @@ def run_after(node: Any, grads: Any, arrived: list[Any], fit: Callable) -> Any:
 
 def shown(grad: Any) -> Any:
     """A gradient as hooks see it: a Tensor, or None."""
-    return grad if grad is None or isinstance(grad, graph.Tensor) else graph.Tensor(grad)
+    return grad if grad is None or isinstance(grad, graph.Tensor) else graph.tensor_of(grad)
 
 
 def replaced(results: Any, given: tuple, before: list[Any], hook: Callable) -> list[Any]:
@@ -215,7 +215,7 @@ class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
         if isinstance(value, graph.Tensor):
             return self.pack_hook(value)
         edge = NO_EDGE if origin in (OUTPUT, CONSTANT) else node.inputs[origin]
-        with_history = graph.Tensor(value, edge)
+        with_history = graph.tensor_of(value, edge)
         version = with_history.version
         packed = self.pack_hook(with_history)
         if version is not None and version[0]:

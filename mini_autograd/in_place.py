@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays
-from mini_autograd.function import COPY, NO_EDGE, OUTPUT, SEVERAL, Function, Value, as_array, next_sequence_nr, wrap
+from mini_autograd.function import (
+    COPY,
+    NO_EDGE,
+    OUTPUT,
+    SEVERAL,
+    Function,
+    Value,
+    as_array,
+    next_sequence_nr,
+    tensor_of,
+    wrap,
+)
 from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, state
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import shape as shapes
@@ -146,7 +157,7 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Tensor]:
         concerned = [self, *others] if base is None else [self, base, *others]
         check_may_change(self, any(x.requires_grad for x in concerned))
         started = next_sequence_nr()
-        before = Tensor(self.array[...], self.gradient_edge if self._history is not None else NO_EDGE)
+        before = tensor_of(self.array[...], self.gradient_edge if self._history is not None else NO_EDGE)
         if not state.mode & FORWARD:
             return store(self, before, function(before, *args, **kwargs), started)
         tangent = state.forward_level.tangent_of(self)
@@ -273,7 +284,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
         raise TypeError(f"can't assign a {kind} to a torch.{arrays.dtype_name(self.dtype)}Tensor")
     if not isinstance(value, Tensor):
         arrays.check_fits(value, self.dtype)
-        value = Tensor(arrays.beside(np.asarray(arrays.wrapped(value, self.dtype), self.dtype), self.array)[()])
+        value = tensor_of(arrays.beside(np.asarray(arrays.wrapped(value, self.dtype), self.dtype), self.array)[()])
     plain = as_plain(index, self.array)
     steps = in_two_steps(plain) if isinstance(plain, tuple) else None
     if steps:
@@ -334,7 +345,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     `non_blocking` is ignored. Returns `self`; raises TypeError for anything else, RuntimeError for a wrong shape.
     """
     if isinstance(other, arrays.NUMBER):
-        return _copy(self, Tensor(np.asarray(other).astype(self.dtype)))
+        return _copy(self, tensor_of(np.asarray(other).astype(self.dtype)))
     if not isinstance(other, Tensor):
         kind = type(other)
         name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
@@ -394,7 +405,7 @@ def in_another_shape(function: Callable[..., Any]) -> Callable[..., Tensor]:
         check_may_change(self, self.requires_grad)
         before = self
         if not self._is_view():
-            before = Tensor(memory_of(self)[...], self.gradient_edge if self._history is not None else NO_EDGE)
+            before = tensor_of(memory_of(self)[...], self.gradient_edge if self._history is not None else NO_EDGE)
         result = function(before, *args, **kwargs)
         stamp = note_change(self.version) if self.version is not None else 0
         if result.grad_fn is not None:

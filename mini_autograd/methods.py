@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mini_autograd import namespace, on_demand
+import numpy as np
+
+from mini_autograd import arrays, namespace, on_demand
 from mini_autograd.arrays import NUMBER
-from mini_autograd.function import Value
+from mini_autograd.function import Value, new
 from mini_autograd.operations import comparison, joining, rounding, shape
 from mini_autograd.tensor import Tensor
 
@@ -62,7 +64,32 @@ def _operator(function: Callable[[Value, Value], Value], reflected: bool = False
     return method
 
 
+_made_for_user = on_demand.called_later("legacy", "new_tensor")
+
+
+def _new(cls: type[Tensor], *args: Any, **options: Any) -> Any:
+    """What `Tensor(...)` gives: see legacy.py. Subclasses fill what they get by themselves."""
+    return _made_for_user(*args, **options) if cls is Tensor else new(cls)
+
+
+def _conversion(dtype: np.dtype) -> Callable[[Value], Value]:
+    """The method that gives a tensor in a dtype."""
+
+    def method(self: Value) -> Value:
+        return self.to(dtype)
+
+    method.__doc__ = f"As {dtype.name}."
+    return method
+
+
 METHODS: dict[str, Any] = {
+    "__new__": _new,
+    "half": _conversion(arrays.float16),
+    "float": _conversion(arrays.float32),
+    "double": _conversion(arrays.float64),
+    "int": _conversion(arrays.int32),
+    "long": _conversion(arrays.int64),
+    "bool": _conversion(arrays.bool_),
     "where": _where,
     "repeat": joining.repeat,
     "expand_as": shape.expand_as,

@@ -13,6 +13,7 @@ import numpy as np
 
 from mini_autograd import arrays
 from mini_autograd.creation import tensor
+from mini_autograd.function import tensor_of
 from mini_autograd.generator import Generator, default_generator
 from mini_autograd.grad_mode import no_grad
 from mini_autograd.tensor import Tensor
@@ -138,7 +139,7 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise RuntimeError("bernoulli: every element of input must be a probability, between 0 and 1")
     drawn = (generator or default_generator).uniform(input.shape, input.dtype)
-    return Tensor((drawn < probabilities).astype(input.dtype))
+    return tensor_of((drawn < probabilities).astype(input.dtype))
 
 
 def multinomial(
@@ -175,7 +176,7 @@ def multinomial(
         with np.errstate(divide="ignore", invalid="ignore"):
             order = np.argsort(-(weights / exponential.astype(weights.dtype)), axis=-1, kind="stable")
         indices = order[:, :num_samples]
-    return Tensor(indices.reshape((*input.shape[:-1], num_samples)))
+    return tensor_of(indices.reshape((*input.shape[:-1], num_samples)))
 
 
 def _sizes(sizes: tuple, named: Any) -> tuple[int, ...]:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.function import COPY, FREED, OUTPUT, SECOND_BACKWARD, SEVERAL, AccumulateGrad, Function
-from mini_autograd.tensor import Tensor
+from mini_autograd.function import COPY, FREED, OUTPUT, SECOND_BACKWARD, SEVERAL, AccumulateGrad, Function, tensor_of
 from mini_autograd.versions import check_saved, is_unneeded
 
 PREFIX = "_saved_"
@@ -53,7 +52,7 @@ def saved_value(node: Function, name: str) -> Any:
     edge = node if origin == OUTPUT else node.inputs[COPY - origin if origin <= COPY else origin]
     if type(edge) is AccumulateGrad and isinstance(saved, tuple):  # and not what hooks packed
         return edge.variable  # the leaf itself
-    return Tensor(value if hasattr(value, "ndim") else np.asarray(value), edge)
+    return tensor_of(value if hasattr(value, "ndim") else np.asarray(value), edge)
 
 
 def as_property(name: str) -> property:

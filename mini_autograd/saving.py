@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from mini_autograd.function import tensor_of
 from mini_autograd.tensor import Tensor
 
 
@@ -35,7 +36,7 @@ def load(f: str | PathLike | BinaryIO, map_location: Any = None, weights_only: b
     from safetensors import numpy as safetensors
 
     arrays = safetensors.load_file(f) if isinstance(f, (str, PathLike)) else safetensors.load(f.read())
-    state = {name: Tensor(array[()]) for name, array in arrays.items()}
+    state = {name: tensor_of(array[()]) for name, array in arrays.items()}
     return state if map_location is None else {name: value.to(map_location) for name, value in state.items()}
 
 

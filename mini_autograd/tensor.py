@@ -1,8 +1,8 @@
 """`Tensor`: an array, whether it requires grad, its gradient, and where it came from; operators that call operations.
 
-Imports arrays, grad_mode, function, hooks, views, gradients and the operations; printing when a tensor is printed. The
-one idea to know: where a tensor's gradient goes is one attribute, `_edge`: to the node that made the tensor; nowhere
-(`NO_EDGE`); or, for a leaf that requires grad (`None`), into its own `.grad`.
+Imports arrays, size, grad_mode, function, hooks, views, gradients and the operations; printing when a tensor is
+printed. The one idea to know: where a tensor's gradient goes is one attribute, `_edge`: to the node that made the
+tensor; nowhere (`NO_EDGE`); or, for a leaf that requires grad (`None`), into its own `.grad`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mini_autograd import arrays, function, gradients, hooks
-from mini_autograd.function import NO_EDGE, UNCHANGED, AccumulateGrad, Edge, Function
+from mini_autograd.function import NO_EDGE, UNCHANGED, AccumulateGrad, Edge, Function, tensor_of
 from mini_autograd.grad_mode import INFERENCE, state
 from mini_autograd.operations import comparison, elementwise, indexing, linear_algebra, reduction
 from mini_autograd.operations import shape as shapes
+from mini_autograd.size import Size, size_of
 from mini_autograd.views import memory_of
 
 NONLEAF_GRAD = (
@@ -61,9 +62,10 @@ def no_accumulator() -> None:
 
 
 class Tensor:
-    """An array that remembers how it was computed. Make one with `mini_autograd.tensor`.
+    """An array that remembers how it was computed. Make one with `mini_autograd.tensor`; the engine does so with
+    `tensor_of(array, edge)`, and what `Tensor(...)` makes is PyTorch's: see legacy.py.
 
-    As `torch.Tensor`, except that `shape` is a plain tuple and `dtype` a NumPy dtype. `array` is the NumPy array behind
+    As `torch.Tensor`, except that `dtype` is one of NumPy's. `array` is the NumPy array behind
     it (or NumPy scalar, if 0-d): the engine computes with it, and everybody else uses `numpy()`.
     """
 
@@ -76,12 +78,13 @@ class Tensor:
 
     if TYPE_CHECKING:  # many methods are attached elsewhere: methods.py, in_place.py
 
-        def __getattr__(self, name: str) -> Any: ...
+        def __init__(self, *data: Any, size: Any = None, device: Any = None) -> None: ...
 
-    def __init__(self, array: Any, edge: Edge | None = NO_EDGE) -> None:
-        self.array = array
-        self._edge = edge
-        self._changes: Any = None if state.mode & INFERENCE else [0]
+        array: Any
+        _edge: Edge | None
+        _changes: Any
+
+        def __getattr__(self, name: str) -> Any: ...
 
     # the graph
 
@@ -299,7 +302,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory, without the history."""
-        result = Tensor(memory_of(self)[...])
+        result = tensor_of(memory_of(self)[...])
         result.version = self.version
         return result
 
@@ -314,7 +317,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory, without the history, and with a version of its own: changes of it go unnoticed."""
-        result = Tensor(memory_of(self)[...])
+        result = tensor_of(memory_of(self)[...])
         result.version = None if self.version is None else [0]
         return result
 
@@ -325,9 +328,9 @@ class Tensor:
     # looking at it
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """The length of every axis."""
-        return self.array.shape
+        return size_of(self.array.shape)
 
     @property
     def dtype(self) -> np.dtype:
@@ -469,30 +472,6 @@ class Tensor:
                 f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
             )
         return shapes.transpose(self, -2, -1)
-
-    def half(self) -> Tensor:
-        """As float16."""
-        return self.to(arrays.float16)
-
-    def float(self) -> Tensor:
-        """As float32."""
-        return self.to(arrays.float32)
-
-    def double(self) -> Tensor:
-        """As float64."""
-        return self.to(arrays.float64)
-
-    def int(self) -> Tensor:
-        """As int32."""
-        return self.to(arrays.int32)
-
-    def long(self) -> Tensor:
-        """As int64."""
-        return self.to(arrays.int64)
-
-    def bool(self) -> Tensor:
-        """As bool."""
-        return self.to(arrays.bool_)
 
 
 function.Tensor = Tensor

@@ -18,7 +18,7 @@ import numpy as np
 
 import mini_autograd.backward as engine
 from mini_autograd import arrays, operations
-from mini_autograd.function import Function
+from mini_autograd.function import Function, tensor_of
 from mini_autograd.tensor import Tensor
 
 LOCK = threading.RLock()
@@ -187,7 +187,7 @@ def any_shape(stored: bool = True) -> Iterator[None]:
 
     def accumulate_leaf(tensor: Any, grad: Any) -> None:
         known = 0.0 if tensor.grad is None else tensor.grad.array
-        tensor._grad = Tensor(np.asarray(grad + known))  # past the check of the shape
+        tensor._grad = tensor_of(np.asarray(grad + known))  # past the check of the shape
 
     def fitted(grad: Any, node: Function, edge: Any) -> Any:
         target, number = edge if type(edge) is tuple else (edge, 0)

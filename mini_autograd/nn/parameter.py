@@ -1,7 +1,7 @@
 """`Parameter`: a tensor that a module trains.
 
-Imports arrays, versions, views, tensor and creation. The one idea to know: a module recognises what it has to train by
-this type alone.
+Imports arrays, grad_mode, function, versions, views, tensor and creation. The one idea to know: a module recognises
+what it has to train by this type alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import numpy as np
 
 from mini_autograd import arrays
 from mini_autograd.creation import zeros
+from mini_autograd.function import NO_EDGE
+from mini_autograd.grad_mode import INFERENCE, state
 from mini_autograd.tensor import Tensor
 from mini_autograd.versions import note_change
 from mini_autograd.views import memory_of
@@ -20,12 +22,15 @@ from mini_autograd.views import memory_of
 class Parameter(Tensor):
     """A leaf that requires grad. As an attribute of a module it is one of the module's parameters.
 
-    It shares memory with `data`.
+    It shares memory with `data`. Raises RuntimeError if that is not floating and is to require grad.
     """
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
-        super().__init__(zeros(0).array if data is None else data.detach().array)
-        self.requires_grad_(requires_grad)
+        self.array = zeros(0).array if data is None else data.detach().array
+        self._edge, self.version = NO_EDGE, None if state.mode & INFERENCE else [0]
+        if requires_grad and not arrays.is_floating(self.dtype):
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        self.requires_grad = requires_grad
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) not in memo:

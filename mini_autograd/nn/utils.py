@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.function import tensor_of
 from mini_autograd.grad_mode import no_grad
 from mini_autograd.nn.parameter import overwrite
 from mini_autograd.operations.joining import cat
@@ -48,7 +49,7 @@ def get_total_norm(grads: Iterable[Tensor], norm_type: float = 2.0, error_if_non
             "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
             "`error_if_nonfinite=False`"
         )
-    return Tensor(total)
+    return tensor_of(total)
 
 
 @no_grad()

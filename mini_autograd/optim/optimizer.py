@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import dtype_name
+from mini_autograd.function import tensor_of
 from mini_autograd.grad_mode import enable_grad
 from mini_autograd.tensor import Tensor
 from mini_autograd.versions import note_change
@@ -174,8 +175,8 @@ def named_or_not(params: Iterable[Any]) -> list[Any]:
 def as_tensor(value: Any) -> Any:
     """A part of the state as users see it: arrays as tensors that share their memory, the step as a float32 tensor."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return Tensor(np.float32(value))
-    return Tensor(value) if hasattr(value, "ndim") and not isinstance(value, np.generic) else value
+        return tensor_of(np.float32(value))
+    return tensor_of(value) if hasattr(value, "ndim") and not isinstance(value, np.generic) else value
 
 
 def from_tensor(value: Any, name: str) -> Any:

@@ -15,6 +15,7 @@ import torch
 
 import mini_autograd as ma
 from mini_autograd.arrays import on_device
+from mini_autograd.function import tensor_of
 from tests.mini_autograd import strict_array
 from tests.mini_autograd.same_as_torch import same
 from tests.mini_autograd.strict_array import StrictArray
@@ -44,7 +45,7 @@ def results(call: Call, place: Any) -> list[Any]:
     recorded = differentiable(outputs)
     if not recorded:
         return flat(outputs)
-    cotangents = [ma.Tensor(place(np.array(array))) for array in random_like_shapes(recorded)]
+    cotangents = [tensor_of(place(np.array(array))) for array in random_like_shapes(recorded)]
     grads = ma.autograd.grad(recorded, call.leaves, cotangents, allow_unused=True)
     return [*flat(outputs), *grads]
 

@@ -17,7 +17,7 @@ from autograder.bugs.families.engine import EVERYWHERE, FAMILY
 from autograder.bugs.planting import engine_changed, exchanged
 from mini_autograd import backward as engine
 from mini_autograd import grad_mode
-from mini_autograd.function import AccumulateGrad, Function
+from mini_autograd.function import AccumulateGrad, Function, tensor_of
 from mini_autograd.tensor import Tensor
 
 
@@ -38,7 +38,7 @@ def _gradients_on_all_tensors() -> Iterator[None]:
     def accumulate(pending: Any, edge: Any, grad: Any) -> None:
         right_accumulate(pending, edge, grad)
         if edge in made and not isinstance(edge, AccumulateGrad):
-            made[edge]._grad = Tensor(np.asarray(pending[edge]))
+            made[edge]._grad = tensor_of(np.asarray(pending[edge]))
 
     with ExitStack() as stack:
         stack.enter_context(exchanged(Function, {"connect": connect}))
@@ -129,7 +129,7 @@ def _zero_from_the_start() -> Iterator[None]:
 
     def grad(self: Any) -> Any:
         if right.fget(self) is None and self.is_leaf and self.requires_grad:
-            self._grad = Tensor(np.zeros_like(self.array))
+            self._grad = tensor_of(np.zeros_like(self.array))
         return right.fget(self)
 
     with exchanged(Tensor, {"grad": property(grad, right.fset)}):

@@ -18,8 +18,7 @@ from autograder.bugs.bug import Bug, Plant, Variant, in_orders
 from autograder.bugs.families.shares import local, slope
 from autograder.bugs.planting import OPERATIONS, Call, Rule, engine_changed, exchanged, wrong_rules
 from mini_autograd import backward as engine
-from mini_autograd.function import AccumulateGrad, Function
-from mini_autograd.tensor import Tensor
+from mini_autograd.function import AccumulateGrad, Function, tensor_of
 
 FAMILY = "engine"
 EVERYWHERE = tuple(OPERATIONS)
@@ -38,7 +37,7 @@ def _overwriting(names: Sequence[str], order: orders.Order) -> Plant:
         overwrites = type(source[0]).__name__ in names
         if isinstance(edge, AccumulateGrad):
             leaf = edge.variable
-            leaf.grad = Tensor(grad + (0.0 if overwrites or leaf.grad is None else leaf.grad.array))
+            leaf.grad = tensor_of(grad + (0.0 if overwrites or leaf.grad is None else leaf.grad.array))
         else:
             pending[edge] = grad + (0.0 if overwrites else pending.get(edge, 0.0))
 
@@ -88,7 +87,7 @@ assigned_not_accumulated = Bug(
 @contextmanager
 def _overwritten_leaf() -> Iterator[None]:
     def accumulate_leaf(tensor: Any, grad: Any) -> None:
-        tensor.grad = Tensor(grad.copy())
+        tensor.grad = tensor_of(grad.copy())
 
     with engine_changed(accumulate_leaf=accumulate_leaf):
         yield
@@ -363,7 +362,7 @@ input_mutated = Bug(
 def _narrow_leaf_gradients() -> Iterator[None]:
     def accumulate_leaf(tensor: Any, grad: Any) -> None:
         known = 0.0 if tensor.grad is None else tensor.grad.array
-        tensor._grad = Tensor(np.asarray(grad + known, dtype=np.float32))
+        tensor._grad = tensor_of(np.asarray(grad + known, dtype=np.float32))
 
     with engine_changed(accumulate_leaf=accumulate_leaf):
         yield
