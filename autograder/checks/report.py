@@ -33,6 +33,8 @@ __all__ = ["LONGEST", "Line", "Report", "escaped"]
 
 MOST_LINES = 40
 COLOURS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED}
+LIKELY = "Likely:"
+SEVERAL = "one of these"  # begins a diagnosis that is not sure
 HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
 
 
@@ -91,14 +93,29 @@ class Report:
     @property
     def message(self) -> str:
         """One or two sentences for a gradebook: what failed first, and the likely bug or place."""
+        return f"{self.finding} {self.reason}".strip()
+
+    @property
+    def finding(self) -> str:
+        """What failed first; empty where nothing did."""
         if self.passed:
             return ""
         failed = next(line for line in self.lines if not line.passed)
-        subject = f"{failed.name}: " if len(self.lines) > 1 else ""
+        subject = f"{failed.name}: " if len(self.lines) > 1 or self.hidden else ""
         first = f"{subject}{failed.explanation or failed.status}".strip().splitlines()[0]
-        first += "" if first.endswith((".", "?")) else "."
-        why = f" Likely: {cut(self.diagnosis)}" if self.diagnosis else f" {cut(self.place)}" if self.place else ""
-        return cut(first) + why
+        return cut(first + ("" if first.endswith((".", "?")) else "."))
+
+    @property
+    def reason(self) -> str:
+        """The likely bug, or else the place where it goes wrong; empty where nothing is known."""
+        if self.passed:
+            return ""
+        return f"{LIKELY} {cut(self.diagnosis)}" if self.diagnosis else cut(self.place)
+
+    @property
+    def certain(self) -> bool:
+        """Whether the diagnosis is one mistake, rather than several that fit."""
+        return bool(self.diagnosis) and not self.diagnosis.startswith(SEVERAL)
 
     def text(self) -> str:
         """The report for a terminal."""

@@ -19,7 +19,7 @@ from autograder.checks.report import Report
 from autograder.judge import mirroring
 from autograder.judge.answers import STOPPED, troubles
 from autograder.judge.cells import Cell, code_cells, hidden_lines
-from autograder.judge.messages import cut, error_name, explain
+from autograder.judge.messages import cut, error_name, explain, said_by
 from autograder.judge.namespace import TestNamespace, TrustedPath
 from autograder.judge.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.points import points_for_value
@@ -230,7 +230,7 @@ def _decide(cell: Cell, shown: Outcome, scored: Outcome) -> tuple[float, str, bo
         return points, reason, False
     if points >= cell.points:
         return cell.points, "", True
-    return points, _said(_reports_of(shown, scored)) or f"{points:g} of {cell.points:g} points.", False
+    return points, said_by(_reports_of(shown, scored)) or f"{points:g} of {cell.points:g} points.", False
 
 
 def _reports_of(shown: Outcome, scored: Outcome) -> list[Any]:
@@ -240,18 +240,11 @@ def _reports_of(shown: Outcome, scored: Outcome) -> list[Any]:
     return [*shown.reports, *(report for report in scored.reports if getattr(report, "hidden", False))]
 
 
-def _said(reports: list[Any]) -> str:
-    """What the checks of a cell have to say, without saying anything twice."""
-    texts = [text for report in reports if isinstance(text := getattr(report, "message", ""), str) and text]
-    unique = list(dict.fromkeys(texts))
-    return cut(" ".join(text for text in unique if not any(text != other and text in other for other in unique)))
-
-
 def _certain_bugs(reports: list[Any]) -> list[str]:
     """The names of the mistakes that the checks of a cell are certain of, each once."""
     names: dict[str, None] = {}
     for report in reports:
-        if isinstance(report, Report) and report.diagnosis and not report.diagnosis.startswith("one of these"):
+        if isinstance(report, Report) and report.certain:
             names |= dict.fromkeys(report.bugs)
     return list(names)
 

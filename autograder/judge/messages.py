@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from autograder.checks.report import LIKELY, Report
 from autograder.judge.running import Outcome, TestTimeout
 from autograder.sandbox import NotAnswered, Refused, SandboxDied, StaleHandle
 from autograder.sandbox.errors import RemoteError
@@ -67,6 +69,33 @@ def _student_error(error: BaseException) -> str:
     where = getattr(error, "student_where", ())
     place = f", in `{where[-1][1].strip()}`" if where and where[-1][1].strip() else ""
     return f"Your code raised {name}{f': {text}' if text else ''}{place}"
+
+
+def said_by(reports: list[Any]) -> str:
+    """What the checks of a cell have to say, without saying anything twice."""
+    reasons = _with_reason(reports)
+    texts: list[str] = []
+    for number, report in enumerate(reports):
+        silent = isinstance(report, Report) and number not in reasons
+        text = report.finding if silent else getattr(report, "message", "")
+        if isinstance(text, str) and text:
+            again = any(LIKELY in earlier for earlier in texts)
+            texts.append(text.replace(f" {LIKELY}", f" Also {LIKELY.lower()}", 1) if again else text)
+    unique = list(dict.fromkeys(texts))
+    return cut(" ".join(text for text in unique if not any(text != other and text in other for other in unique)))
+
+
+def _with_reason(reports: list[Any]) -> set[int]:
+    """Which reports tell their reason: of those that name the same mistake the surest, else the first."""
+    numbers = [number for number, report in enumerate(reports) if isinstance(report, Report)]
+    told: set[int] = set()
+    known: set[str] = set()
+    for number in sorted(numbers, key=lambda number: not reports[number].certain):
+        names = set(reports[number].bugs) or {reports[number].reason}
+        if not names & known:
+            told.add(number)
+        known |= names
+    return told
 
 
 def builtin_name(error: BaseException) -> str:

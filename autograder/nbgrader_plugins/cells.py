@@ -6,9 +6,13 @@ The rules for points and checksums are nbgrader's own: marks and comments have t
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from nbformat import NotebookNode
+
+SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 
 
 def noted(cell: NotebookNode) -> dict[str, Any]:
@@ -86,4 +90,15 @@ def messages_by_answer(nb: NotebookNode) -> dict[str, list[str]]:
             message, points = note.get("message"), note.get("points")
             if message and (points is None or points < float(noted(cell)["points"])):
                 found.setdefault(answer, []).append(str(message))
-    return found
+    return {name: without_repeats(messages) for name, messages in found.items()}
+
+
+def without_repeats(messages: Iterable[str]) -> list[str]:
+    """Messages of several tests about one answer, without the sentences that one before has said, such as its cause."""
+    said: set[str] = set()
+    kept = []
+    for message in messages:
+        fresh = [sentence for sentence in SENTENCE_END.split(message) if sentence not in said]
+        said.update(fresh)
+        kept.append(" ".join(fresh))
+    return [message for message in kept if message]
