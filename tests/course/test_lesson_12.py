@@ -15,6 +15,13 @@ import torch
 from tests.course.planting import LessonTests, Planted, solved, styles
 
 LESSON = "12_debugging_clinic"
+TRAINING = """    for _ in range(epochs):
+        model.train()
+        for x, y in loader:
+            losses.append(train_step(model, optimizer, loss_function, x, y))
+        validated.append(evaluate(model, validation, loss_function))
+    model.train()
+"""
 
 PLANTED = [
     Planted("the mode is switched off, not put back", "", "= self.before\n", "= False\n", ("test_anomaly",)),
@@ -35,6 +42,34 @@ PLANTED = [
     ),
     Planted("a share must be NaN everywhere", "", "(share).data).any():", "(share).data).all():", ("test_anomaly",)),
     Planted("the calls are forgotten", "", "*(node.calls or [NO_CALLS])", "NO_CALLS", ("test_anomaly",)),
+    Planted(
+        "only the last call is named",
+        "",
+        "*(node.calls or [NO_CALLS])",
+        "*(node.calls[-1:] or [NO_CALLS])",
+        ("test_anomaly",),
+    ),
+    Planted(
+        "errors are swallowed",
+        "",
+        "        switches.anomaly = self.before\n",
+        "        switches.anomaly = self.before\n        return True\n",
+        ("test_anomaly",),
+    ),
+    Planted(
+        "all threads are in the mode",
+        "",
+        "        switches.anomaly = self.mode\n",
+        "        Switches.anomaly = self.mode\n        vars(switches).clear()\n",
+        ("test_anomaly",),
+    ),
+    Planted(
+        "all blocks remember in one place",
+        "",
+        "        self.before = switches.anomaly\n",
+        "        detect_anomaly.before = switches.anomaly\n",
+        ("test_anomaly",),
+    ),
     Planted(
         "None is taken for zero",
         "",
@@ -88,6 +123,27 @@ PLANTED = [
         ("test_outputs",),
     ),
     Planted(
+        "the model runs twice",
+        "",
+        "        with no_grad():\n            model(x)\n",
+        "        with no_grad():\n            model(x)\n            found.clear()\n            model(x)\n",
+        ("test_outputs",),
+    ),
+    Planted(
+        "options of a layer are lost",
+        "",
+        "        output = call(self, *inputs, **options)\n",
+        "        output = call(self, *inputs)\n",
+        ("test_outputs",),
+    ),
+    Planted(
+        "the name of the outermost counts as none",
+        "",
+        "            return name\n    return None\n",
+        "            return name or None\n    return None\n",
+        ("test_outputs",),
+    ),
+    Planted(
         "the input is not looked at",
         "",
         "    if not np.isfinite(as_tensor(x).data).all():\n",
@@ -107,6 +163,27 @@ PLANTED = [
         "",
         "not parameter.grad.data.any():",
         "not parameter.grad.data.all():",
+        ("test_preflight",),
+    ),
+    Planted(
+        "entries that add up to zero are zero",
+        "",
+        "not parameter.grad.data.any():",
+        "parameter.grad.data.sum() == 0:",
+        ("test_preflight",),
+    ),
+    Planted(
+        "small gradients are zero",
+        "",
+        "not parameter.grad.data.any():",
+        "np.allclose(parameter.grad.data, 0.0):",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the optimizer clears what it knows",
+        "",
+        "        for tensor in touched:\n            tensor.grad = None\n",
+        "        optimizer.zero_grad()\n",
         ("test_preflight",),
     ),
     Planted(
@@ -163,6 +240,7 @@ PLANTED = [
     ),
     Planted("the root sees the zero", "", "where(some, squares, 1.0)", "squares", ("test_repair_one",)),
     Planted("a small number under the root", "", "where(some, squares, 1.0)", "squares + 1e-6", ("test_repair_one",)),
+    Planted("a tiny number under the root", "", "where(some, squares, 1.0)", "squares + 1e-12", ("test_repair_one",)),
     Planted(
         "the layers stay in a list",
         "",
@@ -189,6 +267,34 @@ PLANTED = [
         "",
         "evaluate(model, validation, loss_function)",
         "float(np.mean([loss_function(model(x), y).item() for x, y in validation]))",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "the mode is put back in the end",
+        "",
+        TRAINING,
+        "    before = model.training\n" + TRAINING.removesuffix("model.train()\n") + "model.train(before)\n",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "another loss than the one that was given",
+        "",
+        "train_step(model, optimizer, loss_function, x, y)",
+        "train_step(model, optimizer, mse_loss, x, y)",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "layers of one size share their weights",
+        "",
+        "Sequential(*(LinearLayer(a, b) for a, b in zip(sizes, sizes[1:])))",
+        "Sequential(*map({pair: LinearLayer(*pair) for pair in zip(sizes, sizes[1:])}.get, zip(sizes, sizes[1:])))",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "the logarithm of a softmax that is 0",
+        "",
+        "return scores.cross_entropy(labels), accuracy",
+        "return -scores.softmax(1)[np.arange(len(labels)), labels].log().mean(), accuracy",
         ("test_repair_two",),
     ),
     Planted(
