@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from autograder.bugs.breaking import BrokenEngine
 from autograder.bugs.families.engine import assigned_not_accumulated
 from autograder.bugs.families.local_rule import operand_forgotten
 from autograder.bugs.families.upstream import upstream_ignored
@@ -28,6 +29,12 @@ from autograder.checks.showing import heat_maps, shown
 
 Expression = Callable[..., Any] | Mapping[str, Callable[..., Any]]
 ANY, PYTORCH = "any", "PyTorch"
+SOMEBODYS = {  # an engine that was broken on purpose is not the reader's
+    "your code": "the broken engine",
+    "yours give": "the broken engine give",
+    "yours": "broken engine",
+    "your ": "its ",
+}
 MOST_LOCALISED = 2  # expressions that are taken apart
 PLACES = {
     "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
@@ -85,7 +92,8 @@ def gradients_report(
         Outcome(program, entries, compare(answer, entries, program.arguments))
         for program, entries, answer in zip(programs, expected, answers, strict=True)
     ]
-    return _report(engine, _by_the_chain_rule(engine, outcomes, cases), context, points, name or "Gradients")
+    report = _report(engine, _by_the_chain_rule(engine, outcomes, cases), context, points, name or "Gradients")
+    return report.reworded(SOMEBODYS) if isinstance(engine, BrokenEngine) else report
 
 
 def _by_the_chain_rule(engine: Any, outcomes: list[Outcome], cases: Sequence[Sequence[Spec]]) -> list[Outcome]:

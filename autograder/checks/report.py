@@ -7,8 +7,9 @@ what failed, with the numbers and a picture; last, folded, what was compared wit
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from autograder.checks.heat_map import HeatMap
 from autograder.checks.style import (
@@ -117,6 +118,10 @@ class Report:
         """Whether the diagnosis is one mistake, rather than several that fit."""
         return bool(self.diagnosis) and not self.diagnosis.startswith(SEVERAL)
 
+    def reworded(self, words: Mapping[str, str]) -> Report:
+        """The same report with some of its words replaced by others."""
+        return _reworded(self, words)
+
     def text(self) -> str:
         """The report for a terminal."""
         points = "" if self.points is None else f", {number(self.earned)} of {number(self.points)} points"
@@ -151,6 +156,19 @@ class Report:
             f"max-width:860px;box-sizing:border-box;font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT}"
         )
         return f'<div class="autograder-card" style="{style}">{"".join(inside)}</div>'
+
+
+def _reworded(part: Any, words: Mapping[str, str]) -> Any:
+    """A part of a report with other words in all its texts. Pictures stay as they are."""
+    if isinstance(part, str):
+        for old, new in words.items():
+            part = part.replace(old, new)
+        return part
+    if isinstance(part, tuple):
+        return tuple(_reworded(entry, words) for entry in part)
+    if isinstance(part, Report | Line):
+        return replace(part, **{each.name: _reworded(getattr(part, each.name), words) for each in fields(part)})
+    return part
 
 
 def number(value: float) -> str:

@@ -11,7 +11,7 @@ from autograder.bugs.bank import BUGS
 from autograder.bugs.breaking import broken_engine, exposure
 from autograder.bugs.expressions import expression_of
 from autograder.checks.errors import LessonError
-from autograder.student import CheckFailed, expose
+from autograder.student import CheckFailed, between, check_gradients, expose
 
 
 def test_a_broken_engine_gives_the_numbers_of_its_bug() -> None:
@@ -58,6 +58,26 @@ def test_every_bug_of_numbers_can_be_handed_out(bug: Any) -> None:
     engine = broken_engine(bug.name)
     answer = engine.run(lambda a: (a * a + a).sum(), [np.array([1.0, 2.0])])
     assert answer.value == (10.0 if bug.name == "input_mutated" else 8.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "expression", "inputs", "said"),
+    [
+        ("operands_swapped", lambda a, b: a * b, [between(1, 3)] * 2, "the two operands have changed places"),
+        ("operands_swapped", lambda a, b: a * b, [between(1, 3)] * 2, "broken engine"),
+        ("matmul_not_transposed", lambda a, b: a @ b, [(3, 4), (4, 2)], "the broken engine raised ValueError"),
+        ("sign_lost", lambda a, b: a * b, [between(1, 3)] * 2, ""),
+    ],
+)
+def test_a_check_of_a_broken_engine_speaks_of_it_and_not_of_the_reader_s_code(
+    name: str, expression: Any, inputs: list[Any], said: str
+) -> None:
+    credit = check_gradients(expression, inputs, engine=broken_engine(name), points=2)
+    assert credit is not None
+    (report,) = credit.reports
+    assert float(credit) == (0 if said else 2)
+    assert said in report.text()
+    assert "your" not in (report.text() + report.html() + report.message).lower()
 
 
 def test_small_examples_are_asked_for_and_counted() -> None:
