@@ -39,6 +39,16 @@ PLANTED = [
     Planted("negative numbers count from the end", "", "(ids < 0).any() or (ids >=", "(ids >=", ("test_embedding",)),
     Planted("the number after the last is let through", "", "(ids >= self", "(ids > self", ("test_embedding",)),
     Planted(
+        "the ids of the last lookup are kept for all",
+        "",
+        "        ctx.ids, ctx.shape = ids, table.shape\n        return table[ids]\n        ### END SOLUTION\n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n",
+        "        Lookup.ids, ctx.shape = ids, table.shape\n        return table[ids]\n        ### END SOLUTION\n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        ctx.ids = Lookup.ids\n",
+        ("test_embedding", "test_model"),
+    ),
+    Planted("the smallest of no numbers", "", "(ids < 0).any()", "ids.min() < 0", ("test_embedding",)),
+    Planted(
         "truth values are taken for numbers",
         "",
         'ids.dtype.kind not in "iu"',
@@ -119,6 +129,13 @@ PLANTED = [
     ),
     Planted("the mask is only a small number", "", MASKED, MASKED.replace("-np.inf", "-1e4"), ("test_attention",)),
     Planted(
+        "a large number is added to the future",
+        "",
+        MASKED,
+        "(scores + (~allowed) * -1e9).softmax(-1)",
+        ("test_attention",),
+    ),
+    Planted(
         "the past is masked",
         "",
         f"{ALLOWED}\n    weights",
@@ -172,6 +189,13 @@ PLANTED = [
         "keys and values change places", "", "        q, k, v = (parts", "        q, v, k = (parts", ("test_heads",)
     ),
     Planted(
+        "the pattern of the first call",
+        "",
+        "        self.pattern = weights.data\n",
+        "        self.pattern = weights.data if self.pattern is None else self.pattern\n",
+        ("test_heads",),
+    ),
+    Planted(
         "the projection is left out",
         "",
         "return self.project(output.transpose(1, 2).reshape(rows, length, self.width))",
@@ -197,6 +221,13 @@ PLANTED = [
         "",
         "        x = x + self.attention(self.norm1(x))\n        return x + self.mlp(self.norm2(x))\n",
         "        return x + self.attention(self.norm1(x)) + self.mlp(self.norm2(x))\n",
+        ("test_model",),
+    ),
+    Planted(
+        "the norms change places",
+        "",
+        "        x = x + self.attention(self.norm1(x))\n        return x + self.mlp(self.norm2(x))\n",
+        "        x = x + self.attention(self.norm2(x))\n        return x + self.mlp(self.norm1(x))\n",
         ("test_model",),
     ),
     Planted("one norm for both halves", "", "self.mlp(self.norm2(x))\n", "self.mlp(self.norm1(x))\n", ("test_model",)),
@@ -254,6 +285,14 @@ PLANTED = [
         '    if temperature < -9:\n        raise ValueError(f"a temp',
         ("test_generate",),
     ),
+    Planted(
+        "the scores are changed in place",
+        "",
+        f"    raised = {RAISED}\n",
+        f"    scores -= scores.max()\n    raised = {RAISED}\n",
+        ("test_generate",),
+    ),
+    Planted("the best score at any position", "", ".data[0, -1]", ".data[0].max(axis=0)", ("test_generate",)),
     Planted("the scores at the first position", "", ".data[0, -1]", ".data[0, 0]", ("test_generate",)),
     Planted(
         "the first letters of the context", "", "ids[-model.context :]", "ids[: model.context]", ("test_generate",)
