@@ -264,10 +264,11 @@ credit = check_function(
     name="gradient of x.sum() * (x**2).sum()",
 )
 if credit > 0:
-    whole = numerical_gradient(two_sums, np.array([1, 2, -2]))
-    if not np.allclose(whole, [11.0, 13.0, 5.0], atol=1e-6):
-        print(f"at the whole numbers [1, 2, -2] the gradient is [11, 13, 5], not {whole}:")
-        print("an array of whole numbers cannot hold x + h; calculate with a copy of floats")
+    whole = numerical_gradient(lambda x: two_sums(x) / 2, np.array([1, 2, -2]))
+    if not np.allclose(whole, [5.5, 6.5, 2.5], atol=1e-6):
+        print("of x.sum() * (x**2).sum() / 2 at the whole numbers [1, 2, -2]")
+        print(f"the gradient is [5.5, 6.5, 2.5], not {whole}: an array of whole numbers")
+        print("cannot hold x + h, nor a slope of 5.5; calculate with arrays of floats")
         credit = credit + (-min(1.0, credit))
 ### BEGIN HIDDEN TESTS
 
@@ -367,7 +368,7 @@ names |= {"product": product_torch, "y": y_torch, "error": error_torch, "loss": 
 explore(loss_torch, names=names)
 
 # %% [markdown]
-# Each step only knows its own small rule. You need five of them in this lesson (`grad` is the incoming gradient):
+# Each step only knows its own small rule. Here are the first five (`grad` is the incoming gradient):
 #
 # | step | gradient for its inputs |
 # | --- | --- |
@@ -547,7 +548,7 @@ credit
 def relu_neuron_gradient(w, x, b, target):
     """The gradient of loss = (relu(w * x + b) - target)**2.
 
-    w, x, b, target: floats
+    w, x, b, target: floats; where w * x + b is exactly 0, the slope of relu is 0
     Returns: the tuple (d loss / d w, d loss / d x, d loss / d b, d loss / d target) of floats
 
     >>> relu_neuron_gradient(0.5, 4.0, -1.5, 3.0)
@@ -587,6 +588,12 @@ credit = check_handwritten_gradient(
     points=3,
     name="(relu(w * x + b) - target)**2",
 )
+if credit > 0:
+    corner = relu_neuron_gradient(0.5, 4.0, -2.0, 3.0)
+    if not np.allclose(corner, [0.0, 0.0, 0.0, 6.0]):
+        print("at the corner, where w * x + b is exactly 0, the slope of relu is 0: for the inputs")
+        print(f"0.5, 4.0, -2.0 and 3.0 the gradients are 0, 0, 0 and 6, not {corner}")
+        credit = credit + (-min(1.0, credit))
 ### BEGIN HIDDEN TESTS
 credit = credit + check_handwritten_gradient(
     relu_neuron_gradient,
@@ -839,6 +846,7 @@ cases = [
     ([1.0, -4.0], [1.0, -3.0], 0.25, "the difference is 1 and the largest entry is -4"),
     ([1.0, -3.0], [1.0, -4.0], 0.25, "swapping the arrays must not matter"),
     ([0.5, 8.0], [1.5, 8.0], 0.125, "the difference is 1 and the largest entry is 8, elsewhere"),
+    ([1.0, 2.0], [2.0, 4.0], 0.5, "of the differences 1 and 2 the larger one counts"),
     ([0.0, 0.0], [0.0, 0.0], 0.0, "two zero gradients agree"),
 ]
 for one, other, right, why in cases:

@@ -16,6 +16,13 @@ PLANTED = [
     Planted("the step is a constant", "", "(above - below) / (2 * h)", "(above - below) / 2e-5", NUMERICAL),
     Planted("the entry is not put back", "", "        x[position] = old\n", "", NUMERICAL),
     Planted("whole numbers stay whole", "", "x = np.array(x, dtype=np.float64)", "x = np.array(x)", NUMERICAL),
+    Planted(
+        "slopes become whole with whole numbers",
+        "",
+        "    x = np.array(x, dtype=np.float64)\n    gradient = np.zeros(x.shape)\n",
+        "    gradient = np.zeros_like(x)\n    x = np.array(x, dtype=np.float64)\n",
+        NUMERICAL,
+    ),
     Planted("vectors only", "", "np.ndindex(x.shape)", "range(len(x))", NUMERICAL),
     Planted("all entries moved at once", "", "x[position] = old + h", "x[...] = x + h", NUMERICAL),
     Planted("the second use is forgotten", "", "return d_s * y + d_s, d_s * x", "return d_s * y, d_s * x", PRODUCT),
@@ -31,10 +38,12 @@ PLANTED = [
         TANH,
     ),
     Planted("relu lets everything through", "", "d_z = d_error if z > 0 else 0.0", "d_z = d_error", RELU),
+    Planted("relu has slope 1 at the corner", "", "d_error if z > 0 else", "d_error if z >= 0 else", RELU),
     Planted("relu by the sign of the gradient", "", "d_error if z > 0 else 0.0", "max(d_error, 0.0)", RELU),
     Planted(
         "the prediction is not cut off", "", "d_error = 2 * (max(z, 0.0) - target)", "d_error = 2 * (z - target)", RELU
     ),
+    Planted("the length of the difference", "", "np.abs(a - b).max()", "np.linalg.norm(a - b)", ERROR),
     Planted("no absolute value", "", "np.abs(a - b).max()", "(a - b).max()", ERROR),
     Planted(
         "entry by entry",
