@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import allocator, arrays, autograd, in_place, memory, on_demand, random_in_place, saved_values
+from mini_autograd import (
+    allocator,
+    arrays,
+    autograd,
+    in_place,
+    memory,
+    on_demand,
+    random_in_place,
+    return_types,
+    saved_values,
+)
 from mini_autograd.arrays import bool_ as bool
 from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, promote_types, uint8
 from mini_autograd.autograd import Function

@@ -6,20 +6,14 @@ so there are no gradients here.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from mini_autograd import return_types
 from mini_autograd.arrays import check_floating, dtype_name, float32, float64, holds, int64, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.elementwise import quiet
-
-
-class Histogram(NamedTuple):
-    """How many numbers lie in each bin (or their density), and the edges of the bins, one more."""
-
-    hist: Any
-    bin_edges: Any
 
 
 def unique(
@@ -121,7 +115,7 @@ def whole_range(numbers: Any, name: str) -> tuple[float, float]:
 @quiet
 def histogram(
     input: Value, bins: Any, *, range: Any = None, weight: Value | None = None, density: bool = False
-) -> Histogram:
+) -> return_types.Histogram:
     """Counts (or densities) in `bins` equal parts of `range`, or between given edges; and the edges."""
     numbers = as_array(input)
     check_floating(numbers, "histogram_cpu")
@@ -132,7 +126,7 @@ def histogram(
         limits = (low, high) if low < high else (low - 0.5, high + 0.5)
     amounts = None if weight is None else as_array(weight)
     counts, found = np.histogram(numbers, edges, limits, density, amounts)
-    return Histogram(wrap(counts.astype(numbers.dtype), input), wrap(found.astype(numbers.dtype), input))
+    return return_types.histogram(wrap(counts.astype(numbers.dtype), input), wrap(found.astype(numbers.dtype), input))
 
 
 def searchsorted(sorted_sequence: Value, input: Any, *, right: bool = False) -> Value:

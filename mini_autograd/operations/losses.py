@@ -1,8 +1,7 @@
 """Losses, each in one step with its reduction.
 
-Imports arrays, function, elementwise, fused, mathematical, softmax, shape, targets and activations. The one idea to
-know: cross entropy is always -sum(q log p), with p the softmax of the input and q the target's distribution (one class,
-smoothed, weighted, or probabilities), so its gradient is p sum(q) - q, whatever the options.
+Imports arrays, function, targets and operations. The one idea to know: cross entropy is always -sum(q log p), with p
+the softmax of the input and q the target's distribution, whatever it is made of, so its gradient is p sum(q) - q.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from mini_autograd.operations.targets import (
     check_weight_shape,
     classes_of_target,
     over_classes,
+    over_target,
     refuse_integers,
     same_shape,
     torch_size,
@@ -239,10 +239,11 @@ class NllLoss(Function):
     __slots__ = ("axis", "count", "reduction")
 
     @staticmethod
+    @quiet
     def forward(ctx, input, q, axis, reduction, count):
         ctx.save_for_backward(input, q)
         ctx.axis, ctx.reduction, ctx.count = axis, reduction, count
-        return reduced(-(q * input).sum(axis=axis), reduction, count)
+        return reduced(-over_target(q, input, True).sum(axis=axis), reduction, count)
 
     @staticmethod
     def backward(ctx, grad):
@@ -268,11 +269,11 @@ class CrossEntropy(Function):
 
     @staticmethod
     @quiet
-    def forward(ctx, input, q, axis, reduction, count):
+    def forward(ctx, input, q, axis, reduction, count, of_classes):
         log_p, p = log_and_plain_probabilities(input, axis)
         ctx.save_for_backward(input, q, p)
         ctx.axis, ctx.reduction, ctx.count = axis, reduction, count
-        terms = q * log_p
+        terms = over_target(q, log_p, of_classes)
         return 0.0 - reduced(terms.sum(axis=axis) if reduction == "none" else terms, reduction, count)  # never -0.0
 
     @staticmethod
@@ -325,7 +326,6 @@ def weighted(values: Value, weight: Value | None) -> Value:
 
 
 def difference_of(a: Value | None, b: Value | None) -> Value:
-    """a - b, either of which may be missing."""
     return total(a, None if b is None else -b)
 
 
@@ -497,4 +497,4 @@ def cross_entropy(
         visible = 1.0 if probabilities else q.sum(axis=axis, keepdims=True)  # 0 for samples to be ignored
         q = q * (1.0 - label_smoothing) + visible * (label_smoothing / scores.shape[axis])
     q = weighted_classes(q, weight, axis)
-    return CrossEntropy.apply(input, q, axis=axis, reduction=reduction, count=count)
+    return CrossEntropy.apply(input, q, axis=axis, reduction=reduction, count=count, of_classes=not probabilities)

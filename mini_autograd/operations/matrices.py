@@ -6,10 +6,11 @@ by -A^-1 dA A^-1, and det A by the sum of the products of dA with the cofactors 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from mini_autograd import return_types
 from mini_autograd.arrays import dtype_name, float16, holds, is_floating
 from mini_autograd.function import Function, Value, as_array, wrap
 from mini_autograd.operations.elementwise import check_broadcast, module_of, where
@@ -19,13 +20,6 @@ from mini_autograd.operations.linear_algebra import matmul
 
 class LinAlgError(RuntimeError):
     """A matrix is singular, so that what was asked for does not exist."""
-
-
-class SignAndLogarithm(NamedTuple):
-    """Of a determinant: its sign, and the logarithm of its absolute value."""
-
-    sign: Any
-    logabsdet: Any
 
 
 class Inverse(Function):
@@ -172,13 +166,13 @@ def det(A: Value) -> Value:  # noqa: N803  (PyTorch's name)
     return Determinant.apply(A)
 
 
-def slogdet(A: Value) -> SignAndLogarithm:  # noqa: N803  (PyTorch's name)
+def slogdet(A: Value) -> return_types.SignAndLogarithm:  # noqa: N803  (PyTorch's name)
     """Sign and logarithm of the determinants, which themselves may be too large or small for a float.
 
     Of a singular matrix they are 0 and -inf, and the backward pass raises LinAlgError.
     """
     check_square("slogdet", A)
-    return SignAndLogarithm(wrap(np.linalg.slogdet(as_array(A))[0], A), LogAbsDeterminant.apply(A))
+    return return_types.slogdet(wrap(np.linalg.slogdet(as_array(A))[0], A), LogAbsDeterminant.apply(A))
 
 
 def logdet(A: Value) -> Value:  # noqa: N803  (PyTorch's name)

@@ -1,16 +1,17 @@
 """What is found along an axis together with its place: max, min, argmax, sort, topk, median, kthvalue, cummax.
 
-Imports arrays, function, elementwise, indexing, shape, gathering, reduction, cumulative and extremes. The one idea to
-know: once the places are known, the result is `x[places]`, and only the element that was picked gets the gradient,
-whatever it ties with.
+Imports arrays, function, return_types, elementwise, indexing, shape, gathering, reduction, cumulative and extremes.
+The one idea to know: once the places are known, the result is `x[places]`, and only the element that was picked gets
+the gradient, whatever it ties with.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from mini_autograd import return_types
 from mini_autograd.arrays import bool_, holds, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations.cumulative import running
@@ -20,17 +21,13 @@ from mini_autograd.operations.gathering import along, at_least_1d
 from mini_autograd.operations.indexing import Index
 from mini_autograd.operations.reduction import sum
 from mini_autograd.operations.shape import reshape
-
-
-class Found(NamedTuple):
-    """Values and where they stood."""
-
-    values: Any
-    indices: Any
+from mini_autograd.return_types import Found
 
 
 class Pick(Index):
     """Elements that were found along one axis. Each passes its gradient to its place."""
+
+    results: Any  # the tuple of values and indices that the function returns
 
     def name(self) -> str:
         return f"{type(self).__name__}Backward0"
@@ -39,33 +36,49 @@ class Pick(Index):
 class Max(Pick):
     """The largest element along one axis, which gets the gradient."""
 
+    results = return_types.max
+
 
 class Min(Pick):
     """The smallest element along one axis, which gets the gradient."""
+
+    results = return_types.min
 
 
 class Sort(Pick):
     """All elements along one axis in order. The gradient is put back in the order of the input."""
 
+    results = return_types.sort
+
 
 class Topk(Pick):
     """The largest (or smallest) few along one axis, which get the gradients."""
+
+    results = return_types.topk
 
 
 class Median(Pick):
     """The middle element along one axis, of two the lower, which gets the gradient."""
 
+    results = return_types.median
+
 
 class Kthvalue(Pick):
     """The k-th smallest element along one axis, which gets the gradient."""
+
+    results = return_types.kthvalue
 
 
 class Cummax(Pick):
     """The largest of the elements up to each. It gets the gradients of all results that it won."""
 
+    results = return_types.cummax
+
 
 class Cummin(Pick):
     """The smallest of the elements up to each. It gets the gradients of all results that it won."""
+
+    results = return_types.cummin
 
 
 def pick(operation: type[Pick], input: Value, places: Any, axis: int, keepdim: bool = True) -> Found:
@@ -75,8 +88,8 @@ def pick(operation: type[Pick], input: Value, places: Any, axis: int, keepdim: b
         index, places = tuple([part.squeeze(axis) for part in index]), places.squeeze(axis)
     values = operation.apply(at_least_1d(input), index=index)
     if input.ndim == 0:
-        return Found(reshape(values, ()), wrap(places.reshape(()), input))
-    return Found(values, wrap(places, input))
+        return operation.results(reshape(values, ()), wrap(places.reshape(()), input))
+    return operation.results(values, wrap(places, input))
 
 
 def max(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = None) -> Any:
@@ -105,7 +118,7 @@ def min(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = 
     return pick(Min, input, at_least_1d(as_array(input)).argmin(axis=axis, keepdims=True), axis, keepdim)
 
 
-def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> tuple[Value, Value]:
+def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> return_types.Extremes:
     """The smallest and the largest element, of all or along one axis.
 
     Raises RuntimeError or IndexError if there are none.
@@ -117,7 +130,7 @@ def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> t
     dims: Any = () if dim is None else dim
     if dim is not None and input.ndim and input.shape[axis := normalize_dim(dim, input.ndim)] == 0:
         raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
-    return amin(input, dims, keepdim), amax(input, dims, keepdim)
+    return return_types.aminmax(amin(input, dims, keepdim), amax(input, dims, keepdim))
 
 
 def checked_axis(name: str, input: Value, dim: int) -> int:

@@ -152,6 +152,16 @@ def over_classes(grad: Value, axis: int) -> Value:
     return grad if grad.ndim == 0 else grad.reshape(*grad.shape[:axis], 1, *grad.shape[axis:])
 
 
+def over_target(q: Any, log_p: Any, of_classes: bool) -> Any:
+    """q log p; of class numbers, the classes that are not the target add nothing, even where log p is -inf."""
+    terms = q * log_p
+    if of_classes:
+        added = terms.sum()
+        if arrays.holds(added != added):  # nan, which 0 (-inf) gives
+            terms[q == 0] = 0.0
+    return terms
+
+
 def refuse_integers(kernel: str, input: Value, target: Value) -> None:
     """Raise PyTorch's error for a loss of integers. One of the two may be: the other's dtype counts."""
     if not arrays.is_floating(input.dtype):
