@@ -78,6 +78,13 @@ def is_usual(config: Config) -> bool:
     )
 
 
+def is_released_as_usual(config: Config) -> bool:
+    """Whether a release leaves the text of test cells as the instructor wrote it."""
+    plain = Config()
+    configure(plain)
+    return bool(config.get("GenerateAssignment") == plain.GenerateAssignment)
+
+
 def described(course: Course) -> str:
     """The configuration as text: its values, and the file with the code of functions that it may hold."""
     values = {name: value for name, value in course.app.config.items() if name != "CourseDirectory"}

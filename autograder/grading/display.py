@@ -14,6 +14,7 @@ from autograder.grading.records import NEEDS_A_LOOK, SubmissionRecord
 
 WIDTH_OF_FILES = 120
 LONGEST_LINE = 160
+WIDEST_NAME = 32  # what is longer goes on in the next line, and leaves room for the points
 
 
 def wide_console() -> Console:
@@ -88,7 +89,7 @@ def shown_points(record: SubmissionRecord) -> str:
 def results_table(records: Iterable[SubmissionRecord], assignment: str) -> Table:
     """Student, points, time, and the first thing that cost points."""
     table = Table(title=assignment, title_justify="left")
-    table.add_column("student", no_wrap=True)
+    table.add_column("student", overflow="fold", max_width=WIDEST_NAME)
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("seconds", justify="right", no_wrap=True)
     table.add_column("what was found first", overflow="fold")

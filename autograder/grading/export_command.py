@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+
+    from autograder.grading.courses import Course
 
 COURSE = Path(__file__).resolve().parents[2] / "course"
+MOST_NAMED = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +52,37 @@ def run(arguments: argparse.Namespace) -> int:
                 if unknown:
                     raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}.")
                 plugin.export(gradebook)
+                for note in unfinished(course, gradebook, arguments.lessons):
+                    print(f"autograder export: {note}", file=sys.stderr)
     except (CourseError, OSError) as error:
         print(f"autograder export: {error}", file=sys.stderr)
         return 2
     print(target)
     return 0
+
+
+def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
+    """Whose marks are not final yet, lesson by lesson: they stand in the file all the same."""
+    from nbgrader.api import Grade, SubmittedAssignment, SubmittedNotebook
+
+    from autograder.grading.courses import submitted_students
+
+    for assignment in gradebook.assignments:
+        name = assignment.name
+        if lessons and name not in lessons:
+            continue
+        own = SubmittedAssignment.assignment_id == assignment.id
+        graded = gradebook.db.query(SubmittedAssignment.student_id).filter(own)
+        joined = graded.join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        by_hand = joined.join(Grade, Grade.notebook_id == SubmittedNotebook.id).filter(Grade.needs_manual_grade)
+        if waiting := set(submitted_students(course, name)) - {student for (student,) in graded}:
+            yield f"{name}: not graded yet: {_named(waiting)}. Run autograder grade {name}, and export again."
+        if waiting := {student for (student,) in by_hand.distinct()}:
+            yield f"{name}: cells that a person has to look at, in Formgrader: {_named(waiting)}."
+
+
+def _named(students: set[str]) -> str:
+    """The number of students, and the names of the first few."""
+    count = f"{len(students)} submission" + "s" * (len(students) != 1)
+    more = ", ..." if len(students) > MOST_NAMED else ""
+    return f"{count} ({', '.join(sorted(students)[:MOST_NAMED])}{more})"

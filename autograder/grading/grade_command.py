@@ -128,7 +128,12 @@ def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: flo
     where = f"on {request.cluster.address}" if request.cluster else workers
     count = f"{len(records)} submission" + "s" * (len(records) != 1)
     done = f"{count} in {seconds:.1f} s {where}"
-    return done + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
+    by_hand = sum(any(cell.points is None for cell in record.cells) for record in records)
+    return (
+        done
+        + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
+        + (f"; {by_hand} with answers that a person has to grade" if by_hand else "")
+    )
 
 
 def _all_graded_before(arguments: argparse.Namespace) -> bool:

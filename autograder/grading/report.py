@@ -76,7 +76,7 @@ class Report:
 
     @property
     def troubled(self) -> list[SubmissionRecord]:
-        return [record for record in self.records if record.status != "graded"]
+        return [record for record in self.records if record.status != "graded" or record.reason]
 
     @property
     def slowest(self) -> list[SubmissionRecord]:

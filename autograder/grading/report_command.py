@@ -70,6 +70,7 @@ def coded(text: str) -> Markup:
 def collected(course: Course, lesson: str, target: Path) -> Report:
     """Everything that the page shows."""
     from autograder.grading.courses import CourseError, prepare
+    from autograder.grading.definition import is_released_as_usual
     from autograder.grading.notices import notices
     from autograder.grading.report import Report, made_now
     from autograder.grading.run import read_records
@@ -81,7 +82,8 @@ def collected(course: Course, lesson: str, target: Path) -> Report:
         raise CourseError(f"Nothing of {lesson!r} has been graded: run autograder grade {lesson}.")
     pages = _feedback(course, lesson, assignment.notebooks, records, target)
     alike, complete = groups(dict(_answers(course, assignment, records)))
-    return Report(lesson, course.coursedir.course_id, made_now(), records, pages, alike, complete, notices(assignment))
+    said = notices(assignment, as_written=is_released_as_usual(course.app.config))
+    return Report(lesson, course.coursedir.course_id, made_now(), records, pages, alike, complete, said)
 
 
 def _feedback(

@@ -14,7 +14,7 @@ from typing import Any
 from autograder.grading.assignments import Assignment, Earlier, TooLargeError, read_submission
 from autograder.grading.connection import Connection
 from autograder.grading.courses import Course, CourseError, open_course, prepare, submitted_students
-from autograder.grading.definition import read_assignment
+from autograder.grading.definition import is_released_as_usual, read_assignment
 from autograder.grading.feedback import write_feedback
 from autograder.grading.local import Finished, Job, Task, grade_in_worker, open_worker
 from autograder.grading.marks import Entry, Marks
@@ -73,7 +73,7 @@ def grade_class(
         spool = Spool.of(course.root, request.assignment)
         with spool.held():
             run = _Run(request, course, spool, students, on_record)
-            for notice in notices(run.assignment):
+            for notice in notices(run.assignment, as_written=is_released_as_usual(course.app.config)):
                 on_notice(notice)
             try:
                 run.go(on_start)

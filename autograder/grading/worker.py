@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,11 +23,13 @@ from autograder.grading.assignments import Assignment, Submission
 from autograder.grading.directly import TIMESTAMP, DirectWay
 from autograder.grading.places import Places, failure
 from autograder.grading.results import Result
+from autograder.nbgrader_plugins.direct import submitted_at
 
 if TYPE_CHECKING:
     from autograder.grading.by_nbgrader import NbgraderWay
 
 MOST_NAMES, LONGEST_NAME = 3, 60
+NO_TIME = "`timestamp.txt` holds no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
 PATTERN = "nbgrader takes names with *, ? or [ for patterns and would grade somebody else's notebook."
 
 
@@ -61,7 +64,7 @@ class Workshop:
         started = time.perf_counter()
         try:
             self.places.empty()
-            result = self._grade(submission)
+            result = self._with_what_is_missing(self._grade(submission), submission)
         except OSError:
             raise  # the machine's fault: no disk left, no memory; not a result of this submission
         except Exception as error:
@@ -76,6 +79,8 @@ class Workshop:
         student = submission.student
         if glob.escape(student) != student:
             return self._failed(submission, PATTERN)
+        if not _has_readable_time(submission):
+            return self._failed(submission, NO_TIME)
         if not any(f"{name}.ipynb" in (*submission.files, *submission.links) for name in self.assignment.notebooks):
             reason = missing(self.assignment.notebooks, submission)
             return replace(failure(self.assignment, student, "missing", reason), comments=())
@@ -86,22 +91,42 @@ class Workshop:
             self.places.empty()
         return self.by_nbgrader.grade(submission)
 
+    def _with_what_is_missing(self, result: Result, submission: Submission) -> Result:
+        """A notebook that is not there costs its points; of several, one must not be missing without a word."""
+        if result.status not in ("graded", "unreadable"):
+            return result
+        gone = [name for name in self.assignment.notebooks if name not in result.notebooks]
+        said = {name: missing([name], submission, result.notebooks) for name in gone}
+        cells = (replace(cell, message=said.get(cell.notebook, cell.message)) for cell in result.cells)
+        return replace(result, cells=tuple(cells), reason=" ".join(filter(None, (result.reason, *said.values()))))
+
     def _failed(self, submission: Submission, reason: str) -> Result:
         return failure(self.assignment, submission.student, "failed", reason)
 
 
-def missing(notebooks: list[str], submission: Submission) -> str:
-    """Why there is nothing to grade. A file under another name, such as a browser's "(1)", is mentioned."""
-    names = sorted(name for name in submission.files if name != TIMESTAMP)
-    if not names:
-        return "No notebook of this assignment was handed in."
+def _has_readable_time(submission: Submission) -> bool:
+    """Whether it can be said when it was handed in, if it says so at all."""
+    try:
+        submitted_at(submission.files.get(TIMESTAMP, b"").decode())
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def missing(notebooks: Sequence[str], submission: Submission, there: Sequence[str] = ()) -> str:
+    """Why these notebooks are not graded. A file under another name, such as a browser's "(1)", is mentioned. `there`:
+    the other notebooks of the assignment, which were handed in.
+    """
     wanted = " or ".join(f"{name}.ipynb" for name in notebooks)
-    candidates = [name for name in names if name.endswith(".ipynb")] or names
+    names = sorted(name for name in submission.files if name not in (TIMESTAMP, *(f"{one}.ipynb" for one in there)))
+    candidates = [name for name in names if name.endswith(".ipynb")] or ([] if there else names)
+    if not candidates:
+        return f"No {wanted} was handed in." if there else "No notebook of this assignment was handed in."
     shown = ["".join(c if c.isprintable() else "?" for c in name)[:LONGEST_NAME] for name in candidates[:MOST_NAMES]]
     more = f" and {len(candidates) - MOST_NAMES} more" if len(candidates) > MOST_NAMES else ""
     found = ", ".join(shown) + more
     advice = f" If that is it, rename it to {wanted} and grade again." if candidates[0].endswith(".ipynb") else ""
-    return f"No {wanted} was handed in, only {found}.{advice}"
+    return f"No {wanted} was handed in, {'but' if there else 'only'} {found}.{advice}"
 
 
 def on_path(folder: Path) -> None:

@@ -7,6 +7,7 @@ anything.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import nbformat
@@ -15,6 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_
 
 HALF = "\\ud"  # how the half of a character is written in JSON, or a whole one in two halves
 ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
+CONFLICT = re.compile(rb"^<{7}(?= )", re.MULTILINE)  # as git writes it
 LARGEST = 50_000_000
 NO_FILE = "It is a link or a special file, not a notebook."
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
@@ -52,6 +54,11 @@ def _parsed(raw: bytes) -> Any:
             continue
         except (ValueError, RecursionError) as error:
             reason = reason or str(error)
+    if conflict := CONFLICT.search(raw):
+        line = raw[: conflict.start()].count(b"\n") + 1
+        raise UnreadableError(
+            f"The file is not valid JSON: line {line} begins a merge conflict ({conflict[0].decode()})."
+        )
     raise UnreadableError(f"The file is not valid JSON: {reason}.")
 
 

@@ -13,6 +13,9 @@ from nbgrader.utils import capture_log
 
 from autograder.cli import main
 from autograder.grading.courses import generate_assignment, open_course
+from autograder.grading.definition import read_assignment
+from autograder.grading.notices import notices
+from tests.autograder.conftest import nbgrader_cell
 from tests.autograder.grading.here import ASSIGNMENT, grade_all, in_this_process
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore:Object of type")]
@@ -79,3 +82,47 @@ def test_nbgraders_own_command_says_it_once_for_all_submissions(released_earlier
     assert log.count(f"words: {LOST}") == 1
     assert log.count("generate_assignment words --force") == 1
     assert WRITE in log
+
+
+def edited(name: str, **changes: Any) -> Any:
+    return lambda course: change_source(course, name, **changes)
+
+
+def added(course: Any) -> None:
+    path = course.root / "source" / ASSIGNMENT / "strings.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbgrader_cell("more", "assert True", points=1))
+    notebook.cells.pop(2)
+    nbformat.write(notebook, path)
+
+
+EDITS = {
+    "nothing": (lambda course: None, []),
+    "points": (
+        edited("test_shout", points=7),
+        ["cell 'test_shout' of strings.ipynb has 7 points in the source and 3 in the gradebook.", "--force`"],
+    ),
+    "text": (edited("test_shout", source="assert True"), ["'test_shout' of strings.ipynb reads otherwise", "--force`"]),
+    "a line for a test": (edited("test_shout", source="### AUTOTEST shout('a')"), []),
+    "cells": (
+        added,
+        [
+            "'more' of strings.ipynb is in the source and not",
+            "'test_length' of strings.ipynb is in the gradebook and not",
+            "put such a test into a cell",
+        ],
+    ),
+    "half saved": (lambda course: (course.root / "source" / ASSIGNMENT / "strings.ipynb").write_text('{"cells'), []),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_source_that_was_changed_and_not_released_again_is_noticed(small_course: Any, name: str) -> None:
+    edit, said = EDITS[name]
+    edit(small_course)
+    with open_course(small_course.root) as course:
+        found = notices(read_assignment(course, ASSIGNMENT))
+        if name == "text":
+            assert notices(read_assignment(course, ASSIGNMENT), as_written=False) == []
+    assert len(found) == len(said)
+    assert all(words in sentence for words, sentence in zip(said, found, strict=True))

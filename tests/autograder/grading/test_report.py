@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from autograder.cli import main
+from autograder.grading.display import results_table
 from autograder.grading.exporters import harmless
 from autograder.grading.records import CellRecord, SubmissionRecord
 from autograder.grading.report import Report
@@ -32,7 +35,7 @@ def test_what_is_counted() -> None:
         record("cem", 0, "swapped", ("operands_swapped",)),
         record("dan", 0, "sign", ("sign_lost",), seconds=9.0),
         record("eve", 0, "took too long"),
-        record("fay", 1, "took too long"),
+        record("fay", 1, "took too long", reason="No second.ipynb was handed in."),
         record("gus", 0, status="died", reason="killed"),
         record("hal", None),
     ]
@@ -45,7 +48,7 @@ def test_what_is_counted() -> None:
     assert (exercise.full, exercise.partial, exercise.none, exercise.ungraded) == (1, 2, 3, 1)
     assert [len(bar.students) for bar in report.bars] == [4, 0, 1, 0, 0, 1, 0, 0, 0, 1]
     assert report.other_messages == [("test_a", "took too long", 2)]
-    assert [entry.student for entry in report.troubled] == ["gus"]
+    assert [entry.student for entry in report.troubled] == ["fay", "gus"]
     assert report.slowest[0].student == "dan"
     assert (report.mean, report.median, report.full_marks) == (1, 0, 1)
 
@@ -132,6 +135,32 @@ def test_canvas_moodle_and_nbgrader_get_the_same_marks(graded: Any, tmp_path: Pa
     assert filled[0] == ["Student", "ID", "SIS Login ID", "Section", "words (881)"]
     assert [row[0] for row in filled[2:]] == ["A, Ann", "'=B, Bob", "N, Nobody"]
     assert [row[-1] for row in filled[1:]] == ["5", "4.5", "1.5", ""]
+
+
+@pytest.mark.sandbox
+def test_marks_that_are_not_final_are_named_when_they_are_exported(
+    graded: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    export = ["export", "--course", str(graded.root), "--to", str(tmp_path / "out.csv")]
+    assert main(export) == 0
+    assert capsys.readouterr().err == ""
+    graded.submit("zoe", graded.answered())
+    with sqlite3.connect(graded.root / "gradebook.db") as connection:
+        connection.execute("update grade set needs_manual_grade = 1 where auto_score = 2")
+    assert main(export) == 0
+    said = capsys.readouterr().err
+    assert "words: not graded yet: 1 submission (zoe). Run autograder grade words, and export again." in said
+    assert "words: cells that a person has to look at, in Formgrader: 3 submissions (<img" in said
+    assert main([*export, "words"]) == 0
+
+
+def test_a_long_name_leaves_room_for_the_points() -> None:
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(results_table([record("x" * 120, 3, "because")], "lesson"))
+    shown = console.export_text()
+    assert shown.count("x") == 120
+    assert "3 / 4" in shown
+    assert "because" in shown
 
 
 @pytest.mark.parametrize(

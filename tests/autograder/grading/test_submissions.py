@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from autograder.grading.courses import open_course
+from autograder.nbgrader_plugins.reading import note_of, read_submission
 from tests.autograder.grading.here import grade
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore:Object of type")]
@@ -109,6 +110,11 @@ SUBMISSIONS: dict[str, tuple[Callable[[Any], NotebookNode | bytes], str, list[fl
     "JSON, but no notebook": (lambda c: b"[1, 2, 3]", "unreadable", [0, 0]),
     "no cells": (lambda c: b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "unreadable", [0, 0]),
     "deeply nested": (lambda c: b"[" * 100_000, "unreadable", [0, 0]),
+    "merge conflict": (
+        lambda c: encoded(c, "utf-8").replace(b'"cells"', b'\n<<<<<<< HEAD\n"cells"', 1),
+        "unreadable",
+        [0, 0],
+    ),
     "a picture": (lambda c: bytes(range(256)), "unreadable", [0, 0]),
     "test deleted": (without("test_length"), "graded", [2, 3]),
     "both tests deleted": (without("test_length", "test_shout"), "graded", [2, 3]),
@@ -142,6 +148,11 @@ def test_each_submission_gets_what_it_earned(
     by_cell = {cell.grade_id: cell.points for cell in record.cells}
     assert by_cell == {"test_length": points[0], "test_shout": points[1]}
     assert (record.points, record.max_points) == (sum(points), 5)
+
+
+def test_a_merge_conflict_is_called_one() -> None:
+    notebook = read_submission(b'{\n "nbformat": 4,\n<<<<<<< HEAD\n "cells": []\n=======\n>>>>>>> theirs\n}')
+    assert note_of(notebook, "problem") == "The file is not valid JSON: line 3 begins a merge conflict (<<<<<<<)."
 
 
 def test_a_link_to_another_submission_earns_nothing(small_course: Any) -> None:

@@ -246,6 +246,20 @@ def test_formats_and_metadata(doubles: Ways, make: Callable[[Ways], bytes]) -> N
     assert quick == slow
 
 
+def test_a_notebook_of_two_that_is_not_there_is_said_to_be_missing(doubles: Ways) -> None:
+    result, _ = doubles.workshop.grade(Submission("ann", {"one.ipynb": raw(doubles.released("one"))}))
+    assert (result.status, result.reason) == ("graded", "No two.ipynb was handed in.")
+    assert {cell.message for cell in result.cells if cell.notebook == "two"} == {result.reason}
+
+
+@pytest.mark.parametrize("text", [b"yesterday", b"\xff\xfe", b"2026-13-01 12:00:00 UTC", b"1" * 400])
+def test_a_time_that_is_none_is_said_to_be_wrong(doubles: Ways, text: bytes) -> None:
+    files = {"one.ipynb": raw(doubles.released("one")), "timestamp.txt": text}
+    result, _ = doubles.workshop.grade(Submission("ann", files))
+    assert result.status == "failed"
+    assert "`timestamp.txt` holds no time" in result.reason
+
+
 def test_a_lost_task_is_left_to_nbgrader(doubles: Ways) -> None:
     submission = Submission("ann", {"one.ipynb": version_3(doubles)})
     assert doubles.workshop.directly is not None

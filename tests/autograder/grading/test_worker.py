@@ -30,6 +30,20 @@ def test_a_notebook_under_another_name_is_mentioned(names: tuple[str, ...], said
     assert missing(["ps1"], Submission("ada", dict.fromkeys(names, b""))) == said
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("data.txt", "No two.ipynb was handed in."),
+        (
+            "two (1).ipynb",
+            "No two.ipynb was handed in, but two (1).ipynb. If that is it, rename it to two.ipynb and grade again.",
+        ),
+    ],
+)
+def test_one_notebook_of_several_is_not_missing_without_a_word(name: str, said: str) -> None:
+    assert missing(["two"], Submission("ada", {"one.ipynb": b"", name: b""}), ["one"]) == said
+
+
 def test_putting_cells_back_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     known = KnownCell("t", "code", "assert True", True, None, grade=True, solution=False, task=False, points=1.0)
     notebook = new_notebook()
