@@ -66,6 +66,26 @@ def constructor(name: str, dtype: np.dtype) -> Callable[..., Tensor]:
     return make
 
 
+def dtype_of(kind: Any) -> Any:
+    """The dtype meant by `torch.FloatTensor` or its name; of anything else, that."""
+    name = kind.rpartition(".")[2] if isinstance(kind, str) else getattr(kind, "__name__", "")
+    for dtype in DTYPES:
+        if name == f"{arrays.dtype_name(dtype)}Tensor":
+            return dtype
+    return kind
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """As `Tensor(...)`, in the dtype of this tensor."""
+    return made(args, self.dtype, device or self.device)  # type: ignore[attr-defined]
+
+
+def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:  # noqa: N802  (PyTorch's name)
+    """A tensor of the same memory: what a tensor had to be wrapped in to be recorded, in PyTorch's first years."""
+    return data.detach().requires_grad_(True) if requires_grad else data.view_as_itself()
+
+
+DTYPES = (arrays.float32, arrays.float64, arrays.float16, arrays.int64, arrays.int32, arrays.uint8, arrays.bool_)
 FloatTensor = constructor("FloatTensor", arrays.float32)
 DoubleTensor = constructor("DoubleTensor", arrays.float64)
 HalfTensor = constructor("HalfTensor", arrays.float16)

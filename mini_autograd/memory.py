@@ -1,7 +1,7 @@
 """What a tensor says of its memory, and where it is; copies of it; new ones like it.
 
-Imports arrays, views, creation, methods, in_place and the operations. The one idea to know: strides count elements, as
-in PyTorch, and bytes are counted for the elements that a tensor shows, whoever owns the memory.
+Imports arrays, views, creation, on_demand, methods, in_place and the operations. The one idea to know: strides count
+elements, as in PyTorch, and bytes are counted for the elements that a tensor shows, whoever owns the memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import arrays, creation
+from mini_autograd import arrays, creation, on_demand
 from mini_autograd.in_place import in_place
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import elementwise, gathering
@@ -90,7 +90,18 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 def type_(self: Tensor, dtype: Any = None) -> Any:
     """In another dtype; without one, the name of this one as PyTorch's oldest programs know it."""
-    return f"torch.{arrays.dtype_name(self.dtype)}Tensor" if dtype is None else to(self, dtype)
+    if dtype is None:
+        return f"torch.{arrays.dtype_name(self.dtype)}Tensor"
+    return to(self, on_demand.called_later("legacy", "dtype_of")(dtype))
+
+
+def storage_offset(self: Tensor) -> int:
+    """How many elements stand in memory before the first of this tensor."""
+    memory = memory_of(self)
+    owner = memory
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    return (memory.ctypes.data - owner.ctypes.data) // self.dtype.itemsize
 
 
 def new_tensor(self: Tensor, data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -162,6 +173,8 @@ METHODS: dict[str, Any] = {
     "nbytes": property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes of the elements that it shows."),
     "type_as": type_as,
     "type": type_,
+    "storage_offset": storage_offset,
+    "new": on_demand.called_later("legacy", "new"),
     "short": lambda self: to(self, arrays.int16),
     "char": lambda self: to(self, arrays.int8),
     "byte": lambda self: to(self, arrays.uint8),

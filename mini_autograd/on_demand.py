@@ -12,10 +12,13 @@ from typing import Any
 from mini_autograd import numpy_names
 
 FUNCTIONS = {
-    "operations.arranging": "broadcast_shapes cartesian_prod combinations is_nonzero trapezoid",
+    "operations.arranging": """
+        broadcast_shapes cartesian_prod combinations is_nonzero trapezoid trapz tril_indices triu_indices""",
     "operations.counting": "bincount bucketize histc histogram searchsorted unique unique_consecutive",
     "operations.matrices": "det inverse logdet matrix_power slogdet",
     "operations.statistics": "cdist corrcoef cov pairwise_distance quantile",
+    "promotion": "can_cast result_type",
+    "printing": "set_printoptions",
     "legacy": "BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor",
 }
 """module -> the functions of it that `torch` has too"""

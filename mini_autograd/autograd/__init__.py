@@ -15,10 +15,12 @@ from mini_autograd.gradients import backward, grad
 if TYPE_CHECKING:
     from mini_autograd.autograd import forward_ad, function, functional, graph
     from mini_autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+    from mini_autograd.legacy import Variable
 
 __all__ = [
     "Function",
     "GradcheckError",
+    "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",
@@ -39,6 +41,7 @@ __all__ = [
 
 MODULES = ("forward_ad", "function", "functional", "graph")
 ON_DEMAND = dict.fromkeys(MODULES, "autograd")
+ON_DEMAND["Variable"] = "legacy"
 ON_DEMAND |= dict.fromkeys(("GradcheckError", "gradcheck", "gradgradcheck"), "gradcheck")
 """name -> the package or module that it is imported from when it is first used"""
 

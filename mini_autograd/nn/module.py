@@ -300,6 +300,10 @@ class Module:
     def double(self: M) -> M:
         return self._apply(lambda tensor: tensor.double() if is_floating(tensor.dtype) else tensor)
 
+    def type(self: M, dst_type: Any) -> M:
+        """All parameters and buffers in a dtype, those of whole numbers too."""
+        return self._apply(lambda tensor: tensor.type(dst_type))
+
     def cpu(self: M) -> M:
         return self._apply(lambda tensor: tensor.cpu())  # type: ignore[attr-defined]
 

@@ -1,21 +1,23 @@
 """Windows, pairs and triangles picked by index: unfold, combinations, cartesian_prod; and sums of neighbours.
 
-Imports arrays, function, shape, gathering and joining. The one idea to know: the places are computed in NumPy, and what
-stands there is picked with operations that have rules.
+Imports arrays, size, function, shape, gathering and joining. The one idea to know: the places are computed in NumPy,
+and what stands there is picked with operations that have rules.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import normalize_dim
-from mini_autograd.function import Value, wrap
+from mini_autograd.arrays import int64, normalize_dim, on_device
+from mini_autograd.function import Value, tensor_of, wrap
 from mini_autograd.operations.gathering import index_select
 from mini_autograd.operations.joining import meshgrid, narrow, stack
 from mini_autograd.operations.shape import movedim, unflatten
+from mini_autograd.size import Size, size_of
 
 
 def unfold(input: Value, dimension: int, size: int, step: int) -> Value:
@@ -73,6 +75,24 @@ def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, dim: int = -
     return ((after + before) * (later - earlier)).sum(axis) / 2.0
 
 
+trapz = trapezoid
+
+
+def triangle(name: str, inside: Callable[..., np.ndarray]) -> Callable[..., Value]:
+    """The function that gives the places of a triangle of a matrix."""
+
+    def indices(row: int, col: int, offset: int = 0, *, dtype: np.dtype = int64, device: Any = None) -> Value:
+        places = np.argwhere(inside(np.ones((row, col)), offset)).T
+        return tensor_of(on_device(places.astype(dtype), device or "cpu"))
+
+    indices.__name__ = name
+    indices.__doc__ = f"Rows and columns of the elements that `{name[:4]}` keeps, as the two rows of a tensor."
+    return indices
+
+
+tril_indices, triu_indices = triangle("tril_indices", np.tril), triangle("triu_indices", np.triu)
+
+
 def neighbours(x: Value, axis: int) -> tuple[Value, Value]:
     """All elements along an axis but the first, and all but the last."""
     count = max(x.shape[axis] - 1, 0)
@@ -84,10 +104,10 @@ def is_nonzero(input: Value) -> bool:
     return bool(input)
 
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes broadcast to; RuntimeError if they do not."""
     try:
-        return np.broadcast_shapes(*shapes)
+        return size_of(np.broadcast_shapes(*shapes))
     except ValueError as error:
         raise RuntimeError(
             "Shape mismatch: objects cannot be broadcast to a single shape, got " + ", ".join(map(str, shapes))

@@ -1,7 +1,7 @@
 """Operations that act on every element by itself: arithmetic, powers, exp, log, tanh, relu, where.
 
-Imports arrays, blocks and function. The one idea to know: a rule is the derivative of a number; broadcasting never
-appears, because the backward pass sums gradients back to the shape of each input. Inputs may have any shapes that
+Imports arrays, blocks, function and outputs. The one idea to know: a rule is the derivative of a number; broadcasting
+never appears, because the backward pass sums gradients back to the shape of each input. Inputs may have any shapes that
 broadcast; the result has their common shape, and the dtype that PyTorch promotes theirs to. More of the kind is in
 mathematical, rounding, binary, activations, extremes and comparison.
 """
@@ -16,6 +16,7 @@ from mini_autograd import arrays, function
 from mini_autograd.arrays import floating, is_floating, promoted, promoted_to_floating
 from mini_autograd.blocks import in_blocks
 from mini_autograd.function import Binary, Function, Unary, Value, as_array, wrap
+from mini_autograd.operations.outputs import into
 
 CLIPPING_PAYS = 10_000
 """Elements from which NumPy is faster at clipping, at 0 and infinity, than at taking the maximum with 0."""
@@ -403,13 +404,17 @@ def module_of(value: Value) -> Any:
     return arrays.array_module(getattr(value, "array", value))
 
 
-def add(input: Value, other: Value, *, alpha: float = 1) -> Value:
+def add(input: Value, other: Value, *, alpha: float = 1, out: Any = None) -> Value:
     """`input + alpha * other`."""
+    if out is not None:
+        return into(out, "add", add, input, other, alpha=alpha)
     return Add.apply(input, other if alpha == 1 else scaled(other, alpha, input))
 
 
-def subtract(input: Value, other: Value, *, alpha: float = 1) -> Value:
+def subtract(input: Value, other: Value, *, alpha: float = 1, out: Any = None) -> Value:
     """`input - alpha * other`."""
+    if out is not None:
+        return into(out, "sub", subtract, input, other, alpha=alpha)
     return Subtract.apply(input, other if alpha == 1 else scaled(other, alpha, input))
 
 
@@ -419,9 +424,9 @@ def scaled(other: Value, alpha: float, input: Value) -> Value:
     return multiply(other, alpha)
 
 
-def multiply(input: Value, other: Value) -> Value:
+def multiply(input: Value, other: Value, *, out: Any = None) -> Value:
     """`input * other`."""
-    return Multiply.apply(input, other)
+    return Multiply.apply(input, other) if out is None else into(out, "mul", multiply, input, other)
 
 
 def divide(input: Value, other: Value) -> Value:

@@ -1,7 +1,7 @@
 """The matrix product in all its cases, `linear`, and what is composed of products: addmm, outer, tensordot.
 
-Imports arrays, function, elementwise and shape. The one idea to know: with Y = A B, a change of A changes Y by dA B, so
-the gradient of A is G transpose(B). `einsum` has its own file.
+Imports arrays, function, outputs, elementwise and shape. The one idea to know: with Y = A B, a change of A changes Y
+by dA B, so the gradient of A is G transpose(B). `einsum` has its own file.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from mini_autograd.arrays import c_dtype, dtype_name, is_floating, normalize_dim, sum_of_rows
 from mini_autograd.function import Binary, Function, Value
 from mini_autograd.operations.elementwise import check_broadcast, multiply
+from mini_autograd.operations.outputs import into
 from mini_autograd.operations.shape import permute
 
 Shape = tuple[int, ...]
@@ -137,12 +138,12 @@ def as_rows(x: Value) -> Value:
     return x if x.ndim == 2 else x.reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
-def matmul(input: Value, other: Value) -> Value:
+def matmul(input: Value, other: Value, *, out: Any = None) -> Value:
     """`input @ other`, of vectors (n,), matrices (n, k) and batches of matrices (..., n, k).
 
     Raises RuntimeError for numbers, for shapes that do not fit, and for two dtypes.
     """
-    return MatMul.apply(input, other)
+    return MatMul.apply(input, other) if out is None else into(out, "matmul", matmul, input, other)
 
 
 def check_operands(a: Any, b: Any) -> None:
@@ -199,8 +200,10 @@ def check_shapes(a: Shape, b: Shape) -> None:
             )
 
 
-def mm(input: Value, mat2: Value) -> Value:
+def mm(input: Value, mat2: Value, *, out: Any = None) -> Value:
     """The product of two matrices, (n, k) and (k, m); no batches, no vectors. Raises RuntimeError for other shapes."""
+    if out is not None:
+        return into(out, "mm", mm, input, mat2)
     if input.ndim != 2:
         raise RuntimeError("self must be a matrix")
     if mat2.ndim != 2:

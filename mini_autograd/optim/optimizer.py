@@ -7,7 +7,9 @@ share, so that a step allocates nothing.
 
 from __future__ import annotations
 
+import copy
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -44,7 +46,7 @@ class Optimizer:
             )
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[Tensor, State] = {}
+        self.state: dict[Tensor, State] = defaultdict(dict)
         self._scratch: Any = None
         groups = list(params)
         if not groups:
@@ -98,7 +100,7 @@ class Optimizer:
 
     def step_one(self, param: Tensor, gradient: Any, group: Group) -> None:
         """One parameter's step: weight decay as options say, and the algorithm."""
-        state = self.state.setdefault(param, {})
+        state = self.state[param]
         values = memory_of(param)
         if group["maximize"]:
             gradient = -gradient
@@ -115,6 +117,11 @@ class Optimizer:
     def update(self, values: Any, gradient: Any, state: State, group: Group) -> None:
         """Change the array `values` in place by what the array `gradient` and the state say."""
         raise NotImplementedError
+
+    @property
+    def keeps_arrays(self) -> bool:
+        """Whether the state holds arrays, as `update` does; an algorithm that has its own `step` may keep anything."""
+        return type(self).update is not Optimizer.update
 
     def scratch(self, like: Any) -> Any:
         """An array as `like`, for intermediate results: always the same memory."""
@@ -133,7 +140,8 @@ class Optimizer:
             }
             for group in self.param_groups
         ]
-        state = {numbers[p]: {k: as_tensor(v) for k, v in kept.items()} for p, kept in self.state.items() if kept}
+        shown = as_tensor if self.keeps_arrays else as_it_is
+        state = {numbers[p]: {k: shown(v) for k, v in kept.items()} for p, kept in self.state.items() if kept}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -153,11 +161,11 @@ class Optimizer:
             for number, param in zip(other["params"], own["params"], strict=True)
         ]
         kept = state_dict["state"]
-        self.state = {
-            param: {name: from_tensor(value, name) for name, value in kept[number].items()}
-            for number, param in pairs
-            if number in kept
-        }
+        taken = from_tensor if self.keeps_arrays else copy_of
+        self.state.clear()
+        for number, param in pairs:
+            if number in kept:
+                self.state[param] = {name: taken(value, name) for name, value in kept[number].items()}
 
     def __repr__(self) -> str:
         text = f"{type(self).__name__} ("
@@ -184,6 +192,16 @@ def from_tensor(value: Any, name: str) -> Any:
     if name == "step":
         return int(value.item()) if isinstance(value, Tensor) else int(value)
     return changeable(value.array.copy()) if isinstance(value, Tensor) else value
+
+
+def as_it_is(value: Any) -> Any:
+    """A part of the state of somebody's own algorithm."""
+    return value
+
+
+def copy_of(value: Any, name: str) -> Any:
+    """The reverse, with memory of its own."""
+    return copy.deepcopy(value)
 
 
 def changeable(array: Any) -> Any:

@@ -5,6 +5,7 @@ shape and warnings, or error type and text.
 """
 
 import math
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,63 @@ str(X.max(1)), type(m.max(0)).__name__, isinstance(m.max(0), tuple), len(m.max(0
 values, indices = m.max(0); values, indices
 """
 
+OLD_AND_RARE = """
+z = lib.zeros(3); y = lib.add(f, f, alpha=2, out=z); y is z, z
+z = lib.zeros(2, 2); lib.matmul(m, m.T, out=z); z
+z = lib.zeros(2, 2); lib.mm(m, m.T, out=z); z
+z = lib.zeros(3); lib.mul(f, 2, out=z); z
+z = lib.zeros(3).double(); lib.sub(f, f0, out=z); z
+z = lib.zeros(0); lib.mul(f, f, out=z); z
+z = lib.zeros(2); lib.mul(f, f, out=z); z
+z = lib.zeros(3).long(); lib.mul(f, f, out=z)
+z = lib.zeros(3); lib.mul(x, f, out=z)
+z = lib.zeros(3); k = lib.no_grad(); k.__enter__(); lib.add(x, f, out=z); k.__exit__(None, None, None); z
+z = lib.zeros(2, 6); w = z[:, 1:3]; w.zero_(); lib.add(m[:, :2], 1, out=w); z
+f.type(lib.DoubleTensor), f.type("torch.LongTensor"), i.type(lib.FloatTensor), b.type(lib.ByteTensor)
+f.type(), i.type(), f.type(lib.float64)
+m.storage_offset(), m.detach()[1].storage_offset(), m.detach()[1:, 1:].storage_offset(), f0.storage_offset()
+d.new([1, 2]), d.new(2, 3).shape, i.new([1.5]), m.new(3).dtype == lib.float32
+lib.autograd.Variable(f), lib.autograd.Variable(f, requires_grad=True)
+w = lib.autograd.Variable(f, requires_grad=True); (w * w).sum().backward(); w.grad
+lib.trapz(f), lib.trapz(f, f * 2)
+lib.tril_indices(3, 3), lib.triu_indices(2, 4, 1), lib.tril_indices(3, 2, offset=-1, dtype=lib.int32)
+lib.result_type(h, f) == lib.float32, lib.result_type(i, 1.5) == lib.float32, lib.result_type(d, f0) == lib.float64
+lib.can_cast(lib.float64, lib.float32), lib.can_cast(lib.float32, lib.int64), lib.can_cast(lib.int32, lib.bool)
+lib.can_cast(lib.bool, lib.uint8), lib.can_cast(lib.uint8, lib.int8), lib.can_cast(lib.int64, lib.uint8)
+lib.broadcast_shapes((2, 1), (3,))
+repr(lib.broadcast_shapes((2, 1), (3,)))
+l = nn.Linear(2, 2).type(lib.float64); l.weight.dtype == lib.float64
+"""
+
+PRINT_OPTIONS = """
+precision=2, sci_mode=False
+sci_mode=True
+precision=7
+threshold=5, edgeitems=1
+linewidth=40
+profile="short"
+profile="full", linewidth=60
+profile="short", precision=3, sci_mode=False
+"""
+
+
+@pytest.mark.parametrize("row", lines(OLD_AND_RARE))
+def test_old_and_rare(row: str) -> None:
+    same(script(row, usual_names))
+
+
+@pytest.mark.parametrize("options", lines(PRINT_OPTIONS))
+def test_print_options(options: str) -> None:
+    def program(lib: Any) -> list[str]:
+        numbers = [1e-5, 1e5, 3.1415926], [1, 2.0], [[float("nan"), 0.5], [1e9, 3]], [True, False], [0.0, 0.0]
+        try:
+            eval(f"lib.set_printoptions({options})", {"lib": lib})
+            return [repr(lib.tensor(n)) for n in numbers] + [repr(lib.arange(60).reshape(12, 5) / 7)]
+        finally:
+            lib.set_printoptions(profile="default")
+
+    same(program)
+
 
 @pytest.mark.parametrize("row", lines(IMPOSSIBLE_CLASSES))
 def test_classes_of_probability_zero(row: str) -> None:
@@ -50,3 +108,34 @@ def test_classes_of_probability_zero(row: str) -> None:
 @pytest.mark.parametrize("row", lines(SEVERAL_RESULTS))
 def test_several_results(row: str) -> None:
     same(script(row, usual_names))
+
+
+def test_state_of_an_optimizer_of_ones_own() -> None:
+    """What `step` finds under a parameter that it has not met, and what is saved and loaded again."""
+
+    def program(lib: Any) -> Any:
+        class Signs(lib.optim.Optimizer):
+            def __init__(self, params: Any, lr: float) -> None:
+                super().__init__(params, {"lr": lr})
+
+            def step(self, closure: Any = None) -> None:
+                for group in self.param_groups:
+                    for param in group["params"]:
+                        state = self.state[param]
+                        state.setdefault("mean", lib.zeros_like(param)).lerp_(param.grad, 0.5)
+                        state["calls"] = state.get("calls", 0) + 1
+                        param.data.add_(state["mean"].sign(), alpha=-group["lr"])
+
+        weights = [lib.nn.Parameter(lib.tensor([1.0, -2.0])), lib.nn.Parameter(lib.tensor(3.0))]
+        optimizer = Signs(weights, 0.25)
+        for _ in range(2):
+            optimizer.zero_grad()
+            sum((weight * weight).sum() for weight in weights).backward()
+            optimizer.step()
+        again = Signs(weights, 1.0)
+        again.load_state_dict(optimizer.state_dict())
+        again.step()
+        saved = again.state_dict()
+        return [*weights, [list(kept.items()) for kept in saved["state"].values()], repr(optimizer), len(again.state)]
+
+    same(program)

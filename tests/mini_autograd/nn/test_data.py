@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,5 +147,36 @@ def test_saving_keeps_dtypes_and_shapes_and_refuses_anything_else(tmp_path: Path
     for name, value in ma.load(tmp_path / "file").items():
         assert value.dtype == kept[name].dtype
         np.testing.assert_array_equal(value.numpy(), kept[name].numpy())
-    with pytest.raises(TypeError, match="only a dict of names and tensors"):
-        ma.save({"a": 3}, tmp_path / "file")  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match=r"cannot save a Linear \(at model.0\): only tensors, numbers, texts"):
+        ma.save({"model": [ma.nn.Linear(1, 1)]}, tmp_path / "file")
+
+
+def test_saving_checkpoints_and_what_else_is_made_of_tensors(tmp_path: Path) -> None:
+    weight = ma.nn.Parameter(ma.ones(2))
+    optimizer = ma.optim.Adam([weight], lr=0.1)
+    weight.sum().backward()
+    optimizer.step()
+    kept = {"epoch": 5, "optimizer": optimizer.state_dict(), "loss": float("inf"), "best": None, "done": True}
+    kept |= {"history": [0.1, np.float64(0.2)], "name": "run", "pair": (1, ma.arange(2)), 3: {}, "pair.1": weight}
+    ma.save(kept, tmp_path / "file")
+    again = ma.load(tmp_path / "file")
+    assert list(again) == list(kept)
+    assert repr(again["optimizer"]) == repr(kept["optimizer"])
+    assert [again[name] for name in ("epoch", "loss", "best", "done", "history", "name", 3)] == [
+        *(5, float("inf"), None, True, [0.1, 0.2], "run", {})
+    ]
+    assert again["pair"][0] == 1
+    assert again["pair"][1].tolist() == [0, 1]
+    assert again["pair.1"].tolist() == weight.tolist()
+    other = ma.optim.Adam([ma.nn.Parameter(ma.ones(2))])
+    other.load_state_dict(again["optimizer"])
+    assert other.param_groups[0]["lr"] == 0.1
+    assert repr(other.state_dict()["state"]) == repr(optimizer.state_dict()["state"])
+
+
+@pytest.mark.parametrize("value", [ma.eye(2), [ma.ones(2), ma.tensor(1)], (), {}, ("a", {"b": ma.zeros(0)}), 3])
+def test_saving_to_an_open_file(value: Any) -> None:
+    file = io.BytesIO()
+    ma.save(value, file)
+    file.seek(0)
+    assert repr(ma.load(file, map_location="cpu")) == repr(value)
