@@ -136,6 +136,30 @@ PLANTED = [
         (MEMORY, SEGMENTS),
     ),
     Planted(
+        "all checkpoints store in one place",
+        "",
+        "    shapes, again, before = [], {}, versions(inputs)\n",
+        "    shapes, again, before = [], vars(checkpoint), versions(inputs)\n",
+        ("test_checkpoint",),
+    ),
+    Planted(
+        "inputs become tensors",
+        "",
+        "    with saved_tensors_hooks(pack, unpack):\n        return function(*inputs)",
+        "    inputs = [as_tensor(x) for x in inputs]\n"
+        "    with saved_tensors_hooks(pack, unpack):\n        return function(*inputs)",
+        ("test_checkpoint",),
+    ),
+    Planted(
+        "the state is taken too early",
+        "",
+        "    first = []\n\n    def call(*arguments):\n",
+        "    first = []\n    start = [generator.bit_generator.state for generator in generators]\n\n"
+        "    def call(*arguments):\n"
+        "        if first:\n            first[0] = start\n",
+        ("test_repeatable",),
+    ),
+    Planted(
         "the start is remembered anew in every call",
         "",
         "            first.append(now)\n            return function(*arguments)\n",
@@ -175,6 +199,14 @@ PLANTED = [
         "",
         "        def segment(x, part=layers[start:end]):\n            for layer in part:\n",
         "        def segment(x):\n            for layer in layers[start:end]:\n",
+        (SEGMENTS,),
+    ),
+    Planted(
+        "every layer has a checkpoint of its own",
+        "",
+        "        x = segment(x) if end == len(layers) else checkpoint(segment, x)\n",
+        "        for layer in layers[start:end]:\n"
+        "            x = layer(x) if end == len(layers) else checkpoint(layer, x)\n",
         (SEGMENTS,),
     ),
     Planted(
