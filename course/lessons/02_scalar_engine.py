@@ -608,6 +608,12 @@ credit = check_gradients(
     [[between(0.3, 2.0)], [between(-2.0, -0.3)]],
     points=3,
 )
+if credit == 3:
+    zero = MiniTensor(0.0)
+    zero.relu().backward()
+    if zero.grad != 0.0:
+        print(f"at 0 the slope of relu is 0, not {zero.grad}")
+        credit = credit + (-0.5)
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
     {
@@ -820,7 +826,11 @@ for _ in range(16):
 count = len(topological_order(y) or [])
 if count != 17:
     print(f"16 doublings make a graph of 17 nodes; the order has {count}")
-credit += count == 17
+equal = len(topological_order(MiniTensor(1.0) * MiniTensor(1.0)) or [])
+if equal != 3:
+    print(f"1.0 * 1.0 makes three nodes; the order has {equal}. What counts is which object")
+    print("a node is, not its value")
+credit += count == 17 and equal == 3
 if credit == 3:
     print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
@@ -983,6 +993,30 @@ for _ in range(60):
     y = y + y
 y.backward()
 assert x.grad == 2.0**60, f"the gradient of sixty doublings is 2**60, not {x.grad}"
+
+
+def once():
+    """A rule for two inputs that is right at its first call only."""
+    calls = []
+
+    def rule(grad):
+        calls.append(grad)
+        return (grad * len(calls),) * 2
+
+    return rule
+
+
+a, b = MiniTensor(2.0), MiniTensor(3.0)
+MiniTensor(5.0, (a, b), "once", once()).backward()
+assert (a.grad, b.grad) == (1.0, 1.0), "a rule should be called once, for all its inputs together"
+a, b = MiniTensor(2.0), MiniTensor(2.0)  # of equal value, but two nodes
+c = a + b
+d = c + a
+d.backward(3.0)
+found = (a.grad, b.grad)
+assert found == (6.0, 3.0), f"for a + b + a, where a and b are both 2, 6 and 3 are due, not {found}"
+assert c.grad == 3.0, f"the gradient of a node in between is added to its .grad too: 3, not {c.grad}"
+assert d.grad == 3.0, f"so is the gradient that `backward` was given: 3, not {d.grad}"
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 y.backward()

@@ -87,6 +87,56 @@ PLANTED = [
         "(grad,)",
         ("test_functions", "test_backward"),
     ),
+    Planted("relu has slope 1 at 0", "", "grad if a.data > 0 else", "grad if a.data >= 0 else", ("test_functions",)),
+    Planted(
+        "nodes of equal value are one",
+        "",
+        "        if node in seen:\n            return\n        seen.add(node)\n",
+        "        if node.data in seen:\n            return\n        seen.add(node.data)\n",
+        ("test_topological_order", "test_backward"),
+    ),
+    Planted(
+        "pending gradients are kept by value",
+        "",
+        """    pending = {self: gradient}
+    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+""",
+        """    pending = {self.data: gradient}
+    for node in topological_order(self):
+        grad = pending.pop(node.data)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source.data] = pending.get(source.data, 0.0) + share
+""",
+        ("test_backward_once",),
+    ),
+    Planted(
+        "only leaves keep their gradient",
+        "",
+        "        node.grad += grad\n",
+        "        if node.rule is None:\n            node.grad += grad\n",
+        ("test_backward_once",),
+    ),
+    Planted(
+        "the output does not keep what it was given",
+        "",
+        "        node.grad += grad\n",
+        "        if node is not self:\n            node.grad += grad\n",
+        ("test_backward_once",),
+    ),
+    Planted(
+        "a rule is called for each input",
+        "",
+        "            for source, share in zip(node.inputs, node.rule(grad)):\n",
+        "            for number, source in enumerate(node.inputs):\n                share = node.rule(grad)[number]\n",
+        ("test_backward_once",),
+    ),
     Planted("rules are not called", "", "node.rule(grad)", "(grad,) * 2", ("test_backward",)),
     Planted("nothing happens", "", "pending = {self: gradient}", "return", ("test_backward", "test_backward_once")),
 ]
