@@ -93,7 +93,7 @@ PLANTED = [
         "",
         "        if node in seen:\n            return\n        seen.add(node)\n",
         "        if node.data in seen:\n            return\n        seen.add(node.data)\n",
-        ("test_topological_order", "test_backward"),
+        ("test_topological_order", "test_backward", "test_backward_once"),
     ),
     Planted(
         "pending gradients are kept by value",
