@@ -36,7 +36,8 @@ class StudentProcess:
 
     def __init__(self, limits: Limits, unsafe: bool = False):
         self.limits = limits
-        self.alive = True
+        self.alive = True  # whether it can be asked
+        self.ended = False  # whether nothing of it is left
         self.ready = False
         self.asked = False  # whether we wait for an answer, and do nothing else
         self.started = time.monotonic()
@@ -147,8 +148,13 @@ class StudentProcess:
         self.process.interrupt()
 
     def kill(self) -> None:
-        """End the process and everything it started; nothing of it is left when this returns."""
-        if self.alive:
-            self.alive = False
+        """End the process and everything it started; nothing of it is left when this returns.
+
+        It can be cut short like anything else: a question that was asked at the recursion limit leaves no room for it,
+        and Ctrl-C may come. Called again, it does what is left to do.
+        """
+        self.alive = False
+        if not self.ended:
             self.process.end()
             self.wire.close()
+            self.ended = True

@@ -237,6 +237,7 @@ class Sandbox:
         self._classes: dict[int, tuple[type[Handle], str | None]] = {}
         self._exceptions: dict[int, type[BaseException]] = {}
         self._functions: dict[Callable[..., Any], int] = {}  # those that the process has, with their numbers there
+        self.close()  # what cut the last exchange short may have cut the end of the process short too
         self._process = StudentProcess(self.limits, self.unsafe)
         self._fresh = True
 

@@ -1,5 +1,6 @@
 """A sandbox runs cells as a notebook does, answers with values, survives what is done to it, and hides the outside."""
 
+import contextlib
 import gc
 import os
 from pathlib import Path
@@ -18,7 +19,9 @@ from autograder.sandbox import (
     StaleHandle,
     is_handle,
     isolation,
+    process,
 )
+from autograder.sandbox import sandbox as module_of_sandbox
 from autograder.sandbox.files import read_files
 from autograder.sandbox.handles import mark_constructor
 
@@ -436,3 +439,27 @@ def test_python_may_live_below_tmp(monkeypatch):
     covered, shown = command.index("/tmp"), command.index("/tmp/checkout/.venv")
     assert command[covered - 1] == "--tmpfs"
     assert covered < shown
+
+
+def test_a_question_at_the_recursion_limit_leaves_no_process(monkeypatch):
+    """Whatever is cut short there for want of room, the end of the process included."""
+    made = []
+
+    class Noted(process.StudentProcess):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    def deeper(question):
+        try:
+            return deeper(question)
+        except RecursionError:
+            return question()  # with a little more room each time
+
+    monkeypatch.setattr(module_of_sandbox, "StudentProcess", Noted)
+    with Sandbox(QUICK) as sandbox:
+        sandbox.execute("x = [1, 2]")
+        with contextlib.suppress(SandboxDied, RecursionError):  # it may have been stopped too often
+            assert deeper(lambda: sandbox.lookup("x")) == [1, 2]
+        assert sandbox.starts > 1
+    assert all(each.ended and not Path(f"/proc/{each.process.pid}").exists() for each in made)
