@@ -2,7 +2,7 @@
 
 Imports arrays, generator, tensor, creation, random and the operations. The one idea to know: a loader asks a sampler
 for indices, a data set for the samples at these, and a collate function to make a batch of them. With the same seed the
-order is PyTorch's. There are no worker processes: `num_workers` and `pin_memory` are accepted and ignored.
+order is PyTorch's. There are no worker processes: options for these are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -219,8 +219,15 @@ class DataLoader:
         collate_fn: Callable[[list], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
-        *,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
         generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
     ) -> None:
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
@@ -251,6 +258,10 @@ class DataLoader:
 
     def __len__(self) -> int:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+
+
+def get_worker_info() -> None:
+    """What a worker process knows of itself; None, as there are no such processes."""
 
 
 def draw_seed(generator: Generator) -> int:

@@ -1,4 +1,5 @@
-"""Functions of functions: `torch.func` with `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd` and `hessian`.
+"""Functions of functions: `torch.func` with `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd` and `hessian`;
+and calls of modules with other parameters than their own.
 
 Imports arrays, grad_mode, gradients, tensor, forward_mode, functional and the operations. The one idea to know: each of
 them returns a function, so they can be put around one another; `vmap(grad(f))` gives the gradient of every example by
@@ -17,7 +18,18 @@ from mini_autograd.gradients import grad as gradients_of
 from mini_autograd.operations.joining import stack
 from mini_autograd.tensor import Tensor
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
@@ -143,6 +155,9 @@ def grad_and_value(
 ) -> Callable[..., Any]:
     """As `grad`, and the value beside it; with `has_aux`, `func` returns its value and something to be handed through.
 
+    An argument may be a tensor, or a list, tuple or dict of tensors, such as the parameters of a module; its gradient
+    is of the same form.
+
     The gradient is itself recorded if an argument requires grad, so these can be nested for higher derivatives.
 
     What it returns raises RuntimeError if the value of `func` is not a tensor of 0 axes.
@@ -150,11 +165,11 @@ def grad_and_value(
 
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         numbers = (argnums,) if isinstance(argnums, int) else argnums
-        recorded = any(isinstance(x, Tensor) and x.requires_grad for x in args)
+        recorded = any(x.requires_grad for x in _tensors(args))
         given = list(args)
         with enable_grad():
             for number in numbers:
-                given[number] = _fresh(args[number])
+                given[number] = _mapped(_fresh, args[number])
             output = func(*given, **kwargs)
             value, aux = output if has_aux else (output, None)
             if not isinstance(value, Tensor) or value.ndim:
@@ -164,12 +179,29 @@ def grad_and_value(
                     "wanted to use the vjp or jacrev APIs instead?"
                 )
             wanted = [given[number] for number in numbers]
-            found = gradients_of(value, wanted, create_graph=recorded, materialize_grads=True)
+            grads = iter(gradients_of(value, _tensors(wanted), create_graph=recorded, materialize_grads=True))
+            found = tuple(_mapped(lambda _: next(grads), part) for part in wanted)
         if not recorded:
             value, aux = _detached(value), _detached(aux)
         return found[0] if isinstance(argnums, int) else found, (value, aux) if has_aux else value
 
     return gradient_and_value
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    """The tensors in lists, tuples and dicts, in their order."""
+    if isinstance(value, tuple | list | dict):
+        return [tensor for part in (value.values() if isinstance(value, dict) else value) for tensor in _tensors(part)]
+    return [value] if isinstance(value, Tensor) else []
+
+
+def _mapped(change: Callable[[Tensor], Any], value: Any) -> Any:
+    """The same lists, tuples and dicts with every tensor changed."""
+    if isinstance(value, dict):
+        return {key: _mapped(change, part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(_mapped(change, part) for part in value)
+    return change(value) if isinstance(value, Tensor) else value
 
 
 def _fresh(x: Tensor) -> Tensor:
@@ -178,9 +210,7 @@ def _fresh(x: Tensor) -> Tensor:
 
 
 def _detached(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return type(value)(map(_detached, value))
-    return value.detach() if isinstance(value, Tensor) else value
+    return _mapped(lambda x: x.detach(), value)
 
 
 def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., tuple]]:
@@ -202,15 +232,21 @@ def jvp(func: Callable[..., Any], primals: tuple, tangents: tuple) -> tuple[Any,
     return functional.jvp(func, tuple(primals), tuple(tangents), create_graph=any(x.requires_grad for x in primals))
 
 
-def jacrev(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `func` with respect to one argument, row by row in reverse mode."""
+def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """A function that returns the Jacobian of `func`, row by row in reverse mode.
+
+    It is with respect to one argument, or a tuple with respect to several; so are those of `jacfwd` and `hessian`.
+    """
     return _with_respect_to(functional.jacobian, func, argnums)
 
 
-def jacfwd(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """As `jacrev`, but column by column in forward mode: better for few inputs and many outputs."""
 
-    def columns(f: Callable[..., Any], x: Tensor, create_graph: bool) -> Any:
+    def columns(f: Callable[..., Any], x: Any, create_graph: bool) -> Any:
+        if isinstance(x, tuple):
+            parts = range(len(x))
+            return tuple(columns(lambda one, n=n: f(*x[:n], one, *x[n + 1 :]), x[n], create_graph) for n in parts)
         products = []
         for position in range(x.numel()):
             direction = x.detach() * 0
@@ -225,16 +261,122 @@ def jacfwd(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     return _with_respect_to(columns, func, argnums)
 
 
-def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that returns the Hessian of `func`, whose value is one number, with respect to one argument."""
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """A function that returns the Hessian of `func`, whose value is one number."""
     return _with_respect_to(functional.hessian, func, argnums)
 
 
-def _with_respect_to(derivative: Callable[..., Any], func: Callable[..., Any], argnums: int) -> Callable[..., Any]:
-    def differentiated(*args: Any) -> Any:
-        def of_one(x: Tensor) -> Any:
-            return func(*args[:argnums], x, *args[argnums + 1 :])
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """What `module` gives for these arguments with other tensors in the place of its parameters and buffers.
 
-        return derivative(of_one, args[argnums], create_graph=args[argnums].requires_grad)
+    The tensors are in a dict by path ("encoder.0.weight"), or in a sequence of such dicts; what is in none stays. With
+    `tie_weights`, a parameter that a module has under two names is replaced under both. Raises RuntimeError if `strict`
+    and the names are not those of the module, AttributeError for a path that leads nowhere, and ValueError for dicts
+    that name a tensor twice.
+    """
+    given = _in_one_dict(parameter_and_buffer_dicts)
+    own = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
+    if strict and set(given) != set(own):
+        _complain_of_keys(module, set(own) - set(given), set(given) - set(own))
+    if tie_weights:
+        replaced = {id(own[name]): tensor for name, tensor in given.items() if name in own}
+        given |= {name: replaced[id(x)] for name, x in own.items() if id(x) in replaced and name not in given}
+    before = [_put(module, name, tensor) for name, tensor in given.items()]
+    try:
+        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
+    finally:
+        for family, name, tensor in reversed(before):
+            family[name] = tensor
+
+
+def _in_one_dict(dicts: Any) -> dict[str, Tensor]:
+    """The tensors of a dict, or of several. Raises ValueError if one is named twice, or for anything else."""
+    if isinstance(dicts, dict):
+        return dict(dicts)
+    if not isinstance(dicts, Sequence) or not all(isinstance(part, dict) for part in dicts):
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}"
+        )
+    names = [name for part in dicts for name in part]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"{sorted(twice)} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+    return {name: tensor for part in dicts for name, tensor in part.items()}
+
+
+def _complain_of_keys(module: Any, missing: set[str], unexpected: set[str]) -> None:
+    """Raise PyTorch's error for names that are not those of the module."""
+    found = [("Unexpected", unexpected), ("Missing", missing)]
+    problems = [
+        f"\n\t{what} key(s): {', '.join(repr(name) for name in sorted(names))}." for what, names in found if names
+    ]
+    raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:{''.join(problems)}")
+
+
+def _put(module: Any, path: str, tensor: Tensor) -> tuple[dict, str, Any]:
+    """Put a tensor in the place of a parameter or buffer; where it was put, and what was there."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+    owner_path, _, name = path.rpartition(".")
+    owner = module.get_submodule(owner_path)
+    for family in (owner._parameters, owner._buffers):
+        if name in family:
+            before, family[name] = family[name], tensor
+            return family, name, before
+    return {name: None}, name, None  # nothing of the module has this name: there is nothing to put anywhere
+
+
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters, and the buffers, of models of one kind, each stacked along a new axis 0, for `vmap`.
+
+    The stacked parameters are leaves that require grad as those of the models. Raises RuntimeError without models, or
+    if some are in training mode and some not, or not of one class.
+    """
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({model.training for model in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if len({type(model) for model in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    return _joined_by_name([m.named_parameters() for m in models]), _joined_by_name([m.named_buffers() for m in models])
+
+
+def _joined_by_name(states: Sequence[Any]) -> dict[str, Tensor]:
+    """The tensors of one name, stacked, for every name."""
+    known = [dict(state) for state in states]
+    return {name: _joined([state[name] for state in known]) for name in known[0]}
+
+
+def _joined(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors stacked as a new leaf."""
+    return stack([tensor.detach() for tensor in tensors]).requires_grad_(tensors[0].requires_grad)
+
+
+def _with_respect_to(
+    derivative: Callable[..., Any], func: Callable[..., Any], argnums: int | tuple[int, ...]
+) -> Callable[..., Any]:
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+
+    def differentiated(*args: Any) -> Any:
+        def of_some(*chosen: Tensor) -> Any:
+            given = list(args)
+            for number, x in zip(numbers, chosen, strict=True):
+                given[number] = x
+            return func(*given)
+
+        wanted = tuple(args[number] for number in numbers)
+        recorded = any(x.requires_grad for x in wanted)
+        return derivative(of_some, wanted[0] if isinstance(argnums, int) else wanted, create_graph=recorded)
 
     return differentiated

@@ -1,7 +1,7 @@
 """Starting a backward pass: `backward` and `grad`.
 
-Imports arrays, grad_mode, function and backward. The one idea to know: a backward pass starts with a gradient for each
-output, and here is where it comes from: given, or 1 for a scalar.
+Imports arrays, grad_mode, function, backward and joining. The one idea to know: a backward pass starts with a gradient
+for each output, and here is where it comes from: given, or 1 for a scalar.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mini_autograd import backward as engine
 from mini_autograd import function as graph
 from mini_autograd.arrays import array_module
 from mini_autograd.grad_mode import state
+from mini_autograd.operations.joining import stack
 
 Tensors = Any
 """A Tensor or a sequence of Tensors."""
@@ -25,6 +26,11 @@ CREATE_GRAPH_CYCLE = (
     "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
     "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the "
     "cycle and avoid the leak."
+)
+
+ONLY_INPUTS = (
+    "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts "
+    "of the graph, please use torch.autograd.backward."
 )
 
 
@@ -72,14 +78,23 @@ def grad(
     grad_outputs: Tensors | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple:
     """The gradients of `outputs` with respect to `inputs`, as a tuple; no `.grad` is touched.
 
     Each has the shape and dtype of its input. The other arguments are as for `backward`. An input that was not used
     raises RuntimeError, unless `allow_unused` (its gradient is then None) or `materialize_grads` (then zeros).
+    With `is_grads_batched` every one of `grad_outputs` holds a batch of them along axis 0, and so does every result:
+    there is one pass for each. `only_inputs` has had no effect in PyTorch for long.
     """
+    if not only_inputs:
+        warnings.warn(ONLY_INPUTS, FutureWarning, stacklevel=2)
+    if is_grads_batched:
+        options = {"allow_unused": allow_unused, "materialize_grads": materialize_grads, "create_graph": create_graph}
+        return batched_grad(outputs, inputs, as_sequence(grad_outputs), retain_graph, options)
     outputs, inputs = as_sequence(outputs), as_sequence(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -105,6 +120,17 @@ def grad(
             result = graph.tensor_of(result)
         results.append(result)
     return tuple(results)
+
+
+def batched_grad(
+    outputs: Tensors, inputs: Tensors, batches: Sequence[Any], retain_graph: bool | None, options: dict[str, Any]
+) -> tuple:
+    """`grad` for each of several gradients, the results stacked."""
+    rows = []
+    for number in range(last := len(batches[0])):
+        retained = True if number + 1 < last else retain_graph
+        rows.append(grad(outputs, inputs, [batch[number] for batch in batches], retained, **options))
+    return tuple(None if parts[0] is None else stack(parts) for parts in zip(*rows, strict=True))
 
 
 def run_to(

@@ -1,4 +1,4 @@
-"""`torch.nn.utils`: clipping of gradients, and all parameters as one vector.
+"""`torch.nn.utils`: clipping of gradients, and all parameters as one vector; `rnn` has padding of sequences.
 
 Imports grad_mode, tensor, parameter and the operations. The one idea to know: clipping changes the gradients in place,
 between `backward()` and `step()`.
@@ -16,8 +16,18 @@ import numpy as np
 from mini_autograd.function import tensor_of
 from mini_autograd.grad_mode import no_grad
 from mini_autograd.nn.parameter import overwrite
+from mini_autograd.nn.utils import rnn
 from mini_autograd.operations.joining import cat
 from mini_autograd.tensor import Tensor
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "rnn",
+    "vector_to_parameters",
+]
 
 
 @no_grad()
