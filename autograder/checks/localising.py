@@ -81,7 +81,9 @@ def localise(engine: Any, program: Program, expected: Sequence[Expected], proble
         return None
     accumulated = problem.worst is not None and problem.worst.accumulated
     smallest = _smallest(engine, traces, program.arguments, accumulated)
-    return None if smallest is None else _between_operations(smallest, accumulated)
+    if smallest is not None:
+        return _between_operations(smallest, accumulated)
+    return _in_a_function(engine, traces, program, accumulated)
 
 
 def _size(draw: Draw) -> int:
@@ -341,6 +343,21 @@ def _between_operations(trial: Trial, accumulated: bool) -> Place:
     return Place(names, sentence, f"{public}{kind}: {look}.", _facts(trial), _maps(trial), hints)
 
 
+def _in_a_function(engine: Any, traces: Sequence[Trace], program: Program, again: bool) -> Place | None:
+    """The place is no operation: the expression goes wrong only with the functions that it calls around them."""
+    functions = program.functions()
+    everything = needed(traces[0], len(traces[0].steps) - 1)
+    part = between(traces, everything, program.arguments, again) if functions else None
+    trial = None if part is None else try_parts(engine, [part])[0]
+    if part is None or trial is None or trial.wrong:
+        return None
+    listed = _listed(functions)
+    right = "Every operation is right when it is tried alone, and so are all of them together"
+    sentence = f"{right} without {listed}: `{part.text()}`. The fault is in what {listed} "
+    sentence += "calls." if len(functions) == 1 else "call."
+    return Place((), sentence, f"{right}: the fault is in a function around them.", hints=FUNCTIONS, certain=True)
+
+
 def _arrow(part: Part) -> str:
     return " to ".join(f"`{symbol}`" for symbol in part.symbols()[:3])
 
@@ -359,6 +376,11 @@ REUSE = (
     "Which tensor of this part is used more than once, and how many contributions does its gradient have?",
     "The gradient of a tensor is the sum over all its uses, and it may be passed on only when the sum is complete.",
     "Look at the line that adds a contribution, and at the order in which `backward` visits the nodes.",
+)
+FUNCTIONS = (
+    "What does that function do with its inputs before the first operation, and with the result behind the last?",
+    "Gradients come back through the tensors themselves. A copy of an input or of a result is another leaf.",
+    "Calculate the gradient twice, with the function and without it, and follow the graph of both from the result.",
 )
 CHAIN = (
     "What is the incoming gradient of the operation in the middle, and where does your engine take it from?",

@@ -37,6 +37,12 @@ class Program:
         """A text that only expressions with the same meaning share; None where that cannot be told for sure."""
         return _meaning(self.function, 0)
 
+    def functions(self) -> tuple[str, ...]:
+        """The names of the functions that the expression finds among its globals: it does more than its operations."""
+        known = self.function.__globals__
+        found = {name: known.get(name) for name in _global_names(self.function.__code__)}
+        return tuple(name for name, value in found.items() if callable(value) and not isinstance(value, type))
+
 
 def programs_of(
     expression: Callable[..., Any] | Mapping[str, Callable[..., Any]], inputs_drawn: int

@@ -211,6 +211,39 @@ def endless(*inputs):
 waiting = threading.Event()
 
 
+AROUND = {
+    "the inputs are copied": "self.wrapped = lambda self, f: f(MiniTensor(self.data, requires_grad=True))",
+    "the result is copied": "self.wrapped = lambda self, f: MiniTensor(f(self).data, requires_grad=True)",
+    "one way is lost": "self.wrapped = lambda self, f: f(self) + MiniTensor(f(self).data) - f(self)",
+    "it does not run": "self.wrapped = lambda self, f: f(self, self)",
+}
+
+
+def around(function, x):
+    """What a student has built around a function; other engines call the function."""
+    return x.wrapped(function) if hasattr(x, "wrapped") else function(x)
+
+
+@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_function_around_right_operations_is_named_and_no_rule_is_blamed(name, hidden):
+    names = solved("05_leaves_and_accumulation")
+    exec(AROUND[name].replace("self.wrapped", "MiniTensor.wrapped"), names)
+    with check_context(seed=1, graded=True, hidden=hidden):
+        credit = check_gradients(
+            {"in a function": lambda a: around(lambda x: (x * x).tanh(), a)},
+            [(3,)],
+            points=1,
+            engine=names["MiniTensor"],
+        )
+    report = credit.reports[0]
+    assert credit == 0
+    assert report.place.startswith("Every operation is right when it is tried alone, and so are all of them together")
+    assert ("`around`" in report.place) != hidden
+    assert report.diagnosis == ""
+    assert report.bugs == ()
+
+
 @pytest.fixture
 def interrupted_soon():
     """What the square button does, once the endless loop has begun; also in the background, which ignores it else."""
