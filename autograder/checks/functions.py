@@ -16,6 +16,7 @@ from autograder.checks.context import CheckContext
 from autograder.checks.engines import run_where_it_lives
 from autograder.checks.errors import LessonError
 from autograder.checks.expected import expected_of
+from autograder.checks.in_common import arrays_of, in_common
 from autograder.checks.inputs import Spec, cases_of
 from autograder.checks.programs import argument_names, programs_of
 from autograder.checks.report import Line, Report
@@ -155,13 +156,35 @@ def _checked(
     lines: tuple[Line, ...] = (_line(answers, calls, names, context.hidden, gradients),)
     if gradients and len(names) > 1 and not lines[0].passed:
         lines = _lines_per_gradient(answers, calls, names, context.hidden) or lines
+    slipped = not context.hidden and not all(line.passed for line in lines)
     return Report(
         title="Hidden check" if context.hidden else title,
         lines=lines,
         earned=(points or 0.0) * sum(line.passed for line in lines) / len(lines),
         points=points,
+        diagnosis=_slip(answers, calls, names, gradients) if slipped else "",
         hidden=context.hidden,
     )
+
+
+def _slip(answers: Any, calls: Sequence[Call], names: Sequence[str], gradients: bool) -> str:
+    """What the wrong results of all calls have in common; empty where a call failed, or nothing is known."""
+    if not isinstance(answers, list) or len(answers) != len(calls):
+        return ""
+    got, right, allowed = [], [], []
+    for answer, call in zip(answers, calls, strict=True):
+        if not isinstance(answer, dict) or "result" not in answer:
+            return ""
+        wanted = call.right if gradients else (call.right,)
+        result = _as_gradients(answer["result"], call) if gradients else [answer["result"]]
+        usable = isinstance(result, list) and all(_is_number(entry) for entry in wanted)
+        arrays = arrays_of(result, wanted) if usable else None
+        if arrays is None:
+            return ""
+        got.append(arrays)
+        right.append([np.asarray(entry, dtype=np.float64) for entry in wanted])
+        allowed.append([np.asarray(entry) for entry in (call.tolerance if gradients else (call.tolerance,))])
+    return in_common(got, right, allowed, names if gradients else ())
 
 
 def _lines_per_gradient(
@@ -172,7 +195,7 @@ def _lines_per_gradient(
         return None
     for answer, call in zip(answers, calls, strict=True):
         whole = isinstance(answer, dict) and failure_in(answer) is None
-        result = answer.get("result") if whole else None
+        result = _as_gradients(answer.get("result"), call) if whole else None
         if not isinstance(result, list) or len(result) != len(names):
             return None
         with contextlib.suppress(Mismatch):
@@ -188,7 +211,8 @@ def _gradient_line(answers: Any, calls: Sequence[Call], names: Sequence[str], nu
     for answer, call in zip(answers, calls, strict=True):
         try:
             place = f"the gradient with respect to {names[number]}"
-            _compare_trees(answer["result"][number], call.right[number], call.tolerance[number], place, ())
+            got = _as_gradients(answer["result"], call)[number]
+            _compare_trees(got, call.right[number], call.tolerance[number], place, ())
         except Mismatch as mismatch:
             text = mismatch.public if hidden else str(mismatch)
             return Line(shown_name, "wrong", text, _inputs(call, names, hidden))
@@ -216,9 +240,12 @@ def _line(answers: Any, calls: Sequence[Call], names: Sequence[str], hidden: boo
 
 
 def _as_gradients(result: Any, call: Call) -> Any:
-    """A function of one input may return the gradient itself instead of a tuple of one."""
+    """A function of one input may return the gradient itself, and one of several numbers an array of as many."""
     if len(call.arguments) == 1 and not (isinstance(result, list) and len(result) == 1):
         return [result]
+    numbers = all(np.shape(entry) == () for entry in call.right)
+    if numbers and _is_number(result) and np.shape(result) == (len(call.arguments),):
+        return np.asarray(result, dtype=np.float64).tolist()
     return result
 
 

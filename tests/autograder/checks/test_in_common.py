@@ -1,0 +1,92 @@
+"""What a card says that wrong results have in common: a factor, an order, too few digits, and else nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autograder.checks.context import check_context
+from autograder.student import between, check_function, check_handwritten_gradient
+
+NEGATIVE = between(-3.0, -1.0)
+
+
+def right(x, y):
+    s = x * y + x
+    return 2 * s * (y + 1), 2 * s * x
+
+
+def estimated(x, y, h=1e-5):
+    value = lambda x, y: (x * y + x) ** 2  # noqa: E731
+    return (value(x + h, y) - value(x - h, y)) / (2 * h), (value(x, y + h) - value(x, y - h)) / (2 * h)
+
+
+SLIPS = {
+    "a factor of 2 is forgotten": (lambda x, y: [g / 2 for g in right(x, y)], "`x` and `y` have half the right size"),
+    "one is counted twice": (lambda x, y: (right(x, y)[0], 2 * right(x, y)[1]), "for `y` has twice the right size"),
+    "a sign": (lambda x, y: (-right(x, y)[0], right(x, y)[1]), "for `x` has the right size and the wrong sign"),
+    "nothing arrives": (lambda x, y: (right(x, y)[0], 0.0), "for `y` has the value 0 at every input that was tried"),
+    "another factor": (lambda x, y: (3 * right(x, y)[0], right(x, y)[1]), "for `x` has 3 times the right size"),
+    "another order": (lambda x, y: right(x, y)[::-1], "in another order: for `x` that of `y`, for `y` that of `x`."),
+    "an estimate": (estimated, "digits, as an estimate is, and not to all."),
+}
+OTHERS = {
+    "a use is forgotten": lambda x, y: (2 * (x * y + x) * y, right(x, y)[1]),
+    "two factors": lambda x, y: (2 * right(x, y)[0], 3 * right(x, y)[1]),
+    "one and the same for both": lambda x, y: (right(x, y)[0], right(x, y)[0]),
+    "too few": lambda x, y: right(x, y)[:1],
+    "no number": lambda x, y: (float("nan"), right(x, y)[1]),
+    "an error": lambda x, y: right(x, None),
+}
+
+
+def check(function):
+    credit = check_handwritten_gradient(function, lambda x, y: (x * y + x) ** 2, [NEGATIVE, NEGATIVE], points=2)
+    return credit, credit.reports[0]
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_what_all_wrong_gradients_have_in_common_is_said(name):
+    slip, said = SLIPS[name]
+    credit, report = check(slip)
+    assert credit < 2
+    assert said in report.diagnosis
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_nothing_is_said_where_they_have_nothing_in_common(name):
+    credit, report = check(OTHERS[name])
+    assert credit < 2
+    assert report.diagnosis == ""
+
+
+def test_right_gradients_may_come_in_an_array_and_nothing_is_said_of_them():
+    for function in (right, lambda x, y: np.array(right(x, y)), lambda x, y: list(right(x, y))):
+        credit, report = check(function)
+        assert credit == 2
+        assert report.diagnosis == ""
+
+
+def test_a_hidden_check_says_nothing_of_the_numbers():
+    with check_context(seed=1, hidden=True):
+        _, report = check(SLIPS["a sign"][0])
+    assert not report.passed
+    assert report.diagnosis == ""
+
+
+@pytest.mark.parametrize(("factor", "said"), [(2.0, "twice the right size"), (1e-10, "1e-10 times the right size")])
+def test_the_result_of_a_function_may_be_wrong_by_a_factor_too(factor, said):
+    report = check_function(lambda x: factor * x**3, lambda x: x**3, [(2, 3)], points=1).reports[0]
+    assert report.diagnosis == f"the result has {said} at every input that was tried."
+
+
+def test_a_result_that_is_wrong_at_some_inputs_only_has_no_factor():
+    report = check_function(np.abs, lambda x: x, [(2, 3)], points=1).reports[0]
+    assert not report.passed
+    assert report.diagnosis == ""
+
+
+def test_one_number_is_no_evidence_of_a_factor():
+    report = check_function(lambda x: 7.0 * x, lambda x: x, [np.array(2.0)], points=1).reports[0]
+    assert not report.passed
+    assert report.diagnosis == ""
