@@ -588,12 +588,12 @@ credit = check_handwritten_gradient(
     points=3,
     name="(relu(w * x + b) - target)**2",
 )
-if credit > 0:
+if credit == 3:
     corner = relu_neuron_gradient(0.5, 4.0, -2.0, 3.0)
     if not np.allclose(corner, [0.0, 0.0, 0.0, 6.0]):
         print("at the corner, where w * x + b is exactly 0, the slope of relu is 0: for the inputs")
         print(f"0.5, 4.0, -2.0 and 3.0 the gradients are 0, 0, 0 and 6, not {corner}")
-        credit = credit + (-min(1.0, credit))
+        credit = credit + (-1.0)
 ### BEGIN HIDDEN TESTS
 credit = credit + check_handwritten_gradient(
     relu_neuron_gradient,
