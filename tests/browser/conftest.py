@@ -1,7 +1,9 @@
 """A real JupyterLab in a real Chromium, for every test in this folder.
 
 `lab` starts one server and one browser per session on a temporary folder and gives each test a fresh page; it notes
-console errors and requests to other hosts. Without a Chromium the tests are skipped, naming the command to install one.
+console errors and requests to other hosts. All pages share the browser's profile, as a reader's do: what JupyterLab
+consists of is then fetched and compiled once, which takes more time than many tests. Without a Chromium the tests are
+skipped, naming the command to install one.
 """
 
 import json
@@ -26,6 +28,7 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 ]  # fmt: skip
+OFTEN = 50  # milliseconds between two looks at a condition: to look at each frame of a page takes more time than the page
 PATIENCE = 180_000  # milliseconds; a loaded machine is slow, and waiting for a condition costs nothing when it is quick
 HARMLESS = ("favicon", "ResizeObserver loop")
 
@@ -71,13 +74,13 @@ class Lab:
 
     def wait_open(self) -> None:
         """Wait until a notebook is open and its kernel has nothing to do."""
-        self.page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext !== undefined")
+        self.wait_until("() => window.jupyterapp?.shell?.currentWidget?.sessionContext !== undefined")
         self.wait_idle()
 
     def save(self) -> None:
         """Save the notebook and wait until it is in its file."""
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
-        self.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+        self.wait_until("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
 
     def save_and_reload(self) -> None:
         """As a reader does who comes back the next day, but with the kernel still alive."""
@@ -97,7 +100,7 @@ class Lab:
 
     def wait_idle(self) -> None:
         """Wait until the kernel has nothing to do and no cell waits for it."""
-        self.page.wait_for_function(
+        self.wait_until(
             """() => {
                 const panel = window.jupyterapp.shell.currentWidget;
                 const kernel = panel?.sessionContext?.session?.kernel;
@@ -130,7 +133,11 @@ class Lab:
     def use_theme(self, name: str) -> None:
         """Switch to "JupyterLab Light" or "JupyterLab Dark" and wait for it."""
         self.page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
-        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+        self.wait_until("name => document.body.dataset.jpThemeName === name", name)
+
+    def wait_until(self, condition: str, argument: object = None) -> None:
+        """Wait until a JavaScript function returns something true."""
+        self.page.wait_for_function(condition, arg=argument, polling=OFTEN)
 
     def _note_console(self, message) -> None:
         if message.type == "error" and not any(word in message.text for word in HARMLESS):
@@ -142,24 +149,26 @@ class Lab:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator:
-    """One browser for the session."""
-    with browser() as started:
-        yield started
+def chromium(tmp_path_factory) -> Iterator:
+    """One browser for the session: the context of its profile, which makes pages."""
+    with browser(tmp_path_factory.mktemp("profile")) as profile:
+        yield profile
 
 
 @contextmanager
-def browser() -> Iterator:
-    """A Chromium without a window."""
+def browser(folder: Path) -> Iterator:
+    """A Chromium without a window, which keeps its profile in a folder."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(INSTALL)
     playwright = pytest.importorskip("playwright.sync_api", reason="install it with `pip install playwright`")
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=PATIENCE)
-        yield started
-        started.close()
+        profile = driver.chromium.launch_persistent_context(
+            folder, executable_path=path, args=ARGUMENTS, timeout=PATIENCE, viewport={"width": 1400, "height": 1000}
+        )
+        yield profile
+        profile.close()
 
 
 @pytest.fixture(scope="session")
@@ -226,12 +235,12 @@ def module_lab(chromium, lab_server) -> Iterator[Lab]:
 
 @contextmanager
 def fresh_page(chromium, lab_server) -> Iterator[Lab]:
-    """A page in a context of its own; the kernels are shut down afterwards."""
+    """A page of its own; the kernels are shut down afterwards."""
     root, url, token = lab_server
-    context = chromium.new_context(viewport={"width": 1400, "height": 1000})
-    yield Lab(context.new_page(), root, url, token)
+    page = chromium.new_page()
+    yield Lab(page, root, url, token)
     shut_down_kernels(url, token)
-    context.close()
+    page.close()
 
 
 def free_port() -> int:

@@ -122,7 +122,7 @@ def test_cards_are_readable_in_both_themes(lab, tmp_path):
         card.get_by_text(revealed).wait_for()
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         lab.use_theme(theme)
-        lab.page.wait_for_function(f"() => document.querySelectorAll('.autograder-card').length === {len(CARDS)}")
+        lab.wait_until(f"() => document.querySelectorAll('.autograder-card').length === {len(CARDS)}")
         lab.page.evaluate(
             "() => document.querySelectorAll('.autograder-card details').forEach(d => { d.open = true; })"
         )

@@ -79,7 +79,8 @@ def test_formgrader_and_feedback_show_marks_and_cards_and_run_nothing(
     chromium: Any,
     tmp_path: Path,
 ) -> None:
-    context = chromium.new_context(viewport={"width": 1300, "height": 1000}, extra_http_headers=server._headers)
+    size = {"width": 1300, "height": 1000}
+    context = chromium.browser.new_context(viewport=size, extra_http_headers=server._headers)
     page, asked = context.new_page(), []
     page.on("request", lambda request: asked.append(request.url))
     feedback = gradient_course.root / "feedback" / "ann" / "words" / "strings.html"

@@ -122,7 +122,7 @@ def test_a_student_types_the_engine_into_the_page_and_goes_on_with_it(lab):
     assert_all_right(lab, graded_by_cards(nbformat.read(notebook, 4)) - 1)  # the order has no card
     assert "8 of 8 right" in "".join(shown_html(lab))
     lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
-    lab.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+    lab.wait_until("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
 
     lab.open_notebook(student.notebook(LESSONS / "03_order_and_reuse.py"))
     start = next(i for i, (_, source) in enumerate(cells(lab)) if "start_lesson" in source)
