@@ -18,7 +18,14 @@ from autograder.checks.answers import NO_RETURN
 from autograder.checks.engines import run_where_it_lives
 from autograder.checks.parts import Trial
 from autograder.checks.student_side import LONGEST_TEXT, call_backward, leaf_of, replayed, takes
+from autograder.checks.tracing import Step
 
+FORGOTTEN = (
+    "From which tensors was the result made, and which of them does it know?",
+    "What a rule returns is handed to the inputs that the result remembers, one after the other. An input that it does "
+    "not remember gets nothing.",
+    "Look at the line that makes the result: at the inputs that it is given.",
+)
 FEW = ("no", "one", "two", "three", "four", "five")
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
@@ -108,7 +115,23 @@ def misfit(engine: Any, trial: Trial) -> Misfit | None:
     if not isinstance(answer, dict) or not _is_count(answer.get("inputs")) or type(answer.get("kind")) is not str:
         return None
     misshapen = trial.raised or problem.worst is None
-    return _described(trial.part.steps[0].symbol, answer, misshapen)
+    step = trial.part.steps[0]
+    return _forgotten(step, answer) or _described(step.symbol, answer, misshapen)
+
+
+def _forgotten(step: Step, answer: dict[str, Any]) -> Misfit | None:
+    """What to say where the rule returns a gradient for each operand, and the result remembers fewer of them."""
+    operands, inputs, count = len(step.operands()), answer["inputs"], answer.get("count")
+    if not (0 < inputs < operands == count and answer.get("more") is True):
+        return None
+    remembers = f"remembers {FEW[inputs]} of its {FEW[operands]} inputs"
+    sentence = f"the result of `{step.symbol}` {remembers}, so a gradient that its rule returns has nowhere to go."
+    public = f"The result of `{step.symbol}` does not remember all its inputs."
+    facts = (
+        ("inputs that the result remembers", str(inputs)),
+        ("its rule returned", _thing(answer["kind"][:60], count)),
+    )
+    return Misfit(sentence, public, facts, FORGOTTEN)
 
 
 def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit | None:

@@ -120,6 +120,22 @@ def test_a_rule_without_one_gradient_per_input_is_named(name):
     assert hidden.place == f"The rule of `{operation}` did not return one gradient per input, in a tuple."
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_an_input_that_the_result_does_not_remember_is_named_and_no_rule_is_blamed(hidden):
+    change = """
+def add(a, b):
+    return MiniTensor(a.data + b.data, (a,), "+", lambda grad: (grad, grad))
+MiniTensor.__add__ = add
+"""
+    report = report_on("02", change, lambda a, b: a + b, NUMBERS, hidden)
+    if hidden:
+        assert report.place == "The result of `+` does not remember all its inputs."
+    else:
+        assert report.place.startswith("the result of `+` remembers one of its two inputs")
+        assert "that makes the result" in report.hints[-1]
+    assert report.diagnosis == ""
+
+
 OTHERS = {
     "a single array may be returned": ("05", "", squashed, True),
     "more than needed, but only None": ("10", rule_of("Mul", f"({SHARES}, None)"), product, True),
