@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import sys
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
     with contextlib.chdir(root):
         app = quieted(NbGrader())
         app.load_cwd_config = False
-        app.initialize([], root=str(root))
+        _initialize(app, root)
         quieted(app)
         configure(app.config)
         if unsafe:
@@ -69,6 +70,21 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
         if not (root / "nbgrader_config.py").exists() and not Path(app.coursedir.root, "source").is_dir():
             raise CourseError(f"{directory} is not an nbgrader course: no nbgrader_config.py and no source folder.")
         yield Course(app)
+
+
+def _initialize(app: NbGrader, root: Path) -> None:
+    """Read the course's configuration. nbgrader would go on without one that has a mistake in it, and so grade by
+    other rules; here it is a `CourseError`.
+    """
+    app.raise_config_file_errors = True
+    try:
+        app.initialize([], root=str(root))
+    except (Exception, SystemExit) as error:  # SystemExit: nbgrader's answer to a setting of a wrong type
+        cause = error.__context__ if isinstance(error, SystemExit) and error.__context__ else error
+        frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if frame.filename.endswith("_config.py")]
+        line = cause.lineno if isinstance(cause, SyntaxError) else frames[-1].lineno if frames else None
+        where = f", line {line}," if line else ""
+        raise CourseError(f"nbgrader_config.py{where} cannot be used: {type(cause).__name__}: {cause}.") from error
 
 
 def quieted(app: NbGrader) -> NbGrader:

@@ -31,30 +31,34 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file and say where it is. Returns 2 for a request that cannot be met."""
     from nbgrader.plugins import CsvExportPlugin
 
-    from autograder.grading.courses import CourseError, open_course
+    from autograder.grading.courses import open_course
+    from autograder.grading.errors import CourseError, faults_said
     from autograder.grading.exporters import CanvasExportPlugin, MoodleExportPlugin
+    from autograder.grading.whole_files import whole
 
     plugins = {"canvas": CanvasExportPlugin, "moodle": MoodleExportPlugin, "nbgrader": CsvExportPlugin}
     target = (arguments.to or Path(f"{arguments.platform}.csv")).resolve()
     roster = arguments.canvas_gradebook and arguments.canvas_gradebook.resolve()
     try:
-        with open_course(arguments.course) as course:
+        with faults_said(), open_course(arguments.course) as course:
             if roster and (arguments.platform != "canvas" or not roster.is_file()):
                 raise CourseError(
                     f"--canvas-gradebook goes with --for canvas and needs a file; {roster} is none of it."
                 )
             plugin = plugins[arguments.platform](parent=course.app)
-            plugin.to, plugin.assignment = str(target), arguments.lessons
+            plugin.assignment = arguments.lessons
             if roster:
                 plugin.gradebook = str(roster)
             with course.gradebook() as gradebook:
                 unknown = set(arguments.lessons) - {assignment.name for assignment in gradebook.assignments}
                 if unknown:
                     raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}.")
-                plugin.export(gradebook)
+                with whole(target) as draft:
+                    plugin.to = str(draft)
+                    plugin.export(gradebook)
                 for note in unfinished(course, gradebook, arguments.lessons):
                     print(f"autograder export: {note}", file=sys.stderr)
-    except (CourseError, OSError) as error:
+    except CourseError as error:
         print(f"autograder export: {error}", file=sys.stderr)
         return 2
     print(target)

@@ -14,19 +14,22 @@ from pathlib import Path
 from nbgrader.converters import GenerateFeedback
 from nbgrader.utils import capture_log, temp_attrs
 
-from autograder.grading.courses import Course, open_course
-from autograder.grading.pool import WorkerPool
+from autograder.grading.courses import Course, complaint, open_course
+from autograder.grading.pool import Died, WorkerPool
 from autograder.grading.warm import PRELOAD
 
 TRIES = 5
+KILLED = "the process that made it was killed."
+NOT_GRADED = "there is no graded notebook."
 _course: Course | None = None
 
 
-def write_feedback(course: Path, assignment: str, students: list[str], workers: int) -> None:
-    """Make the feedback pages of these students. One that cannot be made costs no other."""
+def write_feedback(course: Path, assignment: str, students: list[str], workers: int) -> list[str]:
+    """Make the feedback pages of these students. One that cannot be made costs no other, and has a sentence here."""
     tasks = [(assignment, student) for student in students if glob.escape(student) == student]
-    for _ in WorkerPool(feedback_in_worker, workers, open_worker, (course,), PRELOAD).run(tasks):
-        pass
+    outcomes = WorkerPool(feedback_in_worker, workers, open_worker, (course,), PRELOAD).run(tasks)
+    problems = [(task[1], KILLED if isinstance(said, Died) else said) for task, said in outcomes if said]
+    return [f"the feedback for {student} could not be made: {said}" for student, said in sorted(problems)]
 
 
 def open_worker(course: Path) -> None:
@@ -36,18 +39,18 @@ def open_worker(course: Path) -> None:
     _course = contextlib.ExitStack().enter_context(open_course(course))
 
 
-def feedback_in_worker(task: tuple[str, str]) -> bool:
-    """One student's pages, again where the gradebook was locked by somebody."""
+def feedback_in_worker(task: tuple[str, str]) -> str:
+    """One student's pages, again where the gradebook was locked by somebody. Returns why there are none, or nothing."""
     assert _course is not None
     assignment, student = task
     if not _course.folder("autograded", student, assignment).is_dir():
-        return False
+        return NOT_GRADED
     converter = GenerateFeedback(coursedir=_course.coursedir, parent=_course.app)
     converter.force = True
     for attempt in range(TRIES):
         with temp_attrs(_course.coursedir, assignment_id=assignment, student_id=student):
             outcome = capture_log(converter)
         if outcome["success"] or "database is locked" not in outcome.get("log", ""):
-            return bool(outcome["success"])
+            return "" if outcome["success"] else complaint(outcome)
         time.sleep(0.2 * 2**attempt)
-    return False
+    return complaint(outcome)

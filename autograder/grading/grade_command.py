@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from autograder.grading.records import SubmissionRecord
     from autograder.grading.run import Request
 
+STOPPED = 130  # what a shell says of a command that was interrupted
 COURSE = Path(__file__).resolve().parents[2] / "course"
 
 
@@ -45,21 +46,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Grade, print the table, write the JSON.
 
-    Returns 0 where every submission has a result, 1 where some need a look, 2 for a request that cannot be met.
+    Returns 0 where every submission has a result, 1 where some need a look, 2 for a request that cannot be met, and
+    STOPPED after Ctrl-C.
     """
     if arguments.sandbox:
         print(f"sandbox: {_isolation(arguments)}", flush=True)
         if not arguments.lesson:
             return 0
-    from autograder.grading.errors import CourseError
+    from autograder.grading.errors import CourseError, faults_said
 
     try:
         _check(arguments)
-        with _workers(arguments) as cluster:
+        with faults_said(), _workers(arguments) as cluster:
             return _grade(arguments, cluster)
     except CourseError as error:
         print(f"autograder grade: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("autograder grade: stopped. What was graded is kept; the same command goes on there.", file=sys.stderr)
+        return STOPPED
 
 
 @contextlib.contextmanager
@@ -90,6 +95,7 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     from autograder.grading import display
     from autograder.grading.records import NEEDS_A_LOOK
     from autograder.grading.run import grade_class
+    from autograder.grading.whole_files import whole
 
     request = _request(arguments, cluster)
     console = display.wide_console()
@@ -103,7 +109,8 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     if request.unsafe:
         console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")
     if arguments.json:
-        arguments.json.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
+        with whole(arguments.json) as draft:
+            draft.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
     return 1 if any(record.status in NEEDS_A_LOOK for record in records) else 0
 
 

@@ -11,12 +11,13 @@ import functools
 import multiprocessing
 import multiprocessing.connection
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from typing import Any, Generic, TypeVar
@@ -141,6 +142,7 @@ def _each(function: Callable[[Task], Result], tasks: list[Task]) -> list[Result]
 
 
 def _prepare(initializer: Callable[..., None], initargs: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     end_with_parent()
     initializer(*initargs)
 
@@ -162,7 +164,21 @@ def start_server(preload: tuple[str, ...]) -> None:
     """Start the process that workers are forked from; it imports these modules meanwhile."""
     if "forkserver" in multiprocessing.get_all_start_methods():
         multiprocessing.get_context("forkserver").set_forkserver_preload(list(preload))
-        forkserver.ensure_running()
+        with _interrupts_ignored():
+            forkserver.ensure_running()
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """A process that is started here ignores Ctrl-C, which is for the one that started it; workers take it again."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _context(preload: tuple[str, ...]) -> Any:

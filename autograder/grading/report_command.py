@@ -29,11 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page and say where it is. Returns 2 for a request that cannot be met."""
-    from autograder.grading.courses import CourseError, open_course
+    from autograder.grading.courses import open_course
+    from autograder.grading.errors import CourseError, faults_said
 
     target = arguments.to.resolve() if arguments.to else None
     try:
-        with open_course(arguments.course) as course:
+        with faults_said(), open_course(arguments.course) as course:
             target = target or course.root / "reports" / f"{arguments.lesson}.html"
             write(course, arguments.lesson, target)
     except CourseError as error:
@@ -47,6 +48,8 @@ def write(course: Course, lesson: str, target: Path) -> None:
     """Write the page of a lesson. Raises `CourseError` where nothing of it has been graded."""
     from jinja2 import Environment, PackageLoader
 
+    from autograder.grading.whole_files import whole
+
     report = collected(course, lesson, target)
     environment = Environment(
         loader=PackageLoader("autograder.grading"), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -54,7 +57,8 @@ def write(course: Course, lesson: str, target: Path) -> None:
     environment.filters["coded"] = coded
     target.parent.mkdir(parents=True, exist_ok=True)
     page = environment.get_template("report.html.j2").render(report=report)
-    target.write_text(page, encoding="utf-8", errors="replace")
+    with whole(target) as draft:
+        draft.write_text(page, encoding="utf-8", errors="replace")
 
 
 def coded(text: str) -> Markup:

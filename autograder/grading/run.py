@@ -15,6 +15,7 @@ from autograder.grading.assignments import Assignment, Earlier, TooLargeError, r
 from autograder.grading.connection import Connection
 from autograder.grading.courses import Course, CourseError, open_course, prepare, submitted_students
 from autograder.grading.definition import is_released_as_usual, read_assignment
+from autograder.grading.errors import in_words
 from autograder.grading.feedback import write_feedback
 from autograder.grading.local import Finished, Job, Task, grade_in_worker, open_worker
 from autograder.grading.marks import Entry, Marks
@@ -57,7 +58,7 @@ def grade_class(
 ) -> list[SubmissionRecord]:
     """Grade the submissions of one assignment in parallel. Raises `CourseError` for a request that cannot be met.
 
-    `on_notice` gets what is wrong with the assignment itself, so that its marks may be.
+    `on_notice` gets what is wrong with the assignment itself, so that its marks may be, and with feedback pages.
     """
     if not request.unsafe and not isolation_available():
         raise CourseError(
@@ -78,11 +79,12 @@ def grade_class(
             try:
                 run.go(on_start)
             except OSError as error:
-                raise CourseError(CANNOT_GO_ON.format(error.strerror or error)) from error
+                raise CourseError(CANNOT_GO_ON.format(in_words(error))) from error
             finally:
                 run.marks.close()
     if request.feedback:
-        write_feedback(request.course.resolve(), request.assignment, students, request.workers)
+        for notice in write_feedback(request.course.resolve(), request.assignment, students, request.workers):
+            on_notice(notice)
     return sorted(run.records, key=lambda record: record.student)
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from autograder.cli import main
+from tests.autograder.grading.here import in_this_process
 
 pytestmark = pytest.mark.sandbox
 
@@ -84,6 +86,25 @@ def test_without_a_sandbox_it_refuses(
     assert main(["grade", "words", "--course", str(small_course.root)]) == 2
     assert "--unsafe-no-sandbox" in capfd.readouterr().err
     assert not (small_course.root / "autograded").exists()
+
+
+def test_after_ctrl_c_it_says_how_to_go_on(
+    small_course: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr("autograder.grading.run.open_course", mock.Mock(side_effect=KeyboardInterrupt))
+    assert main(["grade", "words", "--course", str(small_course.root)]) == 130
+    said = capfd.readouterr().err
+    assert said == "autograder grade: stopped. What was graded is kept; the same command goes on there.\n"
+
+
+def test_pages_that_cannot_be_made_are_named(small_course: Any, capfd: pytest.CaptureFixture) -> None:
+    small_course.submit("ann", small_course.answered())
+    (small_course.root / "feedback").write_text("in the way of the folder")
+    with in_this_process():
+        assert main(["grade", "words", "--course", str(small_course.root), "--feedback"]) == 0
+    printed = capfd.readouterr().out
+    assert "ann  graded  5 / 5" in printed
+    assert "words: the feedback for ann could not be made: NotADirectoryError" in printed
 
 
 def test_which_isolation_is_in_force_is_said(capfd: pytest.CaptureFixture) -> None:

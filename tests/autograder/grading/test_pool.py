@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -51,6 +53,22 @@ def test_a_task_that_kills_its_process_costs_nobody_else(tasks: list[str], toget
     results = run(tasks, 2, together)
     for task, result in results.items():
         assert result == (f"hello {task}" if len(task) == 1 else Died(task))
+
+
+def handler(task: str) -> bool:
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_reaches_workers_and_not_what_they_are_forked_from() -> None:
+    program = (
+        "from multiprocessing import forkserver\nfrom autograder.grading.pool import start_server\nstart_server(())\n"
+        "import signal; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+        "print(open(f'/proc/{forkserver._forkserver._forkserver_pid}/status').read())"
+    )
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    ignored = int(next(line.split()[1] for line in said.splitlines() if line.startswith("SigIgn:")), 16)
+    assert ignored & 1 << (signal.SIGINT - 1)
+    assert list(WorkerPool(handler, 1, prepare, ("hello",)).run(["a"])) == [("a", True)]
 
 
 def test_an_exception_is_ours_and_is_raised() -> None:

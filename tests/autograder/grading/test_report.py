@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import re
 import sqlite3
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from rich.console import Console
 
 from autograder.cli import main
 from autograder.grading.display import results_table
+from autograder.grading.errors import in_words
 from autograder.grading.exporters import harmless
 from autograder.grading.records import CellRecord, SubmissionRecord
 from autograder.grading.report import Report
 from autograder.grading.similarity import groups, plain
+from autograder.grading.whole_files import whole
 from tests.autograder.grading.here import grade_all
 
 LONG = "\n".join(f"value_{number} = {number} * other_{number}" for number in range(12))
@@ -178,6 +182,7 @@ def test_no_name_is_a_formula_in_a_spreadsheet(text: str) -> None:
         (["report", "wrods"], "has no assignment 'wrods'"),
         (["export", "wrods"], "no assignment wrods"),
         (["export", "--canvas-gradebook", "nowhere.csv"], "--for canvas"),
+        (["export", "--to", "/nowhere/marks.csv"], "No such file or directory: /nowhere/marks.csv."),
     ],
 )
 def test_what_cannot_be_done_is_said(
@@ -185,3 +190,54 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     assert main([*arguments, "--course", str(small_course.root)]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("c = get_config(\n", "nbgrader_config.py, line 1, cannot be used: SyntaxError"),
+        ("c = get_config()\nc.Late.x = late", "nbgrader_config.py, line 2, cannot be used: NameError"),
+        ("c = get_config()\nc.CourseDirectory.ignore = 3", "nbgrader_config.py cannot be used: TraitError"),
+    ],
+    ids=["syntax", "name", "type"],
+)
+@pytest.mark.parametrize("command", ["export", "grade"])
+def test_a_configuration_with_a_mistake_is_not_passed_over(
+    small_course: Any, command: str, text: str, said: str, capsys: pytest.CaptureFixture
+) -> None:
+    (small_course.root / "nbgrader_config.py").write_text(text)
+    small_course.submit("ann", small_course.answered())
+    with mock.patch("autograder.grading.warm.warm_up"):
+        assert main([command, "words", "--course", str(small_course.root)]) == 2
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert len(printed.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["export", "report"])
+def test_a_gradebook_that_is_none_is_said_to_be_one(
+    small_course: Any, command: str, capsys: pytest.CaptureFixture
+) -> None:
+    (small_course.root / "gradebook.db").write_bytes(b"not a database" * 100)
+    assert main([command, "words", "--course", str(small_course.root)]) == 2
+    assert "The gradebook cannot be used: file is not a database." in capsys.readouterr().err
+
+
+def written_on_a_full_disk(target: Path) -> None:
+    with whole(target) as draft:
+        draft.write_text("half a")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "marks.csv"
+    target.write_text("of yesterday")
+    with pytest.raises(OSError, match="No space") as raised:
+        written_on_a_full_disk(target)
+    assert in_words(raised.value) == f"No space left on device: {target}"
+    with whole(target) as draft:
+        assert target.read_text() == "of yesterday"
+        draft.write_text("of today")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("marks.csv", "of today")]
+    with pytest.raises(FileNotFoundError), whole(tmp_path / "nowhere" / "marks.csv") as draft:
+        draft.write_text("")
