@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from autograder.bugs.matching import Evidence, diagnose_all
-from autograder.checks.answers import NO_TENSOR, Problem
+from autograder.checks.answers import NO_TENSOR, UNWRITTEN, Problem
 from autograder.checks.comparison import two_numbers
 from autograder.checks.engines import Draw
 from autograder.checks.expected import Expected
@@ -120,6 +120,8 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     equal = expanded(first.part)
     probes = [part for name, step in ELEMENTARY.items() if (part := _probe(name, step, first.part)) is not None]
     tried = try_parts(engine, [*probes, *([equal] if equal else [])])
+    if _all_fail_alike(first, tried[: len(probes)]):
+        return _fails_everywhere(first)
     elementary = [trial for trial in tried[: len(probes)] if trial is not None and _ran(trial)]
     broken = [trial.part.steps[0].symbol for trial in elementary if trial.wrong]
     if len(elementary) > 2 and len(broken) == len(elementary):
@@ -162,6 +164,14 @@ def _ran(trial: Trial) -> bool:
     return bool(trial.comparison.runs) or trial.comparison.difference is not None
 
 
+def _all_fail_alike(first: Trial, tried: Sequence[Trial | None]) -> bool:
+    """Whether no operation runs, and several raise the error that the first one raised; others may be unknown yet."""
+    if not first.raised or first.comparison.problem is None or any(trial and _ran(trial) for trial in tried):
+        return False
+    errors = [trial.comparison.problem.public for trial in tried if trial and trial.comparison.problem]
+    return errors.count(first.comparison.problem.public) > 2 and first.comparison.problem.public != UNWRITTEN
+
+
 def _probe(name: str, step: Step, part: Part) -> Part | None:
     """An elementary operation on numbers like those of a part, positive for powers and logarithms."""
     array = part.draws[0].inputs[0]
@@ -187,6 +197,21 @@ def _everywhere(first: Trial) -> Place:
         "Look in `backward`: the first gradient, the loop over the nodes, and the line that writes `.grad`.",
     )
     return Place(("backward",), sentence, sentence, _facts(first), _maps(first), hints)
+
+
+def _fails_everywhere(first: Trial) -> Place:
+    sentence = (
+        "Every operation that was tried alone raises this error, so the fault is hardly in one rule: look at what all "
+        "of them go through, which is how a result is made, the order of the nodes, and `backward`."
+    )
+    hints = (
+        "Take the simplest expression, a + b, and go through `backward` line by line. Which line raises the error, and "
+        "what does it expect to find there?",
+        "The output's gradient is there from the start; for any other node there is one as soon as a rule has sent it, "
+        "and its turn comes when all have been sent.",
+        "Look in `backward`: the first gradient, the order of the nodes, and where gradients are added and taken.",
+    )
+    return Place(("backward",), sentence, sentence, _facts(first), (), hints)
 
 
 def _described(
