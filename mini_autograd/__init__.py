@@ -7,6 +7,7 @@ covered here.
 # ruff: noqa: F401  (everything imported here is meant for users)
 
 import importlib
+from math import e, inf, nan, pi
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ from mini_autograd.random import (
 from mini_autograd.saving import load, save
 from mini_autograd.size import Size
 
-device, dtype, finfo, iinfo = arrays.Device, np.dtype, np.finfo, np.iinfo
+device, dtype, finfo, iinfo, newaxis = arrays.Device, np.dtype, np.finfo, np.iinfo, None
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 arrays.keep_numpy_quiet()

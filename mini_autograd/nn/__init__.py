@@ -24,7 +24,7 @@ from mini_autograd.nn.activations import (
 from mini_autograd.nn.attention import MultiheadAttention
 from mini_autograd.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
 from mini_autograd.nn.convolutions import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
-from mini_autograd.nn.layers import Embedding, Flatten, Identity, Linear, Unflatten
+from mini_autograd.nn.layers import Embedding, Flatten, Identity, Linear, Unflatten, Upsample
 from mini_autograd.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -72,6 +72,13 @@ from mini_autograd.nn.paddings import (
 from mini_autograd.nn.parameter import Parameter
 from mini_autograd.nn.pooling import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from mini_autograd.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from mini_autograd.nn.transformers import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
 __all__ = [
     "CELU",
@@ -156,8 +163,14 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "Unflatten",
+    "Upsample",
     "ZeroPad1d",
     "ZeroPad2d",
     "functional",

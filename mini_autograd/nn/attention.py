@@ -20,6 +20,10 @@ from mini_autograd.operations.joining import cat
 from mini_autograd.tensor import Tensor
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A Linear under the name that it has in PyTorch's text of the module."""
+
+
 class MultiheadAttention(Module):
     """Attention with `num_heads` heads over (L, N, E), or (N, L, E) with `batch_first`; without a batch (L, E).
 
@@ -60,7 +64,7 @@ class MultiheadAttention(Module):
         joint = empty_parameter(3 * embed_dim, embed_dim, **options) if together else None
         self.register_parameter("in_proj_weight", joint)
         self.in_proj_bias = empty_parameter(3 * embed_dim, **options) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, **options)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **options)
         self.bias_k = empty_parameter(1, 1, embed_dim, **options) if add_bias_kv else None
         self.bias_v = empty_parameter(1, 1, embed_dim, **options) if add_bias_kv else None
         self._reset_parameters()
@@ -89,7 +93,10 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """The attended values and, if `need_weights`, the probabilities (their mean over the heads)."""
         if is_causal and attn_mask is None:
-            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+            raise RuntimeError(
+                "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+                "`generate_square_subsequent_mask` to create this mask."
+            )
         batched = query.ndim == 3
         swap = batched and not self.batch_first
         inputs = [x.transpose(0, 1) if swap else x if batched else x.reshape(1, *x.shape) for x in (query, key, value)]

@@ -71,6 +71,7 @@ from mini_autograd.operations.mathematical import rsqrt
 from mini_autograd.operations.normalization import batch_norm, group_norm, layer_norm
 from mini_autograd.operations.norms import cosine_similarity, normalize
 from mini_autograd.operations.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from mini_autograd.operations.resizing import interpolate
 from mini_autograd.operations.statistics import pairwise_distance
 from mini_autograd.operations.windows import one_per_axis
 
@@ -104,6 +105,7 @@ __all__ = [
     "hardtanh",
     "hinge_embedding_loss",
     "huber_loss",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",

@@ -1,4 +1,4 @@
-"""Linear layers, embeddings, and what only rearranges: Linear, Embedding, Flatten, Unflatten, Identity.
+"""Linear layers, embeddings, and what only rearranges: Linear, Embedding, Flatten, Unflatten, Identity, Upsample.
 
 Imports tensor, parameter, init, functional and module. The one idea to know: a layer holds parameters and options; what
 it computes stands in `functional`.
@@ -24,6 +24,33 @@ class Identity(Module):
 
     def forward(self, input: Any) -> Any:
         return input
+
+
+class Upsample(Module):
+    """`interpolate` as a layer: (N, C, *sizes) in other sizes."""
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None = None,
+        scale_factor: float | Sequence[float] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
+        super().__init__()
+        self.size, self.mode, self.align_corners = size, mode, align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+        several = isinstance(scale_factor, Sequence)
+        self.scale_factor: Any = tuple(map(float, scale_factor)) if several else scale_factor and float(scale_factor)  # type: ignore[arg-type]
+
+    def forward(self, input: Tensor) -> Tensor:
+        options = self.mode, self.align_corners, self.recompute_scale_factor
+        return functional.interpolate(input, self.size, self.scale_factor, *options)
+
+    def extra_repr(self) -> str:
+        if self.scale_factor is not None:
+            return f"scale_factor={self.scale_factor!r}, mode={self.mode!r}"
+        return f"size={self.size!r}, mode={self.mode!r}"
 
 
 class Linear(Module):

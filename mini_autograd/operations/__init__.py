@@ -28,13 +28,15 @@ indexing: getitem (x[...]), put, assign
 gathering: gather, scatter, scatter_add, index_select, masked_fill, take, embedding
 convolution: conv1d, conv2d, conv_transpose2d
 pooling: max_pool2d, avg_pool2d
+resizing: interpolate
 normalization: layer_norm, group_norm, batch_norm
 dropout: dropout
 attention: scaled_dot_product_attention
 losses: mse_loss, l1_loss, nll_loss, cross_entropy, binary_cross_entropy, kl_div
 margins: triplet_margin_loss, margin_ranking_loss, hinge_embedding_loss, gaussian_nll_loss
 
-Three files hold no operation: fused and targets, what several of them share, and windows, the geometry of kernels.
+Four files hold no operation: fused and targets, what several of them share; windows, the geometry of kernels; and
+outputs, which writes results into tensors that are there.
 """
 
 import importlib

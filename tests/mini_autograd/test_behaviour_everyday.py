@@ -66,6 +66,7 @@ lib.can_cast(lib.float64, lib.float32), lib.can_cast(lib.float32, lib.int64), li
 lib.can_cast(lib.bool, lib.uint8), lib.can_cast(lib.uint8, lib.int8), lib.can_cast(lib.int64, lib.uint8)
 lib.broadcast_shapes((2, 1), (3,))
 repr(lib.broadcast_shapes((2, 1), (3,)))
+[lib.pi, lib.e, lib.inf, repr(lib.nan), f[lib.newaxis]]
 l = nn.Linear(2, 2).type(lib.float64); l.weight.dtype == lib.float64
 """
 

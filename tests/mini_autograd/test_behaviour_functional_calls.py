@@ -65,7 +65,12 @@ def names(lib: Any) -> dict[str, Any]:
 
     call = lib.func.functional_call
     lib.manual_seed(0)
-    own = {"l": lib.nn.Linear(3, 2), "Tied": Tied, "call": call, "squared": lambda p, v, l: (call(l, p, v) ** 2).sum()}
+    own = {
+        "l": lib.nn.Linear(3, 2),
+        "Tied": Tied,
+        "call": call,
+        "squared": lambda p, v, layer: (call(layer, p, v) ** 2).sum(),
+    }
     return usual_names(lib) | own
 
 

@@ -9,7 +9,7 @@ from mini_autograd import operations
 
 FOLDER = Path(operations.__file__).parent
 FILES = {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
-WITHOUT_OPERATIONS = {"fused", "targets", "windows"}
+WITHOUT_OPERATIONS = {"fused", "outputs", "targets", "windows"}
 
 LINES = [line.partition(": ") for line in (operations.__doc__ or "").splitlines()]
 DIRECTORY = {file: entries for file, colon, entries in LINES if colon and file in FILES}
