@@ -26,6 +26,7 @@ SHARED = 1e-5  # relative: how well the sum of a gradient at a kink must agree w
 UNWRITTEN = "not written yet"
 NO_TENSOR = "the expression did not give a tensor with a `backward`"
 NO_RETURN = "is a `return` missing?"
+RESULT_CALLED = re.compile(r"'(tuple|list|float|int)' object is not callable")
 UNKNOWN_OPERATOR = re.compile(
     r"unsupported operand type.*'[A-Z]\w*' and '([A-Z]\w*|int|float)'|bad operand type for unary"
 )
@@ -129,6 +130,8 @@ def _cause(kind: str, message: str) -> str:
         return "was a broadcast summed back?"
     if kind in ("TypeError", "AttributeError") and "NoneType" in message:
         return NO_RETURN
+    if kind == "TypeError" and RESULT_CALLED.search(message):
+        return "was a rule called where the rule itself should be handed over?"
     if kind == "TypeError" and UNKNOWN_OPERATOR.search(message):
         return "has the cell that defines this run since the cell of the class?"
     if kind == "AttributeError" and UNKNOWN_ATTRIBUTE.search(message):

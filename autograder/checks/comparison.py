@@ -130,7 +130,7 @@ def explained(worst: Worst) -> str:
 def two_numbers(expected: float, got: float) -> tuple[str, str]:
     """Both numbers with as many digits as it takes to tell them apart."""
     for digits in (4, 6, 9, 12, 15):
-        first, second = f"{expected:.{digits}g}", f"{got:.{digits}g}"
+        first, second = f"{expected + 0.0:.{digits}g}", f"{got + 0.0:.{digits}g}"  # no -0
         if first != second:
             break
     return first, second

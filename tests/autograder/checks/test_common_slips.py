@@ -177,6 +177,10 @@ RAISED = {
         NO_RETURN,
     ),
     "the cell of the class ran again": ("del MiniTensor.__mul__\n", "has the cell that defines this run since"),
+    "a rule that was called": (
+        "MiniTensor.__mul__ = lambda a, b: MiniTensor(a.data * b.data, (a, b), '*', (b.data, a.data))\n",
+        "was a rule called where the rule itself",
+    ),
     "a misspelt attribute": ("MiniTensor.__mul__ = lambda a, b: a.dta\n", "is it misspelt"),
 }
 

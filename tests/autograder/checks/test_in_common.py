@@ -90,3 +90,9 @@ def test_one_number_is_no_evidence_of_a_factor():
     report = check_function(lambda x: 7.0 * x, lambda x: x, [np.array(2.0)], points=1).reports[0]
     assert not report.passed
     assert report.diagnosis == ""
+
+
+def test_no_minus_is_shown_before_a_zero():
+    points = [[between(0.5, 2.0)], [NEGATIVE]]
+    credit = check_handwritten_gradient(lambda x: -1.0, lambda x: -x.relu(), points, points=1)
+    assert "expected 0, got -1" in credit.reports[0].text()
