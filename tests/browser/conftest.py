@@ -28,7 +28,7 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 ]  # fmt: skip
-OFTEN = 50  # milliseconds between two looks at a condition: to look at each frame of a page takes more time than the page
+OFTEN = 50  # milliseconds between two looks at a condition; to look in each frame of a page costs more than the page
 PATIENCE = 180_000  # milliseconds; a loaded machine is slow, and waiting for a condition costs nothing when it is quick
 HARMLESS = ("favicon", "ResizeObserver loop")
 
