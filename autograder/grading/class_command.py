@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from autograder.grading.pretend import Pretender
     from autograder.grading.records import SubmissionRecord
 
+STOPPED = 130  # what a shell says of a command that was interrupted
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -35,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the loop and print the table. Returns 1 if any result is not as it must be, 2 if the loop cannot run."""
+    """Run the loop and print the table. Returns 1 if any result is not as it must be, 2 if the loop cannot run, and
+    STOPPED after Ctrl-C.
+    """
     from autograder.grading.warm import warm_up
 
     warm_up(feedback=True)
@@ -49,6 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     except CourseError as error:
         print(f"autograder class: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("autograder class: stopped. The next run begins anew.", file=sys.stderr)
+        return STOPPED
 
 
 def _loop(arguments: argparse.Namespace, console: Console) -> int:
@@ -68,7 +74,7 @@ def _loop(arguments: argparse.Namespace, console: Console) -> int:
     with _step(console, f"grade with {arguments.workers} workers, and write feedback"):
         request = Request(lesson.stem, root, workers=arguments.workers, feedback=True)
         with display.reporter(console) as reporter:
-            records = grade_class(request, reporter.start, reporter.record)
+            records = grade_class(request, reporter.start, reporter.record, reporter.notice)
     with _step(console, "export the marks"), open_course(root) as course:
         pretend_course.export(course, root / "grades.csv")
         marks = pretend_course.marks_of(course, lesson.stem)
@@ -77,6 +83,8 @@ def _loop(arguments: argparse.Namespace, console: Console) -> int:
     problems = judged(members.CLASS, records)
     damage = pretend_course.changed(before, after) + pretend_course.disagreements(records, marks)
     console.print(results(members.CLASS, records, problems))
+    for notice in reporter.notices:
+        console.print(f"{lesson.stem}: {notice}", highlight=False, markup=False, soft_wrap=True)
     for line in damage:
         console.print(f"changed by a submission: {line}", highlight=False)
     console.print(

@@ -62,7 +62,8 @@ class JudgeNotebook(NbGraderPreprocessor):
 
     def _say_lost_points(self, nb: NotebookNode, assignment: str, notebook: str) -> None:
         """A warning for each test that gives marks for nothing: once for all submissions of a run."""
-        said = SAID.setdefault(self.parent.parent, set()) if self.parent else set()
+        converter = getattr(self.parent, "parent", None)
+        said = set() if converter is None else SAID.setdefault(converter, set())
         found = [sentence for sentence in lost_points(notebook, tests_in(nb)) if sentence not in said]
         for sentence in found:
             self.log.warning("%s: %s", assignment, sentence)
