@@ -390,7 +390,7 @@ def _arrow(part: Part) -> str:
 RAISED = (
     "Which line raised the error, and which values did it get there?",
     "A rule gets the gradient that arrives; all else that it needs must have been kept when the value was calculated.",
-    "Look at the value of the operation first, then at its backward rule.",
+    "Look at the value of the operation first, then at its backward rule, last at what `backward` does with that.",
 )
 SECOND_CALL = (
     "Build `a * b` twice and call `backward` on both. What is in `a.grad` after the first call, and after the second?",
