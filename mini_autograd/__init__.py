@@ -79,6 +79,7 @@ from mini_autograd.saving import load, save
 from mini_autograd.size import Size
 
 device, dtype, finfo, iinfo, newaxis = arrays.Device, np.dtype, np.finfo, np.iinfo, None
+preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_format"  # accepted, and ignored
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 arrays.keep_numpy_quiet()

@@ -134,12 +134,16 @@ def ones(*sizes: Any, size: Any = None, dtype: Any = None, requires_grad: bool =
     )
 
 
-def zeros_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """Zeros in the shape and dtype of `input`."""
+def zeros_like(
+    input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, memory_format: Any = None
+) -> Tensor:
+    """Zeros in the shape and dtype of `input`. Here and below, `memory_format` is ignored: there is one only."""
     return zeros(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, device=device or input.device)
 
 
-def ones_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, memory_format: Any = None
+) -> Tensor:
     """Ones in the shape and dtype of `input`."""
     return ones(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, device=device or input.device)
 
@@ -175,13 +179,21 @@ def empty(*sizes: Any, size: Any = None, dtype: Any = None, requires_grad: bool 
     return zeros(*sizes, size=size, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
-def empty_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+def empty_like(
+    input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, memory_format: Any = None
+) -> Tensor:
     """As `empty`, in the shape and dtype of `input`."""
     return zeros_like(input, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
 def full_like(
-    input: Tensor, fill_value: float, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+    input: Tensor,
+    fill_value: float,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    memory_format: Any = None,
 ) -> Tensor:
     """A number everywhere, in the shape and dtype of `input`."""
     return full(

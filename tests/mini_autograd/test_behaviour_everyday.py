@@ -67,6 +67,8 @@ lib.can_cast(lib.bool, lib.uint8), lib.can_cast(lib.uint8, lib.int8), lib.can_ca
 lib.broadcast_shapes((2, 1), (3,))
 repr(lib.broadcast_shapes((2, 1), (3,)))
 [lib.pi, lib.e, lib.inf, repr(lib.nan), f[lib.newaxis]]
+lib.zeros_like(f, memory_format=lib.preserve_format), lib.full_like(i, 2, memory_format=lib.contiguous_format)
+lib.empty_like(m, memory_format=None).shape, f.clone(memory_format=lib.preserve_format)
 l = nn.Linear(2, 2).type(lib.float64); l.weight.dtype == lib.float64
 """
 

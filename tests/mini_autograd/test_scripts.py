@@ -5,6 +5,7 @@ From the same weights, which come from the same seed, the losses of 100 steps in
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -12,18 +13,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import mini_autograd as ma
+import mini_autograd.func
 import mini_autograd.nn.functional
+import mini_autograd.nn.utils.rnn
 import mini_autograd.optim.lr_scheduler
 import mini_autograd.utils
 
+NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]\d+)?")
 SCRIPTS = Path(__file__).parent / "scripts"
 
 MODULES = {
     "torch": ma,
+    "torch.autograd": ma.autograd,
+    "torch.func": ma.func,
     "torch.nn": ma.nn,
     "torch.nn.functional": ma.nn.functional,
+    "torch.nn.utils": ma.nn.utils,
+    "torch.nn.utils.rnn": ma.nn.utils.rnn,
     "torch.optim": ma.optim,
     "torch.optim.lr_scheduler": ma.optim.lr_scheduler,
     "torch.utils": ma.utils,
@@ -44,6 +53,28 @@ def test_script_follows_pytorch(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     for result in ("accuracy", "text"):
         assert got.get(result) == expected.get(result)
     assert_same_weights(got["model"], expected["model"])
+
+
+@pytest.mark.parametrize("name", ["contrastive_pairs", "learning_to_learn"])
+def test_script_prints_what_it_prints_under_pytorch(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Losses, modules, sizes, results of several parts, and errors."""
+    try:
+        runpy.run_path(str(SCRIPTS / f"{name}.py"))
+        expected = capsys.readouterr().out
+        with monkeypatch.context() as replaced:
+            for module, ours in MODULES.items():
+                replaced.setitem(sys.modules, module, ours)
+            runpy.run_path(str(SCRIPTS / f"{name}.py"))
+    finally:
+        torch.set_default_dtype(torch.float32)
+        ma.set_default_dtype(ma.float32)
+    got = capsys.readouterr().out
+    assert expected.count("\n") > 20
+    assert NUMBER.split(got) == NUMBER.split(expected)
+    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (got, expected)]
+    np.testing.assert_allclose(*numbers, rtol=1e-4, atol=1e-4)  # the digits that are printed
 
 
 def assert_same_weights(ours: Any, theirs: Any) -> None:
