@@ -20,7 +20,6 @@ from autograder.grading.warm import PRELOAD
 
 TRIES = 5
 KILLED = "the process that made it was killed."
-NOT_GRADED = "there is no graded notebook."
 _course: Course | None = None
 
 
@@ -44,7 +43,7 @@ def feedback_in_worker(task: tuple[str, str]) -> str:
     assert _course is not None
     assignment, student = task
     if not _course.folder("autograded", student, assignment).is_dir():
-        return NOT_GRADED
+        return ""  # nothing was handed in, and the record says so
     converter = GenerateFeedback(coursedir=_course.coursedir, parent=_course.app)
     converter.force = True
     for attempt in range(TRIES):

@@ -46,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Grade, print the table, write the JSON.
 
-    Returns 0 where every submission has a result, 1 where some need a look, 2 for a request that cannot be met, and
-    STOPPED after Ctrl-C.
+    Returns 0 where every submission has a result, 1 where some need a look or the assignment itself does, 2 for a
+    request that cannot be met, and STOPPED after Ctrl-C.
     """
     if arguments.sandbox:
         print(f"sandbox: {_isolation(arguments)}", flush=True)
@@ -111,7 +111,7 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     if arguments.json:
         with whole(arguments.json) as draft:
             draft.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
-    return 1 if any(record.status in NEEDS_A_LOOK for record in records) else 0
+    return 1 if reporter.notices or any(record.status in NEEDS_A_LOOK for record in records) else 0
 
 
 def _request(arguments: argparse.Namespace, cluster: Connection | None) -> Request:

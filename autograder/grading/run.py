@@ -5,6 +5,7 @@ Knows nothing of terminals: whoever calls it gets each record as soon as its mar
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one 
 CANNOT_GO_ON = (
     "This machine cannot go on: {}. What was graded is kept; run the same command again when this has been seen to."
 )
+NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it, and run the same command again."
 DIED = "The process that graded this submission was killed, twice. Nobody else's marks are touched."
 
 
@@ -71,6 +73,9 @@ def grade_class(
         if not students:
             where = course.folder("submitted", request.student, request.assignment)
             raise CourseError(f"There are no submissions of {request.assignment!r}: nothing matches {where}.")
+        for student in [student for student in students if not _has_a_name(student)]:
+            on_notice(NO_NAME.format(os.fsencode(student)))
+            students.remove(student)
         spool = Spool.of(course.root, request.assignment)
         with spool.held():
             run = _Run(request, course, spool, students, on_record)
@@ -86,6 +91,15 @@ def grade_class(
         for notice in write_feedback(request.course.resolve(), request.assignment, students, request.workers):
             on_notice(notice)
     return sorted(run.records, key=lambda record: record.student)
+
+
+def _has_a_name(student: str) -> bool:
+    """Whether a gradebook can keep the name. A folder out of an old archive may be called anything."""
+    try:
+        student.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass

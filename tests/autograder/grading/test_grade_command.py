@@ -5,6 +5,8 @@ done.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -97,14 +99,30 @@ def test_after_ctrl_c_it_says_how_to_go_on(
     assert said == "autograder grade: stopped. What was graded is kept; the same command goes on there.\n"
 
 
+def test_a_folder_whose_name_is_no_text_is_left_out_and_named(small_course: Any, capfd: pytest.CaptureFixture) -> None:
+    path = small_course.submit("ann", small_course.answered())
+    other = os.fsencode(small_course.root / "submitted") + b"/J\xfcrgen"  # as an archive from elsewhere unpacks it
+    try:
+        shutil.copytree(os.fsencode(path.parents[1]), other)
+    except OSError:
+        pytest.skip("this file system has only names that are texts")
+    with in_this_process():
+        assert main(["grade", "words", "--course", str(small_course.root)]) == 1
+    printed = capfd.readouterr().out
+    assert "1/1 ann  graded  5 / 5" in printed
+    assert r"words: the folder b'J\xfcrgen' is left out, because its name is not UTF-8." in printed
+
+
 def test_pages_that_cannot_be_made_are_named(small_course: Any, capfd: pytest.CaptureFixture) -> None:
     small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered(), name="other.ipynb")  # has no page to make
     (small_course.root / "feedback").write_text("in the way of the folder")
     with in_this_process():
-        assert main(["grade", "words", "--course", str(small_course.root), "--feedback"]) == 0
+        assert main(["grade", "words", "--course", str(small_course.root), "--feedback"]) == 1
     printed = capfd.readouterr().out
     assert "ann  graded  5 / 5" in printed
     assert "words: the feedback for ann could not be made: NotADirectoryError" in printed
+    assert "feedback for bob" not in printed
 
 
 def test_which_isolation_is_in_force_is_said(capfd: pytest.CaptureFixture) -> None:

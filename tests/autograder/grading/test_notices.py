@@ -57,7 +57,7 @@ def test_lost_points_are_said_below_the_table_and_in_the_report(
 ) -> None:
     course = ["--course", str(released_earlier.root)]
     with in_this_process():
-        assert main(["grade", ASSIGNMENT, *course]) == 0
+        assert main(["grade", ASSIGNMENT, *course]) == 1
     printed = capsys.readouterr().out
     assert printed.count(f"words: {LOST}") == 1
     assert WRITE in printed
