@@ -75,7 +75,6 @@ from mini_autograd.random import (
     seed,
     set_rng_state,
 )
-from mini_autograd.saving import load, save
 from mini_autograd.size import Size
 
 device, dtype, finfo, iinfo, newaxis = arrays.Device, np.dtype, np.finfo, np.iinfo, None

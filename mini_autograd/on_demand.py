@@ -19,6 +19,7 @@ FUNCTIONS = {
     "operations.statistics": "cdist corrcoef cov pairwise_distance quantile",
     "promotion": "can_cast result_type",
     "printing": "set_printoptions",
+    "saving": "load save",
     "legacy": "BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor",
 }
 """module -> the functions of it that `torch` has too"""
