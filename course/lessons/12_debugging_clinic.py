@@ -279,9 +279,9 @@ assert switches.anomaly is False, "a block that is left by an error puts the mod
 ### BEGIN HIDDEN TESTS
 for outer in (True, False):
     with detect_anomaly(outer):
-        for inner in (False, True):
-            with detect_anomaly(inner):
-                assert switches.anomaly is inner, "detect_anomaly(False) switches the mode off inside"
+        for nested in (False, True):
+            with detect_anomaly(nested):
+                assert switches.anomaly is nested, "detect_anomaly(False) switches the mode off inside"
             assert switches.anomaly is outer, "an inner block puts back what the outer one has set"
         try:
             with detect_anomaly(not outer):
@@ -329,10 +329,10 @@ with detect_anomaly():
     node = (a * b).grad_fn
     inside = layer(rows).grad_fn  # recorded within calls of calls
 assert len(inside.calls) > 1
-for node, name in ((node, "Mul"), (inside, "Linear")):
+for node, rule in ((node, "Mul"), (inside, "Linear")):
     text = said_about(node, one, None, nan)
-    wanted = [f"Function '{name}Backward0' returned nan values in its 2th output.", *node.calls]
-    assert text.splitlines() == wanted, f"the calls follow, a line each: {wanted}, not {text}"
+    lines = [f"Function '{rule}Backward0' returned nan values in its 2th output.", *node.calls]
+    assert text.splitlines() == lines, f"the calls follow, a line each: {lines}, not {text}"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="106"
@@ -1054,9 +1054,9 @@ opposite = examined(lambda a, b: (a * np.array([[1.0], [0.0], [0.0]])).sum(), fr
 same(opposite, [spare], "entries that add up to zero are not zero")
 same(examined(lambda a, b: a.sum() * 1e-12, fresh), [spare], "a small gradient is not zero")
 fresh.spare.grad = kept = MiniTensor([[1.0, 1.0, 1.0]])
-found = preflight(fresh, SGD([fresh.bias]), mse_loss, x, y)
+seen = preflight(fresh, SGD([fresh.bias]), mse_loss, x, y)
 outside = ["not in the optimizer: weight", "not in the optimizer: spare"]
-same(found, ["gradient from before: spare", *outside, spare], "a leftover that the optimizer does not know")
+same(seen, ["gradient from before: spare", *outside, spare], "a leftover that the optimizer does not know")
 assert fresh.spare.grad is kept
 fresh.spare.grad = None
 
@@ -1072,8 +1072,8 @@ class Listed(Module):
 
 
 listed = Listed()
-found = examined(mse_loss, listed)
-same(sorted(found), ["not in the model: shape (4, 2)", "not in the model: shape (4,)"], "a layer in a list")
+seen = examined(mse_loss, listed)
+same(sorted(seen), ["not in the model: shape (4, 2)", "not in the model: shape (4,)"], "a layer in a list")
 assert listed.hidden[0].weight.grad is None, "the leaves outside of the model get their .grad back too"
 mixed = Sequential(BatchNorm1d(2), Dropout(0.5), LinearLayer(2, 1))
 before = {name: tensor.data.copy() for name, tensor in mixed.state_dict().items()}
@@ -1328,14 +1328,14 @@ assert np.allclose(result.data, [0.0, 13.0]), f"the lengths are 0 and 13, not {r
 right = np.array([[0.0, 0.0], [5.0, -12.0]])
 assert np.allclose(x.grad.data, right), f"the gradient is\n{right}\nnot\n{x.grad.data}"
 ### BEGIN HIDDEN TESTS
-model = line(-1.0)
-model.slope.grad = MiniTensor([[1000.0]])
-x, y = np.array([[1.0], [2.0], [-0.5]]), np.array([[2.0], [1.0], [3.0]])
-losses, slope = expected_fit(-1.0, x, y, 0.05, 4)
-found = fit(model, SGD(model.parameters(), lr=0.05), MiniTensor(x), MiniTensor(y), 4)
-assert np.allclose(found, losses) and np.isclose(model.slope.item(), slope), "a gradient from before does not count"
-assert all(isinstance(loss, float) for loss in found)
-assert fit(model, SGD(model.parameters()), x, y, 0) == []
+trained = line(-1.0)
+trained.slope.grad = MiniTensor([[1000.0]])
+given, y = np.array([[1.0], [2.0], [-0.5]]), np.array([[2.0], [1.0], [3.0]])
+falling, slope = expected_fit(-1.0, given, y, 0.05, 4)
+fitted = fit(trained, SGD(trained.parameters(), lr=0.05), MiniTensor(given), MiniTensor(y), 4)
+assert np.allclose(fitted, falling) and np.isclose(trained.slope.item(), slope), "a gradient from before does not count"
+assert all(isinstance(loss, float) for loss in fitted)
+assert fit(trained, SGD(trained.parameters()), given, y, 0) == []
 for target in ([[0.0], [2.0], [1.0]], MiniTensor([0.0, 2.0, 1.0]), MiniTensor([[0.0], [2.0], [1.0]])):
     assert np.isclose(column_loss(prediction, target if isinstance(target, MiniTensor) else np.array(target)).item(), 10 / 3)
 for wrong in (np.zeros(4), np.zeros((1, 3)), np.zeros(1), np.zeros((3, 3)), np.zeros(())):
@@ -1348,15 +1348,15 @@ for wrong in (np.zeros(4), np.zeros((1, 3)), np.zeros(1), np.zeros((3, 3)), np.z
 assert np.isclose(column_loss(MiniTensor([[2.0]]), np.array([5.0])).item(), 9.0), "one row"
 values = np.random.default_rng(8).normal(size=(7, 3)) * np.array([0, 1, 1, 0, 1, 1e-12, 1e3])[:, None]
 cotangent = np.random.default_rng(9).normal(size=7)
-x = MiniTensor(values, requires_grad=True)
-result = lengths(x)
+given = MiniTensor(values, requires_grad=True)
+result = lengths(given)
 result.backward(cotangent)
 norm = np.sqrt((values**2).sum(axis=1))
 assert np.allclose(result.data, norm, rtol=1e-6, atol=0.0)
-assert np.allclose(x.grad.data, cotangent[:, None] * values / np.where(norm > 0, norm, 1.0)[:, None], rtol=1e-6), "the lengths are exact, without a small number under the root"
-x = MiniTensor(np.zeros((2, 2)), requires_grad=True)
-lengths(x).sum().backward()
-assert np.array_equal(x.grad.data, np.zeros((2, 2)))
+assert np.allclose(given.grad.data, cotangent[:, None] * values / np.where(norm > 0, norm, 1.0)[:, None], rtol=1e-6), "the lengths are exact, without a small number under the root"
+given = MiniTensor(np.zeros((2, 2)), requires_grad=True)
+lengths(given).sum().backward()
+assert np.array_equal(given.grad.data, np.zeros((2, 2)))
 ### END HIDDEN TESTS
 
 # %% [markdown]

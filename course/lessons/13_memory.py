@@ -290,8 +290,8 @@ done.backward(np.ones((5, 2)))
 assert tuple(saved_bytes(done)) == (0, 0), "after backward all nodes have been freed: nothing is kept"
 ### BEGIN HIDDEN TESTS
 assert tuple(saved_bytes(w * w)) == (0, 48), "a leaf that is saved twice is a parameter, once"
-left, right = (x @ w).tanh(), (x @ w).tanh()
-assert tuple(saved_bytes(left * right)) == (280, 48), "equal entries in two memories count twice"
+one, two = (x @ w).tanh(), (x @ w).tanh()
+assert tuple(saved_bytes(one * two)) == (280, 48), "equal entries in two memories count twice"
 flat = (x @ w).reshape(10)
 assert tuple(saved_bytes(flat * flat.reshape(2, 5).reshape(10))) == (200, 48)
 def tanh_in_a_row(self, times):
@@ -717,43 +717,43 @@ if credit:  # otherwise the card says what is wrong
 ### BEGIN HIDDEN TESTS
 
 
-def shared(call, x, w):
+def shared(call, t, w):
     """One weight in three blocks, and a way around each of them."""
     for _ in range(3):
-        x = x + call(lambda x: ((x @ w).tanh() @ w).exp() * 0.1, x)
-    return x * w[0]
+        t = t + call(lambda t: ((t @ w).tanh() @ w).exp() * 0.1, t)
+    return t * w[0]
 
 
-def nested(call, x, w):
-    def inner(x):
-        return (x @ w).tanh().exp()
+def nested(call, t, w):
+    def inner(t):
+        return (t @ w).tanh().exp()
 
-    def outer(x, w):
-        return call(inner, call(inner, x).tanh()) * w[1]
+    def outer(t, w):
+        return call(inner, call(inner, t).tanh()) * w[1]
 
-    return call(outer, x, w)
+    return call(outer, t, w)
 
 
-def several_results(call, x, w):
-    first, second = call(lambda x, w: ((x @ w).tanh(), x.exp()), x, w)
+def several_results(call, t, w):
+    first, second = call(lambda t, w: ((t @ w).tanh(), t.exp()), t, w)
     return first * second + first
 
 
 for program in (shared, nested, several_results):
     for needed in ((True, True), (False, True), (True, False)):
         same_gradients(program, (a, b), needed)
-x, scale = MiniTensor(a, requires_grad=True), 3
-y = checkpoint(lambda x, scale, shift: (x * scale + shift).tanh(), x, scale, np.ones(4))
-assert np.array_equal(y.data, np.tanh(a * 3 + 1)), "inputs may be numbers and arrays as well"
-y = checkpoint(lambda x, dim, name: x.exp().sum(dim) if name == "sum" else x, x, 1, "sum")
-assert np.array_equal(y.data, np.exp(a).sum(axis=1)), "function gets its inputs as they are"
-y.backward(np.ones(3))
-assert np.allclose(x.grad.data, np.exp(a))
+t, scale = MiniTensor(a, requires_grad=True), 3
+result = checkpoint(lambda t, scale, shift: (t * scale + shift).tanh(), t, scale, np.ones(4))
+assert np.array_equal(result.data, np.tanh(a * 3 + 1)), "inputs may be numbers and arrays as well"
+result = checkpoint(lambda t, dim, name: t.exp().sum(dim) if name == "sum" else t, t, 1, "sum")
+assert np.array_equal(result.data, np.exp(a).sum(axis=1)), "function gets its inputs as they are"
+result.backward(np.ones(3))
+assert np.allclose(t.grad.data, np.exp(a))
 
 
-def side_by_side(call, x, w):
+def side_by_side(call, t, w):
     """Two checkpoints whose rules run in turn."""
-    (a, b), (c, d) = (call(lambda t: (t.exp(), t.tanh()), t) for t in (x, x * 2))
+    (a, b), (c, d) = (call(lambda s: (s.exp(), s.tanh()), s) for s in (t, t * 2))
     return (a * c) @ w + (b * d) @ w
 
 
@@ -862,16 +862,16 @@ assert MiniTensor.runs == 1, "with a changed input the function must not run aga
 ### BEGIN HIDDEN TESTS
 MiniTensor.runs, MiniTensor.seen = 0, []
 with no_grad():
-    y = checkpoint(watched, x)
-assert not y.requires_grad and MiniTensor.runs == 1 and alive() == 0
+    output = checkpoint(watched, x)
+assert not output.requires_grad and MiniTensor.runs == 1 and alive() == 0
 assert is_grad_enabled(), "the switch must be as before"
 MiniTensor.runs, MiniTensor.seen = 0, []
-y = checkpoint(watched, MiniTensor([1.0]))
-assert not y.requires_grad and MiniTensor.runs == 1, "nothing requires grad: nothing to record"
+output = checkpoint(watched, MiniTensor([1.0]))
+assert not output.requires_grad and MiniTensor.runs == 1, "nothing requires grad: nothing to record"
 before = np.array(x.grad.data)
-y = checkpoint(watched, x)
+output = checkpoint(watched, x)
 assert np.array_equal(x.grad.data, before)
-y.backward()
+output.backward()
 assert alive() == 0, "after backward nothing is alive"
 
 
@@ -885,8 +885,8 @@ def failing(x):
 
 
 MiniTensor.runs = 0
-y = checkpoint(fewer, x).sum()
-assert message_of(lambda: y.backward()).startswith("checkpoint: the second run")
+output = checkpoint(fewer, x).sum()
+assert message_of(lambda: output.backward()).startswith("checkpoint: the second run")
 raised = False
 try:
     checkpoint(failing, x)
@@ -895,14 +895,14 @@ except KeyError:
 assert raised, "an error of the function must go on"
 z = x.exp()
 assert tuple(saved_bytes(z)) == (24, 0), "after an error, saving must work as before"
-first, second = checkpoint(lambda x: (x.exp(), x.tanh()), x)
-first.sum().backward()
+former, second = checkpoint(lambda x: (x.exp(), x.tanh()), x)
+former.sum().backward()
 second.sum().backward()
 assert np.allclose(x.grad.data - before - right.grad.data, np.exp(x.data) + 1 - np.tanh(x.data) ** 2)
-first, second = x * 1, x * 2
-y = checkpoint(lambda first, number, second: first.exp() * number * second, first, 3, second)
+former, second = x * 1, x * 2
+output = checkpoint(lambda former, number, second: former.exp() * number * second, former, 3, second)
 second.add_(1.0)
-assert message_of(lambda: y.sum().backward()).startswith("checkpoint: an input has been changed")
+assert message_of(lambda: output.sum().backward()).startswith("checkpoint: an input has been changed")
 
 
 def changes_its_input(z):
@@ -910,8 +910,8 @@ def changes_its_input(z):
     return z.exp()
 
 
-y = checkpoint(changes_its_input, x * 1).sum()
-assert message_of(lambda: y.backward()).startswith("checkpoint: an input has been changed"), (
+output = checkpoint(changes_its_input, x * 1).sum()
+assert message_of(lambda: output.backward()).startswith("checkpoint: an input has been changed"), (
     "the versions before the first run count: a function that changes its input cannot be repeated"
 )
 ### END HIDDEN TESTS
