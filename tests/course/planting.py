@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from autograder.judge.steps import test_code as taken_apart
 from autograder.lessons.text import STYLE_TAG, TextCell, read_lesson
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
@@ -146,6 +147,23 @@ def untrue_examples(lesson: str) -> tuple[list[str], int]:
             tried += results.attempted
             wrong += [name] if results.failed else []
     return wrong, tried
+
+
+def secret_by_name(lesson: str) -> set[str]:
+    """Names that visible statements of test cells use after hidden ones have bound them, but for `credit`: of such a
+    statement the judge says only that a hidden test failed."""
+    bound: set[str] = set()
+    found: set[str] = set()
+    for cell in cells_that_define(lesson, tests=True):
+        if not cell.nbgrader.get("grade"):
+            continue
+        test = taken_apart(cell.source, cell.grade_id)
+        for step in test.steps:
+            if test.hidden.isdisjoint(step.lines):
+                found |= step.uses & bound
+            else:
+                bound |= step.binds
+    return found - {"credit"}
 
 
 @cache

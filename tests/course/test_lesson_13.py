@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
-from tests.course.planting import LessonTests, Planted, cells_that_define, solved, styles
+from tests.course.planting import LessonTests, Planted, cells_that_define, secret_by_name, solved, styles
 
 LESSON = "13_memory"
 MEMORY, SEGMENTS = "test_checkpoint_memory", "test_in_segments"
@@ -256,6 +256,10 @@ class TestLesson(LessonTests):
 
     def may_cost(self, mistake: Planted) -> set[str]:
         return {"test_checkpoint", SEGMENTS} if MEMORY in mistake.costs else set()
+
+
+def test_visible_tests_share_no_name_with_hidden_ones() -> None:
+    assert secret_by_name(LESSON) == set()
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
