@@ -1,7 +1,7 @@
 """Random tensors, as `torch.rand` and its relatives make them: the same seed gives the same numbers.
 
-Imports arrays, grad_mode, generator, tensor and creation. The one idea to know: whoever is given no generator shares
-the default one, which `manual_seed` starts anew.
+Imports arrays, grad_mode, function, generator, tensor and creation. The one idea to know: whoever is given no generator
+shares the default one, which `manual_seed` starts anew.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a node saved, under PyTorch's names: `y.grad_fn._saved_self`, `_saved_other`, `_saved_result`.
 
-Imports function, tensor and versions. The one idea to know: a node knows of each value it saved whether it was an
-input, and which, or its output. PyTorch calls the first input self, the second other, or as the operation's
-`input_names` say, and the output result; numbers that a rule keeps on its `ctx` have the names of the attributes there.
+Imports function and versions. The one idea to know: a node knows of each value it saved whether it was an input, and
+which, or its output. PyTorch calls the first input self, the second other, or as the operation's `input_names` say, and
+the output result; numbers that a rule keeps on its `ctx` have the names of the attributes there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What occurs how often: unique values, counts of whole numbers, histograms, and places among sorted numbers.
 
-Imports arrays, function and elementwise. The one idea to know: counts do not change when the numbers change a little,
-so there are no gradients here.
+Imports arrays, function, return_types and elementwise. The one idea to know: counts do not change when the numbers
+change a little, so there are no gradients here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Square matrices: inverse, determinant, powers, and the solution of linear systems. Each works on batches too.
 
-Imports arrays, function, elementwise, joining and linear_algebra. The one idea to know: a change dA of A changes A^-1
-by -A^-1 dA A^-1, and det A by the sum of the products of dA with the cofactors of A.
+Imports arrays, function, return_types, elementwise, joining and linear_algebra. The one idea to know: a change dA of A
+changes A^-1 by -A^-1 dA A^-1, and det A by the sum of the products of dA with the cofactors of A.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`torch.nn.utils`: clipping of gradients, and all parameters as one vector; `rnn` has padding of sequences.
 
-Imports grad_mode, tensor, parameter and the operations. The one idea to know: clipping changes the gradients in place,
-between `backward()` and `step()`.
+Imports grad_mode, function, tensor, parameter, rnn and the operations. The one idea to know: clipping changes the
+gradients in place, between `backward()` and `step()`.
 """
 
 from __future__ import annotations
