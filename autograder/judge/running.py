@@ -138,9 +138,10 @@ def _run_statements(
 
 def _is_hidden(step: Step, hidden: frozenset[int], secrets: set[str]) -> bool:
     """Whether a statement lies in the hidden part, or uses a name that the hidden part of this cell or an earlier one
-    has bound. What it binds itself is then secret too.
+    has bound. What it binds itself is then secret too; what a visible statement binds anew is secret no more.
     """
     if hidden.isdisjoint(step.lines) and secrets.isdisjoint(step.uses):
+        secrets -= step.rebinds
         return False
     if not step.is_import:
         secrets |= step.binds

@@ -5,8 +5,10 @@ tests, so this work is done once and kept.
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from autograder.judge.cells import hidden_lines
@@ -17,18 +19,26 @@ CELLS_KEPT = 512
 
 
 class Step:
-    """One statement of a test cell. `lines` are its own; `uses` and `binds` are names; `value` says whether it is an
-    expression whose value is the cell's.
+    """One statement of a test cell. `lines` are its own; `binds` are names of the notebook that it may give a value,
+    `rebinds` those that it surely does; `value` says whether it is an expression whose value is the cell's.
     """
 
     def __init__(self, statement: ast.stmt, filename: str, value: bool):
         self.statement, self.filename, self.value = statement, filename, value
         self.lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         self.is_import = isinstance(statement, (ast.Import, ast.ImportFrom))
-        self.uses = frozenset(
-            node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        )
         self.binds = frozenset(bound_names([statement]))
+        self.rebinds = frozenset(surely_bound(statement))
+
+    @functools.cached_property
+    def uses(self) -> frozenset[str]:
+        """The names of the notebook that it reads; not the variables of its own functions. (A class or a comprehension
+        may count some of its own.)
+        """
+        try:
+            return frozenset(names_read(self.code))
+        except SyntaxError:  # it will be raised, and explained, when the statement runs
+            return frozenset(node.id for node in ast.walk(self.statement) if isinstance(node, ast.Name))
 
     @functools.cached_property
     def code(self) -> types.CodeType:
@@ -38,6 +48,27 @@ class Step:
         if self.value and isinstance(statement, ast.Expr):
             return compile(ast.Expression(statement.value), self.filename, "eval", flags)
         return compile(ast.Module([statement], []), self.filename, "exec", flags)
+
+
+def names_read(code: types.CodeType) -> Iterator[str]:
+    """What compiled code, with the functions defined in it, reads of the namespace that it runs in."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname.startswith("LOAD_") and instruction.opname.endswith(("_NAME", "_GLOBAL", "_GLOBALS")):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from names_read(constant)
+
+
+def surely_bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that a plain assignment or a definition binds: that it runs through is enough."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            for node in ast.walk(target):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    yield node.id
 
 
 class TestCode:

@@ -134,6 +134,31 @@ def test_a_visible_line_that_uses_hidden_names_is_hidden_too():
     assert verdict.cells[0].message == "A hidden test failed."
 
 
+@pytest.mark.parametrize(
+    ("visible", "shown"),
+    [
+        ("def visible(n): return add(n, 1) == 0\nassert visible(2), 'seen'", True),  # its own n
+        ("assert all([add(n, 1) == 0 for n in [2]]), 'seen'", True),
+        ("n = 2\nassert add(n, 1) == 0, 'seen'", True),  # given anew
+        ("def n(): return 2\nassert add(n(), 1) == 0, 'seen'", True),
+        ("class Box: n = 2\nassert add(Box.n, 1) == 0, 'seen'", True),
+        ("def visible(): return add(n, 1) == 0\nassert visible(), f'{n}'", False),
+        ("assert all([add(k, n) == 0 for k in [2]]), f'{n}'", False),
+        ("class Box: m = n\nassert add(Box.m, 1) == 0, f'{Box.m}'", False),
+        ("if add(1, 1) == 0: n = 2\nassert add(n, 1) == 0, f'{n}'", False),  # perhaps
+        ("n, m = n, 2\nassert add(n, m) == 0, f'{n}'", False),
+        ("n += 1\nassert add(n, 1) == 0, f'{n}'", False),
+        ("box = [lambda: n]\nassert add(box[0](), 1) == 0, f'{box[0]()}'", False),
+    ],
+)
+def test_a_visible_line_is_hidden_only_if_it_reads_what_hidden_ones_bound(visible, shown):
+    test = f"# test\n### BEGIN HIDDEN TESTS\nn = 7731\n### END HIDDEN TESTS\n{visible}"
+    verdict, judged = verdict_on("def add(a, b): return a + b", test)
+    assert "7731" not in json.dumps([c.outputs for c in judged.cells])
+    assert ("seen" in verdict.cells[0].message) == shown
+    assert (verdict.cells[0].message == "A hidden test failed.") != shown
+
+
 def test_what_hidden_tests_print_is_dropped_and_what_visible_ones_print_is_kept():
     test = "# test\nprint('seen')\n### BEGIN HIDDEN TESTS\nprint('unseen')\n### END HIDDEN TESTS"
     _, judged = verdict_on("x = 1", test)
