@@ -118,7 +118,7 @@ class LocalExecutors:
             max_workers=workers,
             mp_context=_context(self.preload),
             initializer=_prepare,
-            initargs=(self.initializer, self.initargs),
+            initargs=(self.initializer, self.initargs, signal.getsignal(signal.SIGINT) is not signal.SIG_IGN),
         )
 
 
@@ -141,8 +141,9 @@ def _each(function: Callable[[Task], Result], tasks: list[Task]) -> list[Result]
     return [function(task) for task in tasks]
 
 
-def _prepare(initializer: Callable[..., None], initargs: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def _prepare(initializer: Callable[..., None], initargs: tuple[Any, ...], interruptible: bool) -> None:
+    # As the run itself does: the background job of a shell ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler if interruptible else signal.SIG_IGN)
     end_with_parent()
     initializer(*initargs)
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -59,16 +60,25 @@ def handler(task: str) -> bool:
     return signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_reaches_workers_and_not_what_they_are_forked_from() -> None:
+def test_ctrl_c_does_not_reach_what_workers_are_forked_from() -> None:
     program = (
-        "from multiprocessing import forkserver\nfrom autograder.grading.pool import start_server\nstart_server(())\n"
-        "import signal; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+        "import signal\nfrom multiprocessing import forkserver\nfrom autograder.grading.pool import start_server\n"
+        "before = signal.getsignal(signal.SIGINT)\nstart_server(())\nassert signal.getsignal(signal.SIGINT) is before\n"
         "print(open(f'/proc/{forkserver._forkserver._forkserver_pid}/status').read())"
     )
     said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     ignored = int(next(line.split()[1] for line in said.splitlines() if line.startswith("SigIgn:")), 16)
     assert ignored & 1 << (signal.SIGINT - 1)
-    assert list(WorkerPool(handler, 1, prepare, ("hello",)).run(["a"])) == [("a", True)]
+
+
+@pytest.mark.parametrize("own", [signal.default_int_handler, signal.SIG_IGN], ids=["taken", "ignored"])
+def test_workers_take_ctrl_c_as_the_run_does(own: Any) -> None:
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        taken = own is signal.default_int_handler
+        assert list(WorkerPool(handler, 1, prepare, ("hello",)).run(["a"])) == [("a", taken)]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_exception_is_ours_and_is_raised() -> None:
