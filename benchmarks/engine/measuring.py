@@ -161,17 +161,17 @@ def relate(figures: dict[str, Figure], samples: dict[str, list[float]]) -> None:
         figures[name].memory = used / reference if used is not None and reference else None
 
 
-IMPORTS = {"nothing": "pass", "numpy": "numpy", "torch": "torch", "mini_autograd": "mini_autograd"}
+IMPORTS = {"torch": "torch", "mini_autograd": "mini_autograd"}
 IMPORTS |= {"autograd": "autograd.numpy", "tinygrad": "tinygrad", "micrograd": "micrograd.engine"}
 
 
 def measure_imports(effort: Effort) -> dict[str, Figure]:
-    """Processor time and peak memory of a fresh process that imports a library and ends; medians of the rounds."""
+    """Processor time and memory that importing a library adds to a fresh process with NumPy; medians of the rounds."""
     found: dict[str, list[tuple[float, float]]] = {}
     notes = {}
     for number in range(max(3, effort.rounds) + 1):
         for name, module in IMPORTS.items():
-            used = cost_of("pass" if name == "nothing" else f"import {module}")
+            used = cost_of_import(module)
             if used is None:
                 notes[name] = "not installed"
             elif number:  # the first round only warms the file cache
@@ -185,20 +185,25 @@ def measure_imports(effort: Effort) -> dict[str, Figure]:
 
 
 TELL = """
-import re, time
-with open("/proc/self/status") as status:
-    print(time.process_time(), re.search(r"VmHWM:\\s+(\\d+)", status.read())[1])
+import re, time, numpy
+def used():
+    with open("/proc/self/status") as status:
+        return time.process_time(), 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", status.read())[1])
+before = used()
+import {module}
+print(*[after - start for after, start in zip(used(), before)])
 """
 
 
-def cost_of(code: str) -> tuple[float, float] | None:
-    """Seconds of processor time and bytes at the peak of `python -c code`, as it tells itself; None if it fails."""
+def cost_of_import(module: str) -> tuple[float, float] | None:
+    """Seconds of processor time and bytes, as the process that imports it tells; None if that fails."""
     environment = os.environ | dict.fromkeys(THREADS, "1")
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the round before the first leaves compiled modules behind
+    code = TELL.format(module=module)
     process = subprocess.run(
-        [sys.executable, "-c", code + TELL], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     if process.returncode:
         return None
-    seconds, kilobytes = process.stdout.split()[-2:]
-    return float(seconds), 1024 * float(kilobytes)
+    seconds, size = process.stdout.split()[-2:]
+    return float(seconds), float(size)
