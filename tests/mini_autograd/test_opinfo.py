@@ -48,31 +48,38 @@ COVERED = {
         acosh atanh erf sigmoid logit deg2rad rad2deg floor ceil trunc frac round round.decimals_0 round.decimals_3
         round.decimals_neg_3 nan_to_num clone""",
     "functions of two numbers": """
-        atan2 hypot logaddexp logaddexp2 xlogy copysign heaviside maximum minimum max.binary min.binary fmax fmin clamp
-        clamp_min clamp_max where""",
+        atan2 hypot logaddexp logaddexp2 xlogy copysign heaviside maximum minimum max.binary min.binary fmax fmin
+        clamp clamp_min clamp_max where""",
     "comparison": """
         eq ne lt le gt ge isnan isinf isfinite isposinf isneginf isreal isclose allclose equal signbit any all
-        count_nonzero bitwise_and bitwise_or bitwise_xor bitwise_not
-        logical_and logical_or logical_xor logical_not isin argwhere nonzero""",
+        count_nonzero bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift __rand__
+        __ror__ __rxor__ logical_and logical_or logical_xor logical_not isin argwhere nonzero""",
     "reduction": """
         sum mean prod amax amin argmax argmin max.reduction_no_dim max.reduction_with_dim min.reduction_no_dim
         min.reduction_with_dim aminmax var var.unbiased std std.unbiased var_mean var_mean.unbiased std_mean
         std_mean.unbiased logsumexp nansum nanmean norm norm.fro norm.inf linalg.vector_norm dist cumsum cumprod
-        cummax cummin logcumsumexp softmax softmax.with_dtype log_softmax log_softmax.with_dtype median trace diff""",
+        cummax cummin logcumsumexp softmax softmax.with_dtype log_softmax log_softmax.with_dtype median trace diff
+        trapezoid trapz""",
     "linear algebra": """
         matmul mm bmm mv dot vdot addmm addmm.decomposed addmv addbmm baddbmm addr einsum outer inner tensordot kron
-        linalg.vecdot nn.functional.linear linalg.inv linalg.solve logdet linalg.matrix_power
-        linalg.det""",
+        linalg.vecdot nn.functional.linear linalg.inv linalg.solve logdet linalg.matrix_power linalg.det""",
     "shape": """
-        reshape reshape_as view view_as ravel flatten unflatten squeeze squeeze.multiple unsqueeze transpose t permute
-        movedim expand expand_as broadcast_to broadcast_tensors repeat tile repeat_interleave cat stack hstack vstack
-        dstack column_stack narrow select split split.list_args split_with_sizes chunk tensor_split hsplit vsplit dsplit
-        unbind flip fliplr flipud roll rot90 tril triu diag diag_embed diagonal diagflat block_diag atleast_1d
-        atleast_2d atleast_3d meshgrid.variadic_tensors meshgrid.list_of_tensors T mT nn.functional.pad.constant
-        nn.functional.pad.reflect nn.functional.pad.replicate nn.functional.pad.circular""",
+        reshape reshape_as view view_as ravel flatten unflatten squeeze squeeze.multiple unsqueeze transpose t
+        permute movedim expand expand_as broadcast_to broadcast_tensors repeat tile repeat_interleave cat stack
+        hstack vstack dstack column_stack narrow select split split.list_args split_with_sizes chunk tensor_split
+        hsplit vsplit dsplit unbind flip fliplr flipud roll rot90 tril triu diag diag_embed diagonal diagflat
+        block_diag atleast_1d atleast_2d atleast_3d contiguous unfold broadcast_shapes combinations cartesian_prod
+        meshgrid.variadic_tensors meshgrid.list_of_tensors T mT nn.functional.pad.constant nn.functional.pad.reflect
+        nn.functional.pad.replicate nn.functional.pad.replicate_negative nn.functional.pad.circular
+        nn.functional.interpolate.nearest nn.functional.interpolate.nearest-exact nn.functional.interpolate.linear
+        nn.functional.interpolate.bilinear""",
     "indexing": """
         __getitem__ gather scatter scatter_add index_select index_add index_copy index_fill index_put masked_fill
-        masked_select masked_scatter take take_along_dim sort argsort msort topk kthvalue nn.functional.embedding""",
+        masked_select masked_scatter take take_along_dim sort argsort msort topk kthvalue nn.functional.embedding
+        unique unique_consecutive bincount histc histogram triu_indices tril_indices""",
+    "creation": """
+        arange linspace linspace.tensor_overload logspace logspace.tensor_overload zeros ones full eye zeros_like
+        ones_like full_like item""",
     "activations": """
         nn.functional.relu nn.functional.relu6 nn.functional.leaky_relu nn.functional.elu nn.functional.celu
         nn.functional.selu nn.functional.gelu nn.functional.silu nn.functional.mish nn.functional.softplus
@@ -85,12 +92,12 @@ COVERED = {
         nn.functional.conv1d nn.functional.conv2d nn.functional.conv_transpose1d nn.functional.conv_transpose2d
         nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.avg_pool1d nn.functional.avg_pool2d
         nn.functional.adaptive_avg_pool2d nn.functional.layer_norm nn.functional.group_norm nn.functional.batch_norm
-        nn.functional.cross_entropy nn.functional.nll_loss nn.functional.triplet_margin_loss
-        nn.functional.margin_ranking_loss nn.functional.hinge_embedding_loss nn.functional.cosine_embedding_loss
-        nn.functional.soft_margin_loss nn.functional.gaussian_nll_loss
-        nn.functional.rms_norm
-        nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss nn.functional.huber_loss
-        nn.functional.kl_div nn.functional.binary_cross_entropy nn.functional.binary_cross_entropy_with_logits""",
+        nn.functional.batch_norm.without_cudnn nn.functional.cross_entropy nn.functional.nll_loss
+        nn.functional.triplet_margin_loss nn.functional.margin_ranking_loss nn.functional.hinge_embedding_loss
+        nn.functional.cosine_embedding_loss nn.functional.soft_margin_loss nn.functional.gaussian_nll_loss
+        nn.functional.rms_norm nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss
+        nn.functional.huber_loss nn.functional.kl_div nn.functional.binary_cross_entropy
+        nn.functional.binary_cross_entropy_with_logits""",
 }
 """Entries of PyTorch's table of operations, as name or name.variant."""
 
@@ -101,11 +108,11 @@ NOT_COVERED = {
     "complex numbers, Fourier transforms": "fft.* stft istft view_as_* complex polar angle real imag conj* resolve_*",
     "sparse, masked and nested tensors": "sparse.* masked.* to_sparse _segment_reduce* jagged* nested* signal.*",
     "no gradient, or random numbers": """
-        arange linspace* logspace* empty* new_* zeros* ones* full* eye rand* normal* uniform cauchy exponential
-        geometric log_normal bernoulli multinomial item scalar_tensor bfloat16 bool byte char double float half int long
-        short c*float cdouble chalf hist* bucketize searchsorted unique* nextafter frexp hash_tensor""",
-    "a second derivative that PyTorch has not (tests/mini_autograd/nn tests it otherwise)": """
-        nn.functional.scaled_dot_product_attention""",
+        empty* new_* rand* normal* uniform cauchy exponential
+        geometric log_normal bernoulli multinomial scalar_tensor bfloat16 bool byte char double float half int long
+        short c*float cdouble chalf bucketize searchsorted nextafter frexp hash_tensor""",
+    "a second derivative that PyTorch has not (other tests compare these with it)": """
+        nn.functional.scaled_dot_product_attention cdist nn.functional.multi_margin_loss""",
     "neural functions that are beyond the course": "nn.functional.* *batch_norm* *layer_norm *group_norm",
     "internals of PyTorch, and copies of other entries": """
         _* torch.ops* jiterator* as_strided* *_copy *_scatter unsafe_* native_* *.triton* resize_* alias* to fill zero_
