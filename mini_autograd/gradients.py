@@ -105,21 +105,23 @@ def grad(
     edges, grads = seeds(outputs, as_sequence(grad_outputs), create_graph)
     retain_graph = create_graph if retain_graph is None else retain_graph
     arrived = run_to(wanted_edges(inputs), edges, grads, retain_graph, create_graph)
-    results = []
-    for index, tensor in enumerate(inputs):
-        edge = tensor.gradient_edge
-        result = None if arrived[edge] is None else engine.own(arrived, edge)
-        if result is None and materialize_grads:
-            result = array_module(tensor.array).zeros(tensor.shape, tensor.dtype)
-        if result is None and not allow_unused:
-            raise RuntimeError(
-                f"The differentiated Tensor at index {index} appears to not have been used in the graph. "
-                "Set allow_unused=True if this is the desired behavior."
-            )
-        if result is not None and not isinstance(result, graph.Tensor):
-            result = graph.tensor_of(result)
-        results.append(result)
-    return tuple(results)
+    return tuple(
+        [result_for(x, number, arrived, materialize_grads, bool(allow_unused)) for number, x in enumerate(inputs)]
+    )
+
+
+def result_for(x: Any, number: int, arrived: Any, materialize: bool, allow_unused: bool) -> Any:
+    """What arrived for one input, as a Tensor; for one that was not used zeros, None or PyTorch's error."""
+    edge = x.gradient_edge
+    result = None if arrived[edge] is None else engine.own(arrived, edge)
+    if result is None and materialize:
+        result = array_module(x.array).zeros(x.shape, x.dtype)
+    if result is None and not allow_unused:
+        raise RuntimeError(
+            f"The differentiated Tensor at index {number} appears to not have been used in the graph. "
+            "Set allow_unused=True if this is the desired behavior."
+        )
+    return result if result is None or isinstance(result, graph.Tensor) else graph.tensor_of(result)
 
 
 def batched_grad(
