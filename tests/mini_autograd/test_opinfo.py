@@ -104,7 +104,8 @@ NOT_COVERED = {
     "sparse, masked and nested tensors": "sparse.* masked.* to_sparse _segment_reduce* jagged* nested* signal.*",
     "no gradient, or random numbers": """
         arange linspace* logspace* empty* new_* zeros* ones* full* eye rand* normal* uniform cauchy exponential
-        geometric log_normal bernoulli multinomial item triu_indices tril_indices scalar_tensor bfloat16 bool byte char double float half int long
+        geometric log_normal bernoulli multinomial item triu_indices tril_indices
+        scalar_tensor bfloat16 bool byte char double float half int long
         short c*float cdouble chalf bucketize searchsorted nextafter frexp hash_tensor""",
     "not made for other devices yet (other tests compare these with PyTorch)": """
         nn.functional.interpolate.* unique_consecutive bincount""",
