@@ -37,7 +37,7 @@ class Step:
         """
         try:
             return frozenset(names_read(self.code))
-        except SyntaxError:  # it will be raised, and explained, when the statement runs
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # raised again, and explained, when it runs
             return frozenset(node.id for node in ast.walk(self.statement) if isinstance(node, ast.Name))
 
     @functools.cached_property

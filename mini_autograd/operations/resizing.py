@@ -32,8 +32,9 @@ def interpolate(
     """`input` (N, C, *sizes) with other sizes, those of `size` or the old ones times `scale_factor`.
 
     A new element is the nearest old one ("nearest", "nearest-exact") or a mixture of its neighbours along each axis
-    ("linear" of signals, "bilinear" of images). With `align_corners` the first and last elements stay what they are.
-    Raises ValueError for options that contradict each other, NotImplementedError for PyTorch's other modes.
+    ("linear" of signals, "bilinear" of images, "trilinear" of volumes). With `align_corners` the first and last
+    elements stay what they are. Raises ValueError for options that contradict each other, NotImplementedError for
+    PyTorch's other modes.
     """
     check_mode(input, mode, align_corners)
     old = input.shape[2:]
@@ -55,7 +56,8 @@ def interpolate(
 def check_mode(input: Value, mode: str, align_corners: bool | None) -> None:
     """Raise PyTorch's errors for options that do not go together, and an error for a mode that is not there."""
     if mode not in ("nearest", "nearest-exact", *LINEAR):
-        raise NotImplementedError(f"interpolate: the mode '{mode}' is left out; there are nearest, linear and bilinear")
+        known = ", ".join(["nearest", "nearest-exact", *LINEAR])
+        raise NotImplementedError(f"interpolate: the mode '{mode}' is left out; there are {known}")
     if mode not in LINEAR and align_corners is not None:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"

@@ -107,8 +107,9 @@ NOT_COVERED = {
         geometric log_normal bernoulli multinomial item triu_indices tril_indices
         scalar_tensor bfloat16 bool byte char double float half int long
         short c*float cdouble chalf bucketize searchsorted nextafter frexp hash_tensor""",
-    "not made for other devices yet (other tests compare these with PyTorch)": """
-        nn.functional.interpolate.* unique_consecutive bincount""",
+    "not made for other devices yet (other tests compare these with PyTorch)": "unique_consecutive bincount",
+    "sends its places to a device by name (nn/test_transformers_and_resizing, test_devices)": """
+        nn.functional.interpolate.*linear nn.functional.interpolate.nearest*""",
     "a second derivative that PyTorch has not (other tests compare these with it)": """
         nn.functional.scaled_dot_product_attention cdist nn.functional.multi_margin_loss""",
     "neural functions that are beyond the course": "nn.functional.* *batch_norm* *layer_norm *group_norm",
