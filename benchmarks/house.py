@@ -1,0 +1,247 @@
+"""`python -m benchmarks.house`: how large each room is, and how far one call walks through the house.
+
+The first table counts files and lines. The second follows four walks with a profiler: a check that shows a diagnosis, a
+submission that is graded, a lesson from its text to the release, and a product with its backward pass. It counts the
+files and functions that ran, the calls, and the hand-overs: calls from one package of `autograder` to another. Each
+walk has a process of its own. The check and the product are counted the second time, so they are warm; the other two
+are counted the first time, with all that is imported on the way, but for what the command imports at its start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+from unittest.mock import patch
+
+ROOT = Path(__file__).resolve().parent.parent
+LESSON = ROOT / "course" / "lessons" / "02_scalar_engine.py"
+PACKAGES = ("autograder", "mini_autograd")
+Place = tuple[str, str]
+CODE = (".py", ".js", ".css", ".j2")
+
+
+@dataclass
+class Walk:
+    """What ran during one walk. A hand-over is counted by the package it comes from and the one it goes to."""
+
+    files: set[str] = field(default_factory=set)
+    functions: set[CodeType] = field(default_factory=set)
+    calls: int = 0
+    hand_overs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    places: dict[CodeType, Place | None] = field(default_factory=dict)
+
+    def called(self, frame: FrameType) -> None:
+        """Count a call, if it is one of ours. A module that is imported counts as a file."""
+        callee = self._place(frame)
+        if callee is None:
+            return
+        self.files.add(frame.f_code.co_filename)
+        if frame.f_code.co_name == "<module>":
+            return
+        self.calls += 1
+        self.functions.add(frame.f_code)
+        if callee[0] == "autograder":
+            caller = self._caller(frame)
+            if caller is not None and caller[0] == "autograder" and callee[1] != caller[1]:
+                self.hand_overs[caller[1], callee[1]] += 1
+
+    def _place(self, frame: FrameType) -> Place | None:
+        """Project package and room of the code that runs in a frame; None for others' code."""
+        code = frame.f_code
+        if code not in self.places:
+            package, _, rest = frame.f_globals.get("__name__", "").partition(".")
+            self.places[code] = (package, rest.partition(".")[0]) if package in PACKAGES else None
+        return self.places[code]
+
+    def _caller(self, frame: FrameType) -> Place | None:
+        """The nearest frame of ours below one, or None."""
+        below = frame.f_back
+        while below is not None:
+            if (place := self._place(below)) is not None:
+                return place
+            below = below.f_back
+        return None
+
+    def figures(self) -> dict[str, int]:
+        """The numbers of the table."""
+        overs = sum(self.hand_overs.values())
+        return {"files": len(self.files), "functions": len(self.functions), "calls": self.calls, "hand-overs": overs}
+
+
+@contextmanager
+def walking(walk: Walk) -> Iterator[None]:
+    """Count everything that is called inside, in this thread and in those that are started meanwhile."""
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            walk.called(frame)
+
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+
+class MiniTensor:
+    """A student's engine with one classic mistake: the operands of a product have changed places."""
+
+    def __init__(self, data: float, inputs: tuple[MiniTensor, ...] = (), slopes: tuple[float, ...] = ()):
+        self.data, self.grad, self.inputs, self.slopes = data, 0.0, inputs, slopes
+
+    def __add__(self, other: MiniTensor) -> MiniTensor:
+        return MiniTensor(self.data + other.data, (self, other), (1.0, 1.0))
+
+    def __mul__(self, other: MiniTensor) -> MiniTensor:
+        return MiniTensor(self.data * other.data, (self, other), (self.data, other.data))
+
+    def backward(self, gradient: float = 1.0) -> None:
+        self.grad += gradient
+        for tensor, slope in zip(self.inputs, self.slopes, strict=True):
+            tensor.backward(gradient * slope)
+
+
+def check(walk: Walk) -> None:
+    """The example of the README: a card with a diagnosis."""
+    from autograder.student import between, check_gradients
+
+    expressions = {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b}
+    for counted in (Walk(), walk):
+        with walking(counted):
+            check_gradients(expressions, [between(-3.0, 3.0), between(-3.0, 3.0)], engine=MiniTensor, points=2)
+
+
+def product(walk: Walk) -> None:
+    """`a * b` and its backward pass."""
+    import mini_autograd as ma
+
+    for counted in (Walk(), walk):
+        a, b = (ma.tensor(2.0, requires_grad=True) for _ in range(2))
+        with walking(counted):
+            (a * b).backward()
+
+
+def lesson(walk: Walk) -> None:
+    """From the text of a lesson to the release that students get."""
+    from autograder.grading.pretend_course import make_course
+
+    with tempfile.TemporaryDirectory() as folder, walking(walk):
+        make_course(Path(folder) / "course", LESSON)
+
+
+def grade(walk: Walk) -> None:
+    """`autograder grade`, with the worker in this process."""
+    from autograder.grading import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        course = Path(folder) / "course"
+        subprocess.run([sys.executable, "-m", "benchmarks.house", "--class-of-one", str(course)], cwd=ROOT, check=True)
+        with patch.object(run, "WorkerPool", InProcess), walking(walk):
+            (record,) = run.grade_class(run.Request(LESSON.stem, course))
+    assert record.status == "graded" and record.points > 0, record
+
+
+class InProcess:
+    """Grades one submission after another, in this process."""
+
+    def __init__(self, work: Callable[[Any], Any], workers: int, prepare: Callable[..., None], told: Any, preload: Any):
+        prepare(*told)
+        self.work = work
+
+    def run(self, tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        """Each task with what came of it."""
+        for task in tasks:
+            yield task, self.work(task)
+
+
+def make_class_of_one(course: Path) -> None:
+    """A course whose only student hands in the solution."""
+    from autograder.grading.pretend_course import make_course
+
+    notebook = make_course(course, LESSON)
+    submitted = course / "submitted" / "ada" / LESSON.stem
+    submitted.mkdir(parents=True)
+    shutil.copy(notebook, submitted)
+
+
+WALKS: dict[str, tuple[str, Callable[[Walk], None]]] = {
+    "check": ("a check with a diagnosis", check),
+    "grade": ("a graded submission", grade),
+    "lesson": ("a lesson, from text to release", lesson),
+    "product": ("`a * b` with backward", product),
+}
+
+
+def take(name: str) -> dict[str, Any]:
+    """The figures of one walk, taken in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.house", "--walk", name]
+    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return json.loads(printed.splitlines()[-1])
+
+
+def lines_per_room() -> dict[str, tuple[int, int]]:
+    """Room -> files and lines of code that git knows; tests and lessons have rooms too."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    found: dict[str, tuple[int, int]] = {}
+    for name in listed.splitlines():
+        path = ROOT / name
+        if path.suffix in CODE and path.is_file():
+            room = "/".join(Path(name).parts[:-1][:2]) or "."
+            files, lines = found.get(room, (0, 0))
+            found[room] = files + 1, lines + len(path.read_text(encoding="utf-8").splitlines())
+    return dict(sorted(found.items()))
+
+
+def print_rooms() -> None:
+    """Files and lines of every room, and the sums of the top folders."""
+    rooms = lines_per_room()
+    print("| room | files | lines |\n| --- | ---: | ---: |")
+    for top in dict.fromkeys(room.partition("/")[0] for room in rooms):
+        inside = [rooms[room] for room in rooms if room.partition("/")[0] == top]
+        print(f"| **{top}** | {sum(files for files, _ in inside)} | {sum(lines for _, lines in inside)} |")
+        for room in (room for room in rooms if room.startswith(f"{top}/")):
+            print(f"| {room} | {rooms[room][0]} | {rooms[room][1]} |")
+
+
+def print_walks() -> None:
+    """The four walks, and between which packages most calls are handed over."""
+    print("| walk | files | functions | calls | hand-overs | most of them |\n| --- | ---: | ---: | ---: | ---: | --- |")
+    for name, (title, _) in WALKS.items():
+        taken = take(name)
+        print(f"| {title} | " + " | ".join(f"{number:,}" for number in taken["figures"].values()), end=" | ")
+        print(", ".join(f"{start} to {end} {count}" for (start, end), count in taken["most"]) + " |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.house", description=__doc__)
+    parser.add_argument("--walk", choices=WALKS, help="take this walk here and print its figures as JSON")
+    parser.add_argument("--class-of-one", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.class_of_one:
+        make_class_of_one(arguments.class_of_one)
+    elif arguments.walk:
+        walk = Walk()
+        WALKS[arguments.walk][1](walk)
+        print(json.dumps({"figures": walk.figures(), "most": walk.hand_overs.most_common(4)}))
+    else:
+        print_rooms()
+        print()
+        print_walks()
+
+
+if __name__ == "__main__":
+    main()
