@@ -1,6 +1,7 @@
 """`python -m benchmarks.house`: how large each room is, and how far one call walks through the house.
 
-The first table counts files and lines. The second follows four walks with a profiler: a check that shows a diagnosis, a
+The first table counts files and lines. `--picture` prints the rooms and their imports as a diagram for a Markdown page.
+The second table follows four walks with a profiler: a check that shows a diagnosis, a
 submission that is graded, a lesson from its text to the release, and a product with its backward pass. It counts the
 files and functions that ran, the calls, and the hand-overs: calls from one package of `autograder` to another. Each
 walk has a process of its own. The check and the product are counted the second time, so they are warm; the other two
@@ -24,6 +25,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 from unittest.mock import patch
+
+import grimp
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSON = ROOT / "course" / "lessons" / "02_scalar_engine.py"
@@ -226,13 +229,48 @@ def print_walks() -> None:
         print(", ".join(f"{start} to {end} {count}" for (start, end), count in taken["most"]) + " |")
 
 
+def picture() -> str:
+    """The rooms and what they import, in Mermaid: an arrow is left out where a longer path says the same."""
+    lines = ["flowchart TD"]
+    graph = grimp.build_graph(*PACKAGES)
+    for package in PACKAGES:
+        rooms = sorted(child for child in graph.find_children(package) if graph.find_children(child))
+        arrows = {room: {other for other in rooms if other != room and _imports(graph, room, other)} for room in rooms}
+        lines.append(f"    subgraph {package}")
+        lines += [f"        {room}[{room.rpartition('.')[2]}]" for room in rooms]
+        lines += [f"        {room} --> {other}" for room in rooms for other in sorted(_nearest(arrows, room))]
+        lines.append("    end")
+    return "\n".join([*lines, f"    {PACKAGES[0]} --> {PACKAGES[1]}"])
+
+
+def _imports(graph: grimp.ImportGraph, room: str, other: str) -> bool:
+    return graph.direct_import_exists(importer=room, imported=other, as_packages=True)
+
+
+def _nearest(arrows: dict[str, set[str]], room: str) -> set[str]:
+    """The rooms that a room imports and cannot reach by way of another one."""
+    return {other for other in arrows[room] if not any(other in _reached(arrows, by) for by in arrows[room] - {other})}
+
+
+def _reached(arrows: dict[str, set[str]], room: str) -> set[str]:
+    found, todo = set(), [room]
+    while todo:
+        new = arrows[todo.pop()] - found
+        found |= new
+        todo += new
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.house", description=__doc__)
     parser.add_argument("--walk", choices=WALKS, help="take this walk here and print its figures as JSON")
     parser.add_argument("--class-of-one", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
+    parser.add_argument("--picture", action="store_true", help="print the rooms and their imports, and nothing else")
     arguments = parser.parse_args()
     if arguments.class_of_one:
         make_class_of_one(arguments.class_of_one)
+    elif arguments.picture:
+        print(picture())
     elif arguments.walk:
         walk = Walk()
         WALKS[arguments.walk][1](walk)
