@@ -86,7 +86,7 @@ def imported_modules(path: Path) -> set[str]:
 PICTURES = ("mini_autograd.drawing", "mini_autograd.widgets")
 NOTEBOOKS = ("ipywidgets", "anywidget", "IPython")
 
-# Files, and what none of them may import, at any level: the layers of DESIGN.md.
+# Files, and what none of them may import, at any level: the layers of docs/architecture.md.
 FORBIDDEN = {
     "mini_autograd/**/*.py": ("autograder", "course", "torch"),
     "mini_autograd/*.py": ("mini_autograd.nn", "mini_autograd.optim", *PICTURES, *NOTEBOOKS),
@@ -216,3 +216,44 @@ def test_the_engine_s_modules_import_what_their_docstrings_say() -> None:
             assert said == expected, f"{module} says {sorted(said - expected)} too, and not {sorted(expected - said)}"
             checked += 1
     assert checked > 60
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
+FOLDERS = "mini_autograd|autograder|course|tests|benchmarks|docs|\\.github|\\.ci"
+NAMED_PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./-]*\w")
+NAMED_MODULE = re.compile(r"python -m ((?:benchmarks|tests)[\w.]+)")
+PLACEHOLDER = re.compile(r"\b(?:NN|NAME|FAMILY)(?=_|\b)|(?<=_)(?:NN|NAME|FAMILY)\b")
+MADE_BY_COMMANDS = tuple(line for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("course/"))
+
+
+def not_found(document: Path, text: str) -> list[str]:
+    """What a page names and nobody can find: relative links, paths of files and folders, modules to be run."""
+    links = [name for name in LINK.findall(text) if not (document.parent / name).exists()]
+    named = [path for path in NAMED_PATH.findall(text) if not f"{path}/".startswith(MADE_BY_COMMANDS)]
+    modules = [name.replace(".", "/") for name in NAMED_MODULE.findall(text)]
+    paths = [path for path in named if not list(ROOT.glob(PLACEHOLDER.sub("*", path)))]
+    return [*links, *paths, *(name for name in modules if not list(ROOT.glob(f"{name}*")))]
+
+
+@pytest.mark.parametrize("document", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_name_what_is_there(document: Path) -> None:
+    assert not_found(document, document.read_text()) == []
+
+
+NAMED = {
+    "[here](docs/security.md#threat-model), [there](https://example.org/a.md)": [],
+    "[here](docs/nowhere.md)": ["docs/nowhere.md", "docs/nowhere.md"],
+    "![](course/pictures/none.png)": ["course/pictures/none.png", "course/pictures/none.png"],
+    "in `autograder/student.py`, `tests/browser`, and course/submitted/STUDENT/02/02.ipynb": [],
+    "a family, `autograder/bugs/families/FAMILY.py`, or tests/course/test_lesson_NN.py": [],
+    "in `autograder/nobody.py`; course/lessons/NN_nothing_of_this_name.py": [
+        *("autograder/nobody.py", "course/lessons/NN_nothing_of_this_name.py"),
+    ],
+    "python -m benchmarks.engine, python -m benchmarks.nothing": ["benchmarks/nothing"],
+}
+
+
+@pytest.mark.parametrize("text", NAMED)
+def test_what_is_not_there_would_be_found(text: str) -> None:
+    assert not_found(ROOT / "README.md", text) == NAMED[text]
