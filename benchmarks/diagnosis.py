@@ -2,7 +2,7 @@
 
 `python -m benchmarks.diagnosis` plants every bug of the bank in two engines of students (closures, Function classes),
 checks them as a lesson would, and checks the same engines in the ways of other courses. `--markdown` prints the table
-for the README. Times are milliseconds of processor time: of the search for a bug, and of one whole check from
+of docs/benchmarks.md. Times are milliseconds of processor time: of the search for a bug, and of one whole check from
 expressions to verdict and name, without what is kept between checks (half of it is PyTorch's).
 """
 
