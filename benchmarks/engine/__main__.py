@@ -33,7 +33,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
     parser.add_argument("--again", type=Path, metavar="FILE", help="measure nothing; show what --json wrote")
-    parser.add_argument("--markdown", action="store_true", help="print the tables in Markdown, as docs/benchmarks.md has them")
+    parser.add_argument("--markdown", action="store_true", help="print the tables in Markdown, for docs/benchmarks.md")
     parser.add_argument("--tune-all", action="store_true", help="give every library glibc's setting that ours makes")
     return parser.parse_args()
 
