@@ -1,18 +1,11 @@
 """Is every bug of the bank, planted into engines of other styles than ours, detected, and called by its name?"""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 from autograder.bugs.bank import BUGS
 from autograder.checks.context import check_context
 from autograder.student import check_gradients
-
-_spec = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
-planted = sys.modules["planted"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(planted)
+from tests.autograder.bugs import planted
 
 CASES = [(mistake, style) for mistake in planted.MISTAKES for style in mistake.styles]
 NOT_FIRST = {

@@ -1,6 +1,5 @@
 """Mistakes that are in nobody's list: is the right operation named, and no false bug called certain?"""
 
-import importlib.util
 import math
 import re
 from dataclasses import dataclass, field
@@ -22,10 +21,7 @@ from autograder.checks.tracing import trace
 from autograder.judge import judge_notebook  # noqa: F401  (makes the student's side travel whole)
 from autograder.sandbox import Sandbox, isolation_available
 from autograder.student import check_gradients
-
-_spec = importlib.util.spec_from_file_location("student_engines", Path(__file__).parents[1] / "student_engines.py")
-students = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(students)
+from tests.autograder import student_engines as students
 
 SCALARS, MATRICES, ROWS = [(), ()], [(3, 3), (3, 3)], [(3, 4), (4,)]
 
