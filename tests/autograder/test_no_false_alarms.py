@@ -8,6 +8,8 @@ from autograder.checks.engines import REFERENCE, TORCH
 from autograder.student import between, check_function, check_gradients, check_handwritten_gradient
 from tests.autograder import right_engines as right
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(20)
 
 NUMBERS = {

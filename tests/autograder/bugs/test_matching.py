@@ -72,6 +72,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("style", "mistake"), PLANTED, ids=lambda value: getattr(value, "__name__", None) or str(value)
 )
@@ -84,6 +85,7 @@ def test_scalar_bug_is_found_and_named(style, mistake):
         assert report.bugs == (mistake[0],), f"seed {seed}\n{report.text()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", ARRAYS, ids=str)
 def test_array_bug_is_found_and_named(mistake):
     for seed in range(3):
@@ -95,6 +97,7 @@ def test_array_bug_is_found_and_named(mistake):
         assert report.bugs == (mistake[0],), f"seed {seed}\n{report.text()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", [students.closures, students.function_classes, students.pending_dict])
 def test_one_expression_alone_is_never_misdiagnosed_as_certain(style):
     table = {"closures": CLOSURES, "function_classes": CLASSES, "pending_dict": PENDING}[style.__name__]

@@ -19,6 +19,7 @@ SQUARE = [[(3, 3), (3, 3)]]
 SWAPPED, INPUT_USED = ("operands_swapped", "mul"), ("input_used_for_output", "tanh")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", planted.STYLES)
 @pytest.mark.parametrize(
     ("mistakes", "expressions"),

@@ -24,6 +24,7 @@ def report_of(mistake, style, seed=None):
     return credit.reports[0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize(("mistake", "style"), CASES, ids=str)
 def test_bug_is_detected_and_named_first(mistake, style):
@@ -43,6 +44,7 @@ def test_every_bug_that_gradients_show_is_planted_in_both_styles_where_it_can_be
     assert {mistake.bug for mistake in planted.MISTAKES} == {entry.name for entry in BUGS if not entry.behaviour}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize(("mistake", "style"), CASES[::7], ids=str)
 def test_one_expression_alone_is_never_misdiagnosed_as_certain(mistake, style):
