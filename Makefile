@@ -1,6 +1,7 @@
 # make lab    open the lessons in JupyterLab, as a student sees them
 # make demos  open all demos on one full page, for an audience
-# make test   everything that CI checks
+# make test   everything that CI checks; long gates of unchanged lessons rest on what they passed before
+# make quick  what an edit can break in the first place, in two minutes: no sandbox, no browser, no slow test
 # make class  the instructor's whole loop on a pretend class
 # Each creates .venv and installs what it needs, the first time and whenever the lock file changes.
 
@@ -18,7 +19,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # The tests start hundreds of processes; without stored bytecode each would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: lab demos test class demo packages lint unit lessons lock clean
+.PHONY: lab demos test quick class demo packages lint unit lessons quick-unit quick-lessons lock clean
 
 lab: $(VENV)/ready
 	@$(RUN) autograder lab $(ARGS)
@@ -30,11 +31,13 @@ class: $(VENV)/ready
 	@$(VENV)/bin/python bootstrap.py system bubblewrap
 	@$(RUN) autograder class $(ARGS)
 
-# What needs one processor goes beside what waits for the network, or beside the gates.
+# The tests begin with those that mostly wait, for a browser or for a limit of time, and so go beside the gates.
 test:
 	@$(MAKE) --no-print-directory -j 2 ASKED=test $(VENV)/ready packages
-	@$(MAKE) --no-print-directory -j 2 lint lessons
-	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory -j 3 lint lessons unit
+
+quick: $(VENV)/ready
+	@$(MAKE) --no-print-directory -j 3 lint quick-lessons quick-unit
 
 packages:
 	@test -z "$(SUITABLE_PYTHON)" || $(SUITABLE_PYTHON) bootstrap.py system bubblewrap chromium
@@ -49,9 +52,17 @@ lessons: $(VENV)/ready
 	@$(RUN) autograder build
 	@$(RUN) $(ONE_THREAD) autograder audit
 
-# Tests of one file share a browser, a server or a sandbox, so they stay together. tests/conftest.py orders the files.
+quick-lessons: $(VENV)/ready
+	@$(RUN) $(ONE_THREAD) autograder audit --changed
+
+# Tests of one file share a server or a sandbox, so they stay together. tests/conftest.py orders the files.
+PYTEST := $(RUN) $(ONE_THREAD) pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+
 unit: $(VENV)/ready
-	@$(RUN) $(ONE_THREAD) pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+quick-unit: $(VENV)/ready
+	@$(PYTEST) -m "not slow and not sandbox and not browser and not gpu" $(ARGS)
 
 $(VENV)/ready: requirements.lock pyproject.toml bootstrap.py
 	@test -n "$(SUITABLE_PYTHON)" || { \

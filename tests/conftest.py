@@ -8,6 +8,7 @@ import gc
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,21 @@ LONGEST_FIRST = (
 files, so a long one that came last would keep one worker busy while the other has nothing left to do."""
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile`, one worker gets all files of the browser: another would start a second browser and a
+    second JupyterLab."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "browser" if "/browser/" in nodeid.partition("::")[0] else super()._split_scope(nodeid)
+
+    return Together(config, log)
+
+
 @cache  # files have many tests
 def place_in_order(path: Path) -> int:
     """The position of the first entry of LONGEST_FIRST that a file is or lies in."""
@@ -49,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector the modules and eight thousand tests, which stay to the end: tests that make many
+    """Spare the garbage collector the modules and thousands of tests, which stay to the end: tests that make many
     objects, or collect often, would wait for it to look at all of them again and again."""
     gc.collect()
     gc.freeze()

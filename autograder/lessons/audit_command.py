@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from autograder.lessons.gates import Finding, Judge
     from autograder.lessons.mutants import Mutant
+    from autograder.lessons.passed_gates import PassedGates
+
+PASSED = COURSE.parent / ".build" / "gates"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most", type=int, default=60, metavar="N", help="mutants per lesson, chosen at random (default: 60)"
     )
+    parser.add_argument("--all", action="store_true", help="run every gate, also those that unchanged lessons passed")
+    parser.add_argument(
+        "--changed", action="store_true", help="only lessons whose own text has changed since they passed all gates"
+    )
+    parser.add_argument("--passed", type=Path, default=PASSED, metavar="DIR", help="where passed gates are kept")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the findings to a file as well")
 
 
@@ -42,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Audit the lessons. The exit status is 1 when a gate failed."""
     from rich.console import Console
 
+    from autograder.lessons.passed_gates import PassedGates
     from autograder.lessons.places import LessonError, lesson_texts
 
     try:
@@ -55,25 +64,37 @@ def run(arguments: argparse.Namespace) -> int:
     workers = arguments.workers
     if arguments.mutants:
         return run_mutants(texts, arguments.most, min(workers, len(texts)), arguments.json)
+    passed = PassedGates(arguments.passed)
+    if arguments.changed:
+        texts = [text for text in texts if not passed.unchanged(text, arguments.course)]
+    if not texts:
+        print("No lesson has changed since it passed all gates.")
+        return 0
+    known = None if arguments.all or os.environ.get("CI") else passed
+    findings = []
     with Console(stderr=True).status(f"auditing {len(texts)} lessons"):
-        findings = [finding for found in audits(texts, arguments.course, workers) for finding in found]
+        for text, found in zip(texts, audits(texts, arguments.course, workers, known), strict=True):
+            passed.keep(text, arguments.course, found)
+            findings += found
     if arguments.json:
         arguments.json.write_text(json.dumps([finding.as_record() for finding in findings], indent=1) + "\n")
     show(findings)
     return int(not all(finding.passed for finding in findings))
 
 
-def audits(texts: Sequence[Path], course: Path, workers: int) -> Iterator[list[Finding]]:
+def audits(
+    texts: Sequence[Path], course: Path, workers: int, passed: PassedGates | None = None
+) -> Iterator[list[Finding]]:
     """The findings of each lesson, in order. The two parts of lessons are audited side by side, first those that take
     longer, so that no worker is left alone with one of them at the end.
     """
     if workers < 2:
-        yield from (audit(text, course) for text in texts)
+        yield from (audit(text, course, passed=passed) for text in texts)
         return
     with ProcessPoolExecutor(min(workers, 2 * len(texts)), mp_context=get_context("spawn")) as pool:
         longest_first = sorted(texts, key=lambda text: text.stat().st_size, reverse=True)
-        judged = {text: pool.submit(audit, text, course, "judged") for text in longest_first}
-        ran = {text: pool.submit(audit, text, course, "run") for text in longest_first}
+        judged = {text: pool.submit(audit, text, course, "judged", passed) for text in longest_first}
+        ran = {text: pool.submit(audit, text, course, "run", passed) for text in longest_first}
         for text in texts:
             build, *others = ran[text].result()
             yield [build, *others, *judged[text].result()[1:]]
@@ -131,16 +152,16 @@ def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
         return list(survivors_among(mutants_in(source, most), source, points_of_tests(source), marks))
 
 
-def audit(text: Path, course: Path, part: str = "") -> list[Finding]:
+def audit(text: Path, course: Path, part: str = "", passed: PassedGates | None = None) -> list[Finding]:
     """The findings of one lesson, or of the gates of one part: those that are "judged", or those that "run"."""
     from autograder.lessons import warm_kernel
 
-    if part != "judged":
+    if part != "judged" and not (passed and passed.unchanged(text, course)):
         warm_kernel.prepare()  # its imports and ours overlap
     from autograder.lessons import gates
 
     parts = {"judged": [gates.judged], "run": [gates.run]}.get(part)
-    return list(gates.audit_lesson(text, course, isolated_judge(), parts))
+    return list(gates.audit_lesson(text, course, isolated_judge(), parts, passed))
 
 
 def isolated_judge(limits: Limits | None = None) -> Judge:
@@ -168,7 +189,8 @@ def show(findings: list[Finding]) -> None:
     table = Table("lesson", "gate", "result", "seconds", "note", box=None, pad_edge=False)
     for finding in findings:
         result = "passed" if finding.passed else "[bold red]FAILED[/bold red]"
-        table.add_row(finding.lesson, finding.gate, result, f"{finding.seconds:.1f}", finding.note)
+        seconds = "kept" if finding.kept else f"{finding.seconds:.1f}"
+        table.add_row(finding.lesson, finding.gate, result, seconds, finding.note)
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
     failed = [finding for finding in findings if not finding.passed]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from autograder.lessons import variants
 from autograder.lessons.build import assemble, styles
 from autograder.lessons.chance import cells_left_to_chance
 from autograder.lessons.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
+from autograder.lessons.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.places import LessonError, data_files
 from autograder.lessons.release import ReleaseError, release_notebook
 from autograder.lessons.rules import gradient_checks
@@ -44,6 +45,8 @@ class Finding:
     problems: tuple[str, ...] = ()
     note: str = ""
     seconds: float = 0.0
+    fingerprint: str = ""  # of everything that decided it
+    kept: bool = False  # it passed before, and has not run again
 
     @property
     def passed(self) -> bool:
@@ -81,21 +84,37 @@ class Lesson:
         return [variants.grade_id(cell) for cell in cells if gradient_checks(cell.source)]
 
 
-def audit_lesson(text: Path, course: Path, judge: Judge, parts: Sequence[Part] | None = None) -> Iterator[Finding]:
-    """Run every gate on a lesson, or those of some parts; the rest is skipped when the lesson cannot be built."""
+def audit_lesson(
+    text: Path, course: Path, judge: Judge, parts: Sequence[Part] | None = None, passed: PassedGates | None = None
+) -> Iterator[Finding]:
+    """Run every gate on a lesson, or those of some parts; the rest is skipped when the lesson cannot be built. Of gates
+    that `RESTS` names, those that have `passed` before with the same fingerprint do not run again.
+    """
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
         lesson = Lesson(text, course, judge, Path(name))
-        for gate, function in (each for part in (built, *(parts or PARTS)) for each in part(lesson)):
-            started = time.perf_counter()
-            note: str = ""
-            problems: tuple[str, ...] = ()
-            try:
-                note, problems = function(lesson)
-            except Exception as error:  # a gate that breaks must fail, and must not hide the other gates
-                problems = (f"the gate itself failed: {type(error).__name__}: {error}",)
-            yield Finding(text.stem, gate, tuple(problems), note, round(time.perf_counter() - started, 2))
-            if gate == BUILD and problems:
-                return
+        building = finding_of(lesson, BUILD, builds)
+        yield building
+        if not building.passed:
+            return
+        fingerprint = fingerprint_of(text, course, lesson.source)
+        for gate, function in (each for part in (parts or PARTS) for each in part(lesson)):
+            note = passed.note(text.stem, gate, fingerprint) if passed and gate in RESTS else None
+            if note is None:
+                yield replace(finding_of(lesson, gate, function), fingerprint=fingerprint)
+            else:
+                yield Finding(text.stem, gate, note=note, fingerprint=fingerprint, kept=True)
+
+
+def finding_of(lesson: Lesson, gate: str, function: Gate) -> Finding:
+    """Run one gate."""
+    started = time.perf_counter()
+    note: str = ""
+    problems: tuple[str, ...] = ()
+    try:
+        note, problems = function(lesson)
+    except Exception as error:  # a gate that breaks must fail, and must not hide the other gates
+        problems = (f"the gate itself failed: {type(error).__name__}: {error}",)
+    return Finding(lesson.text.stem, gate, tuple(problems), note, round(time.perf_counter() - started, 2))
 
 
 def points_of_tests(source: NotebookNode) -> dict[str, float]:
@@ -106,18 +125,19 @@ def points_of_tests(source: NotebookNode) -> dict[str, float]:
 Result = tuple[str, tuple[str, ...]]
 Gate = Callable[[Lesson], Result]
 Part = Callable[[Lesson], Iterator[tuple[str, Gate]]]
-BUILD = "text keeps the rules"
-
-
-def built(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
-    """The gate before all others, whose source they need."""
-    yield BUILD, builds
+BUILD = "text keeps the rules"  # before all others, which need the source
+TEN_SEEDS = "solved: the same marks for ten seeds"
+EVERY_CELL_RUNS = "solved: every cell runs"
+VALIDATE_PASSES = "solved: Validate passes"
+NOTHING_CRASHES = "unsolved: nothing crashes"
+RESTS = {TEN_SEEDS, EVERY_CELL_RUNS, VALIDATE_PASSES, NOTHING_CRASHES}
+"""The gates that take longest, and need not run again for a lesson that passed them and is the same."""
 
 
 def judged(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
     """The gates that ask the judge."""
     yield "solved: full marks", solved_gets_full_marks
-    yield "solved: the same marks for ten seeds", same_marks_for_all_draws
+    yield TEN_SEEDS, same_marks_for_all_draws
     yield "every bug that applies costs points", bugs_cost_points
     for style, solutions in sorted(styles(lesson.text).items()):
         yield f"style {style}: full marks", partial(style_gets_full_marks, solutions=solutions)
@@ -129,9 +149,9 @@ def judged(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
 def run(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
     """The gates that run what a student gets."""
     yield "release hides what it must", release_hides
-    yield "solved: every cell runs", every_cell_runs
-    yield "solved: Validate passes", validate_passes
-    yield "unsolved: nothing crashes", stubs_do_not_crash
+    yield EVERY_CELL_RUNS, every_cell_runs
+    yield VALIDATE_PASSES, validate_passes
+    yield NOTHING_CRASHES, stubs_do_not_crash
 
 
 PARTS: tuple[Part, ...] = (run, judged)

@@ -6,18 +6,11 @@ arrives, uses counted for the order; differences and quotients are made of other
 saved values are freed. `mistake` is a pair (name of the bug, operation or form), `more` are further wrong rules.
 """
 
-import importlib.util
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
-_spec = importlib.util.spec_from_file_location(
-    "student_engines_operations", Path(__file__).with_name("student_engines_operations.py")
-)
-operations = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(operations)
-RIGHT, WRONG = operations.RIGHT, operations.WRONG
+from tests.autograder.student_engines_operations import RIGHT, WRONG
 
 
 def axes_of(dim, x):

@@ -1,18 +1,14 @@
 """Does every right answer pass, whatever its style, its formulas and its arithmetic? Twenty seeds, no alarm."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from autograder.checks.context import check_context
 from autograder.checks.engines import REFERENCE, TORCH
 from autograder.student import between, check_function, check_gradients, check_handwritten_gradient
+from tests.autograder import right_engines as right
 
-_spec = importlib.util.spec_from_file_location("right_engines", Path(__file__).with_name("right_engines.py"))
-right = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(right)
+pytestmark = pytest.mark.slow
 
 SEEDS = range(20)
 

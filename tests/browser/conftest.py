@@ -249,7 +249,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait_for_server(url: str, process: subprocess.Popen, log: Path, seconds: float = 180) -> None:
+def wait_for_server(url: str, process: subprocess.Popen, log: Path, seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
@@ -264,8 +264,8 @@ def wait_for_server(url: str, process: subprocess.Popen, log: Path, seconds: flo
 
 def shut_down_kernels(url: str, token: str) -> None:
     headers = {"Authorization": f"token {token}"}
-    with urllib.request.urlopen(urllib.request.Request(f"{url}/api/sessions", headers=headers), timeout=60) as reply:
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/api/sessions", headers=headers), timeout=180) as reply:
         sessions = json.load(reply)
     for session in sessions:
         request = urllib.request.Request(f"{url}/api/sessions/{session['id']}", headers=headers, method="DELETE")
-        urllib.request.urlopen(request, timeout=60).close()
+        urllib.request.urlopen(request, timeout=180).close()

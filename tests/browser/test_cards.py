@@ -2,16 +2,15 @@
 
 from pathlib import Path
 
-ENGINES = Path(__file__).parents[1] / "autograder" / "student_engines.py"
+PROJECT = Path(__file__).parents[2]
 
 SETUP = f"""
-import importlib.util, numpy as np
+import sys, numpy as np
 from autograder.student import check_gradients, quiz
 from autograder.checks.context import check_context
 from autograder.lessons.sealing import Answer, seal_quiz
-spec = importlib.util.spec_from_file_location("student_engines", {str(ENGINES)!r})
-students = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(students)
+sys.path.insert(0, {str(PROJECT)!r})
+from tests.autograder import student_engines as students
 def check(expression, inputs, engine, **more):
     return check_gradients(expression, inputs, engine=engine, points=2, **more)
 """

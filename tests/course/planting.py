@@ -42,6 +42,11 @@ class Planted:
     wrong: str
     costs: tuple[str, ...]
 
+    def into(self, source: str) -> tuple[str, int]:
+        """A source with the mistake, and how often it replaces something there. Spaces and line ends inside the right
+        text may stand otherwise in a lesson, so that a line that was wrapped there stays known here."""
+        return _however_spaced(self.right).subn(lambda found: self.wrong, source)
+
 
 @dataclass(frozen=True)
 class Marks:
@@ -110,8 +115,8 @@ def marks(lesson: str, planted: Planted | None = None) -> Marks:
             points[nbgrader["grade_id"]] = (nbgrader["points"] if credit is None else float(credit), nbgrader["points"])
             continue
         if planted and nbgrader:
-            replaced += source.count(planted.right)
-            source = source.replace(planted.right, planted.wrong)
+            source, times = planted.into(source)
+            replaced += times
         with suppress(Exception):  # a wrong engine may stop a cell; the notebook goes on
             exec(_code(source), names)
     assert planted is None or replaced == 1, f"the mistake belongs in exactly one place, not in {replaced}"
@@ -199,6 +204,12 @@ def _engine_before(lesson: str) -> Iterator[TextCell]:
             yield from _engine_before(before)
         elif "engine" in cell.tags:
             yield replace(cell, metadata={"tags": ["engine"]})
+
+
+@cache
+def _however_spaced(text: str) -> re.Pattern[str]:
+    before, words, after = re.fullmatch(r"(\s*)(.*?)(\s*)", text, re.DOTALL).groups()
+    return re.compile(re.escape(before) + r"\s+".join(map(re.escape, words.split())) + re.escape(after))
 
 
 @cache

@@ -12,6 +12,8 @@ from autograder.cli import main
 from autograder.lessons import lab
 from autograder.lessons.demos_command import gallery
 
+pytestmark = pytest.mark.slow
+
 COURSE = Path(__file__).resolve().parents[2] / "course"
 
 

@@ -25,6 +25,8 @@ from autograder.lessons.text import read_lesson
 from autograder.sandbox.inside.engine_file import SealedEngine, scratch
 from tests.course import planting
 
+pytestmark = pytest.mark.slow
+
 COURSE = Path(__file__).parents[2] / "course"
 LESSONS = sorted(path.name[:2] for path in (COURSE / "lessons").glob("[0-9][0-9]_*.py") if path.name >= "02")
 LAST = LESSONS[-1]

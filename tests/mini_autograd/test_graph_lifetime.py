@@ -78,6 +78,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 @pytest.mark.parametrize("stack", [None, SMALL_STACK], ids=["main thread", "thread with a small stack"])
 def test_depth_is_no_limit(program: Callable[[], None], stack: int | None) -> None:
@@ -284,6 +285,7 @@ def test_a_checkpoint_keeps_only_its_arguments() -> None:
     np.testing.assert_array_equal(*gradients)
 
 
+@pytest.mark.slow
 def test_a_million_operations() -> None:
     x, y = chain(1_000_000)
     y.backward()

@@ -28,6 +28,8 @@ import mini_autograd as ma
 from mini_autograd import nn, operations
 from mini_autograd.operations import gathering, joining, linear_algebra, matrices, norms
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("expecttest", reason="PyTorch's operator samples need it")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -22,6 +22,8 @@ import mini_autograd.nn.utils.rnn
 import mini_autograd.optim.lr_scheduler
 import mini_autograd.utils
 
+pytestmark = pytest.mark.slow
+
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]\d+)?")
 SCRIPTS = Path(__file__).parent / "scripts"
 

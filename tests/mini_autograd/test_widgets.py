@@ -156,7 +156,7 @@ def test_a_notebook_shows_the_widget():
         "a = torch.tensor(3.0, requires_grad=True)\nexplore(a * a)"
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
+    NotebookClient(notebook, kernel_name="python3", timeout=600).execute()
     data = notebook.cells[0].outputs[0]["data"]
     assert {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain"} <= set(data)
     assert "gradient of a: 6" in data["text/plain"]

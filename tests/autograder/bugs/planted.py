@@ -5,29 +5,16 @@ Shared by the tests and by `benchmarks.diagnosis`.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from autograder.bugs.bank import BUGS, bug
 from autograder.student import positive
+from tests.autograder import student_engines_arrays as arrays
 
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-arrays = _load("student_engines_arrays")
 STYLES: dict[str, Callable[..., Any]] = {"closures": arrays.closures, "functions": arrays.functions}
 
 

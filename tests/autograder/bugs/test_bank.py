@@ -77,6 +77,7 @@ def same(found, right):
     return found.shape == right.shape and found.dtype == right.dtype and np.allclose(found, right, equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", VISIBLE, ids=lambda entry: entry.name)
 def test_bug_changes_gradients_while_planted_only(planted):
     right, before = gradients(), state()

@@ -1,18 +1,12 @@
 """Is every bug, planted into engines of other styles than ours, found, and called by its name?"""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from autograder.bugs.matching import Diagnosis, diagnose
 from autograder.checks.context import check_context
 from autograder.student import check_gradients
-
-_spec = importlib.util.spec_from_file_location("student_engines", Path(__file__).parents[1] / "student_engines.py")
-students = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(students)
+from tests.autograder import student_engines as students
 
 SCALAR = {
     "a + b": lambda a, b: a + b,
@@ -78,6 +72,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("style", "mistake"), PLANTED, ids=lambda value: getattr(value, "__name__", None) or str(value)
 )
@@ -90,6 +85,7 @@ def test_scalar_bug_is_found_and_named(style, mistake):
         assert report.bugs == (mistake[0],), f"seed {seed}\n{report.text()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", ARRAYS, ids=str)
 def test_array_bug_is_found_and_named(mistake):
     for seed in range(3):
@@ -101,6 +97,7 @@ def test_array_bug_is_found_and_named(mistake):
         assert report.bugs == (mistake[0],), f"seed {seed}\n{report.text()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", [students.closures, students.function_classes, students.pending_dict])
 def test_one_expression_alone_is_never_misdiagnosed_as_certain(style):
     table = {"closures": CLOSURES, "function_classes": CLASSES, "pending_dict": PENDING}[style.__name__]

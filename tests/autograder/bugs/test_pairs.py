@@ -1,9 +1,5 @@
 """Are two mistakes at once named, and one mistake in several rules; and is nothing guessed?"""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 from autograder.bugs.bank import BUGS
@@ -13,10 +9,7 @@ from autograder.checks.expected import expected_of
 from autograder.checks.inputs import cases_of
 from autograder.checks.programs import programs_of
 from autograder.student import check_gradients
-
-_spec = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
-planted = sys.modules["planted"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(planted)
+from tests.autograder.bugs import planted
 
 TOGETHER = {"tanh of a product": lambda a, b: (a * b).tanh()}
 APART = {"a * b": lambda a, b: a * b, "tanh": lambda a: a.tanh() * 1.0, **TOGETHER}
@@ -26,6 +19,7 @@ SQUARE = [[(3, 3), (3, 3)]]
 SWAPPED, INPUT_USED = ("operands_swapped", "mul"), ("input_used_for_output", "tanh")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", planted.STYLES)
 @pytest.mark.parametrize(
     ("mistakes", "expressions"),

@@ -1,18 +1,11 @@
 """Is every bug of the bank, planted into engines of other styles than ours, detected, and called by its name?"""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 from autograder.bugs.bank import BUGS
 from autograder.checks.context import check_context
 from autograder.student import check_gradients
-
-_spec = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
-planted = sys.modules["planted"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(planted)
+from tests.autograder.bugs import planted
 
 CASES = [(mistake, style) for mistake in planted.MISTAKES for style in mistake.styles]
 NOT_FIRST = {
@@ -31,6 +24,7 @@ def report_of(mistake, style, seed=None):
     return credit.reports[0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize(("mistake", "style"), CASES, ids=str)
 def test_bug_is_detected_and_named_first(mistake, style):
@@ -50,6 +44,7 @@ def test_every_bug_that_gradients_show_is_planted_in_both_styles_where_it_can_be
     assert {mistake.bug for mistake in planted.MISTAKES} == {entry.name for entry in BUGS if not entry.behaviour}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize(("mistake", "style"), CASES[::7], ids=str)
 def test_one_expression_alone_is_never_misdiagnosed_as_certain(mistake, style):

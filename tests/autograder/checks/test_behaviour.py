@@ -1,19 +1,13 @@
 """Does `check_engine` see and name the mistakes that values and gradients do not show?"""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 from autograder.bugs.bank import BUGS
 from autograder.checks.errors import LessonError
 from autograder.checks.probes import PROBES
 from autograder.student import check_engine
+from tests.autograder.bugs import planted
 
-_spec = importlib.util.spec_from_file_location("planted", Path(__file__).parents[1] / "bugs" / "planted.py")
-planted = sys.modules["planted"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(planted)
 students, MISTAKES = planted.arrays, planted.BEHAVIOURS
 
 
@@ -85,6 +79,7 @@ class MiniTensor:
 """
 
 
+@pytest.mark.sandbox
 def test_probes_travel_into_the_sandbox():
     from autograder.judge import judge_notebook  # noqa: F401  (importing it says which modules travel)
     from autograder.sandbox import Sandbox

@@ -1,6 +1,5 @@
 """Mistakes that are in nobody's list: is the right operation named, and no false bug called certain?"""
 
-import importlib.util
 import math
 import re
 from dataclasses import dataclass, field
@@ -20,12 +19,9 @@ from autograder.checks.parts import rendered
 from autograder.checks.programs import programs_of
 from autograder.checks.tracing import trace
 from autograder.judge import judge_notebook  # noqa: F401  (makes the student's side travel whole)
-from autograder.sandbox import Sandbox, isolation_available
+from autograder.sandbox import Sandbox
 from autograder.student import check_gradients
-
-_spec = importlib.util.spec_from_file_location("student_engines", Path(__file__).parents[1] / "student_engines.py")
-students = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(students)
+from tests.autograder import student_engines as students
 
 SCALARS, MATRICES, ROWS = [(), ()], [(3, 3), (3, 3)], [(3, 4), (4,)]
 
@@ -371,10 +367,9 @@ def test_localising_asks_the_engine_seldom_and_survives_its_silence():
     assert calls == ["run_programs", "run_parts"]
 
 
+@pytest.mark.sandbox
 def test_an_engine_in_the_sandbox_is_taken_apart_there():
     """With the bare code of an engine, as a submission has it."""
-    if not isolation_available():
-        pytest.skip("no sandbox here: install bubblewrap")
     with Sandbox() as sandbox:
         source = Path(students.__file__).read_text() + "\nclass Odd(closures()):\n    pass\n"
         source += "Odd.tanh = lambda self: self._unary('tanh', math.tanh, lambda a, out: 0.9 - out * out)\n"

@@ -9,7 +9,7 @@ import torch
 from autograder.checks.context import check_context
 from autograder.judge import judge_notebook  # noqa: F401  (makes what asks a rule travel whole)
 from autograder.lessons.engines import engine_after
-from autograder.sandbox import Sandbox, isolation_available
+from autograder.sandbox import Sandbox
 from autograder.student import check_gradients
 
 LESSONS = Path(__file__).parents[3] / "course" / "lessons"
@@ -155,9 +155,8 @@ def test_other_answers_of_a_rule_are_not_blamed(name):
     assert "returned" not in report.place
 
 
+@pytest.mark.sandbox
 def test_a_rule_in_the_sandbox_is_asked_there():
-    if not isolation_available():
-        pytest.skip("no sandbox here: install bubblewrap")
     with Sandbox() as sandbox:
         assert sandbox.execute(source_after("05") + "\n" + rule_of("Mul", "grad")).error is None
         engine = sandbox.lookup("MiniTensor")

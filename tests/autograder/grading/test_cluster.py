@@ -147,10 +147,10 @@ def started_by_hand() -> Iterator[tuple[str, dict[str, subprocess.Popen]]]:
     options = ["--host", address, "--no-dashboard", "--no-show"]
     processes = {"scheduler": subprocess.Popen([*dask, *options], **quiet)}
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1"]
-    processes["worker"] = subprocess.Popen([*worker, "--no-dashboard", "--death-timeout", "60"], **quiet)
+    processes["worker"] = subprocess.Popen([*worker, "--no-dashboard", "--death-timeout", "300"], **quiet)
     try:
-        with distributed.Client(address, timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(1, timeout=60)
+        with distributed.Client(address, timeout=300, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=300)
         yield address, processes
     finally:
         for process in processes.values():

@@ -192,7 +192,7 @@ def members(session: int) -> list[int]:
     return found
 
 
-def wait_for(condition: Any, seconds: float = 120) -> None:
+def wait_for(condition: Any, seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

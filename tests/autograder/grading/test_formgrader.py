@@ -47,7 +47,7 @@ class Server:
 
     @staticmethod
     def _ask(request: urllib.request.Request) -> str:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.read().decode()
 
 
@@ -65,7 +65,7 @@ def server(small_course: Any) -> Iterator[Server]:
     process = subprocess.Popen(command, cwd=small_course.root, env={**os.environ, "PATH": path}, stdout=log, stderr=log)
     running = Server(f"http://127.0.0.1:{port}")
     try:
-        for _ in range(300):
+        for _ in range(3000):
             try:
                 running.get("api/status")
                 break

@@ -6,7 +6,6 @@ import pytest
 
 from autograder.judge import judge_notebook
 from autograder.judge.answers import troubles
-from autograder.sandbox import isolation_available
 from tests.autograder.judge.notebooks import cell, notebook
 
 TEST = "# test\nassert double(2) == 4"
@@ -18,8 +17,6 @@ def lesson(answer):
 
 
 def message(submitted, source):
-    if not isolation_available():
-        pytest.skip("no sandbox here: install bubblewrap")
     (judged,) = judge_notebook(submitted, source=source).cells
     return judged.message
 
@@ -32,6 +29,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.sandbox
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_cell_that_stopped_is_named_first(name):
     answer, said = ANSWERS[name]
@@ -40,6 +38,7 @@ def test_the_cell_that_stopped_is_named_first(name):
     assert "double" in text.removeprefix(said), "and then what the test has to say"
 
 
+@pytest.mark.sandbox
 def test_a_cell_that_is_gone_is_named_first():
     source = lesson(RIGHT)
     submitted = copy.deepcopy(source)
@@ -47,6 +46,7 @@ def test_a_cell_that_is_gone_is_named_first():
     assert message(submitted, source).startswith(f"{GONE} name 'double' is not defined")
 
 
+@pytest.mark.sandbox
 @pytest.mark.parametrize("answer", [RIGHT, "raise NotImplementedError()", "def double(x):\n    return x"])
 def test_an_answer_that_ran_or_was_never_begun_is_not_blamed(answer):
     assert "cell0" not in message(lesson(answer), lesson(RIGHT))

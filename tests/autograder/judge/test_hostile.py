@@ -49,7 +49,7 @@ def started() -> set[int]:
 
 def lasting(before: set[int]) -> list[str]:
     """What was not there before and still runs after a while: a process that is just ending takes a moment."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while (found := started() - before) and time.monotonic() < deadline:
         time.sleep(0.05)
     return [Path(f"/proc/{number}/cmdline").read_text() for number in found if Path(f"/proc/{number}").exists()]

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from modulefinder import ModuleFinder
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +16,11 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+import autograder
 from autograder import cli
 from autograder.checks.context import check_context
 from autograder.judge import seed_of
-from autograder.lessons import audit_command, gates, variants
+from autograder.lessons import audit_command, gates, passed_gates, variants
 from autograder.lessons.chance import cells_left_to_chance
 from autograder.lessons.gates import Lesson, audit_lesson
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
@@ -98,6 +100,7 @@ def style(lesson: Lesson) -> gates.Result:
     return gates.style_gets_full_marks(lesson, {"slope": "def slope(x):\n    return x + x"})
 
 
+@pytest.mark.slow
 def test_a_sound_lesson_passes_every_gate(make_lesson: Callable[[str], Lesson]) -> None:
     lesson = make_lesson(TEXT)
     findings = list(audit_lesson(lesson.text, lesson.course, small_judge))
@@ -314,13 +317,20 @@ def test_zeros_keep_values_and_spoil_every_gradient(make_lesson: Callable[[str],
     assert (product.data, a.grad, b.grad) == (10.0, 0.0, 0.0)
 
 
+def audit_of(lesson: Lesson) -> list[str]:
+    """The command in this process, where the small judge is, with passed gates in a folder of its own."""
+    passed = lesson.course.parent / "passed"
+    return ["audit", "--course", str(lesson.course), "--passed", str(passed), "--workers", "1"]
+
+
+@pytest.mark.slow
 def test_the_command_names_what_failed_and_writes_json(
     make_lesson: Callable[[str], Lesson], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(audit_command, "isolated_judge", lambda: small_judge)
     lesson = make_lesson(TEXT.replace("[3.0, -1.5]", "[0.0]"))
     report = tmp_path / "findings.json"
-    audit = ["audit", "--course", str(lesson.course), "--workers", "1"]  # in this process, where the small judge is
+    audit = audit_of(lesson)
     assert cli.main([*audit, "--json", str(report)]) == 1
     output = capsys.readouterr().out
     assert "01_gates, zeros: no marks for gradients:\n  test_slope: 2 of 2 points for nothing" in output
@@ -331,6 +341,99 @@ def test_the_command_names_what_failed_and_writes_json(
     assert "01_gates.py:1" in capsys.readouterr().out
 
 
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The gates that ran, in the order in which they did. Two real runs of kernels are left out."""
+    gates_that_ran: list[str] = []
+    really = gates.finding_of
+
+    def noting(lesson: Lesson, gate: str, function: gates.Gate) -> gates.Finding:
+        gates_that_ran.append(gate)
+        return really(lesson, gate, function)
+
+    monkeypatch.setattr(gates, "finding_of", noting)
+    monkeypatch.setattr(gates, "run_in_kernel", lambda notebook, folder: notebook)
+    monkeypatch.setattr(gates, "validated", lambda cell: float(cell.metadata.nbgrader.points))
+    monkeypatch.setattr(audit_command, "isolated_judge", lambda: small_judge)
+    monkeypatch.delenv("CI", raising=False)
+    return gates_that_ran
+
+
+def gates_run_by(command: list[str], ran: list[str]) -> set[str]:
+    """The gates that a run of the command runs."""
+    ran.clear()
+    cli.main(command)
+    return set(ran)
+
+
+def test_long_gates_of_an_unchanged_lesson_rest_on_what_passed_before(
+    make_lesson: Callable[[str], Lesson], ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    lesson = make_lesson(TEXT)
+    command = audit_of(lesson)
+    every = gates_run_by(command, ran)
+    assert every > gates.RESTS
+    capsys.readouterr()
+    assert gates_run_by(command, ran) == every - gates.RESTS
+    assert capsys.readouterr().out.count("kept") == len(gates.RESTS)
+    assert gates_run_by([*command, "--all"], ran) == every
+    monkeypatch.setenv("CI", "true")
+    assert gates_run_by(command, ran) == every
+
+
+def test_a_changed_line_of_a_lesson_runs_its_gates_again(make_lesson: Callable[[str], Lesson], ran: list[str]) -> None:
+    lesson = make_lesson(TEXT)
+    command = audit_of(lesson)
+    every = gates_run_by(command, ran)
+    assert gates_run_by([*command, "--changed"], ran) == set()
+    lesson.text.write_text(TEXT.replace("return 2.0 * x", "return x * 2.0"))
+    assert gates_run_by([*command, "--changed"], ran) == every
+    assert gates_run_by([*command, "--changed"], ran) == set()
+    lesson.text.write_text(TEXT)
+    assert gates_run_by(command, ran) == every
+
+
+def test_a_change_of_the_code_or_of_a_package_runs_the_gates_again(
+    make_lesson: Callable[[str], Lesson], ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = audit_of(make_lesson(TEXT))
+    every = gates_run_by(command, ran)
+    monkeypatch.setattr(passed_gates, "_surroundings", lambda: b"another version")
+    assert gates_run_by([*command, "--changed"], ran) == set()
+    assert gates_run_by(command, ran) == every
+
+
+def test_a_gate_that_failed_is_run_again(
+    make_lesson: Callable[[str], Lesson], ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = audit_of(make_lesson(TEXT))
+    with monkeypatch.context() as broken:
+        broken.setattr(gates, "crashes", lambda *_, **__: ["cell 3: NameError"])
+        every = gates_run_by(command, ran)
+        assert cli.main(command) == 1
+    ran.clear()
+    assert cli.main([*command, "--changed"]) == 0
+    assert set(ran) == every - gates.RESTS | {gates.NOTHING_CRASHES}
+
+
+def test_a_damaged_file_of_passed_gates_says_nothing(make_lesson: Callable[[str], Lesson], ran: list[str]) -> None:
+    lesson = make_lesson(TEXT)
+    every = gates_run_by(audit_of(lesson), ran)
+    (lesson.course.parent / "passed" / "01_gates.json").write_text('{"gates": ')
+    assert gates_run_by(audit_of(lesson), ran) == every
+
+
+def test_gates_run_no_code_that_the_fingerprint_leaves_out() -> None:
+    project = Path(autograder.__file__).parents[1]
+    finder = ModuleFinder(path=[str(project)])
+    for name in ("lessons.audit_command", "lessons.kernel_nursery", "sandbox.inside.main", "student"):
+        finder.import_hook(f"autograder.{name}")
+    assert "autograder.lessons.gates" in finder.modules
+    places = [name.split(".") for name in finder.modules]
+    assert [place for place in places if not passed_gates.NOT_RUN.isdisjoint(place)] == []
+
+
+@pytest.mark.slow
 def test_the_real_judge_passes_a_sound_lesson_and_stops_a_weak_one(course: Path, lesson: Path) -> None:
     pytest.importorskip("autograder.judge")
     (lesson.parent / "02_weak.py").write_text(

@@ -268,6 +268,7 @@ HANDED_IN: dict[str, tuple[Callable[[str], str] | None, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HANDED_IN)
 def test_grading_uses_the_engine_that_was_handed_in_and_else_the_reference(name: str, desk: Desk) -> None:
     rewrite, said = HANDED_IN[name]
@@ -280,6 +281,7 @@ def test_grading_uses_the_engine_that_was_handed_in_and_else_the_reference(name:
     assert graded(desk) == ([("test_square", 2.0)], said + "\n")
 
 
+@pytest.mark.slow
 def test_a_wrong_engine_that_a_student_insisted_on_is_the_one_that_is_graded(desk: Desk) -> None:
     desk.put(students(desk.sources["02_numbers"], ("product", "grad * b.data,", "grad,")))
     desk.start("start_lesson(own=True)")
