@@ -102,6 +102,10 @@ FORBIDDEN = {
         *("autograder.judge", "autograder.grading", "autograder.checks", "autograder.bugs", "autograder.lessons"),
         *("mini_autograd", "torch"),
     ),
+    "autograder/notebooks/**/*.py": (
+        *("autograder.checks", "autograder.bugs", "autograder.judge", "autograder.lessons", "autograder.sandbox"),
+        *("autograder.nbgrader_plugins", "autograder.grading", "mini_autograd"),
+    ),
     "autograder/checks/**/*.py": ("autograder.judge", "autograder.sandbox", "autograder.grading"),
     "autograder/bugs/**/*.py": ("autograder.judge", "autograder.sandbox", "autograder.grading", "autograder.lessons"),
     "autograder/judge/**/*.py": ("autograder.grading", "autograder.nbgrader_plugins", "autograder.lessons"),

@@ -25,8 +25,9 @@ from autograder.grading.graded import cell_result, result_of
 from autograder.grading.places import Places, failure, write
 from autograder.grading.private_gradebook import URL, PrivateGradebook
 from autograder.grading.results import CellResult, Result
-from autograder.nbgrader_plugins.cells import grade_id, verdict
 from autograder.nbgrader_plugins.course_secret import secret_path
+from autograder.nbgrader_plugins.verdicts import verdict
+from autograder.notebooks.cells import grade_id
 
 EMPTY = "empty"
 PROBE = 1_000_000

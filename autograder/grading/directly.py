@@ -18,7 +18,6 @@ from autograder.grading.assignments import Assignment, Submission
 from autograder.grading.graded import cell_result, result_of
 from autograder.grading.places import Places, write
 from autograder.grading.results import CellResult, Result
-from autograder.nbgrader_plugins.cells import grade_id, verdict
 from autograder.nbgrader_plugins.direct import (
     KnownNotebook,
     Unusual,
@@ -29,6 +28,8 @@ from autograder.nbgrader_plugins.direct import (
     scores,
     submitted_at,
 )
+from autograder.nbgrader_plugins.verdicts import verdict
+from autograder.notebooks.cells import grade_id
 
 TIMESTAMP = "timestamp.txt"
 READ_ONLY = 0o444

@@ -8,9 +8,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.grading.assignments import Assignment
-from autograder.nbgrader_plugins.cells import grade_id, noted
 from autograder.nbgrader_plugins.known_cells import Known, cells_in_rows
 from autograder.nbgrader_plugins.lost_points import ADVICE, lost_points, tests_known
+from autograder.notebooks.cells import grade_id, is_grade, is_task, marks
 
 CHANGED = (
     "Graded is what the gradebook has. If the source is right, run "
@@ -20,6 +20,7 @@ OTHER_CELLS = (
     "nbgrader adds no cells to an assignment with submissions, and takes none away: put such a test into a cell that "
     "the gradebook has."
 )
+
 EXPANDED = "AUTOTEST"  # nbgrader writes a test in the place of such a line
 
 
@@ -34,7 +35,7 @@ def notices(assignment: Assignment, *, as_written: bool = True) -> list[str]:
         name, known = row["name"], cells_in_rows(assignment.rows, row["id"])
         lost += lost_points(name, tests_known(known))
         if source := _source(assignment, name):
-            in_source = {grade_id(cell) or "": cell for cell in source.cells if _is_marked(cell)}
+            in_source = {grade_id(cell): cell for cell in source.cells if _is_marked(cell)}
             changed += _changed(name, in_source, known, as_written)
             other += _other_cells(name, in_source, known)
     kinds = ((lost, ADVICE), (changed, CHANGED), (other, OTHER_CELLS))
@@ -55,14 +56,14 @@ def _source(assignment: Assignment, name: str) -> NotebookNode | None:
 
 
 def _is_marked(cell: NotebookNode) -> bool:
-    return bool(noted(cell).get("grade") or noted(cell).get("task"))
+    return is_grade(cell) or is_task(cell)
 
 
 def _changed(notebook: str, in_source: dict[str, NotebookNode], known: Known, as_written: bool) -> Iterator[str]:
     """Marked cells that are in both, and not the same."""
     for name in [name for name in in_source if name in known]:
         cell, where = in_source[name], f"cell {name!r} of {notebook}.ipynb"
-        points, there = noted(cell).get("points"), known[name].points
+        points, there = marks(cell).get("points"), known[name].points
         if isinstance(points, int | float) and there is not None and points != there:
             yield f"{where} has {points:g} points in the source and {there:g} in the gradebook."
         same = not known[name].locked or EXPANDED in cell.source or cell.source == known[name].source

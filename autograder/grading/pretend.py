@@ -15,7 +15,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograder.grading.records import SubmissionRecord
-from autograder.nbgrader_plugins.cells import grade_id
+from autograder.notebooks.cells import grade_id, is_solution
 
 MARKER = re.compile(r"^[^\n]*(BEGIN|END) SOLUTION[^\n]*\n?", re.MULTILINE)
 
@@ -66,13 +66,13 @@ def notebook_of(
     course: Path,
 ) -> NotebookNode:
     """The notebook that this student hands in: the released one, with answers in its solution cells."""
-    answers = {name: MARKER.sub("", cell.source) for cell in source.cells if (name := grade_id(cell)) is not None}
+    answers = {name: MARKER.sub("", cell.source) for cell in source.cells if (name := grade_id(cell))}
     answers |= styles[pretender.style] if pretender.style else {}
     notebook = copy.deepcopy(released)
     edits = list(pretender.edits)
     for cell in notebook.cells:
         name = grade_id(cell)
-        if name is None or not cell.metadata.nbgrader.get("solution"):
+        if not name or not is_solution(cell):
             continue
         if pretender.solved:
             cell.source = answers[name].strip("\n")

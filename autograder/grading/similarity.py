@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
-from nbgrader import utils
 from rapidfuzz import fuzz
 
-from autograder.nbgrader_plugins.cells import grade_id
+from autograder.notebooks.cells import grade_id, is_code_solution
 
 NEARLY = 95.0  # per cent of the text that is the same
 SHORTEST = 200  # characters: below this, honest answers agree by chance
@@ -36,7 +35,7 @@ def answers(notebook: NotebookNode, given: Mapping[str, str]) -> str:
     """The text of a student's answers, without comments, layout and what was handed out."""
     texts = []
     for cell in notebook.cells:
-        if cell.cell_type == "code" and utils.is_solution(cell) and cell.source != given.get(grade_id(cell) or ""):
+        if is_code_solution(cell) and cell.source != given.get(grade_id(cell)):
             texts.append(plain(cell.source))
     return "\n".join(texts)[:LONGEST]
 

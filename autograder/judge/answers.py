@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from autograder.judge.cells import code_cells
 from autograder.judge.messages import cut
+from autograder.notebooks.cells import code_cells
 
 LONGEST = 120
 UNWRITTEN = "NotImplementedError"  # the test says of it that nothing has been written yet

@@ -18,13 +18,14 @@ from autograder.checks import probes, returned, student_side, watching
 from autograder.checks.report import Report
 from autograder.judge import mirroring
 from autograder.judge.answers import STOPPED, troubles
-from autograder.judge.cells import Cell, code_cells, hidden_lines
 from autograder.judge.messages import cut, error_name, explain, said_by
 from autograder.judge.namespace import TestNamespace, TrustedPath
 from autograder.judge.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.points import points_for_value
 from autograder.judge.running import Outcome, run_test
 from autograder.judge.trusted import TrustedNames, parse, trusted_names
+from autograder.notebooks.cells import CodeCell, code_cells
+from autograder.notebooks.regions import hidden_lines
 from autograder.sandbox import Limits, Sandbox, isolation_in_force
 
 for module in (student_side, probes, returned, watching):  # the sandbox does not have them; functions travel whole
@@ -155,16 +156,16 @@ class _Pass:
         with mirroring.seeds(self.sandbox), contextlib.closing(self.files):
             return [self.cell(number, cell) for number, (_, cell) in enumerate(code_cells(notebook))]
 
-    def cell(self, number: int, cell: Cell) -> _Ran:
+    def cell(self, number: int, cell: CodeCell) -> _Ran:
         known_to_stop = self.before is not None and self.before[number].stopped
         seconds = self.sandbox.limits.cell_seconds
         if cell.is_test:
             return _Ran(outcome=self.test(cell, seconds))
-        if cell.skipped or not cell.source.strip():
+        if cell.is_demo or not cell.source.strip():
             return _Ran()
         return self.student(cell, min(seconds, SECOND_TRY) if known_to_stop else seconds)
 
-    def student(self, cell: Cell, seconds: float) -> _Ran:
+    def student(self, cell: CodeCell, seconds: float) -> _Ran:
         result = self.sandbox.execute(cell.source, seconds)
         self.namespace.forget(parse(cell.source))
         outputs = clean_student_outputs(result.outputs)
@@ -172,14 +173,14 @@ class _Pass:
             outputs += clean_student_outputs([_error(STOPPED, result.error or "")])
         return _Ran(outputs, stopped=result.timed_out)
 
-    def test(self, cell: Cell, seconds: float) -> Outcome:
+    def test(self, cell: CodeCell, seconds: float) -> Outcome:
         try:
             with self.files.shared(cell.source):
                 return run_test(cell, self.namespace, self.seed(cell), seconds, self.visible_only)
         except Exception as error:
             return Outcome(error=TestNotRun(f"The test could not be run ({type(error).__name__})."))
 
-    def seed(self, cell: Cell) -> int:
+    def seed(self, cell: CodeCell) -> int:
         """The seed of this cell's random inputs, which nobody can know without the course's secret."""
         return seed_of(self.secret, cell.grade_id)
 
@@ -196,7 +197,7 @@ class TestNotRun(Exception):  # noqa: N818
     __test__ = False
 
 
-def _judge(cell: Cell, shown: Outcome, scored: Outcome, before: str) -> tuple[list[Any], CellVerdict]:
+def _judge(cell: CodeCell, shown: Outcome, scored: Outcome, before: str) -> tuple[list[Any], CellVerdict]:
     """Outputs and verdict of a test cell. Points come from the run of everything, words from the run without hidden
     tests, except that a hidden test has failed. `before`: what was wrong with the answer before the test began.
     """
@@ -219,7 +220,7 @@ def _judge(cell: Cell, shown: Outcome, scored: Outcome, before: str) -> tuple[li
     return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds)
 
 
-def _decide(cell: Cell, shown: Outcome, scored: Outcome) -> tuple[float, str, bool]:
+def _decide(cell: CodeCell, shown: Outcome, scored: Outcome) -> tuple[float, str, bool]:
     """Points, message, and whether these are full marks."""
     if scored.error is not None:
         if scored.failed_hidden or scored is shown:

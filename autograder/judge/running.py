@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.checks.context import check_context
-from autograder.judge.cells import Cell, hidden_lines
 from autograder.judge.guard import on_guard
 from autograder.judge.namespace import TestNamespace
 from autograder.judge.steps import Step, TestCode, test_code
 from autograder.judge.trusted import is_stateful, split_import
+from autograder.notebooks.cells import CodeCell
+from autograder.notebooks.regions import hidden_lines
 from autograder.sandbox.allowance import Allowance
 
 MAX_TEXT = 50_000
@@ -74,7 +75,7 @@ class BoundedText(io.StringIO):
         return len(text)
 
 
-def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: float, visible_only: bool) -> Outcome:
+def run_test(cell: CodeCell, namespace: TestNamespace, seed: int | None, seconds: float, visible_only: bool) -> Outcome:
     """Run the statements of a test cell in order, or only those that are not hidden. Whatever goes wrong is in the
     outcome; nothing is raised but KeyboardInterrupt.
     """
@@ -108,7 +109,7 @@ def run_test(cell: Cell, namespace: TestNamespace, seed: int | None, seconds: fl
 
 
 def _run_statements(
-    cell: Cell, namespace: TestNamespace, seed: int | None, outcome: Outcome, visible_only: bool
+    cell: CodeCell, namespace: TestNamespace, seed: int | None, outcome: Outcome, visible_only: bool
 ) -> None:
     filename = f"<test {cell.grade_id}>"
     try:

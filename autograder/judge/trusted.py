@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.judge.cells import Cell, code_cells
+from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.sandbox.inside.engine_file import open_engine
 
 # What test cells conventionally mean by these names, should no cell of the instructor's say so.
@@ -54,7 +54,7 @@ def trusted_names(notebook: Any, source: Any | None) -> TrustedNames:
 
 
 @functools.lru_cache(maxsize=16)
-def _names_in(cells: tuple[Cell, ...], from_source: bool) -> TrustedNames:
+def _names_in(cells: tuple[CodeCell, ...], from_source: bool) -> TrustedNames:
     theirs = [cell for cell in cells if cell.solution]
     ours = [cell for cell in cells if not cell.solution and not cell.is_test and (from_source or cell.locked)]
     names = TrustedNames()
@@ -76,7 +76,7 @@ def _names_in(cells: tuple[Cell, ...], from_source: bool) -> TrustedNames:
     return names
 
 
-def _engines(cells: Iterable[Cell]) -> Iterator[str]:
+def _engines(cells: Iterable[CodeCell]) -> Iterator[str]:
     """The engines that the instructor's calls of `start_lesson` bring into the notebook."""
     for cell in cells:
         for sealed in SEALED_ENGINE.findall(cell.source):
@@ -147,7 +147,7 @@ def bound_names(statements: Iterable[ast.stmt]) -> set[str]:
     return found
 
 
-def _not_imported(cell: Cell) -> set[str]:
+def _not_imported(cell: CodeCell) -> set[str]:
     return bound_names(s for s in parse(cell.source) if not isinstance(s, (ast.Import, ast.ImportFrom)))
 
 

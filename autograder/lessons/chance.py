@@ -15,9 +15,8 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from autograder.judge.cells import SKIP_TAG
 from autograder.judge.trusted import SEALED_ENGINE, parse
-from autograder.lessons.variants import grade_id, is_test
+from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_code, is_test
 from autograder.sandbox.inside.engine_file import open_engine
 
 GENERATORS = {"default_rng", "RandomState", "Random", "SeedSequence", "PCG64", "MT19937", "Philox", "SFC64"}
@@ -50,7 +49,7 @@ def cells_left_to_chance(source: NotebookNode) -> set[str]:
 def _graded(source: NotebookNode) -> Iterator[NotebookNode]:
     """The code cells that run when the notebook is graded."""
     for cell in source.cells:
-        if cell.cell_type == "code" and SKIP_TAG not in cell.metadata.get("tags", []):
+        if is_code(cell) and not has_tag(cell, DEMO):
             yield cell
 
 

@@ -27,6 +27,7 @@ from autograder.lessons.places import LessonError, data_files
 from autograder.lessons.release import ReleaseError, release_notebook
 from autograder.lessons.rules import gradient_checks
 from autograder.lessons.strength import Check, strength_of
+from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
 
 Judge = Callable[..., Any]
 """`judge(notebook, source, folder, secret)`: the verdict on a notebook; the secret decides the random inputs. With
@@ -80,8 +81,8 @@ class Lesson:
 
     @property
     def gradient_tests(self) -> list[str]:
-        cells = [cell for cell in self.source.cells if variants.is_test(cell)]
-        return [variants.grade_id(cell) for cell in cells if gradient_checks(cell.source)]
+        cells = [cell for cell in self.source.cells if is_test(cell)]
+        return [grade_id(cell) for cell in cells if gradient_checks(cell.source)]
 
 
 def audit_lesson(
@@ -119,7 +120,7 @@ def finding_of(lesson: Lesson, gate: str, function: Gate) -> Finding:
 
 def points_of_tests(source: NotebookNode) -> dict[str, float]:
     """grade_id -> points of every test cell of a notebook."""
-    return {variants.grade_id(cell): cell.metadata.nbgrader.points for cell in source.cells if variants.is_test(cell)}
+    return {grade_id(cell): points_of(cell) for cell in source.cells if is_test(cell)}
 
 
 Result = tuple[str, tuple[str, ...]]
@@ -189,7 +190,7 @@ def every_cell_runs(lesson: Lesson) -> Result:
 
 def validate_passes(lesson: Lesson) -> Result:
     """nbgrader's Validate, which sees the visible tests only, has no complaint about a student's solved notebook."""
-    points = {variants.grade_id(cell): validated(cell) for cell in lesson.solved_run.cells if variants.is_test(cell)}
+    points = {grade_id(cell): validated(cell) for cell in lesson.solved_run.cells if is_test(cell)}
     complaints = [(name, lesson.tests[name], found) for name, found in points.items() if found < lesson.tests[name]]
     return "", tuple(f"{name}: {found:g} of {given:g} points on a laptop" for name, given, found in complaints)
 
@@ -249,7 +250,7 @@ def bugs_cost_points(lesson: Lesson) -> Result:
 
 
 def _writes_backward(cell: NotebookNode) -> bool:
-    return variants.is_solution(cell) and "def backward(self" in cell.source
+    return is_code_solution(cell) and "def backward(self" in cell.source
 
 
 def style_gets_full_marks(lesson: Lesson, solutions: Mapping[str, str]) -> Result:
@@ -267,7 +268,7 @@ def stubs_earn_nothing(lesson: Lesson) -> Result:
 def earns_nothing(lesson: Lesson, notebook: NotebookNode) -> Result:
     """No exercise on gradients gives a point, although every solution cell ran."""
     given = _judged(lesson, notebook)
-    broken = failures(notebook, among=variants.is_solution)
+    broken = failures(notebook, among=is_code_solution)
     return f"{len(lesson.gradient_tests)} test cells", (*broken, *_with_points(given, lesson.gradient_tests))
 
 

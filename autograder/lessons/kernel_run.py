@@ -17,8 +17,8 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade
 
-from autograder.lessons.variants import grade_id, is_test
 from autograder.lessons.warm_kernel import kernel_manager
+from autograder.notebooks.cells import grade_id, has_tag, is_test
 
 SECONDS_PER_CELL = 120
 WANT_OF_A_SOLUTION = {"NotImplementedError", "AssertionError", "CheckFailed"}
@@ -54,7 +54,7 @@ def failures(notebook: NotebookNode, among: Callable[[NotebookNode], bool] = boo
     """Every cell (among those chosen) that failed, with its error. Cells tagged `raises-exception` are meant to."""
     found = []
     for number, cell in enumerate(notebook.cells, 1):
-        if among(cell) and (error := _error(cell)) and "raises-exception" not in cell.metadata.get("tags", []):
+        if among(cell) and (error := _error(cell)) and not has_tag(cell, "raises-exception"):
             found.append(f"{_place(number, cell)}: {error.ename}: {_first_line(error.evalue)}")
     return found
 
@@ -69,7 +69,7 @@ def crashes(notebook: NotebookNode, tests: bool = True) -> list[str]:
             continue
         name = NAME_IN_MESSAGE.search(error.evalue) if error.ename == "NameError" else None
         follows = name is not None and name[1] in missing
-        expected = error.ename in WANT_OF_A_SOLUTION or "raises-exception" in cell.metadata.get("tags", [])
+        expected = error.ename in WANT_OF_A_SOLUTION or has_tag(cell, "raises-exception")
         if expected or follows:
             missing |= _assigned(cell.source)
         else:

@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 
 from autograder.lessons import variants
 from autograder.lessons.release import without_solutions
+from autograder.notebooks.cells import grade_id, is_code_solution
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,11 @@ def mutants_of(cell: str, source: str, stub: str = "") -> Iterator[Mutant]:
 
 def mutants_in(notebook: NotebookNode, most: int | None = None) -> list[Mutant]:
     """The mutants of all solution cells of a solved notebook; a seeded choice where there are more than `most`."""
-    stubs = {variants.grade_id(cell): cell.source for cell in without_solutions(notebook).cells}
+    stubs = {grade_id(cell): cell.source for cell in without_solutions(notebook).cells}
     found: list[Mutant] = []
     for cell in notebook.cells:
-        if variants.is_solution(cell) and not _only_answers(cell.source):
-            name = variants.grade_id(cell)
+        if is_code_solution(cell) and not _only_answers(cell.source):
+            name = grade_id(cell)
             found += mutants_of(name, cell.source, stubs.get(name, ""))
     if most is None or len(found) <= most:
         return found

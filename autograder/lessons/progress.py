@@ -18,6 +18,7 @@ from typing import Any
 from autograder.checks.style import FAINT, RIGHT, RULE, SANS, TEXT, UNDECIDED
 from autograder.lessons.places import LESSON_NAME
 from autograder.lessons.sealing import SealError, open_answer, question_keys
+from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
 
 DONE, NOT_YET, NOT_STARTED = "done", "not yet", "not started"
 COLOURS = {DONE: RIGHT, NOT_YET: UNDECIDED, NOT_STARTED: FAINT}
@@ -124,11 +125,10 @@ class _Cell:
     def __init__(self, cell: dict[str, Any]) -> None:
         self.kind = str(cell["cell_type"])
         self.source = "".join(cell["source"])
-        marks = cell.get("metadata", {}).get("nbgrader", {})
-        self.name = str(marks.get("grade_id", ""))
-        self.points = float(marks.get("points") or 0)
-        self.is_solution = self.kind == "code" and bool(marks.get("solution"))
-        self.is_test = self.kind == "code" and bool(marks.get("grade")) and not self.is_solution
+        self.name = grade_id(cell)
+        self.points = points_of(cell)
+        self.is_solution = is_code_solution(cell)
+        self.is_test = is_test(cell)
         self.outputs: list[dict[str, Any]] = list(cell.get("outputs", []))
         self.was_run = cell.get("execution_count") is not None or bool(self.outputs)
 

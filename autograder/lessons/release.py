@@ -20,9 +20,9 @@ from traitlets.config import Config
 
 from autograder.lessons import sealing
 from autograder.lessons.unclaimed import unclaimed_points
+from autograder.notebooks.cells import grade_id, is_code_solution, is_test
+from autograder.notebooks.regions import edges, regions
 
-REGION = re.compile(r"^.*BEGIN (SOLUTION|HIDDEN TESTS|MARK SCHEME).*\n(?P<body>[\s\S]*?)^.*END \1.*$", re.MULTILINE)
-MARK = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)")
 SEALED = re.compile(r'"((?:quiz|hints)\d+\.[0-9a-f]+\.[\w\-=]+)"')
 QUIZ_ANSWERS = re.compile(r"\A\w+_answers = \{\n(?:    .*\n)*\}\n")
 SHORTEST_SECRET = 20
@@ -39,10 +39,8 @@ class RefuseUnclaimedPoints(NbGraderPreprocessor):
         self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
     ) -> tuple[NotebookNode, ResourcesDict]:
         """Raises ReleaseError with the cell's name, the line, and what to write there."""
-        marks = cell.metadata.get("nbgrader", {})
-        is_test = cell.cell_type == "code" and marks.get("grade") and not marks.get("solution")
-        if is_test and (lost := unclaimed_points(cell.source)):
-            raise ReleaseError(f"test cell {marks.get('grade_id')!r}, line {lost[0]}: {lost[1]}")
+        if is_test(cell) and (lost := unclaimed_points(cell.source)):
+            raise ReleaseError(f"test cell {grade_id(cell)!r}, line {lost[0]}: {lost[1]}")
         return cell, resources
 
 
@@ -53,7 +51,7 @@ class QuizStubs(NbGraderPreprocessor):
         self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
     ) -> tuple[NotebookNode, ResourcesDict]:
         """Leave the dictionary of empty answers only."""
-        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution"):
+        if is_code_solution(cell):
             answers = QUIZ_ANSWERS.match(cell.source)
             if answers and "raise NotImplementedError" in cell.source[answers.end() :]:
                 cell.source = answers[0].rstrip()
@@ -87,9 +85,9 @@ def verify_release(source: NotebookNode, released: NotebookNode) -> None:
     """Raise ReleaseError if a release shows a solution, a hidden test, a hint, a quiz's answer or an output."""
     secrets = list(_secrets(source))  # gathered once: opening the sealed texts costs more than the search
     for cell in released.cells:
-        name = cell.metadata.get("nbgrader", {}).get("grade_id") or cell.id
-        if mark := MARK.search(cell.source):
-            raise ReleaseError(f"cell {name!r} still has {mark[0]!r}")
+        name = grade_id(cell) or cell.id
+        if edge := next(edges(cell.source), None):
+            raise ReleaseError(f"cell {name!r} still has {str(edge)!r}")
         for tag in cell.metadata.get("tags", []):
             if tag in ("quiz", "hint") or tag.startswith("style:"):
                 raise ReleaseError(f"cell {name!r} is for the builder only (tag {tag!r})")
@@ -104,8 +102,8 @@ def verify_release(source: NotebookNode, released: NotebookNode) -> None:
 def _secrets(source: NotebookNode) -> Iterator[tuple[str, str]]:
     """Texts that must not be readable in a release; short ones are left out, since they may stand anywhere."""
     for cell in source.cells:
-        for region in REGION.finditer(cell.source):
-            yield from _long_enough(region[1].lower(), region["body"])
+        for region in regions(cell.source):
+            yield from _long_enough(region.kind.lower(), region.text)
         for sealed in SEALED.findall(cell.source):
             if sealed.startswith("hints"):
                 for hint in sealing.open_hints(sealed):

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from autograder.judge.trusted import bound_names
 from autograder.lessons.text import PLAIN_TAGS, STYLE_TAG, TextCell
-from autograder.lessons.unclaimed import called, unclaimed_points, without_hidden_tests
+from autograder.lessons.unclaimed import called, unclaimed_points
+from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges, without_hidden_tests
 
 KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items"}
 MOST_HINTS = 3
-REGIONS = {"SOLUTION": "a solution", "HIDDEN TESTS": "hidden tests", "MARK SCHEME": "a mark scheme"}
-REGION_LINE = re.compile(r"\b(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)\b")
+REGION_NAMES = {SOLUTION: "a solution", HIDDEN_TESTS: "hidden tests", MARK_SCHEME: "a mark scheme"}
 CHECKS = {"check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "quiz"}
 GRADIENT_CHECKS = CHECKS - {"quiz"}
 
@@ -105,27 +105,24 @@ def points_in_a_test_are_its_value(cells: Sequence[TextCell]) -> None:
 def regions_are_balanced(cells: Sequence[TextCell]) -> None:
     for cell in cells:
         opened = ""
-        for number, line in enumerate(cell.source.splitlines(), 1):
-            if not (mark := REGION_LINE.search(line)):
-                continue
-            edge, region = mark.groups()
-            if edge == "BEGIN" and opened:
-                raise cell.error(f"BEGIN {region} inside {REGIONS[opened]}", number)
-            if edge == "END" and opened != region:
-                raise cell.error(f"END {region} without BEGIN {region}", number)
-            opened = region if edge == "BEGIN" else ""
+        for edge in edges(cell.source):
+            if edge.begins and opened:
+                raise cell.error(f"{edge} inside {REGION_NAMES[opened]}", edge.line)
+            if not edge.begins and opened != edge.kind:
+                raise cell.error(f"{edge} without BEGIN {edge.kind}", edge.line)
+            opened = edge.kind if edge.begins else ""
         if opened:
             raise cell.error(f"BEGIN {opened} without END {opened}")
 
 
 def regions_stand_where_they_belong(cells: Sequence[TextCell]) -> None:
     for cell in cells:
-        regions = {mark[2] for mark in REGION_LINE.finditer(cell.source)}
-        if cell.is_solution and cell.kind == "code" and "SOLUTION" not in regions and not cell.nbgrader.get("grade"):
+        kinds = {edge.kind for edge in edges(cell.source)}
+        if cell.is_solution and cell.kind == "code" and SOLUTION not in kinds and not cell.nbgrader.get("grade"):
             raise cell.error("a solution cell needs ### BEGIN SOLUTION and ### END SOLUTION")
-        if "SOLUTION" in regions and not cell.is_solution and not cell.style:
+        if SOLUTION in kinds and not cell.is_solution and not cell.style:
             raise cell.error("a solution region outside a solution cell would reach the students")
-        if "HIDDEN TESTS" in regions and not cell.is_test:
+        if HIDDEN_TESTS in kinds and not cell.is_test:
             raise cell.error("hidden tests outside a test cell would reach the students")
 
 
@@ -254,9 +251,9 @@ RULES = (
     known_words_on_the_cell_line,
     ids_are_there_and_unique,
     graded_cells_have_points,
+    regions_are_balanced,
     points_in_a_test_add_up,
     points_in_a_test_are_its_value,
-    regions_are_balanced,
     regions_stand_where_they_belong,
     hints_and_styles_name_an_exercise,
     exercises_have_a_lead_in,

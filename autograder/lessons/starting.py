@@ -22,6 +22,8 @@ from typing import Any
 
 from autograder.checks.context import check_context
 from autograder.lessons.names import completed, is_of_course, statements
+from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
+from autograder.notebooks.regions import SOLUTION, edges
 from autograder.sandbox.inside import engine_file
 from autograder.sandbox.inside.engine_file import EngineError, SealedEngine
 
@@ -78,7 +80,7 @@ def lesson_folder(engine: SealedEngine) -> Path:
 
 def own_source(engine: SealedEngine, cells: list[dict[str, Any]], folder: Path) -> str:
     """The student's engine: that of the lesson before, and on top the solutions in its notebook. Raises EngineError."""
-    written = {_grade_id(cell): _source(cell) for cell in cells if _grade_id(cell)}
+    written = {grade_id(cell): _source(cell) for cell in cells if grade_id(cell)}
     parts = [_base(engine, folder)]
     for part in engine.cells:
         if part.lesson != engine.after:
@@ -117,7 +119,7 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
 
 def failing_checks(engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
     """The grade_ids of the visible checks that an engine in a namespace does not pass."""
-    tests = {_grade_id(cell): _source(cell) for cell in cells}
+    tests = {grade_id(cell): _source(cell) for cell in cells}
     others = _others(cells, tests=True)
     return [name for name in engine.checks if not _passes(tests.get(name, "raise"), others, namespace)]
 
@@ -155,19 +157,14 @@ def _notebook_cells(notebook: Path, engine: SealedEngine) -> list[dict[str, Any]
         raise EngineError(f"your notebook {notebook.name} is not in the folder beside this one") from None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise EngineError(f"your notebook {notebook.name} cannot be read") from None
-    if any("### BEGIN SOLUTION" in source for source in sources):
+    if any(edge.kind == SOLUTION for source in sources for edge in edges(source)):
         raise EngineError(f"{notebook.name} beside this one is the instructor's")
     return cells
 
 
 def _others(cells: list[dict[str, Any]], tests: bool = False) -> list[str]:
     """The cells whose imports, functions and values an engine, or a check, may use: no demos, tests only for tests."""
-    return [
-        _source(cell)
-        for cell in cells
-        if "demo" not in cell.get("metadata", {}).get("tags", [])
-        and (tests or not cell.get("metadata", {}).get("nbgrader", {}).get("grade"))
-    ]
+    return [_source(cell) for cell in cells if not has_tag(cell, DEMO) and (tests or not is_grade(cell))]
 
 
 def _without_helpers(source: str) -> str:
@@ -176,10 +173,6 @@ def _without_helpers(source: str) -> str:
         if is_of_course(statement):
             del lines[statement.lineno - 1 : statement.end_lineno]
     return "\n".join(lines)
-
-
-def _grade_id(cell: dict[str, Any]) -> str:
-    return str(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", ""))
 
 
 def _source(cell: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ import jupytext
 from nbformat import NotebookNode
 
 from autograder.lessons.places import LessonError
+from autograder.notebooks.cells import grade_id, is_grade, is_solution, marks
 
 PLAIN_TAGS = {"demo", "engine", "visible", "quiz", "hint", "raises-exception"}
 STYLE_TAG = re.compile(r"style:([A-Za-z0-9_]+)")
@@ -37,19 +38,19 @@ class TextCell:
 
     @property
     def nbgrader(self) -> dict[str, Any]:
-        return self.metadata.get("nbgrader", {})
+        return dict(marks(self))
 
     @property
     def grade_id(self) -> str:
-        return str(self.nbgrader.get("grade_id", ""))
+        return grade_id(self)
 
     @property
     def is_test(self) -> bool:
-        return bool(self.nbgrader.get("grade")) and not self.nbgrader.get("solution")
+        return is_grade(self) and not is_solution(self)
 
     @property
     def is_solution(self) -> bool:
-        return bool(self.nbgrader.get("solution"))
+        return is_solution(self)
 
     @property
     def tags(self) -> list[str]:
@@ -107,9 +108,9 @@ def _metadata(cell: NotebookNode) -> dict[str, Any]:
         name: value for name, value in cell.metadata.items() if name not in ("lines_to_next_cell", "cell_marker")
     }
     if isinstance(metadata.get("nbgrader"), dict):
-        marks = NBGRADER_DEFAULTS | metadata["nbgrader"]
-        marks.setdefault("locked", not marks["solution"])
-        metadata["nbgrader"] = dict(sorted(marks.items()))
+        complete = NBGRADER_DEFAULTS | metadata["nbgrader"]
+        complete.setdefault("locked", not complete["solution"])
+        metadata["nbgrader"] = dict(sorted(complete.items()))
     return metadata
 
 

@@ -8,15 +8,15 @@ would get full marks, right or wrong. So such a cell is refused before a student
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
+
+from autograder.notebooks.regions import without_hidden_tests
 
 POINTS_GIVING = {
     *("check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "check_engine"),
     *("expose", "quiz"),
 }
 SHOWING = {"print", "display"}
-HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS.*\n[\s\S]*?^.*END HIDDEN TESTS.*$\n?", re.MULTILINE)
 
 
 def unclaimed_points(source: str) -> tuple[int, str] | None:
@@ -38,11 +38,6 @@ def unclaimed_points(source: str) -> tuple[int, str] | None:
     if _is_value(statements[-1]) or _used_otherwise(statements, held):
         return None
     return _no_last_line(source, statements, given[0])
-
-
-def without_hidden_tests(source: str) -> str:
-    """What students see of a test cell, every line in its place."""
-    return HIDDEN.sub(lambda region: "\n" * region[0].count("\n"), source)
 
 
 def gives_points(node: ast.AST) -> bool:

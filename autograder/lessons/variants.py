@@ -11,20 +11,7 @@ from nbformat import NotebookNode
 
 from autograder.lessons import spoiling
 from autograder.lessons.release import release_notebook, without_solutions
-
-
-def grade_id(cell: NotebookNode) -> str:
-    """The cell's grade_id, or the empty string."""
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-
-
-def is_solution(cell: NotebookNode) -> bool:
-    return cell.cell_type == "code" and bool(cell.metadata.get("nbgrader", {}).get("solution"))
-
-
-def is_test(cell: NotebookNode) -> bool:
-    marks = cell.metadata.get("nbgrader", {})
-    return cell.cell_type == "code" and bool(marks.get("grade")) and not marks.get("solution")
+from autograder.notebooks.cells import grade_id, is_code_solution, is_test
 
 
 def solved(source: NotebookNode) -> NotebookNode:
@@ -35,9 +22,9 @@ def solved(source: NotebookNode) -> NotebookNode:
 def solved_release(source: NotebookNode) -> NotebookNode:
     """The student's version with the instructor's solutions: what a student has who got everything right."""
     notebook = release_notebook(source)
-    solutions = {grade_id(cell): cell.source for cell in source.cells if is_solution(cell)}
+    solutions = {grade_id(cell): cell.source for cell in source.cells if is_code_solution(cell)}
     for cell in notebook.cells:
-        if is_solution(cell):
+        if is_code_solution(cell):
             cell.source = solutions[grade_id(cell)]
     return notebook
 
@@ -83,7 +70,7 @@ def randomized(source: NotebookNode) -> NotebookNode:
 def _with_solutions(source: NotebookNode, rewrite: Callable[[NotebookNode], str]) -> NotebookNode:
     notebook = copy.deepcopy(source)
     for cell in notebook.cells:
-        if is_solution(cell):
+        if is_code_solution(cell):
             cell.source = rewrite(cell)
     return notebook
 

@@ -21,7 +21,6 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.judge import judge_notebook
-from autograder.nbgrader_plugins.cells import grade_id, is_untouched, messages_by_answer, points_of
 from autograder.nbgrader_plugins.known_cells import (
     KnownCell,
     add_missing_tests,
@@ -32,6 +31,8 @@ from autograder.nbgrader_plugins.known_cells import (
     restore_sources,
 )
 from autograder.nbgrader_plugins.reading import NO_FILE, read_submission, stand_in
+from autograder.nbgrader_plugins.verdicts import earned_points, messages_by_answer
+from autograder.notebooks.cells import grade_id, is_untouched
 from autograder.sandbox import Limits
 
 NO_RESPONSE = "No response."
@@ -136,7 +137,7 @@ def scores(notebook: NotebookNode, known: KnownNotebook) -> Iterator[tuple[Known
     order = list(cells)
     there = sorted((cell for cell in known.graded if cell.name in cells), key=lambda cell: order.index(cell.name))
     for cell in there:
-        yield cell, None if cell.task else points_of(cells[cell.name])
+        yield cell, None if cell.task else earned_points(cells[cell.name])
 
 
 def comments(notebook: NotebookNode, known: KnownNotebook) -> dict[str, str | None]:

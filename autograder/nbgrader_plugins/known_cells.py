@@ -14,7 +14,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograder.nbgrader_plugins.cells import checksum, grade_id, noted
+from autograder.notebooks.cells import checksum, grade_id
 
 NOTICE = "This cell (id:{cell_id}) was missing from the submission. It was added back by nbgrader.\n\n"
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def repair_metadata(nb: NotebookNode, known: Known, warn: logging.Logger | None 
 
 def _repaired(cell: NotebookNode, known: Known, seen: set[str], warn: logging.Logger) -> NotebookNode:
     name = grade_id(cell)
-    if name is None or name not in known or name in seen:
+    if name not in known or name in seen:
         if cell.metadata.pop("nbgrader", None) is not None:
             warn.warning("Cell '%s' is a copy or does not exist in the gradebook", name)
         return cell
@@ -80,7 +80,7 @@ def restore_sources(nb: NotebookNode, known: Known) -> None:
     """Give locked cells their text back, after their metadata. Raises ValueError where the checksum says otherwise."""
     for cell in nb.cells:
         name = grade_id(cell)
-        if name is not None and known[name].locked and checksum(cell) != known[name].checksum:
+        if name and known[name].locked and checksum(cell) != known[name].checksum:
             cell.source = known[name].source
             if checksum(cell) != known[name].checksum:
                 raise ValueError(f"Inconsistent checksums for cell {name}")
@@ -88,8 +88,7 @@ def restore_sources(nb: NotebookNode, known: Known) -> None:
 
 def in_order(known: Known, source: NotebookNode | None) -> list[str]:
     """The names of the cells in the order of the instructor's notebook; the gradebook keeps none."""
-    in_source = [name for name in map(grade_id, source.cells) if name in known] if source else []
-    names = [name for name in in_source if name is not None]
+    names = [name for name in map(grade_id, source.cells) if name in known] if source else []
     return names + [name for name in known if name not in names]
 
 
@@ -116,7 +115,7 @@ def _added(known: KnownCell, notice: str) -> NotebookNode:
 
 
 def _positions(nb: NotebookNode) -> dict[str, int]:
-    return {name: index for index, cell in enumerate(nb.cells) if (name := grade_id(cell)) is not None}
+    return {name: index for index, cell in enumerate(nb.cells) if (name := grade_id(cell))}
 
 
 def _place(nb: NotebookNode, order: list[str], name: str) -> int:
@@ -128,7 +127,7 @@ def _place(nb: NotebookNode, order: list[str], name: str) -> int:
 
 def has_all_tasks(nb: NotebookNode, known: Known) -> bool:
     """Whether no task was deleted."""
-    there = {noted(cell).get("grade_id") for cell in nb.cells}
+    there = set(map(grade_id, nb.cells))
     return all(cell.name in there for cell in known.values() if cell.task)
 
 

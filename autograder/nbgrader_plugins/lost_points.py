@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from nbformat import NotebookNode
 
 from autograder.lessons.unclaimed import unclaimed_points
-from autograder.nbgrader_plugins.cells import is_grade, is_solution, noted
 from autograder.nbgrader_plugins.known_cells import Known
+from autograder.notebooks.cells import grade_id, is_test
 
 ADVICE = (
     "No mark was changed for that. Mend the source of {assignment}, run "
@@ -30,8 +30,8 @@ def tests_known(known: Known) -> Iterator[tuple[str, str]]:
 def tests_in(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
     """The same of a notebook whose test cells have been put back."""
     for cell in notebook.cells:
-        if cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
-            yield str(noted(cell).get("grade_id")), cell.source
+        if is_test(cell):
+            yield grade_id(cell), cell.source
 
 
 def lost_points(notebook: str, tests: Iterable[tuple[str, str]]) -> Iterator[str]:

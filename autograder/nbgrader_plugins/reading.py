@@ -14,6 +14,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
+from autograder.notebooks.cells import marks
+
 HALF = "\\ud"  # how the half of a character is written in JSON, or a whole one in two halves
 ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
 CONFLICT = re.compile(rb"^<{7}(?= )", re.MULTILINE)  # as git writes it
@@ -99,8 +101,7 @@ def _salvaged(content: dict[str, Any]) -> NotebookNode:
         source = cell.get("source", "")
         lines = source if isinstance(source, list) else [source]
         text = "".join(line for line in lines if isinstance(line, str))
-        nbgrader = cell["metadata"].get("nbgrader") if isinstance(cell.get("metadata"), dict) else None
-        kept = {"nbgrader": NotebookNode(nbgrader)} if isinstance(nbgrader, dict) else {}
+        kept = {"nbgrader": NotebookNode(marks(cell))} if marks(cell) else {}
         notebook.cells.append(NEW_CELL[cell["cell_type"]](text, metadata=NotebookNode(kept)))
     return notebook
 

@@ -13,7 +13,8 @@ from playwright.sync_api import expect
 
 from autograder.lessons.build import assemble
 from autograder.lessons.delivery import Workspace
-from autograder.lessons.variants import grade_id, solved_release
+from autograder.lessons.variants import solved_release
+from autograder.notebooks.cells import grade_id
 from tests.browser.student_answers import ANSWERS, CHOSEN, OWN_CELL
 
 pytestmark = pytest.mark.browser

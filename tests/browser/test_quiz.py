@@ -16,7 +16,7 @@ from autograder.judge.judge import judge_notebook
 from autograder.lessons.build import assemble
 from autograder.lessons.release import SEALED, release_notebook
 from autograder.lessons.sealing import open_answer, open_questions
-from autograder.lessons.variants import grade_id
+from autograder.notebooks.cells import grade_id
 from tests.browser.conftest import LOOKS_ONCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.sandbox]

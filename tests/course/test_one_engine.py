@@ -22,6 +22,7 @@ from autograder.lessons import starting, variants
 from autograder.lessons.build import assemble, notebook_text, styles
 from autograder.lessons.engines import calls_start, engine_after
 from autograder.lessons.text import read_lesson
+from autograder.notebooks.cells import grade_id
 from autograder.sandbox.inside.engine_file import SealedEngine, scratch
 from tests.course import planting
 
@@ -138,7 +139,7 @@ class Student:
         notebook = copy.deepcopy(solved_by_the_instructor(text))
         theirs = styles(text).get(self.style, {})
         for cell in notebook.cells:
-            cell.source = theirs.get(variants.grade_id(cell), cell.source)
+            cell.source = theirs.get(grade_id(cell), cell.source)
             cell.source = "".join(line for line in cell.source.splitlines(True) if "SOLUTION" not in line)
         path = self.folder / text.stem / f"{text.stem}.ipynb"
         path.parent.mkdir(exist_ok=True)

@@ -11,7 +11,7 @@ from autograder.checks.context import check_context
 from autograder.checks.errors import Interrupted
 from autograder.lessons.build import assemble
 from autograder.lessons.release import release_notebook
-from autograder.lessons.variants import grade_id
+from autograder.notebooks.cells import grade_id
 from autograder.student import check_function, check_gradients, check_handwritten_gradient, positive
 from tests.course.planting import LESSONS, solved
 

@@ -8,7 +8,7 @@ import pytest
 
 from autograder.checks.report import Line, Report
 from autograder.judge.messages import said_by
-from autograder.nbgrader_plugins.cells import without_repeats
+from autograder.nbgrader_plugins.verdicts import without_repeats
 
 SWAPPED = "the two operands have changed places."
 SIGN = "a minus sign is missing."

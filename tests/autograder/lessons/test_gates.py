@@ -23,6 +23,7 @@ from autograder.judge import seed_of
 from autograder.lessons import audit_command, gates, passed_gates, variants
 from autograder.lessons.chance import cells_left_to_chance
 from autograder.lessons.gates import Lesson, audit_lesson
+from autograder.notebooks.cells import grade_id, is_code_solution, is_test
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 
 TEXT = (Path(__file__).parent / "gates_lesson.txt").read_text()
@@ -46,15 +47,15 @@ def small_judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secr
         value: Any = 0.0
         try:
             tree = ast.parse(cell.source)
-            last = tree.body.pop() if variants.is_test(cell) else ast.Pass()
+            last = tree.body.pop() if is_test(cell) else ast.Pass()
             exec(compile(tree, "cell", "exec"), namespace)
             if isinstance(last, ast.Expr):
-                with check_context(seed_of(secret, variants.grade_id(cell))):
+                with check_context(seed_of(secret, grade_id(cell))):
                     value = eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
         except Exception as error:
             cell.outputs = [new_output("error", ename=type(error).__name__, evalue=str(error), traceback=[])]
-        if variants.is_test(cell):
-            cells.append(Cell(variants.grade_id(cell), float(value), cell.metadata.nbgrader.points))
+        if is_test(cell):
+            cells.append(Cell(grade_id(cell), float(value), cell.metadata.nbgrader.points))
     return SimpleNamespace(cells=cells)
 
 
@@ -298,7 +299,7 @@ def test_no_marks_because_the_audit_itself_broke_is_no_pass(make_lesson: Callabl
     lesson = make_lesson(TEXT)
     notebook = variants.zeroed(lesson.source)
     for cell in notebook.cells:
-        if variants.is_solution(cell):
+        if is_code_solution(cell):
             cell.source = cell.source.replace('_spoiling["spoil"]', '_spoiling["spoilt"]')
     _, problems = gates.earns_nothing(lesson, notebook)
     assert any("KeyError" in problem for problem in problems)
@@ -308,7 +309,7 @@ def test_zeros_keep_values_and_spoil_every_gradient(make_lesson: Callable[[str],
     notebook = variants.zeroed(make_lesson(TEXT).source)
     namespace: dict[str, Any] = {"__name__": "notebook"}
     for cell in notebook.cells:
-        if variants.is_solution(cell):
+        if is_code_solution(cell):
             exec(cell.source, namespace)
     assert namespace["slope"](3.0) == 0.0
     a, b = namespace["Number"](2.0), namespace["Number"](5.0)

@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from autograder.judge import judge_notebook
 from autograder.lessons import starting, variants
 from autograder.lessons.build import assemble, notebook_text
+from autograder.notebooks.cells import grade_id
 from autograder.sandbox import isolation_available
 from autograder.sandbox.inside import engine_file
 
@@ -40,7 +41,7 @@ def students(source: NotebookNode, *changes: Change) -> NotebookNode:
     for cell in notebook.cells:
         cell.source = "".join(line for line in cell.source.splitlines(True) if "### " not in line or "# ###" in line)
     for name, old, new in changes:
-        (cell,) = (cell for cell in notebook.cells if variants.grade_id(cell) == name)
+        (cell,) = (cell for cell in notebook.cells if grade_id(cell) == name)
         assert old in cell.source
         cell.source = cell.source.replace(old, new)
     return notebook
@@ -162,11 +163,7 @@ ELSEWHERE: dict[str, tuple[Callable[[Desk], object], str]] = {
         lambda desk: desk.put(
             NotebookNode(
                 desk.sources["02_numbers"]
-                | {
-                    "cells": [
-                        c for c in students(desk.sources["02_numbers"]).cells if variants.grade_id(c) != "product"
-                    ]
-                }
+                | {"cells": [c for c in students(desk.sources["02_numbers"]).cells if grade_id(c) != "product"]}
             )
         ),
         "has no cell 'product' any more",

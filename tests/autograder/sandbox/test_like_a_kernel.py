@@ -14,7 +14,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.lessons.build import assemble, data_files
 from autograder.lessons.kernel_run import run_in_kernel
-from autograder.lessons.variants import is_test, solved_release
+from autograder.lessons.variants import solved_release
+from autograder.notebooks.cells import is_test
 from autograder.sandbox import Limits, Sandbox
 
 pytestmark = pytest.mark.sandbox
