@@ -23,7 +23,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from autograder.lessons.places import data_files, lesson_texts
+from autograder.lessons.lesson_files import data_files, lesson_texts
 
 PROJECT = Path(__file__).resolve().parents[1]
 COURSE = PROJECT / "course"

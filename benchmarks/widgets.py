@@ -27,7 +27,7 @@ import numpy as np
 
 import mini_autograd as ma
 from autograder.lessons.build import assemble, notebook_text
-from autograder.lessons.places import lesson_texts
+from autograder.lessons.lesson_files import lesson_texts
 from autograder.lessons.progress import progress_of
 from autograder.lessons.release import release_notebook
 from autograder.lessons.sealing import Answer, seal_quiz

@@ -19,12 +19,14 @@ from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import capture_log
 
+from autograder.files import write_file
 from autograder.grading.assignments import Assignment, Earlier, Submission
 from autograder.grading.courses import complaint, put_environment_on_path, quieted
 from autograder.grading.graded import cell_result, result_of
-from autograder.grading.places import Places, failure, write
 from autograder.grading.private_gradebook import URL, PrivateGradebook
 from autograder.grading.results import CellResult, Result
+from autograder.grading.ungraded import ungraded
+from autograder.grading.work_folders import WorkFolders
 from autograder.nbgrader_plugins.course_secret import secret_path
 from autograder.nbgrader_plugins.verdicts import verdict
 from autograder.notebooks.cells import grade_id
@@ -36,27 +38,27 @@ PROBE = 1_000_000
 class NbgraderWay:
     """nbgrader's converter, set up once for all submissions of an assignment."""
 
-    def __init__(self, assignment: Assignment, places: Places) -> None:
+    def __init__(self, assignment: Assignment, folders: WorkFolders) -> None:
         warnings.filterwarnings("ignore", module=r"nbgrader|nbformat|sqlalchemy|nbconvert")
         put_environment_on_path()
-        self.assignment, self.places = assignment, places
+        self.assignment, self.folders = assignment, folders
         self.gradebook = PrivateGradebook(assignment.rows)
         self.app = quieted(NbGrader())
         self.app.load_cwd_config = False
-        self.app.initialize([], root=str(places.root))
+        self.app.initialize([], root=str(folders.root))
         quieted(self.app)
         self.app.update_config(cloudpickle.loads(assignment.config))
         self.app.config.JudgeNotebook.unsafe = assignment.settings.unsafe
         self.coursedir = self.app.coursedir = CourseDirectory(parent=self.app)
         self._arrange()
-        (places.root / EMPTY).touch()
+        (folders.root / EMPTY).touch()
         secret_path(self.coursedir).write_bytes(assignment.settings.secret)
         for name, content in assignment.files.items():
-            write(places.folder("source", ".") / name, content)
+            write_file(folders.folder("source", ".") / name, content)
 
     def _arrange(self) -> None:
         """Whatever the real course is like, this one has nbgrader's usual folders, and nothing outside its root."""
-        root = str(self.places.root)
+        root = str(self.folders.root)
         steps = {f"{step}_directory": step for step in ("source", "submitted", "autograded")}
         settings = {"root": root, "db_url": URL, "assignment_id": self.assignment.name, "notebook_id": "*"}
         structure = {"directory_structure": os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}")}
@@ -66,13 +68,13 @@ class NbgraderWay:
     def grade(self, submission: Submission) -> Result:
         student = submission.student
         self.gradebook.clear()
-        folder = self.places.folder("submitted", student)
+        folder = self.folders.folder("submitted", student)
         folder.mkdir(parents=True)
         for name, content in submission.files.items():
-            write(folder / name, content)
+            write_file(folder / name, content)
         for name in submission.links:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).symlink_to(self.places.root / EMPTY)
+            (folder / name).symlink_to(self.folders.root / EMPTY)
         with self.gradebook.opened():
             self._tell(submission)
             self.coursedir.student_id = student
@@ -81,12 +83,12 @@ class NbgraderWay:
             outcome = capture_log(converter)
             if not outcome["success"]:
                 self._probe()
-                return failure(self.assignment, student, "failed", complaint(outcome))
+                return ungraded(self.assignment, student, "failed", complaint(outcome))
             return self._result(student)
 
     def _probe(self) -> None:
         """Raises OSError where nothing can be written: nbgrader says only that the submission failed."""
-        for folder in (self.places.root, None):
+        for folder in (self.folders.root, None):
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(bytes(PROBE))
                 file.flush()
@@ -111,11 +113,11 @@ class NbgraderWay:
             try:
                 entry = gradebook.find_submission(self.assignment.name, student)
             except MissingEntry:
-                return failure(self.assignment, student, "failed", "nbgrader left no result.")
+                return ungraded(self.assignment, student, "failed", "nbgrader left no result.")
             return self._read(student, entry)
 
     def _read(self, student: str, entry: SubmittedAssignment) -> Result:
-        folder = self.places.folder("autograded", student)
+        folder = self.folders.folder("autograded", student)
         names = [notebook.name for notebook in entry.notebooks if (folder / f"{notebook.name}.ipynb").is_file()]
         graded = {name: nbformat.read(folder / f"{name}.ipynb", as_version=4) for name in names}
         return result_of(

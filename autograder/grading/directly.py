@@ -14,10 +14,11 @@ from pathlib import Path, PurePosixPath
 
 from nbformat import NotebookNode
 
+from autograder.files import write_file
 from autograder.grading.assignments import Assignment, Submission
 from autograder.grading.graded import cell_result, result_of
-from autograder.grading.places import Places, write
 from autograder.grading.results import CellResult, Result
+from autograder.grading.work_folders import WorkFolders
 from autograder.nbgrader_plugins.direct import (
     KnownNotebook,
     Unusual,
@@ -38,8 +39,8 @@ READ_ONLY = 0o444
 class DirectWay:
     """An assignment read once, and submissions graded against it."""
 
-    def __init__(self, assignment: Assignment, places: Places) -> None:
-        self.assignment, self.places = assignment, places
+    def __init__(self, assignment: Assignment, folders: WorkFolders) -> None:
+        self.assignment, self.folders = assignment, folders
         self.notebooks = known_notebooks(assignment.rows, assignment.files)
         self.ignored = (*assignment.ignored, "*.ipynb")
         self.due: datetime | None = assignment.rows["assignment"][0]["duedate"]
@@ -47,7 +48,7 @@ class DirectWay:
     def grade(self, submission: Submission) -> Result:
         """The result, and the graded notebooks in the autograded folder. Raises `Unusual`."""
         student, files = submission.student, submission.files
-        folder = self.places.folder("autograded", student)
+        folder = self.folders.folder("autograded", student)
         folder.mkdir(parents=True)
         timestamp = submitted_at(files[TIMESTAMP].decode()) if TIMESTAMP in files else None
         if self.assignment.penalties and self._is_late(timestamp, submission):
@@ -61,9 +62,9 @@ class DirectWay:
         for name in self._kept(submission.links):
             path = folder / name
             if not path.exists():
-                write(path, b"")  # what a link leads to is nobody's business; it stays an empty file
+                write_file(path, b"")  # what a link leads to is nobody's business; it stays an empty file
         for name, notebook in graded.items():
-            write(folder / f"{name}.ipynb", as_text(notebook).encode())
+            write_file(folder / f"{name}.ipynb", as_text(notebook).encode())
         for directory, _, names in os.walk(folder):
             for name in names:
                 os.chmod(os.path.join(directory, name), READ_ONLY)
@@ -83,7 +84,7 @@ class DirectWay:
         """What a submission may read: files of its own, then the course's, which take the place of others."""
         for files in (submission.files, self.assignment.files):
             for name in self._kept(files):
-                write(folder / name, files[name])
+                write_file(folder / name, files[name])
                 yield name
 
     def _kept(self, names: Iterable[str]) -> Iterator[str]:

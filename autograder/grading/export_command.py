@@ -31,10 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file and say where it is. Returns 2 for a request that cannot be met."""
     from nbgrader.plugins import CsvExportPlugin
 
+    from autograder.files import atomic_write
     from autograder.grading.courses import open_course
     from autograder.grading.errors import CourseError, faults_said
     from autograder.grading.exporters import CanvasExportPlugin, MoodleExportPlugin
-    from autograder.grading.whole_files import whole
 
     plugins = {"canvas": CanvasExportPlugin, "moodle": MoodleExportPlugin, "nbgrader": CsvExportPlugin}
     target = (arguments.to or Path(f"{arguments.platform}.csv")).resolve()
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
                 unknown = set(arguments.lessons) - {assignment.name for assignment in gradebook.assignments}
                 if unknown:
                     raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}.")
-                with whole(target) as draft:
+                with atomic_write(target) as draft:
                     plugin.to = str(draft)
                     plugin.export(gradebook)
                 for note in unfinished(course, gradebook, arguments.lessons):

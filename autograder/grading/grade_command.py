@@ -92,10 +92,10 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
 def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     from rich.markup import escape
 
+    from autograder.files import atomic_write
     from autograder.grading import display
     from autograder.grading.records import NEEDS_A_LOOK
     from autograder.grading.run import grade_class
-    from autograder.grading.whole_files import whole
 
     request = _request(arguments, cluster)
     console = display.wide_console()
@@ -109,7 +109,7 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     if request.unsafe:
         console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")
     if arguments.json:
-        with whole(arguments.json) as draft:
+        with atomic_write(arguments.json) as draft:
             draft.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
     return 1 if reporter.notices or any(record.status in NEEDS_A_LOOK for record in records) else 0
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.grading.assignments import Assignment, Earlier, TooLargeError, read_submission
-from autograder.grading.places import failure
 from autograder.grading.spool import Spool
+from autograder.grading.ungraded import ungraded
 from autograder.grading.worker import Workshop, on_path
 
 MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO)
@@ -64,7 +64,7 @@ def grade_in_worker(task: Task) -> Finished:
         try:
             submission = read_submission(task.folder, task.student, task.earlier)
         except TooLargeError as error:
-            _job.spool.put(failure(_job.assignment, task.student, "failed", str(error)), None)
+            _job.spool.put(ungraded(_job.assignment, task.student, "failed", str(error)), None)
         else:
             _job.spool.put(*_workshop.grade(submission))
     except OSError as error:
@@ -77,7 +77,7 @@ def grade_in_worker(task: Task) -> Finished:
 def _failed(job: Job, task: Task, error: OSError) -> Finished:
     reason = f"{type(error).__name__}: {error}"[:300]
     try:
-        job.spool.put(failure(job.assignment, task.student, "failed", reason), None)
+        job.spool.put(ungraded(job.assignment, task.student, "failed", reason), None)
     except OSError as again:
         return Finished(f"{again.strerror or again} ({task.student})")
     return Finished()

@@ -48,7 +48,7 @@ def write(course: Course, lesson: str, target: Path) -> None:
     """Write the page of a lesson. Raises `CourseError` where nothing of it has been graded."""
     from jinja2 import Environment, PackageLoader
 
-    from autograder.grading.whole_files import whole
+    from autograder.files import atomic_write
 
     report = collected(course, lesson, target)
     environment = Environment(
@@ -57,7 +57,7 @@ def write(course: Course, lesson: str, target: Path) -> None:
     environment.filters["coded"] = coded
     target.parent.mkdir(parents=True, exist_ok=True)
     page = environment.get_template("report.html.j2").render(report=report)
-    with whole(target) as draft:
+    with atomic_write(target) as draft:
         draft.write_text(page, encoding="utf-8", errors="replace")
 
 

@@ -21,12 +21,12 @@ from autograder.grading.feedback import write_feedback
 from autograder.grading.local import Finished, Job, Task, grade_in_worker, open_worker
 from autograder.grading.marks import Entry, Marks
 from autograder.grading.notices import notices
-from autograder.grading.places import failure
 from autograder.grading.pool import Died, WorkerPool
 from autograder.grading.records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 from autograder.grading.results import Result
 from autograder.grading.spool import Spool
 from autograder.grading.standin import stand_in
+from autograder.grading.ungraded import ungraded
 from autograder.grading.warm import PRELOAD
 from autograder.sandbox import isolation_available
 
@@ -138,7 +138,7 @@ class _Run:
         self._flush()
         for task, outcome in self._outcomes(todo):
             if isinstance(outcome, Died):
-                self.spool.put(failure(self.assignment, task.student, "died", DIED), None)
+                self.spool.put(ungraded(self.assignment, task.student, "died", DIED), None)
             elif outcome.fault:
                 self._flush()
                 raise CourseError(CANNOT_GO_ON.format(outcome.fault))

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from autograder.grading.assignments import Assignment, Submission, grader_version
 from autograder.grading.local import MACHINE_FAULTS
-from autograder.grading.places import failure
 from autograder.grading.remote import read_message, write_message
 from autograder.grading.results import Result
+from autograder.grading.ungraded import ungraded
 from autograder.grading.worker import Workshop
 
 
@@ -60,7 +60,7 @@ def serve(connection: socket.socket, listener: socket.socket) -> None:
 
 def answered(workshop: Workshop, assignment: Assignment, submission: Submission | Unread) -> Answer:
     if isinstance(submission, Unread):
-        return Answer(grader_version(), failure(assignment, submission.student, "failed", submission.reason))
+        return Answer(grader_version(), ungraded(assignment, submission.student, "failed", submission.reason))
     try:
         result, folder = workshop.grade(submission)
         return Answer(grader_version(), result, files_of(folder) if folder else {})
@@ -68,7 +68,7 @@ def answered(workshop: Workshop, assignment: Assignment, submission: Submission 
         reason = f"{type(error).__name__}: {error}"[:300]
         if error.errno in MACHINE_FAULTS:
             return Answer(grader_version(), None, fault=reason)
-        return Answer(grader_version(), failure(assignment, submission.student, "failed", reason))
+        return Answer(grader_version(), ungraded(assignment, submission.student, "failed", reason))
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 
 from autograder.grading.assignments import Assignment, Submission
 from autograder.grading.directly import TIMESTAMP, DirectWay
-from autograder.grading.places import Places, failure
 from autograder.grading.results import Result
+from autograder.grading.ungraded import ungraded
+from autograder.grading.work_folders import WorkFolders
 from autograder.nbgrader_plugins.direct import submitted_at
 
 if TYPE_CHECKING:
@@ -39,22 +40,22 @@ class Workshop:
     def __init__(self, assignment: Assignment, folder: Path | None = None) -> None:
         warnings.filterwarnings("ignore", module=r"nbformat")
         self.assignment = assignment
-        self.places = Places(Path(tempfile.mkdtemp(prefix="workshop-", dir=folder)), assignment.name)
+        self.folders = WorkFolders(Path(tempfile.mkdtemp(prefix="workshop-", dir=folder)), assignment.name)
 
     @cached_property
     def directly(self) -> DirectWay | None:
         """The quick way, where the course allows for it."""
-        return DirectWay(self.assignment, self.places) if self.assignment.usual else None
+        return DirectWay(self.assignment, self.folders) if self.assignment.usual else None
 
     @cached_property
     def by_nbgrader(self) -> NbgraderWay:
         """nbgrader's way. It takes a second to import, so it waits until it is needed."""
         from autograder.grading.by_nbgrader import NbgraderWay
 
-        return NbgraderWay(self.assignment, self.places)
+        return NbgraderWay(self.assignment, self.folders)
 
     def close(self) -> None:
-        shutil.rmtree(self.places.root, ignore_errors=True)
+        shutil.rmtree(self.folders.root, ignore_errors=True)
 
     def grade(self, submission: Submission) -> tuple[Result, Path | None]:
         """The result and the autograded folder, which is the caller's to take away before the next submission.
@@ -63,13 +64,13 @@ class Workshop:
         """
         started = time.perf_counter()
         try:
-            self.places.empty()
+            self.folders.empty()
             result = self._with_what_is_missing(self._grade(submission), submission)
         except OSError:
             raise  # the machine's fault: no disk left, no memory; not a result of this submission
         except Exception as error:
             result = self._failed(submission, f"{type(error).__name__}: {error}".splitlines()[0][:300])
-        folder = self.places.folder("autograded", submission.student)
+        folder = self.folders.folder("autograded", submission.student)
         seconds = round(time.perf_counter() - started, 3)
         fingerprint = submission.fingerprint(self.assignment) if result.status not in ("failed", "died") else ""
         kept = folder if folder.is_dir() and result.status != "failed" else None
@@ -83,12 +84,12 @@ class Workshop:
             return self._failed(submission, NO_TIME)
         if not any(f"{name}.ipynb" in (*submission.files, *submission.links) for name in self.assignment.notebooks):
             reason = missing(self.assignment.notebooks, submission)
-            return replace(failure(self.assignment, student, "missing", reason), comments=())
+            return replace(ungraded(self.assignment, student, "missing", reason), comments=())
         try:
             if self.directly is not None:
                 return self.directly.grade(submission)
         except Exception:  # nbgrader's converter has the last word on whatever is out of the ordinary
-            self.places.empty()
+            self.folders.empty()
         return self.by_nbgrader.grade(submission)
 
     def _with_what_is_missing(self, result: Result, submission: Submission) -> Result:
@@ -101,7 +102,7 @@ class Workshop:
         return replace(result, cells=tuple(cells), reason=" ".join(filter(None, (result.reason, *said.values()))))
 
     def _failed(self, submission: Submission, reason: str) -> Result:
-        return failure(self.assignment, submission.student, "failed", reason)
+        return ungraded(self.assignment, submission.student, "failed", reason)
 
 
 def _has_readable_time(submission: Submission) -> bool:

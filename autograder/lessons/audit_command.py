@@ -50,8 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Audit the lessons. The exit status is 1 when a gate failed."""
     from rich.console import Console
 
+    from autograder.lessons.lesson_files import LessonError, lesson_texts
     from autograder.lessons.passed_gates import PassedGates
-    from autograder.lessons.places import LessonError, lesson_texts
 
     try:
         texts = lesson_texts(arguments.course, arguments.lessons)
@@ -134,8 +134,8 @@ def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
     """The mutants of one lesson, and whether each keeps full marks."""
     from autograder.lessons.build import assemble
     from autograder.lessons.gates import SECRETS, points_of_tests
+    from autograder.lessons.lesson_files import data_files
     from autograder.lessons.mutants import mutants_in, survivors_among
-    from autograder.lessons.places import data_files
 
     source = assemble(text)
     judge = isolated_judge(Limits(cell_seconds=5.0, query_seconds=3.0))

@@ -14,9 +14,10 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from autograder.files import write_if_changed
 from autograder.lessons.engines import calls_start, engine_after, owners_of_names, with_engine
 from autograder.lessons.expansion import expanded
-from autograder.lessons.places import data_files, write_if_changed
+from autograder.lessons.lesson_files import data_files
 from autograder.lessons.rules import check_lesson, engine_names_are_kept
 from autograder.lessons.text import TextCell, read_lesson
 

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Build the lessons. Every lesson is tried; the exit status is 1 when one could not be built."""
     from autograder.lessons.build import build_lesson
-    from autograder.lessons.places import LessonError, lesson_texts
+    from autograder.lessons.lesson_files import LessonError, lesson_texts
 
     failed = False
     try:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.lessons.places import LessonError, lesson_texts
+from autograder.lessons.lesson_files import LessonError, lesson_texts
 from autograder.lessons.text import TextCell, read_lesson
 
 CHECKLIST = "checklist.toml"

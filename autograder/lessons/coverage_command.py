@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the table. The exit status is 1 when a lesson that exists leaves a topic out, or claims an unknown one."""
     from autograder.lessons.coverage import coverage
-    from autograder.lessons.places import LessonError
+    from autograder.lessons.lesson_files import LessonError
 
     try:
         found = coverage(arguments.course)

@@ -18,7 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from autograder.lessons.places import LessonError, data_files, lesson_texts, replace_file
+from autograder.files import write_file
+from autograder.lessons.lesson_files import LessonError, data_files, lesson_texts
 
 HIDDEN_FOLDER = ".course"
 STATE_FILE = "delivered.json"
@@ -92,7 +93,7 @@ class Workspace:
         if there == newest:
             what = "unchanged"
         elif not there or there == lesson.delivered.get(name):
-            replace_file(path, data)
+            write_file(path, data)
             what = "updated" if there else "new"
         elif lesson.newest.get(name) == newest or newest in map(_content_hash, _updates(path)):
             what = "kept"
@@ -109,7 +110,7 @@ class Workspace:
             name: {"fingerprint": lesson.fingerprint, "newest": lesson.newest, "delivered": lesson.delivered}
             for name, lesson in self.lessons.items()
         }
-        replace_file(self.hidden / STATE_FILE, (json.dumps(state, indent=1, sort_keys=True) + "\n").encode())
+        write_file(self.hidden / STATE_FILE, (json.dumps(state, indent=1, sort_keys=True) + "\n").encode())
 
 
 def deliver_all(texts: Sequence[Path], course_dir: Path, workspace: Workspace) -> tuple[list[Delivered], list[str]]:

@@ -35,8 +35,8 @@ def gallery(course_dir: Path) -> dict[str, object]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the notebook anew, then become the server. The exit status is 1 where it cannot be written."""
+    from autograder.files import write_if_changed
     from autograder.lessons import lab
-    from autograder.lessons.places import write_if_changed
 
     folder = arguments.folder.resolve()
     notebook = folder / f"{NAME}.ipynb"

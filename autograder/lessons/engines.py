@@ -19,8 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from autograder.lessons.expansion import expanded
+from autograder.lessons.lesson_files import LessonError, lesson_texts
 from autograder.lessons.names import is_of_course, missing_names, names_bound_by
-from autograder.lessons.places import LessonError, lesson_texts
 from autograder.lessons.rules import Owner, syntax_tree
 from autograder.lessons.text import TextCell, read_lesson
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine

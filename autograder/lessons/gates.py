@@ -22,8 +22,8 @@ from autograder.lessons import variants
 from autograder.lessons.build import assemble, styles
 from autograder.lessons.chance import cells_left_to_chance
 from autograder.lessons.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
+from autograder.lessons.lesson_files import LessonError, data_files
 from autograder.lessons.passed_gates import PassedGates, fingerprint_of
-from autograder.lessons.places import LessonError, data_files
 from autograder.lessons.release import ReleaseError, release_notebook
 from autograder.lessons.rules import gradient_checks
 from autograder.lessons.strength import Check, strength_of

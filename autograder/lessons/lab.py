@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from autograder.lessons.places import write_if_changed
+from autograder.files import write_if_changed
 
 COURSE_ID = "mini-autograd"  # as in course/nbgrader_config.py
 NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}

@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Deliver, then become the server. The exit status is 1 when there is nothing to show."""
     from autograder.lessons import lab
     from autograder.lessons.delivery import Workspace, deliver_all
-    from autograder.lessons.places import lesson_texts
+    from autograder.lessons.lesson_files import lesson_texts
 
     workspace = Workspace(arguments.workspace.resolve())
     texts = lesson_texts(arguments.course)

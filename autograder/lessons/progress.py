@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.checks.style import FAINT, RIGHT, RULE, SANS, TEXT, UNDECIDED
-from autograder.lessons.places import LESSON_NAME
+from autograder.lessons.lesson_files import LESSON_NAME
 from autograder.lessons.sealing import SealError, open_answer, question_keys
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
 

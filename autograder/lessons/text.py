@@ -17,7 +17,7 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from autograder.lessons.places import LessonError
+from autograder.lessons.lesson_files import LessonError
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, marks
 
 PLAIN_TAGS = {"demo", "engine", "visible", "quiz", "hint", "raises-exception"}

@@ -14,13 +14,13 @@ import pytest
 from rich.console import Console
 
 from autograder.cli import main
+from autograder.files import atomic_write
 from autograder.grading.display import results_table
 from autograder.grading.errors import in_words
 from autograder.grading.exporters import harmless
 from autograder.grading.records import CellRecord, SubmissionRecord
 from autograder.grading.report import Report
 from autograder.grading.similarity import groups, plain
-from autograder.grading.whole_files import whole
 from tests.autograder.grading.here import grade_all
 
 LONG = "\n".join(f"value_{number} = {number} * other_{number}" for number in range(12))
@@ -221,7 +221,7 @@ def test_a_gradebook_that_is_none_is_said_to_be_one(
 
 
 def written_on_a_full_disk(target: Path) -> None:
-    with whole(target) as draft:
+    with atomic_write(target) as draft:
         draft.write_text("half a")
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -232,9 +232,9 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space") as raised:
         written_on_a_full_disk(target)
     assert in_words(raised.value) == f"No space left on device: {target}"
-    with whole(target) as draft:
+    with atomic_write(target) as draft:
         assert target.read_text() == "of yesterday"
         draft.write_text("of today")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("marks.csv", "of today")]
-    with pytest.raises(FileNotFoundError), whole(tmp_path / "nowhere" / "marks.csv") as draft:
+    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "nowhere" / "marks.csv") as draft:
         draft.write_text("")

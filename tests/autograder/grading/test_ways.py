@@ -80,9 +80,9 @@ class Ways:
 
     def outcome(self, way: Any, submission: Submission) -> tuple[dict[str, Any], dict[str, Any]]:
         """The result and the files, without what is drawn by chance."""
-        self.workshop.places.empty()
+        self.workshop.folders.empty()
         result: Result = way.grade(submission)
-        folder = self.workshop.places.folder("autograded", submission.student)
+        folder = self.workshop.folders.folder("autograded", submission.student)
         return comparable(result), {
             str(path.relative_to(folder)): (path.stat().st_mode, content_of(path))
             for path in folder.rglob("*")

@@ -12,7 +12,7 @@ import pytest
 from autograder import cli
 from autograder.lessons import sealing
 from autograder.lessons.build import assemble, build_lesson, styles
-from autograder.lessons.places import LessonError
+from autograder.lessons.lesson_files import LessonError
 from autograder.lessons.text import read_lesson
 
 

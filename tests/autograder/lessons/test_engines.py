@@ -11,7 +11,7 @@ import pytest
 from autograder.lessons.build import assemble
 from autograder.lessons.delivery import Workspace
 from autograder.lessons.engines import engine_after, engine_before, engine_source
-from autograder.lessons.places import LessonError
+from autograder.lessons.lesson_files import LessonError
 from autograder.lessons.release import release_notebook
 from autograder.sandbox.inside.engine_file import EngineError, open_engine, seal_engine
 

@@ -1,11 +1,10 @@
-"""Where the files of lessons are: texts, the data that they read, and how files are written.
+"""The files of lessons: their texts, and the data that these read.
 
 Standard library only, so that `autograder lab` need not wait for Jupyter's libraries when nothing has changed.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,20 +44,3 @@ def data_files(path: Path, course_dir: Path) -> list[Path]:
                 )
             found.append(file)
     return sorted(set(found))
-
-
-def write_if_changed(target: Path, text: str) -> bool:
-    """Write a file in one step, unless it has this text already. Returns whether it was written."""
-    data = text.encode()
-    if target.is_file() and target.read_bytes() == data:
-        return False
-    replace_file(target, data)
-    return True
-
-
-def replace_file(target: Path, data: bytes) -> None:
-    """Write a file in one step, so that an interruption leaves the old one or the new one."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.new")
-    temporary.write_bytes(data)
-    temporary.replace(target)
