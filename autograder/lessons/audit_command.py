@@ -50,12 +50,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Audit the lessons. The exit status is 1 when a gate failed."""
     from rich.console import Console
 
-    from autograder.lessons.lesson_files import LessonError, lesson_texts
+    from autograder.lessons.lesson_files import LessonTextError, lesson_texts
     from autograder.lessons.passed_gates import PassedGates
 
     try:
         texts = lesson_texts(arguments.course, arguments.lessons)
-    except LessonError as error:
+    except LessonTextError as error:
         print(error, file=sys.stderr)
         return 1
     if not texts:

@@ -17,12 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Build the lessons. Every lesson is tried; the exit status is 1 when one could not be built."""
     from autograder.lessons.build import build_lesson
-    from autograder.lessons.lesson_files import LessonError, lesson_texts
+    from autograder.lessons.lesson_files import LessonTextError, lesson_texts
 
     failed = False
     try:
         texts = lesson_texts(arguments.course, arguments.lessons)
-    except LessonError as error:
+    except LessonTextError as error:
         print(error, file=sys.stderr)
         return 1
     if not texts:
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     for text in texts:
         try:
             print(build_lesson(text, arguments.course))
-        except LessonError as error:
+        except LessonTextError as error:
             failed = True
             print(error, file=sys.stderr)
     return int(failed)

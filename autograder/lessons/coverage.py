@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.lessons.lesson_files import LessonError, lesson_texts
+from autograder.lessons.lesson_files import LessonTextError, lesson_texts
 from autograder.lessons.text import TextCell, read_lesson
 
 CHECKLIST = "checklist.toml"
@@ -67,21 +67,21 @@ class Coverage:
 
 
 def coverage(course: Path) -> Coverage:
-    """Read the checklist and every lesson of a course. Raises LessonError."""
+    """Read the checklist and every lesson of a course. Raises LessonTextError."""
     texts = lesson_texts(course)
     claims = [claim for path in texts for claim in claims_in(read_lesson(path), path.stem[:2])]
     return Coverage(checklist(course / CHECKLIST), tuple(claims), tuple(path.stem[:2] for path in texts))
 
 
 def checklist(path: Path) -> dict[str, Topic]:
-    """The topics of a checklist by their names. Raises LessonError."""
+    """The topics of a checklist by their names. Raises LessonTextError."""
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8"))["topics"]
         return {name: Topic(name, entry["title"], tuple(entry["lessons"])) for name, entry in entries.items()}
     except FileNotFoundError as error:
-        raise LessonError(f"there is no {path}") from error
+        raise LessonTextError(f"there is no {path}") from error
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise LessonError(f"{path.name} cannot be read: {type(error).__name__}: {error}") from error
+        raise LessonTextError(f"{path.name} cannot be read: {type(error).__name__}: {error}") from error
 
 
 def claims_in(cells: Sequence[TextCell], lesson: str) -> list[Claim]:

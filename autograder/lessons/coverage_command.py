@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the table. The exit status is 1 when a lesson that exists leaves a topic out, or claims an unknown one."""
     from autograder.lessons.coverage import coverage
-    from autograder.lessons.lesson_files import LessonError
+    from autograder.lessons.lesson_files import LessonTextError
 
     try:
         found = coverage(arguments.course)
-    except LessonError as error:
+    except LessonTextError as error:
         print(error, file=sys.stderr)
         return 1
     wanted = {name[:2] for name in arguments.lessons}

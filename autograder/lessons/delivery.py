@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.files import write_file
-from autograder.lessons.lesson_files import LessonError, data_files, lesson_texts
+from autograder.lessons.lesson_files import LessonTextError, data_files, lesson_texts
 
 HIDDEN_FOLDER = ".course"
 STATE_FILE = "delivered.json"
@@ -71,7 +71,7 @@ class Workspace:
         return self.folder / text.stem / f"{text.stem}.ipynb"
 
     def deliver(self, text: Path, course_dir: Path) -> list[Delivered]:
-        """Deliver one lesson. Quick when neither the lesson nor the builder has changed. Raises LessonError."""
+        """Deliver one lesson. Quick when neither the lesson nor the builder has changed. Raises LessonTextError."""
         lesson = self.lessons.setdefault(text.stem, Lesson())
         fingerprint = _fingerprint(text, course_dir)
         if lesson.fingerprint == fingerprint and all((self.folder / name).exists() for name in lesson.newest):
@@ -120,7 +120,7 @@ def deliver_all(texts: Sequence[Path], course_dir: Path, workspace: Workspace) -
     for text in texts:
         try:
             delivered += workspace.deliver(text, course_dir)
-        except LessonError as error:
+        except LessonTextError as error:
             problems.append(str(error))
     return delivered, problems
 
@@ -134,7 +134,7 @@ def _files(text: Path, course_dir: Path) -> Iterator[tuple[str, bytes]]:
     try:
         released = release_notebook(assemble(text))
     except ReleaseError as error:
-        raise LessonError(f"{text.name}: {error}") from error
+        raise LessonTextError(f"{text.name}: {error}") from error
     yield f"{text.stem}/{text.stem}.ipynb", notebook_text(released).encode()
     for file in data_files(text, course_dir):
         yield f"{text.stem}/data/{file.name}", file.read_bytes()

@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from autograder.lessons.expansion import expanded
-from autograder.lessons.lesson_files import LessonError, lesson_texts
+from autograder.lessons.lesson_files import LessonTextError, lesson_texts
 from autograder.lessons.names import is_of_course, missing_names, names_bound_by
 from autograder.lessons.rules import Owner, syntax_tree
 from autograder.lessons.text import TextCell, read_lesson
@@ -30,15 +30,15 @@ REGION_MARK = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILI
 
 
 def engine_source(lessons: Path, before: str) -> str:
-    """The source of the reference engine that the lesson `before` starts from. Raises LessonError if there is none."""
+    """The source of the reference engine that the lesson `before` starts from. Raises LessonTextError if there is none."""
     return engine_before(lessons / f"{before}.py").source
 
 
 def engine_before(text: Path) -> SealedEngine:
-    """The reference engine that a lesson starts from. Raises LessonError if the lessons before it make none."""
+    """The reference engine that a lesson starts from. Raises LessonTextError if the lessons before it make none."""
     engine = engine_after(text, itself=False)
     if engine is None:
-        raise LessonError(f"{text.name}: no lesson before this one has cells tagged engine")
+        raise LessonTextError(f"{text.name}: no lesson before this one has cells tagged engine")
     return engine
 
 
@@ -63,7 +63,7 @@ def owners_of_names(engine: SealedEngine) -> dict[str, Owner]:
 
 
 def with_engine(cell: TextCell, text: Path) -> TextCell:
-    """The cell with the sealed engine in its call of `start_lesson`, if it has one. Raises LessonError."""
+    """The cell with the sealed engine in its call of `start_lesson`, if it has one. Raises LessonTextError."""
     if not calls_start(cell):
         return cell
     sealed = json.dumps(seal_engine(engine_before(text)))
@@ -116,7 +116,7 @@ def _is_start(statement: ast.stmt) -> bool:
 
 
 def _try_out(before: Sequence[EngineCell], cells: Sequence[TextCell], added: Sequence[EngineCell]) -> None:
-    """Raise LessonError for a cell that does not run after the engine cells before it, or that needs other names."""
+    """Raise LessonTextError for a cell that does not run after the engine cells before it, or that needs other names."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")

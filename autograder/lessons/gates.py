@@ -22,7 +22,7 @@ from autograder.lessons import variants
 from autograder.lessons.build import assemble, styles
 from autograder.lessons.chance import cells_left_to_chance
 from autograder.lessons.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
-from autograder.lessons.lesson_files import LessonError, data_files
+from autograder.lessons.lesson_files import LessonTextError, data_files
 from autograder.lessons.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.release import ReleaseError, release_notebook
 from autograder.lessons.rules import gradient_checks
@@ -166,7 +166,7 @@ def builds(lesson: Lesson) -> Result:
         for file in data_files(lesson.text, lesson.course):
             (lesson.folder / "data").mkdir(exist_ok=True)
             (lesson.folder / "data" / file.name).write_bytes(file.read_bytes())
-    except LessonError as error:
+    except LessonTextError as error:
         return "", (str(error),)
     if not lesson.tests:
         nothing = "no cell gives points, so that the gates have nothing to judge; add an exercise or a quiz"

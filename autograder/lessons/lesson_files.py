@@ -13,12 +13,12 @@ LESSON_NAME = re.compile(r"\d\d_[a-z0-9_]+")
 DATA_FILE = re.compile(r"""["']data/([\w.\-]+)["']""")
 
 
-class LessonError(Exception):
-    """A lesson cannot be built. The message names the file, the line and the cell."""
+class LessonTextError(Exception):
+    """A lesson cannot be built from its text. The message names the file, the line and the cell."""
 
 
 def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
-    """The lesson texts of a course, all or those named (`02`, `02_scalar_engine` or a path). Raises LessonError."""
+    """The lesson texts of a course, all or those named (`02`, `02_scalar_engine` or a path). Raises LessonTextError."""
     texts = sorted(path for path in (course_dir / "lessons").glob("*.py") if LESSON_NAME.fullmatch(path.stem))
     if not names:
         return texts
@@ -27,19 +27,19 @@ def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
         found = [path for path in texts if Path(name).stem in (path.stem, path.stem.partition("_")[0])]
         if not found:
             known = ", ".join(path.stem for path in texts) or "none"
-            raise LessonError(f"there is no lesson {name!r} in {course_dir / 'lessons'}; there are: {known}")
+            raise LessonTextError(f"there is no lesson {name!r} in {course_dir / 'lessons'}; there are: {known}")
         chosen += found
     return chosen
 
 
 def data_files(path: Path, course_dir: Path) -> list[Path]:
-    """The files of course/data that a lesson asks for by writing "data/NAME". Raises LessonError for a missing one."""
+    """The files of course/data that a lesson asks for by writing "data/NAME". Raises LessonTextError for a missing one."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         for name in DATA_FILE.findall(line):
             file = course_dir / "data" / name
             if not file.is_file():
-                raise LessonError(
+                raise LessonTextError(
                     f"{path.name}:{number}: the lesson reads data/{name}, which {file.parent} does not have"
                 )
             found.append(file)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import autograder
 import mini_autograd
-from autograder.lessons.places import LessonError, data_files, write_if_changed
+from autograder.files import write_if_changed
+from autograder.lessons.lesson_files import LessonTextError, data_files
 from autograder.sandbox import isolation_available
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def text_hash(text: Path, course: Path) -> str:
     """Of a lesson's own text and data; empty where data is missing."""
     try:
         return _hash(file.read_bytes() for file in (text, *data_files(text, course)))
-    except LessonError:
+    except LessonTextError:
         return ""
 
 

@@ -49,7 +49,7 @@ class Question:
 
 
 def read_questions(cell: TextCell) -> list[Question]:
-    """The questions in a quiz cell. Raises LessonError unless they are literal, with one right option each."""
+    """The questions in a quiz cell. Raises LessonTextError unless they are literal, with one right option each."""
     try:
         statements = ast.parse(cell.source).body
     except SyntaxError as error:

@@ -1,4 +1,4 @@
-"""The rules that a lesson's text must keep before it becomes a notebook: one function each, raising `LessonError`.
+"""The rules that a lesson's text must keep before it becomes a notebook: one function each, raising `LessonTextError`.
 
 A rule reads the cells as the author wrote them, because an error has to point at the author's line.
 """
@@ -33,7 +33,7 @@ class Owner:
 
 
 def check_lesson(cells: Sequence[TextCell]) -> None:
-    """Raise LessonError for the first broken rule."""
+    """Raise LessonTextError for the first broken rule."""
     for rule in RULES:
         rule(cells)
 

@@ -1,6 +1,6 @@
 """Reads a lesson's text (jupytext's percent format) into cells that remember their line.
 
-Everything that is wrong with a lesson is reported as a `LessonError` that says file, line and cell, because an author
+Everything that is wrong with a lesson is reported as a `LessonTextError` that says file, line and cell, because an author
 has to find the place in a file of a thousand lines. Imports jupytext and nbformat.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from autograder.lessons.lesson_files import LessonError
+from autograder.lessons.lesson_files import LessonTextError
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, marks
 
 PLAIN_TAGS = {"demo", "engine", "visible", "quiz", "hint", "raises-exception"}
@@ -72,16 +72,16 @@ class TextCell:
         first = next((line.strip() for line in self.source.splitlines() if line.strip()), "empty")
         return f"cell {self.grade_id!r}" if self.grade_id else f"{self.kind} cell {first[:40]!r}"
 
-    def error(self, message: str, line: int = 0) -> LessonError:
+    def error(self, message: str, line: int = 0) -> LessonTextError:
         """An error at this cell, or at the given line of its source (counted from 1)."""
-        return LessonError(f"{self.file}:{self.line + line}: {self.name}: {message}")
+        return LessonTextError(f"{self.file}:{self.line + line}: {self.name}: {message}")
 
 
 def read_lesson(path: Path) -> list[TextCell]:
-    """The cells of a lesson's text, in order. Raises LessonError when it has none, or is not in percent format."""
+    """The cells of a lesson's text, in order. Raises LessonTextError when it has none, or is not in percent format."""
     cells = _cells_of_text(path.name, path.read_text(encoding="utf-8-sig"))
     if not cells:
-        raise LessonError(
+        raise LessonTextError(
             f"{path.name}:1: this lesson is empty; a cell begins with the line `# %%` or `# %% [markdown]`"
         )
     return [replace(cell, metadata=copy.deepcopy(cell.metadata)) for cell in cells]
@@ -93,7 +93,7 @@ def _cells_of_text(name: str, text: str) -> tuple[TextCell, ...]:
     try:
         notebook = jupytext.reads(text, fmt={"extension": ".py", "format_name": "percent"})
     except Exception as error:  # jupytext raises whatever its parsers raise
-        raise LessonError(f"{name}:1: jupytext cannot read this lesson: {error}") from error
+        raise LessonTextError(f"{name}:1: jupytext cannot read this lesson: {error}") from error
     lines = _cell_lines(text, notebook)
     cells = [
         TextCell(name, line, cell.cell_type, cell.source.rstrip(), _metadata(cell))

@@ -12,7 +12,7 @@ import pytest
 from autograder import cli
 from autograder.lessons import sealing
 from autograder.lessons.build import assemble, build_lesson, styles
-from autograder.lessons.lesson_files import LessonError
+from autograder.lessons.lesson_files import LessonTextError
 from autograder.lessons.text import read_lesson
 
 
@@ -161,7 +161,7 @@ def test_a_broken_lesson_is_refused_with_its_place(name: str, course: Path, less
     text = lesson.read_text()
     assert old in text
     lesson.write_text(text.replace(old, new, 1))
-    with pytest.raises(LessonError, match=message) as caught:
+    with pytest.raises(LessonTextError, match=message) as caught:
         build_lesson(lesson, course)
     assert str(caught.value).startswith("01_squares.py:")
     assert not (course / "source").exists()
@@ -173,14 +173,14 @@ HEADER_ALONE = "# ---\n# jupyter:\n#   text_representation:\n#     extension: .p
 @pytest.mark.parametrize("text", ["", "\n\n", HEADER_ALONE])
 def test_an_empty_lesson_is_refused(text: str, course: Path, lesson: Path) -> None:
     lesson.write_text(text)
-    with pytest.raises(LessonError, match=r"^01_squares\.py:1: this lesson is empty"):
+    with pytest.raises(LessonTextError, match=r"^01_squares\.py:1: this lesson is empty"):
         build_lesson(lesson, course)
 
 
 def test_the_named_line_is_the_wrong_one(course: Path, lesson: Path) -> None:
     text = lesson.read_text().replace("    factor = 2.0\n", "    factor = = 2.0\n")
     lesson.write_text(text)
-    with pytest.raises(LessonError) as caught:
+    with pytest.raises(LessonTextError) as caught:
         build_lesson(lesson, course)
     line = int(str(caught.value).split(":")[1])
     assert text.splitlines()[line - 1] == "    factor = = 2.0"

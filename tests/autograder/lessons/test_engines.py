@@ -11,7 +11,7 @@ import pytest
 from autograder.lessons.build import assemble
 from autograder.lessons.delivery import Workspace
 from autograder.lessons.engines import engine_after, engine_before, engine_source
-from autograder.lessons.lesson_files import LessonError
+from autograder.lessons.lesson_files import LessonTextError
 from autograder.lessons.release import release_notebook
 from autograder.sandbox.inside.engine_file import EngineError, open_engine, seal_engine
 
@@ -114,7 +114,7 @@ def test_an_engine_that_needs_the_rest_of_the_notebook_is_refused(
 ) -> None:
     change(lessons / "02_numbers.py", old, new)
     for name in ("02_numbers.py", "03_more.py"):
-        with pytest.raises(LessonError, match=message):
+        with pytest.raises(LessonTextError, match=message):
             assemble(lessons / name)
 
 
@@ -132,13 +132,13 @@ def test_an_engine_that_needs_the_rest_of_the_notebook_is_refused(
 )
 def test_what_the_builder_cannot_use_is_refused(lessons: Path, old: str, new: str, message: str) -> None:
     change(lessons / "03_more.py", old, new)
-    with pytest.raises(LessonError, match=message):
+    with pytest.raises(LessonTextError, match=message):
         assemble(lessons / "03_more.py")
 
 
 def test_without_a_lesson_before_there_is_nothing_to_start_from(lessons: Path) -> None:
     (lessons / "02_numbers.py").unlink()
-    with pytest.raises(LessonError, match="no lesson before"):
+    with pytest.raises(LessonTextError, match="no lesson before"):
         assemble(lessons / "03_more.py")
 
 
@@ -154,7 +154,7 @@ def test_a_changed_engine_of_a_lesson_before_is_delivered_with_the_next_one(less
     change(lessons / "02_numbers.py", "output = math.exp(a.data)", "output = math.e ** a.data")
     assert delivered(lessons, workspace) == ["unchanged", "updated"]
     change(lessons / "02_numbers.py", "output = math.e", "output = nothing.e")
-    with pytest.raises(LessonError, match="no engine cell defines 'nothing'"):
+    with pytest.raises(LessonTextError, match="no engine cell defines 'nothing'"):
         delivered(lessons, workspace)
 
 
@@ -179,7 +179,7 @@ def test_a_damaged_seal_says_so(lessons: Path, damage: Any) -> None:
 def test_no_other_cell_may_take_a_name_of_the_engine(lessons: Path, cell: str, name: str, owner: str) -> None:
     text = (lessons / "03_more.py").read_text()
     (lessons / "03_more.py").write_text(f'{text}\n# %% tags=["demo"]\n{cell}\n')
-    with pytest.raises(LessonError, match=rf"03_more.py:\d+: .*'{name}' belongs to the engine \(cell .*{owner}\)"):
+    with pytest.raises(LessonTextError, match=rf"03_more.py:\d+: .*'{name}' belongs to the engine \(cell .*{owner}\)"):
         assemble(lessons / "03_more.py")
 
 
