@@ -28,7 +28,7 @@ TAGS_OF_NOTEBOOKS = {"demo", "visible", "raises-exception"}
 
 
 def assemble(path: Path) -> NotebookNode:
-    """The instructor's notebook of a text, hints and engine sealed, quizzes expanded, no styles. Raises LessonTextError."""
+    """The instructor's notebook of a text: hints and engine sealed, no styles. Raises LessonTextError."""
     cells = read_lesson(path)
     check_lesson(cells)
     if any("engine" in cell.tags or calls_start(cell) for cell in cells):

@@ -30,7 +30,7 @@ REGION_MARK = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILI
 
 
 def engine_source(lessons: Path, before: str) -> str:
-    """The source of the reference engine that the lesson `before` starts from. Raises LessonTextError if there is none."""
+    """The source of the reference engine that the lesson `before` starts from. Raises LessonTextError."""
     return engine_before(lessons / f"{before}.py").source
 
 
@@ -116,7 +116,7 @@ def _is_start(statement: ast.stmt) -> bool:
 
 
 def _try_out(before: Sequence[EngineCell], cells: Sequence[TextCell], added: Sequence[EngineCell]) -> None:
-    """Raise LessonTextError for a cell that does not run after the engine cells before it, or that needs other names."""
+    """Raise LessonTextError for a cell that does not run after the engine cells before it, or needs other names."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")

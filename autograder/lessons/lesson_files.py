@@ -33,7 +33,9 @@ def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
 
 
 def data_files(path: Path, course_dir: Path) -> list[Path]:
-    """The files of course/data that a lesson asks for by writing "data/NAME". Raises LessonTextError for a missing one."""
+    """The files of course/data that a lesson asks for by writing "data/NAME". Raises LessonTextError for a missing
+    one.
+    """
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         for name in DATA_FILE.findall(line):

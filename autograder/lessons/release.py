@@ -14,62 +14,24 @@ from typing import Any
 
 from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode
-from nbgrader.converters import GenerateAssignment
-from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveCells
+from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import Config
+from traitlets.utils.importstring import import_item
 
 from autograder.lessons import sealing
-from autograder.lessons.unclaimed import unclaimed_points
-from autograder.notebooks.cells import grade_id, is_code_solution, is_test
+from autograder.nbgrader_plugins.configuration import RELEASE
+from autograder.nbgrader_plugins.release import QuizStubs, ReleaseError
+from autograder.nbgrader_plugins.release import RefuseUnclaimedPoints as RefuseUnclaimedPoints  # courses name it here
+from autograder.notebooks.cells import grade_id
 from autograder.notebooks.regions import edges, regions
 
 SEALED = re.compile(r'"((?:quiz|hints)\d+\.[0-9a-f]+\.[\w\-=]+)"')
-QUIZ_ANSWERS = re.compile(r"\A\w+_answers = \{\n(?:    .*\n)*\}\n")
 SHORTEST_SECRET = 20
-
-
-class ReleaseError(Exception):
-    """The student's version would show something that students must not see, or give marks for nothing."""
-
-
-class RefuseUnclaimedPoints(NbGraderPreprocessor):
-    """Refuses a test cell that would give full marks to everybody, because it forgets what its checks gave."""
-
-    def preprocess_cell(
-        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
-    ) -> tuple[NotebookNode, ResourcesDict]:
-        """Raises ReleaseError with the cell's name, the line, and what to write there."""
-        if is_test(cell) and (lost := unclaimed_points(cell.source)):
-            raise ReleaseError(f"test cell {grade_id(cell)!r}, line {lost[0]}: {lost[1]}")
-        return cell, resources
-
-
-class QuizStubs(NbGraderPreprocessor):
-    """Removes nbgrader's stub from a quiz's answer cell, whose empty answers are stub enough. After ClearSolutions."""
-
-    def preprocess_cell(
-        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
-    ) -> tuple[NotebookNode, ResourcesDict]:
-        """Leave the dictionary of empty answers only."""
-        if is_code_solution(cell):
-            answers = QUIZ_ANSWERS.match(cell.source)
-            if answers and "raise NotImplementedError" in cell.source[answers.end() :]:
-                cell.source = answers[0].rstrip()
-        return cell, resources
-
-
-def release_preprocessors() -> list[type]:
-    """nbgrader's preprocessors of a release and our two; what nbgrader's configuration should name as well."""
-    steps: list[type] = []
-    for step in GenerateAssignment.class_traits()["preprocessors"].default():
-        steps += [RefuseUnclaimedPoints] if step is SaveCells else []
-        steps += [step, QuizStubs] if step is ClearSolutions else [step]
-    return steps
 
 
 def release_notebook(source: NotebookNode, config: Config | None = None) -> NotebookNode:
     """The student's version of an instructor's notebook. Raises ReleaseError when it would give something away."""
-    steps = [step for step in release_preprocessors() if step is not SaveCells]
+    steps = [step for step in map(import_item, RELEASE) if step is not SaveCells]
     released = _processed(source, steps, config)
     released.metadata.pop("jupytext", None)
     verify_release(source, released)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from autograder.judge.trusted import bound_names
 from autograder.lessons.text import PLAIN_TAGS, STYLE_TAG, TextCell
-from autograder.lessons.unclaimed import called, unclaimed_points
 from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges, without_hidden_tests
+from autograder.notebooks.unclaimed import called, unclaimed_points
 
 KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items"}
 MOST_HINTS = 3

@@ -1,7 +1,7 @@
 """Reads a lesson's text (jupytext's percent format) into cells that remember their line.
 
-Everything that is wrong with a lesson is reported as a `LessonTextError` that says file, line and cell, because an author
-has to find the place in a file of a thousand lines. Imports jupytext and nbformat.
+Everything that is wrong with a lesson is reported as a `LessonTextError` that says file, line and cell, because an
+author has to find the place in a file of a thousand lines. Imports jupytext and nbformat.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ FORMGRADER = Path(NBGRADER.origin or "" if NBGRADER else "").parent / "server_ex
 FORMGRADER_TEMPLATES = FORMGRADER / "templates"
 JUDGE = f"{PLUGINS}.judge_notebook.JudgeNotebook"
 COMMENTS = f"{PLUGINS}.auto_comments.AutoComments"
+QUIZ_STUBS = f"{PLUGINS}.release.QuizStubs"
+UNCLAIMED_POINTS = f"{PLUGINS}.release.RefuseUnclaimedPoints"
 
 SANITIZE = [
     "nbgrader.preprocessors.ClearOutput",
@@ -37,16 +39,17 @@ AUTOGRADE = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+# Also what lessons.release goes through, all but SaveCells.
 RELEASE = [
     "nbgrader.preprocessors.IncludeHeaderFooter",
     "nbgrader.preprocessors.InstantiateTests",
     "nbgrader.preprocessors.LockCells",
     "nbgrader.preprocessors.ClearSolutions",
-    "autograder.lessons.release.QuizStubs",
+    QUIZ_STUBS,
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.CheckCellMetadata",
     "nbgrader.preprocessors.ComputeChecksums",
-    "autograder.lessons.release.RefuseUnclaimedPoints",
+    UNCLAIMED_POINTS,
     "nbgrader.preprocessors.SaveCells",
     "nbgrader.preprocessors.ClearHiddenTests",
     "nbgrader.preprocessors.ClearMarkScheme",
@@ -104,8 +107,8 @@ NEIGHBOURS = (
     # (ours, the class it must directly precede or follow, where)
     (f"{PLUGINS}.restore_cells.RepairMetadata", "RestoreCells", "before"),
     (COMMENTS, "SaveAutoGrades", "after"),
-    ("autograder.lessons.release.QuizStubs", "ClearSolutions", "after"),
-    ("autograder.lessons.release.RefuseUnclaimedPoints", "SaveCells", "before"),
+    (QUIZ_STUBS, "ClearSolutions", "after"),
+    (UNCLAIMED_POINTS, "SaveCells", "before"),
     (f"{PLUGINS}.feedback.HideHiddenTests", "GetGrades", "after"),
 )
 

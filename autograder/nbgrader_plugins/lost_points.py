@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from nbformat import NotebookNode
 
-from autograder.lessons.unclaimed import unclaimed_points
 from autograder.nbgrader_plugins.known_cells import Known
 from autograder.notebooks.cells import grade_id, is_test
+from autograder.notebooks.unclaimed import unclaimed_points
 
 ADVICE = (
     "No mark was changed for that. Mend the source of {assignment}, run "

@@ -45,7 +45,7 @@ def change_source(course: Any, name: str, source: str | None = None, points: flo
 def released_earlier(small_course: Any) -> Any:
     """A course with a test cell that today's release would refuse, and two submissions."""
     change_source(small_course, "test_length", FORGETFUL)
-    with mock.patch("autograder.lessons.release.unclaimed_points", return_value=None):
+    with mock.patch("autograder.nbgrader_plugins.release.unclaimed_points", return_value=None):
         release(small_course)
     small_course.submit("ann", small_course.answered())
     small_course.submit("bob", small_course.answered(length="return 4"))

@@ -28,6 +28,17 @@ def test_the_release_list_is_that_of_nbgrader_and_our_stubs() -> None:
     assert [name for name in RELEASE if name.startswith("nbgrader")] == shipped
 
 
+def test_a_course_may_name_our_steps_of_a_release_where_they_once_were() -> None:
+    names = {"QuizStubs": "ClearSolutions", "RefuseUnclaimedPoints": "SaveCells"}
+    for name, neighbor in names.items():
+        listed = [f"autograder.lessons.release.{name}", f"nbgrader.preprocessors.{neighbor}"]
+        c = Config()
+        c.GenerateAssignment.preprocessors = listed
+        configure(c)
+        assert c.GenerateAssignment.preprocessors == listed
+        assert import_item(listed[0]) is import_item(f"autograder.nbgrader_plugins.release.{name}")
+
+
 def test_formgrader_can_show_the_configuration_as_json() -> None:
     c = Config()
     configure(c)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.lessons.unclaimed import unclaimed_points
+from autograder.notebooks.unclaimed import unclaimed_points
 
 CHECK = "check_gradients(f, [()], points=2)"
 KEPT = f"credit = {CHECK}"
