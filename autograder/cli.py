@@ -12,8 +12,6 @@ import sys
 from dataclasses import dataclass
 from types import ModuleType
 
-from autograder import without_address_parser as without_address_parser
-
 
 @dataclass(frozen=True)
 class Command:

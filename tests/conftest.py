@@ -12,12 +12,9 @@ from typing import Any
 
 import pytest
 
-from autograder import without_address_parser as without_address_parser
 from autograder.sandbox import isolation_available
 
 HERE = Path(__file__).parent
-# nbgrader, Jupyter and nbconvert, which tests start dozens of times, go without that parser too.
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE / "lean"), os.environ.get("PYTHONPATH")]))
 LONGEST_FIRST = (
     "autograder/judge/test_hostile.py",
     "browser",

@@ -14,7 +14,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder import without_address_parser as without_address_parser
 from autograder.lessons.build_command import COURSE
 from autograder.sandbox import Limits
 
