@@ -152,6 +152,27 @@ def test_a_circle_would_be_found(text: str, tmp_path: Path) -> None:
     assert in_circles(modules_below(tmp_path, "pack")) == expected
 
 
+NAMES_OF_PYTORCH = {
+    # the class that users derive from, and its base
+    "mini_autograd": {"Function", "RemovableHandle"}
+    # a module, and the operation after which a node of the graph is called
+    | {"BatchNorm", "Dropout", "Embedding", "HuberLoss", "L1Loss", "LayerNorm", "Linear", "LogSigmoid", "LogSoftmax"}
+    | {"MaxPool", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh"},
+    "autograder": set(),
+}
+"""Names that PyTorch gives to two classes."""
+
+
+@pytest.mark.parametrize("package", NAMES_OF_PYTORCH)
+def test_no_two_public_classes_of_a_package_share_a_name(package: str) -> None:
+    found: dict[str, list[str]] = {}
+    for module, path in modules_below(ROOT, package).items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module)
+    assert {name: modules for name, modules in found.items() if len(modules) > 1}.keys() == NAMES_OF_PYTORCH[package]
+
+
 def modules_below(root: Path, *packages: str) -> dict[str, Path]:
     """The modules of some packages, by name."""
     return {

@@ -38,7 +38,7 @@ Expression = Callable[..., Any] | str
 
 
 @dataclass(frozen=True)
-class Answer:
+class Evaluation:
     """What an engine made of an expression: its value and the gradient of each input (None: none arrived)."""
 
     value: Array
@@ -51,7 +51,7 @@ class BrokenEngine:
 
     bug: Bug
 
-    def run(self, expression: Expression, inputs: Sequence[Any]) -> Answer:
+    def run(self, expression: Expression, inputs: Sequence[Any]) -> Evaluation:
         """The expression of tensors made of `inputs`, forward, and backward with a cotangent of ones.
 
         Raises LessonError where the expression does not run even without the bug.
@@ -97,8 +97,8 @@ class Exposure:
     """Whether an example shows a bug: the right answer, the broken one, and how large the example is."""
 
     name: str
-    right: Answer
-    broken: Answer | None
+    right: Evaluation
+    broken: Evaluation | None
     problem: str
     operations: tuple[str, ...]
     numbers: int
@@ -121,14 +121,14 @@ def exposure(engine: BrokenEngine, expression: Expression, inputs: Sequence[Any]
     names = tuple(symbol(name) for name in operations_of(expression, inputs, repeated=True))
     numbers = sum(np.size(value) for value in inputs)
     try:
-        broken: Answer | None = engine.run(expression, inputs)
+        broken: Evaluation | None = engine.run(expression, inputs)
         problem = _difference(right, broken)
     except LessonError as error:
         broken, problem = None, str(error)
     return Exposure(engine.bug.name, right, broken, problem, names, numbers)
 
 
-def _difference(right: Answer, broken: Answer | None) -> str:
+def _difference(right: Evaluation, broken: Evaluation | None) -> str:
     """The first gradient that differs, in words; empty where all agree."""
     assert broken is not None
     for number, (good, bad) in enumerate(zip(right.gradients, broken.gradients, strict=True)):
@@ -165,7 +165,7 @@ def operations_of(expression: Expression, inputs: Sequence[Any], repeated: bool 
     return sorted(names if repeated else set(known))
 
 
-def _run(expression: Expression, inputs: Sequence[Any], variant: Variant | None) -> Answer:
+def _run(expression: Expression, inputs: Sequence[Any], variant: Variant | None) -> Evaluation:
     with LOCK, reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if variant is None:
@@ -174,12 +174,12 @@ def _run(expression: Expression, inputs: Sequence[Any], variant: Variant | None)
             return _answer(expression, inputs)
 
 
-def _answer(expression: Expression, inputs: Sequence[Any]) -> Answer:
+def _answer(expression: Expression, inputs: Sequence[Any]) -> Evaluation:
     leaves = [REFERENCE(np.array(x, dtype=np.float64), requires_grad=True) for x in inputs]
     output = _output(expression, leaves)
     REFERENCE.start_backward(output, np.ones(output.shape))
     gradients = tuple(None if leaf.grad is None else np.array(leaf.grad.array) for leaf in leaves)
-    return Answer(np.array(output.detach().array), gradients)
+    return Evaluation(np.array(output.detach().array), gradients)
 
 
 def _output(expression: Expression, leaves: Sequence[Any]) -> Any:

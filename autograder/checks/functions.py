@@ -27,7 +27,7 @@ DISTURBANCE, SAMPLES = 2.0**-30, 3
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """One call of a function: its arguments, the right result, and how far numbers in it may be off."""
 
     arguments: tuple[Any, ...]
@@ -79,19 +79,19 @@ def handwritten_report(
         if entry.reference.value.shape != ():
             raise LessonError("a gradient by hand needs an expression whose value is a number")
         right = [np.broadcast_to(g, x.shape) for g, x in zip(entry.reference.dense(), entry.draw.inputs, strict=True)]
-        calls.append(Call(entry.draw.inputs, tuple(right), entry.tolerance.gradients))
+        calls.append(FunctionCall(entry.draw.inputs, tuple(right), entry.tolerance.gradients))
     return _checked(function, calls, program.arguments, context, points, name or "Gradient by hand", gradients=True)
 
 
 def _call(
     reference: Callable[..., Any], case: Sequence[Spec], generator: np.random.Generator, tolerance: float | None
-) -> Call:
+) -> FunctionCall:
     arguments = tuple(spec.draw(generator) for spec in case)
     right = _trusted(reference, arguments)
     if tolerance is not None:
-        return Call(arguments, right, _mapped(right, lambda array: tolerance * np.maximum(1.0, np.abs(array))))
+        return FunctionCall(arguments, right, _mapped(right, lambda array: tolerance * np.maximum(1.0, np.abs(array))))
     moved = [_trusted(reference, tuple(disturbed(a, generator) for a in arguments)) for _ in range(SAMPLES)]
-    return Call(arguments, right, allowed_for(right, moved))
+    return FunctionCall(arguments, right, allowed_for(right, moved))
 
 
 def disturbed(argument: Any, generator: np.random.Generator) -> Any:
@@ -145,7 +145,7 @@ def allowed_for(right: Any, moved: Sequence[Any]) -> Any:
 
 def _checked(
     function: Any,
-    calls: Sequence[Call],
+    calls: Sequence[FunctionCall],
     names: Sequence[str],
     context: CheckContext,
     points: float | None,
@@ -167,7 +167,7 @@ def _checked(
     )
 
 
-def _slip(answers: Any, calls: Sequence[Call], names: Sequence[str], gradients: bool) -> str:
+def _slip(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], gradients: bool) -> str:
     """What the wrong results of all calls have in common; empty where a call failed, or nothing is known."""
     if not isinstance(answers, list) or len(answers) != len(calls):
         return ""
@@ -188,7 +188,7 @@ def _slip(answers: Any, calls: Sequence[Call], names: Sequence[str], gradients: 
 
 
 def _lines_per_gradient(
-    answers: Any, calls: Sequence[Call], names: Sequence[str], hidden: bool
+    answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], hidden: bool
 ) -> tuple[Line, ...] | None:
     """A verdict on each gradient; None if a call failed, gave another number of them, or changed its inputs."""
     if not isinstance(answers, list) or len(answers) != len(calls):
@@ -206,7 +206,9 @@ def _lines_per_gradient(
     return None if all(line.passed for line in lines) else lines
 
 
-def _gradient_line(answers: Any, calls: Sequence[Call], names: Sequence[str], number: int, hidden: bool) -> Line:
+def _gradient_line(
+    answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], number: int, hidden: bool
+) -> Line:
     shown_name = f"hidden gradient {number + 1}" if hidden else names[number]
     for answer, call in zip(answers, calls, strict=True):
         try:
@@ -219,7 +221,7 @@ def _gradient_line(answers: Any, calls: Sequence[Call], names: Sequence[str], nu
     return Line(shown_name, "right")
 
 
-def _line(answers: Any, calls: Sequence[Call], names: Sequence[str], hidden: bool, gradients: bool) -> Line:
+def _line(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], hidden: bool, gradients: bool) -> Line:
     """The verdict on all calls: the first thing that is wrong."""
     shown_name = "hidden call" if hidden else f"called with {', '.join(names)}"
     for number, call in enumerate(calls):
@@ -239,7 +241,7 @@ def _line(answers: Any, calls: Sequence[Call], names: Sequence[str], hidden: boo
     return Line(shown_name, "right")
 
 
-def _as_gradients(result: Any, call: Call) -> Any:
+def _as_gradients(result: Any, call: FunctionCall) -> Any:
     """A function of one input may return the gradient itself, and one of several numbers an array of as many."""
     if len(call.arguments) == 1 and not (isinstance(result, list) and len(result) == 1):
         return [result]
@@ -249,7 +251,7 @@ def _as_gradients(result: Any, call: Call) -> Any:
     return result
 
 
-def _inputs(call: Call, names: Sequence[str], hidden: bool) -> tuple[tuple[str, str], ...]:
+def _inputs(call: FunctionCall, names: Sequence[str], hidden: bool) -> tuple[tuple[str, str], ...]:
     if hidden:
         return ()
     return tuple(
@@ -296,7 +298,7 @@ def compare_numbers(got: Any, right: Any, tolerance: Any, place: str) -> None:
         raise Mismatch(f"{worst.where()}: {explained(worst)}")
 
 
-def _unchanged(inputs: Any, call: Call, names: Sequence[str]) -> None:
+def _unchanged(inputs: Any, call: FunctionCall, names: Sequence[str]) -> None:
     for number, (name, argument) in enumerate(zip(names, call.arguments, strict=True)):
         if callable(argument):
             continue

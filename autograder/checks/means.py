@@ -36,7 +36,7 @@ NOT_BACKPROPAGATION = "the gradients are right, but backpropagation did not find
 
 
 @dataclass(frozen=True)
-class Trial:
+class WatchedDraw:
     """The draw on which an engine is watched, and, where the draw has numbers of very different size, what is right."""
 
     draw: Draw
@@ -68,7 +68,7 @@ def reasons(
     ]
 
 
-def reason(entry: Any, trial: Trial, arguments: Sequence[str]) -> str:
+def reason(entry: Any, trial: WatchedDraw, arguments: Sequence[str]) -> str:
     """Why right gradients do not count. `entry` is what the student's process said, and may be anything."""
     if not isinstance(entry, dict) or "forward" not in entry:
         return ""
@@ -92,7 +92,7 @@ def _of_what_was_seen(entry: dict[str, Any], elements: int) -> str:
     return ""
 
 
-def _of_digits(entry: dict[str, Any], trial: Trial, arguments: Sequence[str]) -> str:
+def _of_digits(entry: dict[str, Any], trial: WatchedDraw, arguments: Sequence[str]) -> str:
     """What is wrong where numbers of very different size meet. An engine whose formulas overflow there is excused, and
     so is one that gets the value itself wrong.
     """
@@ -132,10 +132,10 @@ def _array(value: Any) -> Array | None:
 # The draw
 
 
-_KNOWN: dict[Any, Trial] = {}
+_KNOWN: dict[Any, WatchedDraw] = {}
 
 
-def trial_of(program: Program, expected: Sequence[Expected], cases: Sequence[Sequence[Spec]]) -> Trial:
+def trial_of(program: Program, expected: Sequence[Expected], cases: Sequence[Sequence[Spec]]) -> WatchedDraw:
     """The largest draw of an expression, its numbers stretched as far as nothing overflows."""
     number = max(range(len(expected)), key=lambda n: sum(value.size for value in expected[n].draw.inputs))
     draw = replace(expected[number].draw, again=None)
@@ -143,7 +143,7 @@ def trial_of(program: Program, expected: Sequence[Expected], cases: Sequence[Seq
     if key[0] is not None and key in _KNOWN:
         return _KNOWN[key]
     specs = cases[min(number // DRAWS, len(cases) - 1)]
-    trial = next(filter(None, (_stretched(program, draw, specs, span) for span in SPANS)), Trial(draw))
+    trial = next(filter(None, (_stretched(program, draw, specs, span) for span in SPANS)), WatchedDraw(draw))
     if key[0] is not None:
         if len(_KNOWN) >= MOST_KEPT:
             _KNOWN.clear()
@@ -151,7 +151,7 @@ def trial_of(program: Program, expected: Sequence[Expected], cases: Sequence[Seq
     return trial
 
 
-def _stretched(program: Program, draw: Draw, specs: Sequence[Spec], span: tuple[int, int]) -> Trial | None:
+def _stretched(program: Program, draw: Draw, specs: Sequence[Spec], span: tuple[int, int]) -> WatchedDraw | None:
     """A trial whose numbers of any size and sign are stretched; None where an answer overflows or is not certain."""
     free = [isinstance(spec, AwayFromZero) for spec in specs[: len(draw.inputs)]]
     if not any(free):
@@ -172,7 +172,7 @@ def _stretched(program: Program, draw: Draw, specs: Sequence[Spec], span: tuple[
     arrays = (reference.value, *reference.dense(), tolerance.value, *tolerance.gradients)
     sizes = [float(np.max(np.abs(array), initial=0.0)) for array in arrays]
     certain = all(math.isfinite(size) and size < LARGEST for size in sizes) and tolerance.accepts(reference, torch)
-    return Trial(stretched, reference, tolerance) if certain else None
+    return WatchedDraw(stretched, reference, tolerance) if certain else None
 
 
 def _powers(generator: np.random.Generator, number: int, shape: tuple[int, ...], span: tuple[int, int]) -> Array:

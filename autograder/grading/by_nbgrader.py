@@ -24,7 +24,7 @@ from autograder.grading.assignments import Assignment, Earlier, Submission
 from autograder.grading.courses import complaint, put_environment_on_path, quieted
 from autograder.grading.graded import cell_result, result_of
 from autograder.grading.private_gradebook import URL, PrivateGradebook
-from autograder.grading.results import CellResult, Result
+from autograder.grading.results import GradedCell, Result
 from autograder.grading.ungraded import ungraded
 from autograder.grading.work_folders import WorkFolders
 from autograder.nbgrader_plugins.course_secret import secret_path
@@ -135,7 +135,7 @@ class NbgraderWay:
         )
 
 
-def _cells(entry: SubmittedNotebook, graded: NotebookNode | None) -> Iterator[CellResult]:
+def _cells(entry: SubmittedNotebook, graded: NotebookNode | None) -> Iterator[GradedCell]:
     """The graded cells of one notebook, in its order."""
     notes = {grade_id(cell): verdict(cell) for cell in graded.cells} if graded else {}
     order = list(notes)

@@ -21,7 +21,7 @@ from autograder.grading.errors import CourseError
 from autograder.grading.local import Finished, Task
 from autograder.grading.pool import Died, Pool
 from autograder.grading.remote import ServerDiedError, grade_remotely
-from autograder.grading.serving import Answer, Unread
+from autograder.grading.serving import GradedSubmission, Unread
 from autograder.grading.spool import FILES, Spool
 
 LOST = "The connection to the Dask cluster was lost. " + KEPT
@@ -50,7 +50,7 @@ def grade_on_cluster(
             if isinstance(outcome, Died):
                 yield task, outcome
             else:
-                answer: Answer = pickle.loads(outcome)
+                answer: GradedSubmission = pickle.loads(outcome)
                 pace.learn(answer)
                 yield task, _received(answer, assignment, spool)
     except CancelledError as error:  # what Dask makes of everything that it has lost with its scheduler
@@ -65,7 +65,7 @@ class Pace:
     def __init__(self, workers: int) -> None:
         self.workers, self.graded, self.seconds = workers, 0, 0.0
 
-    def learn(self, answer: Answer) -> None:
+    def learn(self, answer: GradedSubmission) -> None:
         if answer.result is not None:
             self.graded += 1
             self.seconds += answer.result.seconds
@@ -77,7 +77,7 @@ class Pace:
         return max(1, min(int(TOGETHER / usual), waiting // (4 * self.workers)))
 
 
-def _received(answer: Answer, assignment: Assignment, spool: Spool) -> Finished:
+def _received(answer: GradedSubmission, assignment: Assignment, spool: Spool) -> Finished:
     """Keep an answer in the spool."""
     if answer.grader != assignment.grader:
         raise CourseError("A worker of the cluster has another version of this package or of its libraries.")

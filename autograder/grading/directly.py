@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from autograder.files import write_file
 from autograder.grading.assignments import Assignment, Submission
 from autograder.grading.graded import cell_result, result_of
-from autograder.grading.results import CellResult, Result
+from autograder.grading.results import GradedCell, Result
 from autograder.grading.work_folders import WorkFolders
 from autograder.nbgrader_plugins.direct import (
     KnownNotebook,
@@ -114,11 +114,11 @@ class DirectWay:
         )
 
 
-def _cells(known: KnownNotebook, graded: NotebookNode | None) -> Iterator[CellResult]:
+def _cells(known: KnownNotebook, graded: NotebookNode | None) -> Iterator[GradedCell]:
     """The graded cells of one notebook, in its order. Without the notebook, all of them have no points."""
     if graded is None:
         for cell in known.graded:
-            yield CellResult(known.name, cell.name, 0.0, cell.points or 0.0)
+            yield GradedCell(known.name, cell.name, 0.0, cell.points or 0.0)
         return
     notes = {grade_id(cell): verdict(cell) for cell in graded.cells}
     for cell, points in scores(graded, known):

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from autograder.grading.results import CellResult, Result
+from autograder.grading.results import GradedCell, Result
 from autograder.nbgrader_plugins.reading import note_of
 
 
@@ -18,7 +18,7 @@ def result_of(
     graded: Mapping[str, NotebookNode],
     *,
     timestamp: datetime | None,
-    cells: Iterable[CellResult],
+    cells: Iterable[GradedCell],
     comments: Iterable[tuple[str, str, str | None]],
     penalties: Iterable[tuple[str, float | None]],
 ) -> Result:
@@ -40,9 +40,9 @@ def result_of(
 
 def cell_result(
     notebook: str, name: str, points: float | None, max_points: float, note: Mapping[str, Any]
-) -> CellResult:
+) -> GradedCell:
     """A graded cell, with what the judge has noted on it."""
-    return CellResult(notebook, name, points, max_points, str(note.get("message") or ""), bugs_of(note))
+    return GradedCell(notebook, name, points, max_points, str(note.get("message") or ""), bugs_of(note))
 
 
 def bugs_of(note: Mapping[str, Any]) -> tuple[str, ...]:

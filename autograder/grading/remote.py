@@ -50,7 +50,7 @@ def read_message(stream: Any) -> bytes:
     return content
 
 
-class Server:
+class GradingServer:
     """A process that grades submissions of one assignment, of which it is told with the first.
 
     It ends when this connection to it does.
@@ -83,12 +83,12 @@ class Server:
 
 
 @dataclass
-class Run:
+class ServerPool:
     """What this worker has for one run: processes that nobody asks just now, and the one that it has started itself
     for others to be forked from. `busy`: how many are being asked.
     """
 
-    idle: list[Server] = field(default_factory=list)
+    idle: list[GradingServer] = field(default_factory=list)
     busy: int = 0
     parent: subprocess.Popen[bytes] | None = None
     used: float = field(default_factory=time.monotonic)
@@ -101,17 +101,17 @@ class Run:
 
 
 _lock = threading.Lock()
-_runs: dict[str, Run] = {}
+_runs: dict[str, ServerPool] = {}
 _looking = False
 
 
-def _known(run: str) -> Run:
+def _known(run: str) -> ServerPool:
     """What there is for a run, from now on also looked after. The caller holds the lock."""
     global _looking
     if not _looking:
         _looking = True
         threading.Thread(target=_look_after_runs, daemon=True).start()
-    return _runs.setdefault(run, Run())
+    return _runs.setdefault(run, ServerPool())
 
 
 def _look_after_runs() -> None:
@@ -137,7 +137,7 @@ def start_servers(run: str, count: int) -> None:
     with _lock:
         _close_forgotten()
         known = _known(run)
-        known.idle += [Server(_connected(run, known)) for _ in range(count)]
+        known.idle += [GradingServer(_connected(run, known)) for _ in range(count)]
 
 
 def close_servers(run: str) -> None:
@@ -157,13 +157,13 @@ def grade_remotely(task: bytes) -> list[bytes]:
 
 
 @contextlib.contextmanager
-def _server(run: str) -> Iterator[Server]:
+def _server(run: str) -> Iterator[GradingServer]:
     """A process that nobody else asks meanwhile."""
     with _lock:
         known = _known(run)
         server = known.idle.pop() if known.idle else None
         if server is None or not server.alive:
-            server = Server(_connected(run, known))
+            server = GradingServer(_connected(run, known))
         known.busy += 1
     try:
         yield server
@@ -180,7 +180,7 @@ def _server(run: str) -> Iterator[Server]:
             server.close()
 
 
-def _connected(run: str, known: Run) -> socket.socket:
+def _connected(run: str, known: ServerPool) -> socket.socket:
     """A connection, and so a process that serves it."""
     while True:
         connection = socket.socket(socket.AF_UNIX)
@@ -194,7 +194,7 @@ def _connected(run: str, known: Run) -> socket.socket:
             _start_parent(run, known)
 
 
-def _start_parent(run: str, known: Run) -> None:
+def _start_parent(run: str, known: ServerPool) -> None:
     """Start the process that others are forked from, unless another worker of this machine is quicker."""
     path = _path(run)
     own = path.with_suffix(f".{os.getpid()}")

@@ -54,7 +54,7 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Report:
+class ClassReport:
     """One lesson of one class."""
 
     lesson: str

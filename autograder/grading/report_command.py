@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from autograder.grading.assignments import Assignment
     from autograder.grading.courses import Course
     from autograder.grading.records import SubmissionRecord
-    from autograder.grading.report import Report
+    from autograder.grading.report import ClassReport
 
 COURSE = Path(__file__).resolve().parents[2] / "course"
 
@@ -71,12 +71,12 @@ def coded(text: str) -> Markup:
     )
 
 
-def collected(course: Course, lesson: str, target: Path) -> Report:
+def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     """Everything that the page shows."""
     from autograder.grading.courses import CourseError, prepare
     from autograder.grading.definition import is_released_as_usual
     from autograder.grading.notices import notices
-    from autograder.grading.report import Report, made_now
+    from autograder.grading.report import ClassReport, made_now
     from autograder.grading.run import read_records
     from autograder.grading.similarity import groups
 
@@ -87,7 +87,7 @@ def collected(course: Course, lesson: str, target: Path) -> Report:
     pages = _feedback(course, lesson, assignment.notebooks, records, target)
     alike, complete = groups(dict(_answers(course, assignment, records)))
     said = notices(assignment, as_written=is_released_as_usual(course.app.config))
-    return Report(lesson, course.coursedir.course_id, made_now(), records, pages, alike, complete, said)
+    return ClassReport(lesson, course.coursedir.course_id, made_now(), records, pages, alike, complete, said)
 
 
 def _feedback(

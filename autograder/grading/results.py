@@ -14,7 +14,7 @@ from autograder.grading.records import Status
 
 
 @dataclass(frozen=True)
-class CellResult:
+class GradedCell:
     """One graded cell. `auto` is None where a person has to grade it; `bugs` are names of the bug bank."""
 
     notebook: str
@@ -40,7 +40,7 @@ class Result:
     reason: str = ""
     isolation: str = ""
     timestamp: str | None = None
-    cells: tuple[CellResult, ...] = ()
+    cells: tuple[GradedCell, ...] = ()
     comments: tuple[tuple[str, str, str | None], ...] = ()
     penalties: tuple[tuple[str, float | None], ...] = ()
     notebooks: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Result:
         result = cls(**found)
         return replace(
             result,
-            cells=tuple(CellResult(**{**cell, "bugs": tuple(cell["bugs"])}) for cell in found["cells"]),
+            cells=tuple(GradedCell(**{**cell, "bugs": tuple(cell["bugs"])}) for cell in found["cells"]),
             comments=tuple((notebook, cell, text) for notebook, cell, text in found["comments"]),
             penalties=tuple((notebook, penalty) for notebook, penalty in found["penalties"]),
             notebooks=tuple(found["notebooks"]),

@@ -35,7 +35,7 @@ class Unread:
 
 
 @dataclass(frozen=True)
-class Answer:
+class GradedSubmission:
     """The result and the files of the autograded folder, and which version of the grader made them."""
 
     grader: str
@@ -58,17 +58,17 @@ def serve(connection: socket.socket, listener: socket.socket) -> None:
             workshop.close()
 
 
-def answered(workshop: Workshop, assignment: Assignment, submission: Submission | Unread) -> Answer:
+def answered(workshop: Workshop, assignment: Assignment, submission: Submission | Unread) -> GradedSubmission:
     if isinstance(submission, Unread):
-        return Answer(grader_version(), ungraded(assignment, submission.student, "failed", submission.reason))
+        return GradedSubmission(grader_version(), ungraded(assignment, submission.student, "failed", submission.reason))
     try:
         result, folder = workshop.grade(submission)
-        return Answer(grader_version(), result, files_of(folder) if folder else {})
+        return GradedSubmission(grader_version(), result, files_of(folder) if folder else {})
     except OSError as error:
         reason = f"{type(error).__name__}: {error}"[:300]
         if error.errno in MACHINE_FAULTS:
-            return Answer(grader_version(), None, fault=reason)
-        return Answer(grader_version(), ungraded(assignment, submission.student, "failed", reason))
+            return GradedSubmission(grader_version(), None, fault=reason)
+        return GradedSubmission(grader_version(), ungraded(assignment, submission.student, "failed", reason))
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograder.grading.assignments import Assignment
 from autograder.grading.records import Status
-from autograder.grading.results import CellResult, Result
+from autograder.grading.results import GradedCell, Result
 
 
 def ungraded(assignment: Assignment, student: str, status: Status, reason: str) -> Result:
@@ -18,7 +18,7 @@ def ungraded(assignment: Assignment, student: str, status: Status, reason: str) 
         assignment.name,
         status,
         reason=reason,
-        cells=tuple(CellResult(*cells[row["id"]], 0.0, row["max_score"]) for row in graded),
+        cells=tuple(GradedCell(*cells[row["id"]], 0.0, row["max_score"]) for row in graded),
         comments=tuple((*cells[row["id"]], f"Not graded: {reason}") for row in commented),
         penalties=tuple((name, None) for name in names.values()),
     )

@@ -22,7 +22,7 @@ from autograder.judge.messages import cut, error_name, explain, said_by
 from autograder.judge.namespace import TestNamespace, TrustedPath
 from autograder.judge.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.points import points_for_value
-from autograder.judge.running import Outcome, run_test
+from autograder.judge.running import CellOutcome, run_test
 from autograder.judge.trusted import TrustedNames, parse, trusted_names
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.regions import hidden_lines
@@ -108,7 +108,7 @@ def _write_outputs(notebook: Any, source: Any | None, shown: list[_Ran], scored:
     verdicts = []
     for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
         if cell.is_test:
-            outcomes = seen.outcome or Outcome(), ran.outcome or Outcome()
+            outcomes = seen.outcome or CellOutcome(), ran.outcome or CellOutcome()
             node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""))
             verdicts.append(judged)
     return verdicts
@@ -122,7 +122,7 @@ def _must_be_shown_apart(notebook: Any, scored: list[_Ran]) -> bool:
     met = False
     for (_, cell), ran in zip(code_cells(notebook), scored, strict=True):
         met = met or (cell.is_test and bool(hidden_lines(cell.source)))
-        if met and (ran.outputs or not (ran.outcome or Outcome()).tells_only_points):
+        if met and (ran.outputs or not (ran.outcome or CellOutcome()).tells_only_points):
             return True
     return False
 
@@ -132,7 +132,7 @@ class _Ran:
     """One cell of one pass: a student's outputs, or how a test went."""
 
     outputs: list[Any] = field(default_factory=list)
-    outcome: Outcome | None = None
+    outcome: CellOutcome | None = None
     stopped: bool = False
 
 
@@ -173,12 +173,12 @@ class _Pass:
             outputs += clean_student_outputs([_error(STOPPED, result.error or "")])
         return _Ran(outputs, stopped=result.timed_out)
 
-    def test(self, cell: CodeCell, seconds: float) -> Outcome:
+    def test(self, cell: CodeCell, seconds: float) -> CellOutcome:
         try:
             with self.files.shared(cell.source):
                 return run_test(cell, self.namespace, self.seed(cell), seconds, self.visible_only)
         except Exception as error:
-            return Outcome(error=TestNotRun(f"The test could not be run ({type(error).__name__})."))
+            return CellOutcome(error=TestNotRun(f"The test could not be run ({type(error).__name__})."))
 
     def seed(self, cell: CodeCell) -> int:
         """The seed of this cell's random inputs, which nobody can know without the course's secret."""
@@ -197,7 +197,7 @@ class TestNotRun(Exception):  # noqa: N818
     __test__ = False
 
 
-def _judge(cell: CodeCell, shown: Outcome, scored: Outcome, before: str) -> tuple[list[Any], CellVerdict]:
+def _judge(cell: CodeCell, shown: CellOutcome, scored: CellOutcome, before: str) -> tuple[list[Any], CellVerdict]:
     """Outputs and verdict of a test cell. Points come from the run of everything, words from the run without hidden
     tests, except that a hidden test has failed. `before`: what was wrong with the answer before the test began.
     """
@@ -220,7 +220,7 @@ def _judge(cell: CodeCell, shown: Outcome, scored: Outcome, before: str) -> tupl
     return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds)
 
 
-def _decide(cell: CodeCell, shown: Outcome, scored: Outcome) -> tuple[float, str, bool]:
+def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[float, str, bool]:
     """Points, message, and whether these are full marks."""
     if scored.error is not None:
         if scored.failed_hidden or scored is shown:
@@ -234,7 +234,7 @@ def _decide(cell: CodeCell, shown: Outcome, scored: Outcome) -> tuple[float, str
     return points, said_by(_reports_of(shown, scored)) or f"{points:g} of {cell.points:g} points.", False
 
 
-def _reports_of(shown: Outcome, scored: Outcome) -> list[Any]:
+def _reports_of(shown: CellOutcome, scored: CellOutcome) -> list[Any]:
     """The reports of a cell's checks: of the run that is shown, and of the hidden checks, which only the other made."""
     if scored is shown:
         return scored.reports

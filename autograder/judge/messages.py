@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from autograder.checks.report import LIKELY, Report
-from autograder.judge.running import Outcome, TestTimeout
+from autograder.judge.running import CellOutcome, TestTimeout
 from autograder.sandbox import NotAnswered, Refused, SandboxDied, StaleHandle
 from autograder.sandbox.errors import RemoteError
 
@@ -15,20 +15,20 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def explain(outcome: Outcome) -> str:
+def explain(outcome: CellOutcome) -> str:
     """Why a test cell earned nothing, as one short text."""
     text = _hidden(outcome) if outcome.failed_hidden else _visible(outcome)
     return cut(text)
 
 
-def error_name(outcome: Outcome) -> str:
+def error_name(outcome: CellOutcome) -> str:
     """A class name for the error output."""
     if outcome.failed_hidden or outcome.error is None:
         return "HiddenTestFailed" if outcome.failed_hidden else "TestFailed"
     return cut(type(outcome.error).__name__, 60)
 
 
-def _hidden(outcome: Outcome) -> str:
+def _hidden(outcome: CellOutcome) -> str:
     error = outcome.error
     if outcome.timed_out or isinstance(error, (TestTimeout, NotAnswered)):
         return "A hidden test failed: your code took too long."
@@ -39,7 +39,7 @@ def _hidden(outcome: Outcome) -> str:
     return "A hidden test failed."
 
 
-def _visible(outcome: Outcome) -> str:
+def _visible(outcome: CellOutcome) -> str:
     error = outcome.error
     if isinstance(error, (TestTimeout, NotAnswered)) or outcome.timed_out:
         return "The test took too long and was stopped: look for a loop that never ends."

@@ -23,7 +23,7 @@ from typing import Any
 from autograder.checks.context import check_context
 from autograder.judge.guard import on_guard
 from autograder.judge.namespace import TestNamespace
-from autograder.judge.steps import Step, TestCode, test_code
+from autograder.judge.steps import TestCode, TestStatement, test_code
 from autograder.judge.trusted import is_stateful, split_import
 from autograder.notebooks.cells import CodeCell
 from autograder.notebooks.regions import hidden_lines
@@ -41,7 +41,7 @@ class TestTimeout(BaseException):
 
 
 @dataclass
-class Outcome:
+class CellOutcome:
     """How a test cell went. `failed_hidden`: what went wrong did so in the hidden part, so that its details are
     secret. `bare`: the only visible assertion has failed, and that is all there is to say.
     """
@@ -75,11 +75,13 @@ class BoundedText(io.StringIO):
         return len(text)
 
 
-def run_test(cell: CodeCell, namespace: TestNamespace, seed: int | None, seconds: float, visible_only: bool) -> Outcome:
+def run_test(
+    cell: CodeCell, namespace: TestNamespace, seed: int | None, seconds: float, visible_only: bool
+) -> CellOutcome:
     """Run the statements of a test cell in order, or only those that are not hidden. Whatever goes wrong is in the
     outcome; nothing is raised but KeyboardInterrupt.
     """
-    outcome = Outcome()
+    outcome = CellOutcome()
     namespace.new_cell()
     namespace.sandbox.prepare()
     namespace.sandbox.notes.clear()
@@ -109,7 +111,7 @@ def run_test(cell: CodeCell, namespace: TestNamespace, seed: int | None, seconds
 
 
 def _run_statements(
-    cell: CodeCell, namespace: TestNamespace, seed: int | None, outcome: Outcome, visible_only: bool
+    cell: CodeCell, namespace: TestNamespace, seed: int | None, outcome: CellOutcome, visible_only: bool
 ) -> None:
     filename = f"<test {cell.grade_id}>"
     try:
@@ -137,7 +139,7 @@ def _run_statements(
             return
 
 
-def _is_hidden(step: Step, hidden: frozenset[int], secrets: set[str]) -> bool:
+def _is_hidden(step: TestStatement, hidden: frozenset[int], secrets: set[str]) -> bool:
     """Whether a statement lies in the hidden part, or uses a name that the hidden part of this cell or an earlier one
     has bound. What it binds itself is then secret too; what a visible statement binds anew is secret no more.
     """
@@ -149,7 +151,7 @@ def _is_hidden(step: Step, hidden: frozenset[int], secrets: set[str]) -> bool:
     return True
 
 
-def _run_step(step: Step, namespace: TestNamespace, is_hidden: bool) -> Any:
+def _run_step(step: TestStatement, namespace: TestNamespace, is_hidden: bool) -> Any:
     if isinstance(step.statement, (ast.Import, ast.ImportFrom)):
         if is_stateful(step.statement):
             namespace.sandbox.execute(ast.unparse(step.statement))
@@ -164,7 +166,7 @@ def _run_step(step: Step, namespace: TestNamespace, is_hidden: bool) -> Any:
     return eval(code, namespace)
 
 
-def _import_there_too(step: Step, namespace: TestNamespace) -> None:
+def _import_there_too(step: TestStatement, namespace: TestNamespace) -> None:
     """In a notebook, what a test cell imports is there for the student's later cells."""
     text = ast.unparse(step.statement)
     if text not in namespace.imported or "*" in step.binds:
@@ -173,7 +175,7 @@ def _import_there_too(step: Step, namespace: TestNamespace) -> None:
 
 
 @contextlib.contextmanager
-def _captured(outcome: Outcome, keep: bool) -> Iterator[None]:
+def _captured(outcome: CellOutcome, keep: bool) -> Iterator[None]:
     """What the test prints goes into the outcome, or nowhere if it is hidden. Warnings and stderr cost nothing and go
     nowhere.
     """
@@ -204,7 +206,7 @@ def _is_bare(error: BaseException, filename: str) -> bool:
     return type(error) is AssertionError and not error.args and here
 
 
-def _segment(test: TestCode, step: Step, error: BaseException) -> str:
+def _segment(test: TestCode, step: TestStatement, error: BaseException) -> str:
     """The text of the statement that failed; within a loop or function, the line."""
     lines = test.source.splitlines()
     statement = step.statement

@@ -18,7 +18,7 @@ from autograder.notebooks.regions import hidden_lines
 CELLS_KEPT = 512
 
 
-class Step:
+class TestStatement:
     """One statement of a test cell. `lines` are its own; `binds` are names of the notebook that it may give a value,
     `rebinds` those that it surely does; `value` says whether it is an expression whose value is the cell's.
     """
@@ -83,12 +83,12 @@ class TestCode:
         statements = ast.parse(self.source, filename).body
         last = len(statements) - 1
         self.steps = [
-            Step(statement, filename, value=number == last and not silent)
+            TestStatement(statement, filename, value=number == last and not silent)
             for number, statement in enumerate(statements)
         ]
 
     @functools.cached_property
-    def only_assertion(self) -> Step | None:
+    def only_assertion(self) -> TestStatement | None:
         """The one visible statement that asserts something, where that is all it does and no other does."""
         visible = [step for step in self.steps if self.hidden.isdisjoint(step.lines)]
         asserting = [step for step in visible if any(isinstance(node, ast.Assert) for node in ast.walk(step.statement))]

@@ -50,7 +50,7 @@ class Delivered:
 
 
 @dataclass
-class Lesson:
+class DeliveredLesson:
     """What the state file knows of a lesson: what it was made from, and the hash of each file as delivered."""
 
     fingerprint: str = ""
@@ -72,7 +72,7 @@ class Workspace:
 
     def deliver(self, text: Path, course_dir: Path) -> list[Delivered]:
         """Deliver one lesson. Quick when neither the lesson nor the builder has changed. Raises LessonTextError."""
-        lesson = self.lessons.setdefault(text.stem, Lesson())
+        lesson = self.lessons.setdefault(text.stem, DeliveredLesson())
         fingerprint = _fingerprint(text, course_dir)
         if lesson.fingerprint == fingerprint and all((self.folder / name).exists() for name in lesson.newest):
             return [self._unchanged(lesson, name) for name in lesson.newest]
@@ -81,12 +81,12 @@ class Workspace:
         self._save()
         return result
 
-    def _unchanged(self, lesson: Lesson, name: str) -> Delivered:
+    def _unchanged(self, lesson: DeliveredLesson, name: str) -> Delivered:
         path = self.folder / name
         touched = _content_hash(path) != lesson.delivered.get(name)
         return Delivered("kept" if touched else "unchanged", name, path)
 
-    def _place(self, lesson: Lesson, name: str, data: bytes) -> Delivered:
+    def _place(self, lesson: DeliveredLesson, name: str, data: bytes) -> Delivered:
         path = self.folder / name
         newest = _content_hash(path, data)
         there = _content_hash(path) if path.exists() else ""
@@ -150,7 +150,7 @@ def _fingerprint(text: Path, course_dir: Path) -> str:
     return _hash(b"".join(_hash(part).encode() for part in parts))
 
 
-def _read_state(file: Path) -> dict[str, Lesson]:
+def _read_state(file: Path) -> dict[str, DeliveredLesson]:
     """The state file's content; nothing when it is missing or makes no sense."""
     try:
         state = json.loads(file.read_text(encoding="utf-8"))
@@ -162,11 +162,11 @@ def _read_state(file: Path) -> dict[str, Lesson]:
         return {}
 
 
-def _lesson(entry: dict[str, Any]) -> Lesson:
+def _lesson(entry: dict[str, Any]) -> DeliveredLesson:
     def hashes(name: str) -> dict[str, str]:
         return {str(file): str(value) for file, value in entry[name].items()}
 
-    return Lesson(str(entry["fingerprint"]), hashes("newest"), hashes("delivered"))
+    return DeliveredLesson(str(entry["fingerprint"]), hashes("newest"), hashes("delivered"))
 
 
 def _updates(path: Path) -> list[Path]:

@@ -31,7 +31,7 @@ NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add
 
 
 @dataclass(frozen=True)
-class Exercise:
+class ExerciseProgress:
     """One exercise or quiz. `points` are those of its checks when last run; None where the checks give none."""
 
     title: str
@@ -50,7 +50,7 @@ class LessonProgress:
 
     number: str
     title: str
-    exercises: tuple[Exercise, ...]
+    exercises: tuple[ExerciseProgress, ...]
     is_open: bool = False
 
     @property
@@ -148,7 +148,7 @@ class _Cell:
         return self.was_run, None
 
 
-def _exercises(cells: Sequence[_Cell]) -> list[Exercise]:
+def _exercises(cells: Sequence[_Cell]) -> list[ExerciseProgress]:
     """Each solution cell with the tests that follow it, under the heading above it."""
     groups: list[tuple[str, _Cell, list[_Cell]]] = []
     heading = ""
@@ -162,7 +162,7 @@ def _exercises(cells: Sequence[_Cell]) -> list[Exercise]:
     return [_exercise(title, solution, tests) for title, solution, tests in groups if tests]
 
 
-def _exercise(title: str, solution: _Cell, tests: Sequence[_Cell]) -> Exercise:
+def _exercise(title: str, solution: _Cell, tests: Sequence[_Cell]) -> ExerciseProgress:
     is_quiz = solution.name.endswith("_answers")
     results = [(_earned_by_letters(solution, test) if is_quiz else None) or test.earned() for test in tests]
     with_points = [points for _, points in results if points is not None]
@@ -173,7 +173,7 @@ def _exercise(title: str, solution: _Cell, tests: Sequence[_Cell]) -> Exercise:
         state, points = NOT_STARTED, None
     else:
         state = NOT_YET
-    return Exercise("Quiz" if is_quiz else title or solution.name, state, points, is_quiz)
+    return ExerciseProgress("Quiz" if is_quiz else title or solution.name, state, points, is_quiz)
 
 
 def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float, float]] | None:

@@ -27,7 +27,7 @@ from mini_autograd.drawing.graph import (
     plain,
 )
 from mini_autograd.drawing.node_access import access_to
-from mini_autograd.drawing.unrecorded import Call, Trace
+from mini_autograd.drawing.unrecorded import Call, CallTrace
 
 COMPUTE: dict[str, Callable[..., Any]] = {
     "+": lambda a, b: a + b,
@@ -73,12 +73,12 @@ def is_autograd_tensor(candidate: Any) -> bool:
 
 
 def read_autograd(
-    output: Any, names: Mapping[str, Any], limit: int | None, gradient: Any, trace: Trace | None = None
+    output: Any, names: Mapping[str, Any], limit: int | None, gradient: Any, trace: CallTrace | None = None
 ) -> Graph:
     """The graph behind a PyTorch tensor, or one of ours; `gradient` seeds backward (ones when it is not given)."""
     seed = np.ones(_shape(output))[()] if gradient is None else plain(gradient)
     if output.grad_fn is not None:
-        return assemble(_Reader(output, names, limit, trace or Trace()).drafts(), seed)
+        return assemble(_Reader(output, names, limit, trace or CallTrace()).drafts(), seed)
     label = next((label for label, item in names.items() if item is output), "")
     leaf = Draft("constant", name=label, shape=_shape(output), value=plain(output))
     if output.requires_grad:
@@ -89,7 +89,7 @@ def read_autograd(
 class _Reader:
     """Walks the nodes once, then finds values and rules."""
 
-    def __init__(self, output: Any, names: Mapping[str, Any], limit: int | None, trace: Trace) -> None:
+    def __init__(self, output: Any, names: Mapping[str, Any], limit: int | None, trace: CallTrace) -> None:
         self.access, self.trace = access_to(output), trace
         self.known: dict[tuple[int, int], _Spot] = {}
         self.names = names

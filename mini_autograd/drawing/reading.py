@@ -8,7 +8,7 @@ from typing import Any
 from mini_autograd.drawing.autograd_nodes import is_autograd_tensor, read_autograd
 from mini_autograd.drawing.graph import Graph
 from mini_autograd.drawing.minitensor import is_minitensor, read_minitensor
-from mini_autograd.drawing.unrecorded import Trace
+from mini_autograd.drawing.unrecorded import CallTrace
 
 
 def is_tensor(candidate: Any) -> bool:
@@ -22,7 +22,7 @@ def read_graph(
     *,
     limit: int | None = None,
     gradient: Any = None,
-    trace: Trace | None = None,
+    trace: CallTrace | None = None,
 ) -> Graph:
     """The graph behind a student's MiniTensor, a tensor of ours, or a PyTorch tensor, as plain data.
 

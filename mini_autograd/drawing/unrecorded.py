@@ -30,7 +30,7 @@ class Call:
     node: Any
 
 
-class Trace:
+class CallTrace:
     """The calls of a watch. It keeps nodes and tensors alive, so that their identities stay valid."""
 
     def __init__(self) -> None:
@@ -63,9 +63,9 @@ class Trace:
 
 
 @contextmanager
-def watching() -> Iterator[Trace]:
+def watching() -> Iterator[CallTrace]:
     """Inside, every operation is noted."""
-    trace = Trace()
+    trace = CallTrace()
     before = state.watchers, state.mode & WATCHED
     with ExitStack() as stack:
         if (torch := sys.modules.get("torch")) is not None:
@@ -78,8 +78,8 @@ def watching() -> Iterator[Trace]:
             state.mode = state.mode & ~WATCHED | watched
 
 
-def _torch_watch(torch: Any, trace: Trace) -> Any:
-    class Watch(torch.overrides.TorchFunctionMode):
+def _torch_watch(torch: Any, trace: CallTrace) -> Any:
+    class TorchWatch(torch.overrides.TorchFunctionMode):
         def __torch_function__(
             self, function: Any, types: Any, arguments: tuple = (), options: dict | None = None
         ) -> Any:
@@ -88,7 +88,7 @@ def _torch_watch(torch: Any, trace: Trace) -> Any:
             trace.saw("view" if name == "get" else name, arguments, result)  # `get` reads an attribute, such as .T
             return result
 
-    return Watch()
+    return TorchWatch()
 
 
 def _is_tensor(candidate: Any) -> bool:

@@ -39,7 +39,7 @@ class Gate(Function):
         return grads
 
 
-class Watch:
+class ModuleCall:
     """One call of a module, between the gate of its inputs and that of its outputs."""
 
     def __init__(self, module: Any, pre_hooks: Hooks, hooks: Hooks) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, is_floating
-from mini_autograd.nn.backward_hooks import Watch
+from mini_autograd.nn.backward_hooks import ModuleCall
 from mini_autograd.nn.hooks import RemovableHandle, run_hooks, run_pre_hooks, run_remaining_hooks
 from mini_autograd.nn.loading import IncompatibleKeys, load
 from mini_autograd.nn.parameter import Parameter
@@ -45,7 +45,7 @@ class Module:
         args, kwargs = run_pre_hooks(self, args, kwargs)
         watch = None
         if self._backward_hooks or self._backward_pre_hooks:
-            watch = Watch(self, self._backward_pre_hooks, self._backward_hooks)
+            watch = ModuleCall(self, self._backward_pre_hooks, self._backward_hooks)
             args = watch.inputs(args)
         called: set[int] = set()
         try:

@@ -34,7 +34,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """What happened step by step: the loss, the length of what plain SGD would step along (`.grad`, or with ROLLING the
     momentum buffer), three of the weights.
     """
@@ -92,7 +92,7 @@ def length(parts: list[Any]) -> float:
 
 
 @functools.lru_cache(maxsize=128)
-def train(problem: str, forget: bool, optimizer: str, batch: str, lr: float) -> Run:
+def train(problem: str, forget: bool, optimizer: str, batch: str, lr: float) -> TrainingRun:
     """Train from the same weights on the same batches; `forget` leaves out zero_grad. Stops when the loss is lost."""
     import mini_autograd as torch
 
@@ -122,7 +122,7 @@ def train(problem: str, forget: bool, optimizer: str, batch: str, lr: float) -> 
             if not loss.item() < TOO_LARGE:
                 break
     table = np.array(found)
-    return Run(table[:, 0], table[:, 1], table[:, 2:])
+    return TrainingRun(table[:, 0], table[:, 1], table[:, 2:])
 
 
 def show(problem: str, forget: bool, optimizer: str, batch: str, lr: float, spring: bool) -> Shown:
@@ -141,7 +141,7 @@ def show(problem: str, forget: bool, optimizer: str, batch: str, lr: float, spri
     return Shown(picture(runs, title, bound), tuple(words))
 
 
-def sentence(name: str, run: Run) -> str:
+def sentence(name: str, run: TrainingRun) -> str:
     """How one run went, in numbers."""
     quarter = max(1, len(run.norm) // 4)
     early, late = run.norm[:quarter].max(), run.norm[-quarter:].max()
@@ -153,7 +153,7 @@ def sentence(name: str, run: Run) -> str:
     )
 
 
-def comparison(runs: dict[str, Run], optimizer: str) -> list[str]:
+def comparison(runs: dict[str, TrainingRun], optimizer: str) -> list[str]:
     """What momentum 1.0 has to do with it."""
     if len(runs) < 3:
         return []
@@ -166,7 +166,7 @@ def comparison(runs: dict[str, Run], optimizer: str) -> list[str]:
     return [told]
 
 
-def energy_bound(runs: dict[str, Run], optimizer: str, batch: str, problem: str, lr: float) -> float | None:
+def energy_bound(runs: dict[str, TrainingRun], optimizer: str, batch: str, problem: str, lr: float) -> float | None:
     """How long `.grad` can get if loss + lr / 2 * norm**2 is kept, or None: that takes plain SGD on a loss that stays
     the same, and small steps.
     """
@@ -176,7 +176,7 @@ def energy_bound(runs: dict[str, Run], optimizer: str, batch: str, problem: str,
     return math.sqrt(2 * runs["never cleared"].loss[0] / lr)
 
 
-def energy_words(run: Run, lr: float, bound: float) -> str:
+def energy_words(run: TrainingRun, lr: float, bound: float) -> str:
     energy = run.loss + lr / 2 * run.norm**2
     return (
         f"loss + lr/2 * norm**2 stays between {energy.min():.3g} and {energy.max():.3g}: "
@@ -191,7 +191,7 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-def picture(runs: dict[str, Run], title: str, bound: float | None) -> str:
+def picture(runs: dict[str, TrainingRun], title: str, bound: float | None) -> str:
     """Three plots side by side."""
     with plotting():
         row = axes(3, figsize=(9.6, 3.7))
@@ -223,7 +223,7 @@ def picture(runs: dict[str, Run], title: str, bound: float | None) -> str:
         return svg_of(row[0], f"Loss, length of .grad and weights, step by step: {title}")
 
 
-def scale(axis: Any, runs: dict[str, Run], label: str) -> None:
+def scale(axis: Any, runs: dict[str, TrainingRun], label: str) -> None:
     """Losses on a logarithmic axis; the others too where they spread over more than three powers of ten."""
     from mini_autograd.widgets.demo import logarithmic
 

@@ -17,7 +17,7 @@ STYLE = """<style>
 </style>"""
 
 
-class Style:
+class StageStyle:
     """Rules of layout that a notebook takes over when it shows them."""
 
     def _repr_html_(self) -> str:
@@ -27,6 +27,6 @@ class Style:
         return "Large type for demos."
 
 
-def on_stage() -> Style:
+def on_stage() -> StageStyle:
     """Show this in a notebook, and all its demos are set in large type, as wide as the page."""
-    return Style()
+    return StageStyle()

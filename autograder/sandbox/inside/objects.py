@@ -21,7 +21,7 @@ from .values import Decoder, Encoder, NotPlain
 MAX_MESSAGE = 2_000
 
 
-class NotRebuilt(Exception):  # noqa: N818
+class RebuildError(Exception):
     """What the judge sent cannot be made again in here, for the reason that is its cause."""
 
 
@@ -155,14 +155,14 @@ class Objects:
         )
 
     def unpickle(self, data: Any, what: str) -> Any:
-        """An object that the judge has pickled. Raises NotRebuilt, which says what it was and what it misses here."""
+        """An object that the judge has pickled. Raises RebuildError, which says what it was and what it misses here."""
         unpickler = _Unpickler(io.BytesIO(data))
         unpickler.objects = self
         try:
             return unpickler.load()
         except Exception as error:
             names = ", ".join(dict.fromkeys(unpickler.withheld))
-            raise NotRebuilt(f"{what}, which names {names}," if names else what) from error
+            raise RebuildError(f"{what}, which names {names}," if names else what) from error
 
 
 class _Unpickler(pickle.Unpickler):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .objects import NotRebuilt, Objects, let_functions_see
+from .objects import Objects, RebuildError, let_functions_see
 from .operations import OPERATIONS, base_value
 from .outputs import Collector, DescriptorFile, Stream
 from .shell import make_shell
@@ -88,7 +88,7 @@ class Server:
                 header, reply = self.tasks[request["do"]](request, buffers)
             finally:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
-        except NotRebuilt as failure:
+        except RebuildError as failure:
             header, reply = {"error": self.objects.error(failure.__cause__ or failure), "unbuilt": str(failure)}, []
         except BaseException as error:
             header, reply = {"error": self.objects.error(error)}, []

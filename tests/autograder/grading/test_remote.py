@@ -17,7 +17,7 @@ from autograder.grading.assignments import Assignment, read_submission
 from autograder.grading.courses import generate_assignment, open_course
 from autograder.grading.definition import read_assignment
 from autograder.grading.remote import ServerDiedError, close_servers, grade_remotely, start_servers
-from autograder.grading.serving import Answer, Unread
+from autograder.grading.serving import GradedSubmission, Unread
 from tests.autograder.grading.here import ASSIGNMENT
 from tests.autograder.grading.test_faults import wait_for
 
@@ -45,12 +45,12 @@ def task(small_course: Any) -> dict[str, Any]:
     return {"assignment": assignment, **submissions}
 
 
-def graded(run: str, assignment: Assignment, *submissions: Any) -> list[Answer]:
+def graded(run: str, assignment: Assignment, *submissions: Any) -> list[GradedSubmission]:
     packed = [pickle.dumps(submission) for submission in submissions]
     return [pickle.loads(answer) for answer in grade_remotely(pickle.dumps((run, pickle.dumps(assignment), packed)))]
 
 
-def points(answer: Answer) -> float:
+def points(answer: GradedSubmission) -> float:
     assert answer.result is not None
     return sum(cell.auto or 0.0 for cell in answer.result.cells)
 

@@ -19,7 +19,7 @@ from autograder.grading.display import results_table
 from autograder.grading.errors import in_words
 from autograder.grading.exporters import harmless
 from autograder.grading.records import CellRecord, SubmissionRecord
-from autograder.grading.report import Report
+from autograder.grading.report import ClassReport
 from autograder.grading.similarity import groups, plain
 from tests.autograder.grading.here import grade_all
 
@@ -42,7 +42,7 @@ def test_what_is_counted() -> None:
         record("gus", 0, status="died", reason="killed"),
         record("hal", None),
     ]
-    report = Report("lesson", "course", "today", records, {})
+    report = ClassReport("lesson", "course", "today", records, {})
     assert [(mistake.title, mistake.students) for mistake in report.mistakes] == [
         ("operands swapped", ("bob", "cem")),
         ("sign lost", ("dan",)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from autograder.lessons.progress import Exercise, progress_of, read_progress
+from autograder.lessons.progress import ExerciseProgress, progress_of, read_progress
 from autograder.lessons.sealing import Answer, seal_quiz
 from autograder.student import progress
 
@@ -60,14 +60,14 @@ def test_an_exercise_is_read_from_its_outputs(
     read = read_progress(write(tmp_path, "02_engine", *cells, code("test_power", "check", outputs, 4)))
     assert read is not None
     assert (read.number, read.title) == ("02", "An engine")
-    assert read.exercises == (Exercise("Exercise 3: power", *expected),)
+    assert read.exercises == (ExerciseProgress("Exercise 3: power", *expected),)
 
 
 def test_several_tests_of_one_exercise_count_together(tmp_path: Path) -> None:
     cells = [code("power", SOLVED, []), code("one", "", PASSED, 2), code("two", "", FAILED, 3)]
     read = read_progress(write(tmp_path, "02_engine", markdown("## Power"), *cells))
     assert read is not None
-    assert read.exercises == (Exercise("Power", "not yet", (2.0, 5.0)),)
+    assert read.exercises == (ExerciseProgress("Power", "not yet", (2.0, 5.0)),)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_quiz_counts_by_its_letters_even_when_it_was_not_run_again(
     check = code("quiz_02", f'quiz(quiz_02_answers, points=4, sealed="{sealed}")', PARTLY, 4)
     read = read_progress(write(tmp_path, "02_engine", code("quiz_02_answers", answers, []), check))
     assert read is not None
-    assert read.exercises == (Exercise("Quiz", state, points, is_quiz=True),)
+    assert read.exercises == (ExerciseProgress("Quiz", state, points, is_quiz=True),)
 
 
 def test_all_lessons_of_the_folder_are_shown_and_nothing_else(
