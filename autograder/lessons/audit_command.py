@@ -49,16 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Audit the lessons. The exit status is 1 when a gate failed."""
     from rich.console import Console
 
-    from autograder.lessons.lesson_files import LessonTextError, lesson_texts
+    from autograder.lessons.lesson_files import LessonTextError, texts_asked_for
     from autograder.lessons.passed_gates import PassedGates
 
     try:
-        texts = lesson_texts(arguments.course, arguments.lessons)
+        texts = texts_asked_for(arguments.course, arguments.lessons)
     except LessonTextError as error:
         print(error, file=sys.stderr)
-        return 1
-    if not texts:
-        print(f"There are no lessons in {arguments.course / 'lessons'}.", file=sys.stderr)
         return 1
     workers = arguments.workers
     if arguments.mutants:

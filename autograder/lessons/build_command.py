@@ -17,16 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Build the lessons. Every lesson is tried; the exit status is 1 when one could not be built."""
     from autograder.lessons.build import build_lesson
-    from autograder.lessons.lesson_files import LessonTextError, lesson_texts
+    from autograder.lessons.lesson_files import LessonTextError, texts_asked_for
 
     failed = False
     try:
-        texts = lesson_texts(arguments.course, arguments.lessons)
+        texts = texts_asked_for(arguments.course, arguments.lessons)
     except LessonTextError as error:
         print(error, file=sys.stderr)
-        return 1
-    if not texts:
-        print(f"There are no lessons in {arguments.course / 'lessons'}.", file=sys.stderr)
         return 1
     for text in texts:
         try:

@@ -32,6 +32,14 @@ def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
     return chosen
 
 
+def texts_asked_for(course_dir: Path, names: Sequence[str]) -> list[Path]:
+    """The same for a command, which has nothing to do without any. Raises LessonTextError."""
+    texts = lesson_texts(course_dir, names)
+    if not texts:
+        raise LessonTextError(f"There are no lessons in {course_dir / 'lessons'}.")
+    return texts
+
+
 def data_files(path: Path, course_dir: Path) -> list[Path]:
     """The files of course/data that a lesson asks for by writing "data/NAME". Raises LessonTextError for a missing
     one.
