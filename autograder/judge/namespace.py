@@ -13,6 +13,7 @@ import importlib
 import sys
 from typing import Any
 
+from autograder.judge.texts import Texts
 from autograder.judge.trusted import TrustedNames, bound_names
 from autograder.sandbox import Sandbox, is_handle
 from autograder.sandbox.handles import mark_constructor, reference
@@ -45,6 +46,7 @@ class TestNamespace(dict[str, Any]):
         self.looked_up: dict[str, Any] = {}
         self.unavailable: set[str] = set()
         self.imported: dict[str, frozenset[str]] = {}  # imports that were made in the submission too: what they bind
+        self.texts = Texts(trusted.statements.values())  # that test cells may execute
         self.secrets: set[str] = set()  # names that hidden tests have bound
         self.taken: set[str] = set()  # names that a test has deleted in the submission
 

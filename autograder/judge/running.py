@@ -91,7 +91,7 @@ def run_test(
     longer = allowance.longer(1.0)  # a question may tell first that it is over
     try:
         with (
-            on_guard(),
+            on_guard(namespace.texts),
             _time_limit(longer),
             _processor_limit(seconds),
             _memory_limit(),
@@ -119,6 +119,7 @@ def _run_statements(
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         outcome.error, outcome.failed_hidden = error, bool(hidden_lines(cell.source))
         return
+    namespace.texts.add(step.statement for step in test.steps)
     for step in test.steps:
         is_hidden = _is_hidden(step, test.hidden, namespace.secrets)
         if is_hidden and visible_only:
