@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 # Where a package has another name on conda-forge.
+THIS_PROJECT = "-e ."
 CONDA_NAMES = {"torch": "pytorch"}
 
 
@@ -31,8 +33,21 @@ def split_requirement(requirement: str) -> tuple[str, str]:
 def conda_requirements() -> dict[str, str]:
     dependencies = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     plain = [entry for entry in dependencies if isinstance(entry, str)]
-    through_pip = next(entry["pip"] for entry in dependencies if isinstance(entry, dict))
-    return dict(split_requirement(entry) for entry in [*plain, *through_pip] if not entry.startswith("--"))
+    return dict(split_requirement(entry) for entry in [*plain, *pip_lines()] if entry != THIS_PROJECT)
+
+
+def pip_lines() -> list[str]:
+    dependencies = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    return next(entry["pip"] for entry in dependencies if isinstance(entry, dict))
+
+
+def test_pip_understands_environment_yml() -> None:
+    """conda hands these lines to pip as a requirements file, which may hold few options."""
+    found = [Requirement(line) for line in pip_lines() if line != THIS_PROJECT]
+    assert THIS_PROJECT in pip_lines()
+    needed = {wanted.name: wanted for wanted in map(Requirement, PROJECT["dependencies"])}
+    for requirement in found:
+        assert requirement.marker == needed[requirement.name].marker
 
 
 def test_environment_yml_has_the_floors_of_pyproject() -> None:
