@@ -28,6 +28,7 @@ from autograder.grading.results import GradedCell, Result
 from autograder.grading.ungraded import ungraded
 from autograder.grading.work_folders import WorkFolders
 from autograder.nbgrader_plugins.course_secret import secret_path
+from autograder.nbgrader_plugins.judge_notebook import JudgeNotebook
 from autograder.nbgrader_plugins.verdicts import verdict
 from autograder.notebooks.cells import grade_id
 
@@ -80,7 +81,10 @@ class NbgraderWay:
             self.coursedir.student_id = student
             converter = Autograde(coursedir=self.coursedir, parent=self.app)
             converter.force = True
+            JudgeNotebook.unavailable = None
             outcome = capture_log(converter)
+            if JudgeNotebook.unavailable is not None:
+                raise JudgeNotebook.unavailable
             if not outcome["success"]:
                 self._probe()
                 return ungraded(self.assignment, student, "failed", complaint(outcome))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Status = Literal["graded", "unreadable", "missing", "failed", "died"]
+Status = Literal["graded", "unreadable", "missing", "failed", "died", "not graded"]
 # graded: marked as usual. unreadable, missing: marked, but there was no notebook to read.
 # failed: nbgrader could not process it. died: the process that graded it was killed. A person should look at these.
-NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died")
+# not graded: its sandbox did not start. The gradebook and the graded notebooks are as before.
+NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died", "not graded")
 
 
 @dataclass(frozen=True)

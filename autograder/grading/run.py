@@ -62,10 +62,11 @@ def grade_class(
 
     `on_notice` gets what is wrong with the assignment itself, so that its marks may be, and with feedback pages.
     """
-    if not request.unsafe and not isolation_available():
+    isolation = isolation_available()
+    if not request.unsafe and not isolation:
         raise CourseError(
-            "Submissions run only in a sandbox, and there is none on this machine: install bubblewrap "
-            "(apt-get install bubblewrap), or pass --unsafe-no-sandbox if you trust every submission."
+            "Submissions run only in a sandbox, and there is none on this machine: "
+            f"{' '.join(isolation.description.split())} Or pass --unsafe-no-sandbox if you trust every submission."
         )
     with open_course(request.course, unsafe=request.unsafe) as course:
         prepare(course, request.assignment)
@@ -192,7 +193,13 @@ class _Run:
 
     def _flush(self) -> None:
         """Bring the pending results into the gradebook, their notebooks into place, and forget that they waited."""
-        results = [result for student in self.pending if (result := self.spool.get(student)) is not None]
+        found = [result for student in self.pending if (result := self.spool.get(student)) is not None]
+        results = [result for result in found if result.status != "not graded"]
+        for result in found:
+            if result.status == "not graded":  # what was there before stays
+                self.spool.remove(result.student)
+                about = SubmissionRecord(result.student, result.assignment, result.status, reason=result.reason)
+                self._report(replace(about, seconds=result.seconds))
         for result in results:
             folder = self.course.folder("autograded", result.student, self.assignment.name)
             if result.status in NEEDS_A_LOOK:

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING
 
 from autograder.grading.assignments import Assignment, Submission
 from autograder.grading.directly import TIMESTAMP, DirectWay
+from autograder.grading.records import NEEDS_A_LOOK
 from autograder.grading.results import Result
 from autograder.grading.ungraded import ungraded
 from autograder.grading.work_folders import WorkFolders
 from autograder.nbgrader_plugins.direct import submitted_at
+from autograder.sandbox import SandboxUnavailable
 
 if TYPE_CHECKING:
     from autograder.grading.by_nbgrader import NbgraderWay
@@ -68,12 +70,14 @@ class Workshop:
             result = self._with_what_is_missing(self._grade(submission), submission)
         except OSError:
             raise  # the machine's fault: no disk left, no memory; not a result of this submission
+        except SandboxUnavailable as error:
+            result = ungraded(self.assignment, submission.student, "not graded", str(error))
         except Exception as error:
             result = self._failed(submission, f"{type(error).__name__}: {error}".splitlines()[0][:300])
         folder = self.folders.folder("autograded", submission.student)
         seconds = round(time.perf_counter() - started, 3)
-        fingerprint = submission.fingerprint(self.assignment) if result.status not in ("failed", "died") else ""
-        kept = folder if folder.is_dir() and result.status != "failed" else None
+        fingerprint = submission.fingerprint(self.assignment) if result.status not in NEEDS_A_LOOK else ""
+        kept = folder if folder.is_dir() and result.status not in NEEDS_A_LOOK else None
         return replace(result, seconds=seconds, fingerprint=fingerprint), kept
 
     def _grade(self, submission: Submission) -> Result:
@@ -88,6 +92,8 @@ class Workshop:
         try:
             if self.directly is not None:
                 return self.directly.grade(submission)
+        except SandboxUnavailable:
+            raise
         except Exception:  # nbgrader's converter has the last word on whatever is out of the ordinary
             self.folders.empty()
         return self.by_nbgrader.grade(submission)

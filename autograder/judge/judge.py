@@ -79,8 +79,9 @@ def judge_notebook(
     `notebook` is an nbformat v4 notebook with nbgrader metadata whose test cells are the instructor's, hidden tests
     included. `source` is the instructor's own notebook; with it, more names are known to be the instructor's. `secret`
     seeds the inputs of gradient checks, `files` is a folder of files that the notebook may read. Raises
-    SandboxUnavailable where student code cannot be isolated, unless `unsafe`; otherwise every test cell gets a verdict,
-    whatever the notebook holds. With `points_only` nobody will look at the outputs, so that one run is enough.
+    SandboxUnavailable where student code cannot be isolated, unless `unsafe`, or where a sandbox does not start;
+    otherwise every test cell gets a verdict, whatever the notebook holds. With `points_only` nobody will look at the
+    outputs, so that one run is enough.
     """
     isolation = "none: the instructor asked for it" if unsafe else isolation_in_force()
     began = time.monotonic()
@@ -156,14 +157,20 @@ class _Pass:
         with mirroring.seeds(self.sandbox), contextlib.closing(self.files):
             return [self.cell(number, cell) for number, (_, cell) in enumerate(code_cells(notebook))]
 
+    def _could_go_on(self, ran: _Ran) -> _Ran:
+        """What ran, unless there was no sandbox to run it in. Raises what stood in the way."""
+        if self.sandbox.failure is not None:
+            raise self.sandbox.failure
+        return ran
+
     def cell(self, number: int, cell: CodeCell) -> _Ran:
         known_to_stop = self.before is not None and self.before[number].stopped
         seconds = self.sandbox.limits.cell_seconds
         if cell.is_test:
-            return _Ran(outcome=self.test(cell, seconds))
+            return self._could_go_on(_Ran(outcome=self.test(cell, seconds)))
         if cell.is_demo or not cell.source.strip():
             return _Ran()
-        return self.student(cell, min(seconds, SECOND_TRY) if known_to_stop else seconds)
+        return self._could_go_on(self.student(cell, min(seconds, SECOND_TRY) if known_to_stop else seconds))
 
     def student(self, cell: CodeCell, seconds: float) -> _Ran:
         result = self.sandbox.execute(cell.source, seconds)

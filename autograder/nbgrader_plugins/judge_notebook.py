@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from nbformat import NotebookNode
@@ -25,13 +25,15 @@ from autograder.nbgrader_plugins.configuration import cell_seconds
 from autograder.nbgrader_plugins.context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
 from autograder.nbgrader_plugins.lost_points import ADVICE, lost_points, tests_in
-from autograder.sandbox import Limits
+from autograder.sandbox import Limits, SandboxUnavailable
 
 SAID: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what each run of nbgrader's converter has said
 
 
 class JudgeNotebook(NbGraderPreprocessor):
     """Runs a submission in the sandbox, its tests on the trusted side, and writes the outputs that carry the marks."""
+
+    unavailable: ClassVar[SandboxUnavailable | None] = None  # why nbgrader's converter failed, where that is why
 
     unsafe = Bool(
         False,
@@ -56,7 +58,13 @@ class JudgeNotebook(NbGraderPreprocessor):
         limits = Limits(cell_seconds=self.cell_seconds, query_seconds=self.query_seconds)
         secret = course_secret(coursedir)
         with submitted_files(coursedir, place["assignment"], place["student"]) as files:
-            verdict = judge_notebook(nb, source=source, secret=secret, limits=limits, files=files, unsafe=self.unsafe)
+            try:
+                verdict = judge_notebook(
+                    nb, source=source, secret=secret, limits=limits, files=files, unsafe=self.unsafe
+                )
+            except SandboxUnavailable as error:
+                JudgeNotebook.unavailable = error
+                raise
         nb.metadata["autograder"] = {**nb.metadata.get("autograder", {}), "isolation": verdict.isolation}
         return nb, resources
 

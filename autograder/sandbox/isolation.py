@@ -28,6 +28,11 @@ CODE = "/opt/sandbox"
 HOME = "/home/student"
 WRITABLE = ("/tmp", HOME)
 SHARED_MEMORY = "/dev/shm"
+TRIAL_SECONDS = 60.0
+UNMASK = (
+    "In a container, the kernel allows it where /proc is not masked: start Docker's with "
+    "`--security-opt systempaths=unconfined`, Podman's with `--security-opt unmask=ALL`."
+)
 FIRST_UID, UIDS = 200_000, 100_000
 SYSTEM_PATHS: tuple[str, ...] = ("/usr", "/etc/alternatives", "/etc/fonts", "/etc/localtime", "/nix/store")
 SYSTEM_PATHS += ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
@@ -57,17 +62,18 @@ class Isolation:
 
 @functools.cache
 def isolation_available() -> Isolation:
-    """Try bubblewrap once. The answer is true or false in a condition and says in `description` what is in force, or
-    what is missing.
+    """Try once to start Python behind the mounts that a submission gets. The answer is true or false in a condition and
+    says in `description` what is in force, or what is missing.
     """
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return Isolation(False, f"bubblewrap is not installed. Install it with: {_install_command()}")
     reasons = []
     for user_namespace in (False, True) if os.geteuid() == 0 else (True,):
-        command = [bwrap, *_namespaces(user_namespace), "--ro-bind", "/", "/", "--", "/usr/bin/env", "true"]
+        trial = bubblewrap_command(Isolation(True, "", user_namespace), Limits(), None, None)
+        command = [*trial, "--", sys.executable, "-I", "-S", "-c", ""]
         try:
-            result = subprocess.run(command, capture_output=True, timeout=20, check=False)
+            result = subprocess.run(command, capture_output=True, timeout=TRIAL_SECONDS, check=False, env={})
         except (OSError, subprocess.TimeoutExpired) as error:
             reasons.append(str(error))
             continue
@@ -76,7 +82,10 @@ def isolation_available() -> Isolation:
             return Isolation(True, f"bubblewrap, {filters}", user_namespace)
         reasons.append(result.stderr.decode("utf-8", "replace").strip())
     enable = "sudo sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-    return Isolation(False, f"bubblewrap cannot make namespaces here ({'; '.join(reasons)}). Allow them with: {enable}")
+    found = "; ".join(reasons)
+    if "mount proc" in found:
+        return Isolation(False, f"bubblewrap may not mount /proc here ({found}). {UNMASK}")
+    return Isolation(False, f"bubblewrap cannot start Python here ({found}). Allow namespaces with: {enable}")
 
 
 def require_isolation() -> Isolation:
@@ -88,7 +97,7 @@ def require_isolation() -> Isolation:
 
 
 def bubblewrap_command(
-    isolation: Isolation, limits: Limits, info_fd: int, seccomp_fd: int | None, warm: bool = False
+    isolation: Isolation, limits: Limits, info_fd: int | None, seccomp_fd: int | None, warm: bool = False
 ) -> list[str]:
     """Everything before the program: namespaces, the visible files, an empty environment. For the warm process `warm`
     is true: its forks make namespaces of their own, and for that it has to mount once.
@@ -97,7 +106,9 @@ def bubblewrap_command(
     command = [shutil.which("bwrap") or "bwrap", *_namespaces(isolation.user_namespace)]
     if warm and not isolation.user_namespace:
         command += ["--cap-add", "CAP_SYS_ADMIN"]
-    command += ["--as-pid-1", "--info-fd", str(info_fd)]
+    command += ["--as-pid-1"]
+    if info_fd is not None:
+        command += ["--info-fd", str(info_fd)]
     if seccomp_fd is not None:
         command += ["--seccomp", str(seccomp_fd)]
     command += _open_folders(WRITABLE)

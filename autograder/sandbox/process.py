@@ -14,11 +14,12 @@ from typing import Any
 from autograder.sandbox.allowance import ASLEEP, Allowance, Usage, usage_of_process, usage_of_tree
 from autograder.sandbox.inside.wire import Wire, WireClosed, WireError, WireTimeout
 from autograder.sandbox.isolation import require_isolation
-from autograder.sandbox.limits import Limits, SandboxDied
+from autograder.sandbox.limits import Limits, SandboxDied, SandboxUnavailable
 from autograder.sandbox.starting import FreshProcess, Started
 from autograder.sandbox.warm import ForkedProcess, memory_limited_by, why_not_warm
 
 QUICK = 0.25  # seconds in which most questions are answered; how much time a process has used is looked up after that
+NOT_STARTED = "A sandbox could not be started: {}."
 
 
 def isolation_in_force() -> str:
@@ -49,8 +50,10 @@ class StudentProcess:
                     self.process = FreshProcess(theirs, limits, unsafe)
                 else:
                     self.process = ForkedProcess(ours, theirs, limits)
-        except BaseException:
+        except BaseException as error:
             ours.close()
+            if isinstance(error, SandboxDied):
+                raise SandboxUnavailable(NOT_STARTED.format(error)) from error
             raise
         self.wire = Wire(ours, limits.message_bytes, limits.header_bytes)
 
@@ -60,7 +63,8 @@ class StudentProcess:
         """Send one request and wait for its answer: (header, buffers, interrupted).
 
         After `seconds` of processor time the process is interrupted; if it does not answer within the grace period
-        either, it is killed. Raises SandboxDied when there is no answer, or none that follows the protocol. Whatever
+        either, it is killed. Raises SandboxUnavailable when it does not start, and SandboxDied when there is no answer,
+        or none that follows the protocol. Whatever
         cuts an exchange short ends the process, because the next answer could belong to the wrong question.
         """
         with self._ended_by_any_error():
@@ -68,7 +72,7 @@ class StudentProcess:
             return self._exchange(header, buffers, seconds)
 
     def wait_until_ready(self) -> None:
-        """Wait until it can be asked. Raises SandboxDied when it cannot."""
+        """Wait until it can be asked. Raises SandboxUnavailable when it does not start."""
         with self._ended_by_any_error():
             self._wait_until_ready()
 
@@ -131,10 +135,13 @@ class StudentProcess:
             if not self.alive:
                 raise WireClosed
             deadline = self.started + self.limits.start_seconds
-            self.process.wait_until_ready(self.wire.connection, deadline)
-            header, _ = self.wire.receive(deadline)
+            try:
+                self.process.wait_until_ready(self.wire.connection, deadline)
+                header, _ = self.wire.receive(deadline)
+            except (SandboxDied, WireError, OSError) as error:  # no student's code has run in it
+                raise SandboxUnavailable(NOT_STARTED.format(_reason(error, self.limits))) from error
             if not isinstance(header, dict) or header.get("ready") is not True:
-                raise WireError("the process did not start")
+                raise SandboxUnavailable(NOT_STARTED.format("it was not ready"))
             self.ready = True
 
     def has_ended(self) -> bool:
@@ -158,3 +165,9 @@ class StudentProcess:
             self.process.end()
             self.wire.close()
             self.ended = True
+
+
+def _reason(error: Exception, limits: Limits) -> str:
+    if isinstance(error, WireTimeout):
+        return f"its process was not ready after {limits.start_seconds:g} seconds"
+    return str(error) or "its process ended before it was ready"

@@ -30,7 +30,7 @@ from autograder.sandbox.handles import (
     reference,
 )
 from autograder.sandbox.inside.values import Decoder, Malformed
-from autograder.sandbox.limits import Limits, NotAnswered, SandboxDied, SandboxError
+from autograder.sandbox.limits import Limits, NotAnswered, SandboxDied, SandboxError, SandboxUnavailable
 from autograder.sandbox.process import StudentProcess
 from autograder.sandbox.travel import (
     ACTING_MODULES,
@@ -87,6 +87,9 @@ class Sandbox:
         self._held: Counter[int] = Counter()  # how many references there are to each number
         self._released: list[int] = []  # numbers that had none; one may have come back since
         self._process: StudentProcess | None = None
+        self.failure: SandboxUnavailable | OSError | None = (
+            None  # why there is no process, through no fault of its code
+        )
         self._begin()
 
     def __enter__(self) -> Sandbox:
@@ -238,16 +241,32 @@ class Sandbox:
         self._exceptions: dict[int, type[BaseException]] = {}
         self._functions: dict[Callable[..., Any], int] = {}  # those that the process has, with their numbers there
         self.close()  # what cut the last exchange short may have cut the end of the process short too
-        self._process = StudentProcess(self.limits, self.unsafe)
+        with self._failures_kept():
+            try:
+                self._process = StudentProcess(self.limits, self.unsafe)
+            except OSError as error:
+                self.failure = error
+                raise
         self._fresh = True
 
     def prepare(self) -> None:
         """Have a process ready, so that starting it afresh is not part of anybody's time."""
-        with contextlib.suppress(SandboxError):
+        with contextlib.suppress(SandboxError), self._failures_kept():
             self._ready_process().wait_until_ready()
+
+    @contextlib.contextmanager
+    def _failures_kept(self) -> Iterator[None]:
+        """A test may go on, whatever is raised; that nothing can be said of the submission must not get lost."""
+        try:
+            yield
+        except SandboxUnavailable as error:
+            self.failure = error
+            raise
 
     def _ready_process(self) -> StudentProcess:
         """The process, with the cells run so far replayed if it is a new one."""
+        if self.failure is not None:
+            raise self.failure
         if self._process is None or self._process.has_ended():
             if self.starts > self.limits.restarts:
                 raise SandboxDied("it was stopped too often to be started again")
@@ -308,7 +327,8 @@ class Sandbox:
             request["release"] = [number for number in released if number not in self._held]
         began = time.monotonic()
         try:
-            return process.exchange(request, buffers, seconds)
+            with self._failures_kept():
+                return process.exchange(request, buffers, seconds)
         finally:
             self.used += time.monotonic() - began
 

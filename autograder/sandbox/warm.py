@@ -21,7 +21,7 @@ from multiprocessing.util import Finalize
 
 from autograder.sandbox import isolation
 from autograder.sandbox.inside.wire import WireClosed, WireTimeout
-from autograder.sandbox.limits import Limits, SandboxDied
+from autograder.sandbox.limits import Limits, SandboxDied, SandboxUnavailable
 from autograder.sandbox.memory import MemoryGroup
 from autograder.sandbox.starting import settings_of, start_in_bubblewrap
 
@@ -162,7 +162,7 @@ def why_not_warm() -> str:
                 trial = ForkedProcess(ours, theirs, Limits())
             trial.wait_until_ready(ours, time.monotonic() + TRIAL_SECONDS)
             trial.end()
-        except (OSError, SandboxDied, WireTimeout, WireClosed) as error:
+        except (OSError, SandboxDied, SandboxUnavailable, WireTimeout, WireClosed) as error:
             return str(error) or type(error).__name__
     return ""
 

@@ -14,6 +14,7 @@ from unittest import mock
 import pytest
 
 from autograder.cli import main
+from autograder.sandbox.isolation import Isolation
 from tests.autograder.grading.here import in_this_process
 
 pytestmark = pytest.mark.sandbox
@@ -84,9 +85,11 @@ def test_without_a_sandbox_it_refuses(
     small_course: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
 ) -> None:
     small_course.submit("ann", small_course.answered())
-    monkeypatch.setattr("autograder.grading.run.isolation_available", lambda: False)
+    missing = Isolation(False, "bubblewrap may not mount /proc.")
+    monkeypatch.setattr("autograder.grading.run.isolation_available", lambda: missing)
     assert main(["grade", "words", "--course", str(small_course.root)]) == 2
-    assert "--unsafe-no-sandbox" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "bubblewrap may not mount /proc. Or pass --unsafe-no-sandbox" in said
     assert not (small_course.root / "autograded").exists()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox import Limits, Sandbox, SandboxDied, isolation_in_force, warm
+from autograder.sandbox import Limits, Sandbox, SandboxUnavailable, isolation_in_force, warm
 
 pytestmark = pytest.mark.sandbox
 
@@ -165,7 +165,7 @@ def test_the_isolation_in_force_is_told():
 def test_a_fork_that_cannot_be_isolated_does_not_run(monkeypatch):
     """A mount that fails must not leave a process that is open to the outside."""
     monkeypatch.setattr("autograder.sandbox.isolation.WRITABLE", ("/tmp", "/home/student", "/no/such/folder"))
-    with Sandbox(Limits(restarts=0)) as sandbox, pytest.raises(SandboxDied, match="No such file"):
+    with Sandbox(Limits(restarts=0)) as sandbox, pytest.raises(SandboxUnavailable, match="No such file"):
         sandbox.lookup("x")
 
 

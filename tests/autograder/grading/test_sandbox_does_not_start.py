@@ -1,0 +1,89 @@
+"""A sandbox that does not start gives no marks: the submission is not graded, and what it had before stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.cli import main
+from autograder.judge import judge_notebook
+from autograder.sandbox import SandboxUnavailable, isolation
+from autograder.sandbox.limits import SandboxDied
+from autograder.sandbox.starting import FreshProcess
+from tests.autograder.grading.here import grade, in_this_process
+from tests.autograder.judge.notebooks import notebook
+
+pytestmark = pytest.mark.sandbox
+
+BWRAP = """#!/bin/sh
+for word in "$@"; do
+    if [ "$word" = --proc ]; then
+        echo "bwrap: Can't mount proc on /newroot/proc: Operation not permitted" >&2
+        exit 1
+    fi
+done
+exec {bwrap} "$@"
+"""
+
+
+def only_the_first(monkeypatch: pytest.MonkeyPatch, starts: int) -> None:
+    """Let so many sandboxes start, and none after them."""
+    started = []
+
+    def wait(process: Any, connection: Any, deadline: float) -> None:
+        started.append(process)
+        if len(started) > starts:
+            raise SandboxDied("no more processes")
+
+    monkeypatch.setattr("autograder.sandbox.process.why_not_warm", lambda: "forks are not tried here")
+    monkeypatch.setattr(FreshProcess, "wait_until_ready", wait)
+
+
+def test_the_trial_mounts_what_a_submission_gets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusing = tmp_path / "bwrap"
+    refusing.write_text(BWRAP.format(bwrap=isolation.shutil.which("bwrap")))
+    refusing.chmod(0o755)
+    monkeypatch.setattr(isolation.shutil, "which", lambda name: str(refusing))
+    isolation.isolation_available.cache_clear()
+    try:
+        found = isolation.isolation_available()
+    finally:
+        isolation.isolation_available.cache_clear()
+    assert not found
+    assert "may not mount /proc" in found.description
+    assert "systempaths=unconfined" in found.description
+
+
+@pytest.mark.parametrize("starts", [0, 1])
+def test_a_notebook_gets_no_verdict(monkeypatch: pytest.MonkeyPatch, starts: int) -> None:
+    """Neither where nothing starts, nor where it does not start again, even if the test catches everything."""
+    only_the_first(monkeypatch, starts)
+    leaves = "# test\nfor _ in range(3):\n    try:\n        leave()\n    except Exception:\n        pass"
+    cells = ["import os\ndef leave(): os._exit(1)", leaves]
+    with pytest.raises(SandboxUnavailable, match="no more processes"):
+        judge_notebook(notebook(*cells))
+
+
+def test_earlier_marks_stay(small_course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for student in ("ann", "bob"):
+        small_course.submit(student, small_course.answered())
+    earlier = grade(small_course, "bob").points
+    assert earlier
+    graded = small_course.root / "autograded/bob/words"
+    before = {path.name: path.read_bytes() for path in graded.iterdir()}
+    only_the_first(monkeypatch, 1)
+    found = tmp_path / "marks.json"
+    with in_this_process():
+        assert main(["grade", "words", "--course", str(small_course.root), "--force", "--json", str(found)]) == 1
+    records = {record["student"]: record for record in json.loads(found.read_text())}
+    assert records["ann"]["status"] == "graded"
+    assert records["ann"]["points"] == earlier
+    assert records["bob"]["status"] == "not graded"
+    assert records["bob"]["points"] is None
+    assert "no more processes" in records["bob"]["reason"]
+    assert {path.name: path.read_bytes() for path in graded.iterdir()} == before
+    monkeypatch.undo()
+    assert grade(small_course, "bob").points == earlier
