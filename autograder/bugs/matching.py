@@ -17,10 +17,8 @@ import numpy as np
 
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
-from autograder.bugs.families.engine import assigned_not_accumulated
-from autograder.bugs.families.upstream import upstream_ignored
 from autograder.bugs.pairs import Pair, find_pairs
-from autograder.bugs.planting import LOCK, OPERATIONS, symbol
+from autograder.bugs.planting import LOCK, OPERATIONS
 from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, sparing, suspects_in
 from autograder.checks.engines import Draw, Run
 from autograder.checks.expected import expected_of_draws
@@ -53,7 +51,8 @@ class Diagnosis:
     def sentence(self) -> str:
         """One sentence for the student; empty where nothing is known."""
         if self.certain is not None:
-            return f"{self._place()}{self.certain.explained(self.operations)}."
+            place = self.certain.place(self.operations)
+            return f"{place and f'{place} '}{self.certain.explained(self.operations)}."
         if len(self.pairs) == 1:
             return f"two mistakes at once: {self.pairs[0].sentence()}."
         texts = [pair.sentence() for pair in self.pairs] or [bug.explanation for bug in self.candidates]
@@ -63,15 +62,6 @@ class Diagnosis:
 
     def hint(self) -> str:
         return "" if self.certain is None else self.certain.hint
-
-    def _place(self) -> str:
-        names = [f"`{symbol(operation)}`" for operation in self.operations]
-        if not names or len(names) > MOST_NAMED:
-            return ""
-        if self.certain is assigned_not_accumulated:  # not the rule's fault where `backward` does the adding
-            return f"in what {' and '.join(names)} hand{'s' * (len(names) == 1)} on, "
-        or_before = ", or where `backward` calls it," if self.certain is upstream_ignored else ""
-        return f"in the rule{'s' * (len(names) > 1)} of {' and '.join(names)}{or_before} "
 
 
 def diagnose(

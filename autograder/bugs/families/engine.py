@@ -79,6 +79,8 @@ assigned_not_accumulated = Bug(
     explanation="a gradient is assigned (`=`) where it must be added (`+=`): of several contributions one survives",
     hint="Use a tensor twice, as in a + a, and write down `a.grad` after each rule that touches it.",
     misconception="A value has one gradient, and a rule knows it.",
+    said_in="in what {rules} hand{verb_s} on,",  # not the rule's fault where `backward` does the adding
+    look_at="the line that adds what {rules} gives: in the rule, or in `backward`",
     engine=_assignments,
     engine_operations=EVERYWHERE,
 )
