@@ -19,7 +19,7 @@ from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
 from autograder.bugs.pairs import Pair, find_pairs
 from autograder.bugs.planting import LOCK, OPERATIONS
-from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, sparing, suspects_in
+from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, consistent_with_passing, suspects_in
 from autograder.checks.engines import Draw, Run
 from autograder.checks.expected import expected_of_draws
 from autograder.checks.inputs import Array
@@ -114,16 +114,18 @@ def _single(
     found: list[list[Suspect]] = []
     bugs = VISIBLE
     for entry in failing:
-        found.append(sparing(search, suspects_in(search, entry, bugs), entry, passing))
+        found.append(consistent_with_passing(search, suspects_in(search, entry, bugs), entry, passing))
         bugs = tuple(bug for bug in bugs if any(suspect.bug is bug for suspect in found[-1]))
-    spoken = {bug: _dialects(bug, found) for bug in bugs}
+    spoken = {bug: _decompositions(bug, found) for bug in bugs}
     likely = [bug for bug in bugs if spoken[bug]]
     return tuple(sorted(likely, key=lambda bug: (min(spoken[bug]), len(bug.operations)))), found
 
 
-def _dialects(bug: Bug, found: Sequence[Sequence[Suspect]]) -> list[int]:
-    """The dialects of arithmetic in which a bug explains every expression: an engine has only one."""
-    spoken = [{dialect for s in suspects if s.bug is bug for dialect in s.dialects} for suspects in found]
+def _decompositions(bug: Bug, found: Sequence[Sequence[Suspect]]) -> list[int]:
+    """The operator decompositions in which a bug explains every expression: an engine has only one."""
+    spoken = [
+        {decomposition for s in suspects if s.bug is bug for decomposition in s.decompositions} for suspects in found
+    ]
     return sorted(set.intersection(*spoken))
 
 
@@ -146,6 +148,6 @@ def _of_pairs(pairs: Sequence[Pair]) -> Diagnosis:
 
 def _places(suspects: Sequence[Suspect]) -> set[str]:
     """The single operations that explain an expression, by the simplest arithmetic that does."""
-    simplest = min(suspect.dialect for suspect in suspects)
-    operations = [suspect.variant.operations for suspect in suspects if suspect.dialect == simplest]
+    simplest = min(suspect.decomposition for suspect in suspects)
+    operations = [suspect.variant.operations for suspect in suspects if suspect.decomposition == simplest]
     return {names[0] for names in operations if len(names) == 1}

@@ -20,7 +20,7 @@ from autograder.checks.context import CheckContext, listening, noting_seeds
 from autograder.judge import seed_of
 from autograder.lessons import variants
 from autograder.lessons.build import assemble, styles
-from autograder.lessons.chance import cells_left_to_chance
+from autograder.lessons.chance import nondeterministic_cells
 from autograder.lessons.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
 from autograder.lessons.lesson_files import LessonTextError, data_files
 from autograder.lessons.passed_gates import PassedGates, fingerprint_of
@@ -235,7 +235,7 @@ def same_marks_for_all_draws(lesson: Lesson) -> Result:
     they stand. A cell cannot if it has not used its seed, and if it runs nothing that draws without one.
     """
     seeded = set(lesson.tests) if lesson.seeded is None else lesson.seeded
-    names = sorted(seeded | cells_left_to_chance(lesson.source))
+    names = sorted(seeded | nondeterministic_cells(lesson.source))
     notebook, copies = variants.drawn_again(lesson.source, names, DRAWS - 1)  # one draw has earned full marks
     given = _judged(lesson, notebook, SECRETS[1])
     points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
