@@ -13,10 +13,15 @@ from functools import partial
 from itertools import combinations
 
 from autograder.bugs.orders import Order
-from autograder.bugs.planting import WrongRule, any_shape, wrong_rules
+from autograder.bugs.planting import WrongRule, any_shape, symbol, wrong_rules
 
 MOST_SUBSETS = 30
 KEPT_OR_ADDED = (True, False)
+MOST_RULES_NAMED = 3
+LOOK_AT = {  # by the family of a bug that sits in no rule
+    "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
+    "broadcast": "the place where the gradient of a broadcast input gets back the shape of that input",
+}
 
 Plant = Callable[[], AbstractContextManager[None]]
 
@@ -55,6 +60,10 @@ class Bug:
     `forms` are further forms of the mistake: other wrong rules of the same kind. `shapes`: if the wrong rules give
     gradients of wrong shapes, what engines make of them: they keep them (True), or add them to zeros (False).
     `behaviour`: what shows a bug that values and gradients do not show (see `checks.behaviour`).
+    `drops_gradients`: its rules leave out the gradient of an input, and so may return fewer gradients than inputs.
+
+    `said_in` begins the sentence that names its rules, `{rules}` (with `{s}` for several of them and `{verb_s}` for a
+    single one). `look_at` says what a student should read again: `{where}` is what is said of most bugs.
     """
 
     name: str
@@ -69,11 +78,28 @@ class Bug:
     engine_operations: tuple[str, ...] = ()
     shapes: tuple[bool, ...] = ()
     behaviour: str = ""
+    drops_gradients: bool = False
+    said_in: str = "in the rule{s} of {rules}"
+    look_at: str = "{where}"
 
     def explained(self, operations: Sequence[str] = ()) -> str:
         """The explanation, with an example for the one operation that the bug sits in, if that is known."""
         example = self.examples.get(operations[0]) if len(operations) == 1 else None
         return self.explanation if example is None else f"{self.explanation} ({example})"
+
+    def place(self, operations: Sequence[str]) -> str:
+        """In which rules the bug sits, to begin a sentence with; empty where that is not known, or they are many."""
+        if not operations or len(operations) > MOST_RULES_NAMED:
+            return ""
+        several = len(operations) > 1
+        return self.said_in.format(rules=_symbols(operations), s="s" * several, verb_s="s" * (not several))
+
+    def where_to_look(self, operations: Sequence[str]) -> str:
+        """What the student should read again."""
+        rules = _symbols(operations)
+        otherwise = LOOK_AT.get(self.family, "the backward rules of the operations")
+        where = f"the backward rule of {rules}" if rules else otherwise
+        return self.look_at.format(where=where, rules=rules or "a rule")
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -114,6 +140,10 @@ class Bug:
         variant = max(self.variants(operations or self.operations), key=lambda variant: len(variant.operations))
         with variant.plants[0]():
             yield
+
+
+def _symbols(operations: Sequence[str]) -> str:
+    return " and ".join(f"`{symbol(operation)}`" for operation in operations)
 
 
 @contextmanager

@@ -17,11 +17,9 @@ import numpy as np
 
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
-from autograder.bugs.families.engine import assigned_not_accumulated
-from autograder.bugs.families.upstream import upstream_ignored
 from autograder.bugs.pairs import Pair, find_pairs
-from autograder.bugs.planting import LOCK, OPERATIONS, symbol
-from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, sparing, suspects_in
+from autograder.bugs.planting import LOCK, OPERATIONS
+from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, consistent_with_passing, suspects_in
 from autograder.checks.engines import Draw, Run
 from autograder.checks.expected import expected_of_draws
 from autograder.checks.inputs import Array
@@ -53,7 +51,8 @@ class Diagnosis:
     def sentence(self) -> str:
         """One sentence for the student; empty where nothing is known."""
         if self.certain is not None:
-            return f"{self._place()}{self.certain.explained(self.operations)}."
+            place = self.certain.place(self.operations)
+            return f"{place and f'{place} '}{self.certain.explained(self.operations)}."
         if len(self.pairs) == 1:
             return f"two mistakes at once: {self.pairs[0].sentence()}."
         texts = [pair.sentence() for pair in self.pairs] or [bug.explanation for bug in self.candidates]
@@ -63,15 +62,6 @@ class Diagnosis:
 
     def hint(self) -> str:
         return "" if self.certain is None else self.certain.hint
-
-    def _place(self) -> str:
-        names = [f"`{symbol(operation)}`" for operation in self.operations]
-        if not names or len(names) > MOST_NAMED:
-            return ""
-        if self.certain is assigned_not_accumulated:  # not the rule's fault where `backward` does the adding
-            return f"in what {' and '.join(names)} hand{'s' * (len(names) == 1)} on, "
-        or_before = ", or where `backward` calls it," if self.certain is upstream_ignored else ""
-        return f"in the rule{'s' * (len(names) > 1)} of {' and '.join(names)}{or_before} "
 
 
 def diagnose(
@@ -124,16 +114,18 @@ def _single(
     found: list[list[Suspect]] = []
     bugs = VISIBLE
     for entry in failing:
-        found.append(sparing(search, suspects_in(search, entry, bugs), entry, passing))
+        found.append(consistent_with_passing(search, suspects_in(search, entry, bugs), entry, passing))
         bugs = tuple(bug for bug in bugs if any(suspect.bug is bug for suspect in found[-1]))
-    spoken = {bug: _dialects(bug, found) for bug in bugs}
+    spoken = {bug: _decompositions(bug, found) for bug in bugs}
     likely = [bug for bug in bugs if spoken[bug]]
     return tuple(sorted(likely, key=lambda bug: (min(spoken[bug]), len(bug.operations)))), found
 
 
-def _dialects(bug: Bug, found: Sequence[Sequence[Suspect]]) -> list[int]:
-    """The dialects of arithmetic in which a bug explains every expression: an engine has only one."""
-    spoken = [{dialect for s in suspects if s.bug is bug for dialect in s.dialects} for suspects in found]
+def _decompositions(bug: Bug, found: Sequence[Sequence[Suspect]]) -> list[int]:
+    """The operator decompositions in which a bug explains every expression: an engine has only one."""
+    spoken = [
+        {decomposition for s in suspects if s.bug is bug for decomposition in s.decompositions} for suspects in found
+    ]
     return sorted(set.intersection(*spoken))
 
 
@@ -156,6 +148,6 @@ def _of_pairs(pairs: Sequence[Pair]) -> Diagnosis:
 
 def _places(suspects: Sequence[Suspect]) -> set[str]:
     """The single operations that explain an expression, by the simplest arithmetic that does."""
-    simplest = min(suspect.dialect for suspect in suspects)
-    operations = [suspect.variant.operations for suspect in suspects if suspect.dialect == simplest]
+    simplest = min(suspect.decomposition for suspect in suspects)
+    operations = [suspect.variant.operations for suspect in suspects if suspect.decomposition == simplest]
     return {names[0] for names in operations if len(names) == 1}

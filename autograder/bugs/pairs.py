@@ -19,9 +19,9 @@ from autograder.bugs.search import (
     Search,
     Suspect,
     both,
+    consistent_with_passing,
     same_effects,
     same_numbers,
-    sparing,
     suspects_in,
 )
 from autograder.checks.engines import Run
@@ -77,7 +77,7 @@ def find_pairs(
     search: Search, failing: Sequence[Evidence], passing: Sequence[Evidence], bugs: Sequence[Bug]
 ) -> list[Pair]:
     """All pairs that explain every failing expression and spare those that pass."""
-    found = [sparing(search, suspects_in(search, entry, bugs), entry, passing) for entry in failing]
+    found = [consistent_with_passing(search, suspects_in(search, entry, bugs), entry, passing) for entry in failing]
     if all(found) and len(failing) > 1:
         return _shared_out(found)
     unexplained = [entry for entry, suspects in zip(failing, found, strict=True) if not suspects]
@@ -116,8 +116,8 @@ def _together(
     """Pairs of bugs that, planted at once, explain one expression; one of them must explain each of the others."""
     pairs: dict[frozenset[Bug], Pair] = {}
     tried = 0
-    for dialect in list(search.dialects(entry))[:1]:
-        alone = _alone(search, entry, dialect, bugs)
+    for decomposition in list(search.decompositions(entry))[:1]:
+        alone = _alone(search, entry, decomposition, bugs)
         number = entry.quickest
         right = entry.expected[number]
         wrong = differing(entry.runs[number], right.reference, search.allowed(entry, number), right.draw.epsilon)
@@ -133,9 +133,9 @@ def _together(
                 if known is not None:  # it explains the numbers; only where it sits has not been tried to the end
                     continue
                 raise OverBudget
-            if not search.explains(entry, dialect, [both(first.plant, second.plant)]):
+            if not search.explains(entry, decomposition, [both(first.plant, second.plant)]):
                 continue
-            if len(sparing(search, [first.suspect, second.suspect], entry, passing)) == 2:
+            if len(consistent_with_passing(search, [first.suspect, second.suspect], entry, passing)) == 2:
                 bugs_found = (first.suspect.bug, second.suspect.bug)
                 operations = (first.suspect.variant.operations, second.suspect.variant.operations)
                 pair = Pair(bugs_found, operations)
@@ -143,7 +143,7 @@ def _together(
     return pairs
 
 
-def _alone(search: Search, entry: Evidence, dialect: int, bugs: Sequence[Bug]) -> list[Alone]:
+def _alone(search: Search, entry: Evidence, decomposition: int, bugs: Sequence[Bug]) -> list[Alone]:
     """What each suspect does alone, of those that change nothing that is right."""
     number = entry.quickest
     reference, run = entry.expected[number].reference, entry.runs[number]
@@ -152,15 +152,15 @@ def _alone(search: Search, entry: Evidence, dialect: int, bugs: Sequence[Bug]) -
     wrong = differing(run, reference, allowed, epsilon)
     found = []
     for bug in bugs:
-        for variant in search.variants(entry, dialect, bug):
+        for variant in search.variants(entry, decomposition, bug):
             for plant in variant.plants[:MOST_PLANTS]:
-                planted = search.planted(entry, number, dialect, plant)
+                planted = search.planted(entry, number, decomposition, plant)
                 if planted is None or not same_effects(planted, run, epsilon):
                     continue
                 changes = differing(planted, reference, allowed, epsilon)
                 if changes and changes <= wrong:
                     explains = changes - differing(planted, run, allowed, epsilon)
-                    found.append(Alone(Suspect(bug, variant, dialect), plant, changes, explains))
+                    found.append(Alone(Suspect(bug, variant, decomposition), plant, changes, explains))
     return found
 
 

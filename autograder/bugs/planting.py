@@ -1,4 +1,4 @@
-"""Changing the reference engine for a while: exchange functions, run something, put them back.
+"""Changing the reference engine for a while: patch functions, run something, put them back.
 
 Imports mini_autograd only. The changes are global to the process, so everything that runs the reference for a check
 holds LOCK meanwhile; two threads that check at the same time take turns.
@@ -76,13 +76,13 @@ def symbol(operation: str) -> str:
     return SYMBOLS.get(operation) or re.sub("(?<=[a-z])(?=[A-Z])", "_", operation).lower()
 
 
-def exchanged(owner: Any, replacements: Mapping[str, Any]) -> AbstractContextManager[None]:
+def patched(owner: Any, replacements: Mapping[str, Any]) -> AbstractContextManager[None]:
     """Set attributes of a module or class, and restore them at the end whatever happens."""
-    return all_exchanged([(owner, replacements)])
+    return all_patched([(owner, replacements)])
 
 
 @contextmanager
-def all_exchanged(changes: Iterable[tuple[Any, Mapping[str, Any]]]) -> Iterator[None]:
+def all_patched(changes: Iterable[tuple[Any, Mapping[str, Any]]]) -> Iterator[None]:
     """Set attributes of several modules or classes, and restore them at the end whatever happens.
 
     One context for all of them: every check enters it for a hundred classes, several times per draw.
@@ -110,7 +110,7 @@ def wrong_rules(rules: Mapping[str, WrongRule]) -> Iterator[None]:
     for operation in list(changed):
         for heir in HEIRS[operation]:
             changed.setdefault(heir, {name: staticmethod(getattr(heir, name)) for name in ("forward", "backward")})
-    with all_exchanged(changed.items()):
+    with all_patched(changed.items()):
         yield
 
 
@@ -148,7 +148,7 @@ def disturbed(size: float, generator: np.random.Generator) -> Iterator[None]:
         )
         for operation in ARITHMETIC
     ]
-    with all_exchanged(rules):
+    with all_patched(rules):
         yield
 
 
@@ -173,8 +173,8 @@ def _noisy_backward(right: Rule, noisy: Callable[[Any], Any]) -> Rule:
 
 
 def engine_changed(**replacements: Callable[..., Any]) -> Any:
-    """A context in which functions of the backward pass are exchanged."""
-    return exchanged(engine, replacements)
+    """A context in which functions of the backward pass are patched."""
+    return patched(engine, replacements)
 
 
 @contextmanager
@@ -213,7 +213,7 @@ QUOTIENT = {
 }
 NEGATIVE = {"__neg__": lambda self: self * -1.0}
 
-DIALECTS: tuple[Mapping[str, Callable[..., Any]], ...] = (
+OPERATOR_DECOMPOSITIONS: tuple[Mapping[str, Callable[..., Any]], ...] = (
     {},
     DIFFERENCE,
     DIFFERENCE | QUOTIENT,
@@ -223,6 +223,6 @@ DIALECTS: tuple[Mapping[str, Callable[..., Any]], ...] = (
 and -a = a * -1. A bug in * or ** then also shows in - and /."""
 
 
-def arithmetic(dialect: int) -> Any:
-    """A context in which the reference composes its arithmetic as that dialect does."""
-    return exchanged(Tensor, DIALECTS[dialect])
+def arithmetic(decomposition: int) -> Any:
+    """A context in which the reference composes its arithmetic in that way."""
+    return patched(Tensor, OPERATOR_DECOMPOSITIONS[decomposition])

@@ -15,7 +15,7 @@ import numpy as np
 
 from autograder.bugs.bug import Bug, Plant, Variant
 from autograder.bugs.orders import Order, distinct
-from autograder.bugs.planting import DIALECTS, arithmetic
+from autograder.bugs.planting import OPERATOR_DECOMPOSITIONS, arithmetic
 from autograder.checks.comparison import EPSILON, ROUNDINGS, within
 from autograder.checks.engines import REFERENCE, Draw, Run
 from autograder.checks.expected import Expected
@@ -58,13 +58,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A bug, where it would sit, and the first dialect of arithmetic in which it explains an expression; `dialects` are
-    all in which it does, and spares the expressions that passed."""
+    """A bug, where it would sit, and the first operator decomposition in which it explains an expression;
+    `decompositions` are all in which it does, and leaves the expressions that passed as they are."""
 
     bug: Bug
     variant: Variant
-    dialect: int
-    dialects: tuple[int, ...] = ()
+    decomposition: int
+    decompositions: tuple[int, ...] = ()
 
 
 class OverBudget(Exception):  # noqa: N818
@@ -78,36 +78,36 @@ class Search:
     runs: int = 0
     known: dict[Any, Any] = field(default_factory=dict)
 
-    def operations(self, entry: Evidence, dialect: int) -> list[str]:
-        """The operations in the graph of an expression, in that dialect of arithmetic."""
+    def operations(self, entry: Evidence, decomposition: int) -> list[str]:
+        """The operations in the graph of an expression, in that operator decomposition."""
 
         def found() -> list[str]:
-            with arithmetic(dialect):
+            with arithmetic(decomposition):
                 return operations_in(entry.program, entry.expected[0].draw)
 
-        return self._once(("operations", id(entry), dialect), found)
+        return self._once(("operations", id(entry), decomposition), found)
 
-    def variants(self, entry: Evidence, dialect: int, bug: Bug, partial: bool = False) -> list[Variant]:
+    def variants(self, entry: Evidence, decomposition: int, bug: Bug, partial: bool = False) -> list[Variant]:
         """The ways of planting a bug in an expression, the same ones at every call; each order of visits once."""
 
         def found() -> list[Variant]:
-            present = self.operations(entry, dialect)
+            present = self.operations(entry, decomposition)
             variants = bug.partial_variants(present) if partial else bug.variants(present)
             if all(array.ndim == 0 for right in entry.expected for array in right.draw.inputs):
                 variants = [variant for variant in variants if not variant.arrays_only]
-            return [self.with_distinct_orders(entry, dialect, variant) for variant in variants]
+            return [self.with_distinct_orders(entry, decomposition, variant) for variant in variants]
 
-        return self._once(("variants", id(entry), dialect, bug, partial), found)
+        return self._once(("variants", id(entry), decomposition, bug, partial), found)
 
-    def with_distinct_orders(self, entry: Evidence, dialect: int, variant: Variant) -> Variant:
+    def with_distinct_orders(self, entry: Evidence, decomposition: int, variant: Variant) -> Variant:
         if variant.ordered is None:
             return variant
 
         def found() -> tuple[Order, ...]:
-            with arithmetic(dialect):
+            with arithmetic(decomposition):
                 return distinct(root_of(entry.program, entry.expected[0].draw), variant.orders)
 
-        kept = self._once(("orders", id(entry), dialect, variant.orders), found)
+        kept = self._once(("orders", id(entry), decomposition, variant.orders), found)
         return replace(variant, plants=tuple(map(variant.ordered, kept)))
 
     def _once(self, key: Any, found: Callable[[], Any]) -> Any:
@@ -115,16 +115,18 @@ class Search:
             self.known[key] = found()
         return self.known[key]
 
-    def dialects(self, entry: Evidence) -> Iterator[int]:
-        """The dialects in which an expression consists of different operations."""
-        yield from dict.fromkeys(self.same_dialect(entry, dialect) for dialect in range(len(DIALECTS)))
+    def decompositions(self, entry: Evidence) -> Iterator[int]:
+        """The decompositions in which an expression consists of different operations."""
+        yield from dict.fromkeys(
+            self.same_decomposition(entry, decomposition) for decomposition in range(len(OPERATOR_DECOMPOSITIONS))
+        )
 
-    def same_dialect(self, entry: Evidence, dialect: int) -> int:
-        """The first dialect in which an expression consists of the same operations."""
-        present = self.operations(entry, dialect)
-        return next(first for first in range(len(DIALECTS)) if self.operations(entry, first) == present)
+    def same_decomposition(self, entry: Evidence, decomposition: int) -> int:
+        """The first decomposition in which an expression consists of the same operations."""
+        present = self.operations(entry, decomposition)
+        return next(first for first in range(len(OPERATOR_DECOMPOSITIONS)) if self.operations(entry, first) == present)
 
-    def explains(self, entry: Evidence, dialect: int, plants: Sequence[Plant]) -> bool:
+    def explains(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
         """Whether the reference with a bug gives the student's numbers in every draw.
 
         Of the plants one must explain the first gradients of a draw, and that or another one those after the second
@@ -132,17 +134,17 @@ class Search:
         """
         first = entry.quickest
         order = [first, *(n for n in range(len(entry.runs)) if n != first)] if entry.runs else []
-        if not all(self._explains_draw(entry, n, dialect, plants) for n in order):
+        if not all(self._explains_draw(entry, n, decomposition, plants) for n in order):
             return False
         if not entry.raised:
             return True
-        return any(_raises(self.planted(entry, len(entry.runs), dialect, plant)) for plant in plants)
+        return any(_raises(self.planted(entry, len(entry.runs), decomposition, plant)) for plant in plants)
 
-    def _explains_draw(self, entry: Evidence, number: int, dialect: int, plants: Sequence[Plant]) -> bool:
+    def _explains_draw(self, entry: Evidence, number: int, decomposition: int, plants: Sequence[Plant]) -> bool:
         run, right = entry.runs[number], entry.expected[number]
         unexplained = {False, True} if right.draw.again is not None and run.again is not None else {False}
         for plant in plants:
-            planted = self.planted(entry, number, dialect, plant)
+            planted = self.planted(entry, number, decomposition, plant)
             if planted is not None:
                 unexplained -= _explained(run, planted, right, self.allowed(entry, number))
             if not unexplained:
@@ -154,18 +156,20 @@ class Search:
         gradients = entry.expected[number].tolerance.gradients
         return self._once(("allowed", id(entry), number), lambda: [float(np.max(array)) for array in gradients])
 
-    def planted(self, entry: Evidence, number: int, dialect: int, plant: Plant) -> Run | None:
+    def planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | None:
         """A draw on the reference with a bug; None where something raises. Of the first draw this is kept."""
         if number == entry.quickest:
-            return self._once(("run", id(entry), dialect, plant), lambda: self._planted(entry, number, dialect, plant))
-        return self._planted(entry, number, dialect, plant)
+            return self._once(
+                ("run", id(entry), decomposition, plant), lambda: self._planted(entry, number, decomposition, plant)
+            )
+        return self._planted(entry, number, decomposition, plant)
 
-    def _planted(self, entry: Evidence, number: int, dialect: int, plant: Plant) -> Run | None:
+    def _planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | None:
         self.runs += 1
         if self.runs > MOST_RUNS:
             raise OverBudget
         try:
-            with arithmetic(dialect), plant():
+            with arithmetic(decomposition), plant():
                 return _run(entry.program, entry.expected[number].draw)
         except Exception:
             return None
@@ -176,35 +180,41 @@ def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Su
     nothing is found, in several."""
     for partial in (False, True):
         found = [
-            Suspect(bug, variant, dialect)
-            for dialect in search.dialects(entry)
+            Suspect(bug, variant, decomposition)
+            for decomposition in search.decompositions(entry)
             for bug in bugs
-            for variant in search.variants(entry, dialect, bug, partial)
-            if search.explains(entry, dialect, variant.plants)
+            for variant in search.variants(entry, decomposition, bug, partial)
+            if search.explains(entry, decomposition, variant.plants)
         ]
         if found:
             return found
     return []
 
 
-def sparing(search: Search, suspects: Sequence[Suspect], entry: Evidence, passing: Sequence[Evidence]) -> list[Suspect]:
-    """The suspects of a failing expression that spare those that passed, with the dialects in which they do: in the
-    same dialect the bug must explain the one and be invisible in the others."""
+def consistent_with_passing(
+    search: Search, suspects: Sequence[Suspect], entry: Evidence, passing: Sequence[Evidence]
+) -> list[Suspect]:
+    """The suspects of a failing expression that leave those that passed as they are, with the decompositions in which
+    they do: in the same decomposition the bug must explain the one and be invisible in the others."""
     found = []
     for suspect in suspects:
-        spoken = [d for d in range(len(DIALECTS)) if search.same_dialect(entry, d) == suspect.dialect]
+        spoken = [
+            d
+            for d in range(len(OPERATOR_DECOMPOSITIONS))
+            if search.same_decomposition(entry, d) == suspect.decomposition
+        ]
         kept = [d for d in spoken if all(_spares(search, suspect.variant, other, d) for other in passing)]
         if kept:
-            found.append(replace(suspect, dialects=tuple(kept)))
+            found.append(replace(suspect, decompositions=tuple(kept)))
     return found
 
 
-def _spares(search: Search, variant: Variant, entry: Evidence, dialect: int) -> bool:
-    """Whether an expression that passed would have passed with this bug, in that dialect."""
-    dialect = search.same_dialect(entry, dialect)
-    if variant.operations and not set(variant.operations) & set(search.operations(entry, dialect)):
+def _spares(search: Search, variant: Variant, entry: Evidence, decomposition: int) -> bool:
+    """Whether an expression that passed would have passed with this bug, in that decomposition."""
+    decomposition = search.same_decomposition(entry, decomposition)
+    if variant.operations and not set(variant.operations) & set(search.operations(entry, decomposition)):
         return True
-    return search.explains(entry, dialect, search.with_distinct_orders(entry, dialect, variant).plants)
+    return search.explains(entry, decomposition, search.with_distinct_orders(entry, decomposition, variant).plants)
 
 
 def _run(program: Program, draw: Draw) -> Run:

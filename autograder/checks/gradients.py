@@ -9,11 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.bugs.breaking import BrokenEngine
-from autograder.bugs.families.engine import assigned_not_accumulated
-from autograder.bugs.families.local_rule import operand_forgotten
-from autograder.bugs.families.upstream import upstream_ignored
 from autograder.bugs.matching import Diagnosis, Evidence, diagnose_all
-from autograder.bugs.planting import symbol
 from autograder.checks import means, student_side
 from autograder.checks.answers import Comparison, Problem, compare
 from autograder.checks.comparison import Worst, two_numbers
@@ -36,10 +32,6 @@ SOMEBODYS = {  # an engine that was broken on purpose is not the reader's
     "your ": "its ",
 }
 MOST_LOCALISED = 2  # expressions that are taken apart
-PLACES = {
-    "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
-    "broadcast": "the place where the gradient of a broadcast input gets back the shape of that input",
-}
 
 
 @dataclass(frozen=True)
@@ -138,11 +130,11 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
     """
     diagnosis = diagnose_all([outcome.evidence() for outcome in outcomes])
     bug = diagnosis.certain
-    if bug is not None and not bug.shapes and bug is not operand_forgotten:
+    if bug is not None and not bug.shapes and not bug.drops_gradients:
         return diagnosis, None
     place = _place(engine, outcomes)
     if place is not None and place.certain:
-        return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is operand_forgotten else place
+        return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
     return diagnosis, place if bug is None else None
 
 
@@ -168,13 +160,8 @@ def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:
     bug = diagnosis.certain
     if bug is None:
         return ()
-    rules = " and ".join(f"`{symbol(operation)}`" for operation in diagnosis.operations)
-    where = f"the backward rule of {rules}" if rules else PLACES.get(bug.family, "the backward rules of the operations")
-    if bug is assigned_not_accumulated:
-        where = f"the line that adds what {rules or 'a rule'} gives: in the rule, or in `backward`"
-    if bug is upstream_ignored:
-        where += ", and at what `backward` hands to it"
-    return diagnosis.hint(), f"This mistake often comes from a belief: *{bug.misconception}*", f"Look at {where}."
+    belief = f"This mistake often comes from a belief: *{bug.misconception}*"
+    return diagnosis.hint(), belief, f"Look at {bug.where_to_look(diagnosis.operations)}."
 
 
 def _line(outcome: Outcome, number: int, hidden: bool) -> Line:

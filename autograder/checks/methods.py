@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import mini_autograd as ma
-from autograder.bugs.planting import exchanged
+from autograder.bugs.planting import patched
 from mini_autograd.operations.dropout import Dropout
 
 NAMES = ("cat", "leaky_relu", "cross_entropy", "mse_loss", "layer_norm", "batch_norm", "embedding", "dropout")
@@ -45,7 +45,7 @@ def _reference_methods() -> dict[str, Callable[..., Any]]:
 
 def reference_methods() -> Any:
     """A context in which the reference's tensors have these methods."""
-    return exchanged(ma.Tensor, _reference_methods())
+    return patched(ma.Tensor, _reference_methods())
 
 
 @cache

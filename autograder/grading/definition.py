@@ -13,8 +13,9 @@ from nbgrader.api import Base
 from sqlalchemy import Connection, select
 from traitlets.config import Config
 
-from autograder.grading.assignments import Assignment, files_below, grader_version
+from autograder.grading.assignments import Assignment, files_below
 from autograder.grading.courses import Course, CourseError
+from autograder.grading.grader_version import grader_version
 from autograder.nbgrader_plugins import configure
 from autograder.nbgrader_plugins.configuration import cell_seconds, query_seconds
 from autograder.nbgrader_plugins.course_secret import course_secret

@@ -18,7 +18,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.grading.assignments import Assignment, Submission, grader_version
+from autograder.grading.assignments import Assignment, Submission
+from autograder.grading.grader_version import grader_version
 from autograder.grading.local import MACHINE_FAULTS
 from autograder.grading.remote import read_message, write_message
 from autograder.grading.results import Result

@@ -20,7 +20,8 @@ from autograder.sandbox import Limits
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-    from autograder.lessons.gates import Finding, Judge
+    from autograder.lessons.finding import Finding
+    from autograder.lessons.gates import Judge
     from autograder.lessons.mutants import Mutant
     from autograder.lessons.passed_gates import PassedGates
 

@@ -2,9 +2,9 @@
 everybody shares, and the test cells that may run it. Found in the text, with the engine that the lesson starts from; in
 doubt, a cell may.
 
-A test cell reaches code by a name. So what mentions a name that something lucky has bound is lucky itself, and so on. A
-definition alone does nothing yet; any other lucky statement that runs, in a test cell too, may put what it has got
-where no name tells of it, so every test cell after it is in doubt.
+A test cell reaches code by a name. So what mentions a name that something nondeterministic has bound is
+nondeterministic itself, and so on. A definition alone does nothing yet; any other nondeterministic statement that runs,
+in a test cell too, may put what it has got where no name tells of it, so every test cell after it is in doubt.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ HARMLESS = {"staticmethod", "classmethod", "property"}  # decorators
 DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def cells_left_to_chance(source: NotebookNode) -> set[str]:
+def nondeterministic_cells(source: NotebookNode) -> set[str]:
     """The grade_ids of the test cells that may draw other numbers each time they run, though their seed is the same."""
     cells = [(cell, _statements(cell)) for cell in _graded(source)]
     everything = [statement for _, statements in cells for statement in statements]
-    lucky = _lucky(everything)
-    in_doubt = bool(lucky) and any(map(_needs_no_name, everything))
+    nondeterministic = _nondeterministic(everything)
+    in_doubt = bool(nondeterministic) and any(map(_needs_no_name, everything))
     found = set()
     for cell, statements in cells:
-        in_doubt = in_doubt or any(id(one) in lucky and not _only_defines(one) for one in statements)
+        in_doubt = in_doubt or any(id(one) in nondeterministic and not _only_defines(one) for one in statements)
         if in_doubt and is_test(cell):
             found.add(grade_id(cell))
     return found
@@ -59,17 +59,17 @@ def _statements(cell: NotebookNode) -> list[ast.stmt]:
     return [statement for text in (*engines, cell.source) for statement in parse(text)]
 
 
-def _lucky(statements: list[ast.stmt]) -> set[int]:
+def _nondeterministic(statements: list[ast.stmt]) -> set[int]:
     """The `id` of each statement that may draw, or that mentions what one of them has bound."""
     shared = _shared(statements)
     names = {id(statement): _names(statement) for statement in statements}
-    lucky = {id(statement) for statement in statements if _draws(statement, shared)}
+    nondeterministic = {id(statement) for statement in statements if _draws(statement, shared)}
     while True:
-        bound = {name for statement in statements if id(statement) in lucky for name in _bound(statement)}
-        more = {number for number, mentioned in names.items() if mentioned & bound} | lucky
-        if more == lucky:
-            return lucky
-        lucky = more
+        bound = {name for statement in statements if id(statement) in nondeterministic for name in _bound(statement)}
+        more = {number for number, mentioned in names.items() if mentioned & bound} | nondeterministic
+        if more == nondeterministic:
+            return nondeterministic
+        nondeterministic = more
 
 
 def _names(statement: ast.stmt) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from autograder.checks.context import CheckContext, listening, noting_seeds
 from autograder.judge import seed_of
 from autograder.lessons import variants
 from autograder.lessons.build import assemble, styles
-from autograder.lessons.chance import cells_left_to_chance
+from autograder.lessons.chance import nondeterministic_cells
+from autograder.lessons.finding import Finding
 from autograder.lessons.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
 from autograder.lessons.lesson_files import LessonTextError, data_files
 from autograder.lessons.passed_gates import PassedGates, fingerprint_of
@@ -35,26 +36,6 @@ Judge = Callable[..., Any]
 
 SECRETS = (b"audit 0", b"audit 1")
 DRAWS = 10  # of random inputs, with which right solutions must have the same marks
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a gate found. `problems` name the place and what is wrong there; `note` is worth knowing either way."""
-
-    lesson: str
-    gate: str
-    problems: tuple[str, ...] = ()
-    note: str = ""
-    seconds: float = 0.0
-    fingerprint: str = ""  # of everything that decided it
-    kept: bool = False  # it passed before, and has not run again
-
-    @property
-    def passed(self) -> bool:
-        return not self.problems
-
-    def as_record(self) -> dict[str, Any]:
-        return {**asdict(self), "passed": self.passed}
 
 
 @dataclass
@@ -235,7 +216,7 @@ def same_marks_for_all_draws(lesson: Lesson) -> Result:
     they stand. A cell cannot if it has not used its seed, and if it runs nothing that draws without one.
     """
     seeded = set(lesson.tests) if lesson.seeded is None else lesson.seeded
-    names = sorted(seeded | cells_left_to_chance(lesson.source))
+    names = sorted(seeded | nondeterministic_cells(lesson.source))
     notebook, copies = variants.drawn_again(lesson.source, names, DRAWS - 1)  # one draw has earned full marks
     given = _judged(lesson, notebook, SECRETS[1])
     points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}

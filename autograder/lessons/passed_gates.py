@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 import autograder
 import mini_autograd
 from autograder.files import write_if_changed
+from autograder.lessons.finding import Finding
 from autograder.lessons.lesson_files import LessonTextError, data_files
 from autograder.sandbox import isolation_available
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
-
-    from autograder.lessons.gates import Finding
 
 NOT_RUN = {"grading", "__pycache__"}
 """Folders without code that a gate runs."""

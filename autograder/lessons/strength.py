@@ -25,7 +25,7 @@ import numpy as np
 import mini_autograd as ma
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug, Plant, Variant
-from autograder.bugs.planting import LOCK, OPERATIONS, Call, exchanged, symbol
+from autograder.bugs.planting import LOCK, OPERATIONS, Call, patched, symbol
 from autograder.checks import student_side
 from autograder.checks.answers import compare
 from autograder.checks.engines import REFERENCE
@@ -191,7 +191,7 @@ def _recorded(calls: dict[str, list[Call]]) -> Iterator[None]:
 
         return staticmethod(forward)
 
-    contexts = [exchanged(op, {"forward": noting(name, op.forward)}) for name, op in OPERATIONS.items()]
+    contexts = [patched(op, {"forward": noting(name, op.forward)}) for name, op in OPERATIONS.items()]
     entered = []
     try:
         for context in contexts:

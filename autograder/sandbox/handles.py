@@ -21,15 +21,13 @@ import operator
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from autograder.sandbox.inside.protocol import BINARY, COMPARISONS, SPECIAL_METHODS, UNARY, words
 from autograder.sandbox.limits import Refused
-
-if TYPE_CHECKING:
-    from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.port import Port
 
 LOCAL = frozenset(
     {
@@ -67,7 +65,7 @@ class Reference:
     them.
     """
 
-    sandbox: Sandbox
+    sandbox: Port
     number: int
     generation: int
     base: str | None

@@ -31,6 +31,7 @@ from autograder.sandbox.handles import (
 )
 from autograder.sandbox.inside.values import Decoder, Malformed
 from autograder.sandbox.limits import Limits, NotAnswered, SandboxDied, SandboxError, SandboxUnavailable
+from autograder.sandbox.port import Referring
 from autograder.sandbox.process import StudentProcess
 from autograder.sandbox.travel import (
     ACTING_MODULES,
@@ -179,7 +180,7 @@ class Sandbox:
         self._functions.setdefault(function, request["function"])  # it has arrived: there was an answer
         return value
 
-    def base_value(self, ref: Reference) -> Any:
+    def base_value(self, ref: Referring) -> Any:
         return self._answer({"do": "base", "number": self.number_of(ref)})
 
     def changed_files(self, known: dict[str, Any], room: int) -> tuple[dict[str, tuple[Any, bytes]], list[str]]:
@@ -204,17 +205,17 @@ class Sandbox:
 
     # References
 
-    def number_of(self, ref: Reference) -> int:
+    def number_of(self, ref: Referring) -> int:
         if ref.sandbox is not self or ref.generation != self.generation:
             raise stale()
         return ref.number
 
-    def hold(self, ref: Reference) -> None:
+    def hold(self, ref: Referring) -> None:
         """Count a reference. The same object may arrive again while an older reference to it is still there."""
         if ref.generation == self.generation:
             self._held[ref.number] += 1
 
-    def release(self, ref: Reference) -> None:
+    def release(self, ref: Referring) -> None:
         """Count a reference that has gone. Python may call this at any time, also between an answer and its reading."""
         if ref.generation == self.generation:
             self._held[ref.number] -= 1
@@ -222,7 +223,7 @@ class Sandbox:
                 del self._held[ref.number]
                 self._released.append(ref.number)
 
-    def handle_of(self, ref: Reference) -> Handle:
+    def handle_of(self, ref: Referring) -> Handle:
         """The handle for an object known by reference only, such as a raised exception."""
         return self._apply_known(ref)
 
@@ -422,7 +423,7 @@ class Sandbox:
         for number, special in changes:
             change_handle_class(self._classes[number][0], _names(special))
 
-    def _apply_known(self, ref: Reference) -> Any:
+    def _apply_known(self, ref: Referring) -> Any:
         return self._answer({"do": "apply", "name": "identity", "args": [["h", self.number_of(ref)]]})
 
     def _module(self, asked: str, name: Any, handle: Any) -> Any:

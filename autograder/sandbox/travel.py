@@ -10,7 +10,7 @@ import itertools
 import sys
 import types
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cloudpickle
 from cloudpickle import cloudpickle as cloudpickle_module
@@ -20,9 +20,7 @@ from autograder.sandbox.handles import is_handle, reference
 from autograder.sandbox.inside.protocol import words
 from autograder.sandbox.inside.values import Encoder
 from autograder.sandbox.limits import NotRebuilt, SandboxError, StaleHandle
-
-if TYPE_CHECKING:
-    from autograder.sandbox.sandbox import Sandbox
+from autograder.sandbox.port import Port
 
 MAX_GENERATED = 100_000
 # Modules that may stand for themselves when the submission says that a name or attribute is that module: importing one
@@ -38,7 +36,7 @@ ACTING_MODULES = words("os sys io")
 class _Pickler(cloudpickle.Pickler):
     """Pickles what a test cell passes to student code; handles travel as the numbers of their objects."""
 
-    def __init__(self, file: io.BytesIO, sandbox: Sandbox):
+    def __init__(self, file: io.BytesIO, sandbox: Port):
         super().__init__(file)
         self.sandbox = sandbox
 
@@ -50,7 +48,7 @@ class _Pickler(cloudpickle.Pickler):
         return None
 
 
-def encode_arguments(sandbox: Sandbox, values: list[Any]) -> tuple[list[Any], list[Any]]:
+def encode_arguments(sandbox: Port, values: list[Any]) -> tuple[list[Any], list[Any]]:
     """Codes and buffers for arguments of an operation over there."""
 
     def other(value: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from autograder.bugs.bug import Bug, Plant, Variant
 from autograder.bugs.families.engine import EVERYWHERE, FAMILY
-from autograder.bugs.planting import engine_changed, exchanged
+from autograder.bugs.planting import engine_changed, patched
 from mini_autograd import backward as engine
 from mini_autograd import grad_mode
 from mini_autograd.function import AccumulateGrad, Function, tensor_of
@@ -41,7 +41,7 @@ def _gradients_on_all_tensors() -> Iterator[None]:
             made[edge]._grad = tensor_of(np.asarray(pending[edge]))
 
     with ExitStack() as stack:
-        stack.enter_context(exchanged(Function, {"connect": connect}))
+        stack.enter_context(patched(Function, {"connect": connect}))
         stack.enter_context(engine_changed(accumulate=accumulate))
         yield
 
@@ -60,7 +60,7 @@ non_leaf_gradient_kept = Bug(
 
 @contextmanager
 def _nothing_freed() -> Iterator[None]:
-    with exchanged(Function, {"release": lambda self: None}):
+    with patched(Function, {"release": lambda self: None}):
         yield
 
 
@@ -132,7 +132,7 @@ def _zero_from_the_start() -> Iterator[None]:
             self._grad = tensor_of(np.zeros_like(self.array))
         return right.fget(self)
 
-    with exchanged(Tensor, {"grad": property(grad, right.fset)}):
+    with patched(Tensor, {"grad": property(grad, right.fset)}):
         yield
 
 
@@ -150,7 +150,7 @@ zero_for_none = Bug(
 
 @contextmanager
 def _still_recording() -> Iterator[None]:
-    with exchanged(grad_mode.no_grad, {"entered": lambda self: grad_mode.state.mode | grad_mode.RECORDING}):
+    with patched(grad_mode.no_grad, {"entered": lambda self: grad_mode.state.mode | grad_mode.RECORDING}):
         yield
 
 
@@ -177,7 +177,7 @@ def _not_restored(always: bool) -> Plant:
                 right(self, *error)
 
         try:
-            with exchanged(grad_mode.no_grad, {"__exit__": leave}):
+            with patched(grad_mode.no_grad, {"__exit__": leave}):
                 yield
         finally:
             grad_mode.state.mode = before
@@ -203,7 +203,7 @@ def _switched_on_at_the_end() -> Plant:
         def leave(self: Any, *error: Any) -> None:
             grad_mode.state.mode = grad_mode.state.mode | grad_mode.RECORDING
 
-        with exchanged(grad_mode.no_grad, {"__exit__": leave}):
+        with patched(grad_mode.no_grad, {"__exit__": leave}):
             yield
 
     return plant

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from autograder.bugs.bug import Bug, Variant
-from autograder.bugs.planting import any_shape, engine_changed, exchanged
+from autograder.bugs.planting import any_shape, engine_changed, patched
 from mini_autograd import arrays
 from mini_autograd import backward as engine
 from mini_autograd.function import NO_EDGE
@@ -28,7 +28,7 @@ Undo = Callable[[Any, tuple[int, ...]], Any]
 def _undone(wrong: Undo, stored: bool) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(any_shape(stored))
-        stack.enter_context(exchanged(arrays, {"sum_to": wrong}))
+        stack.enter_context(patched(arrays, {"sum_to": wrong}))
         yield
 
 
@@ -162,7 +162,7 @@ def _undone_for_one(summed: int, stored: bool) -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(any_shape(stored))
-        stack.enter_context(exchanged(arrays, {"sum_to": sum_to}))
+        stack.enter_context(patched(arrays, {"sum_to": sum_to}))
         stack.enter_context(engine_changed(send=send))
         yield
 

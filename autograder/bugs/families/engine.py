@@ -16,7 +16,7 @@ import numpy as np
 from autograder.bugs import orders
 from autograder.bugs.bug import Bug, Plant, Variant, in_orders
 from autograder.bugs.families.shares import local, slope
-from autograder.bugs.planting import OPERATIONS, Call, Rule, engine_changed, exchanged, wrong_rules
+from autograder.bugs.planting import OPERATIONS, Call, Rule, engine_changed, patched, wrong_rules
 from mini_autograd import backward as engine
 from mini_autograd.function import AccumulateGrad, Function, tensor_of
 
@@ -79,6 +79,8 @@ assigned_not_accumulated = Bug(
     explanation="a gradient is assigned (`=`) where it must be added (`+=`): of several contributions one survives",
     hint="Use a tensor twice, as in a + a, and write down `a.grad` after each rule that touches it.",
     misconception="A value has one gradient, and a rule knows it.",
+    said_in="in what {rules} hand{verb_s} on,",  # not the rule's fault where `backward` does the adding
+    look_at="the line that adds what {rules} gives: in the rule, or in `backward`",
     engine=_assignments,
     engine_operations=EVERYWHERE,
 )
@@ -129,7 +131,7 @@ def _visiting_again(last_first: bool) -> Plant:
                 yield node
 
         with ExitStack() as stack:
-            stack.enter_context(exchanged(Function, {"release": lambda self: None}))
+            stack.enter_context(patched(Function, {"release": lambda self: None}))
             stack.enter_context(engine_changed(accumulate=accumulate, topological_order=order))
             yield
 
@@ -311,7 +313,7 @@ saved_value_changed = Bug(
 def _writing_into_input(names: Sequence[str]) -> Iterator[None]:
     with ExitStack() as stack:
         for name in names:
-            stack.enter_context(exchanged(OPERATIONS[name], {"forward": staticmethod(_in_place_forward(name))}))
+            stack.enter_context(patched(OPERATIONS[name], {"forward": staticmethod(_in_place_forward(name))}))
         yield
 
 

@@ -361,6 +361,7 @@ operand_forgotten = Bug(
     misconception="The second operand is a parameter, not an input.",
     rules=dict.fromkeys(TWO_INPUTS, first_alone),
     forms=(dict.fromkeys(TWO_INPUTS, second_alone),),
+    drops_gradients=True,
 )
 
 

@@ -51,6 +51,8 @@ upstream_ignored = Bug(
     explanation="the gradient that arrives at the output is ignored: only the local derivative is passed on",
     hint="What would change in your numbers if the output mattered ten times as much to the final result?",
     misconception="The gradient of an input is the local derivative.",
+    said_in="in the rule{s} of {rules}, or where `backward` calls it,",
+    look_at="{where}, and at what `backward` hands to it",
     rules={name: ignore_upstream for name in OPERATIONS if name not in ("Where", "Put")},
     forms=(
         {"Sum": ignore_upstream, "Mean": ignore_upstream_in_a_sum},

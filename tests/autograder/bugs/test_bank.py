@@ -5,7 +5,7 @@ import pytest
 
 import mini_autograd as ma
 from autograder.bugs.bank import BUGS, FAMILIES, bug
-from autograder.bugs.planting import DIALECTS, OPERATIONS, arithmetic, disturbed
+from autograder.bugs.planting import OPERATIONS, OPERATOR_DECOMPOSITIONS, arithmetic, disturbed
 from mini_autograd import arrays, backward, grad_mode
 from mini_autograd.function import Function
 from mini_autograd.nn import functional
@@ -68,7 +68,7 @@ def state():
     rules = {name: (vars(op).get("forward"), vars(op).get("backward")) for name, op in OPERATIONS.items()}
     names = ("send", "accumulate", "accumulate_leaf", "own", "topological_order", "fitted", "run_backward")
     engine = {name: vars(backward)[name] for name in names}
-    operators = {name: vars(Tensor)[name] for name in (*DIALECTS[-1], "grad")}
+    operators = {name: vars(Tensor)[name] for name in (*OPERATOR_DECOMPOSITIONS[-1], "grad")}
     modes = {name: vars(grad_mode.no_grad).get(name) for name in ("entered", "__exit__")}
     return rules, engine, operators, modes, vars(Function)["release"], vars(Function)["connect"], arrays.sum_to
 
@@ -108,10 +108,10 @@ def test_bug_in_one_operation_leaves_the_others_alone():
     assert (a.grad.item(), b.grad.item()) == (1 + 2, -1 + 3)
 
 
-@pytest.mark.parametrize("dialect", range(len(DIALECTS)))
-def test_dialects_of_arithmetic_agree(dialect):
+@pytest.mark.parametrize("decomposition", range(len(OPERATOR_DECOMPOSITIONS)))
+def test_operator_decompositions_agree(decomposition):
     right = gradients()
-    with arithmetic(dialect):
+    with arithmetic(decomposition):
         assert all(np.allclose(g, r, rtol=1e-12) for g, r in zip(gradients(), right, strict=True))
 
 
