@@ -231,23 +231,6 @@ def linspace(
     return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
 
 
-def logspace(
-    start: float,
-    end: float,
-    steps: int,
-    base: float = 10.0,
-    *,
-    dtype: Any = None,
-    requires_grad: bool = False,
-    device: Any = None,
-) -> Tensor:
-    """Powers of `base`, with exponents as `linspace` gives them. Raises RuntimeError if `steps` is negative."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    numbers = np.logspace(float(start), float(end), steps, base=base)
-    return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
-
-
 def set_default_dtype(d: np.dtype) -> None:
     """What a Python float becomes from now on: a floating dtype. Raises TypeError for another."""
     if not isinstance(d, np.dtype) or not arrays.is_floating(d):

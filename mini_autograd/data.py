@@ -7,19 +7,16 @@ order is PyTorch's. There are no worker processes: options for these are accepte
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import float64
-from mini_autograd.creation import as_tensor, tensor
+from mini_autograd.creation import tensor
 from mini_autograd.generator import Generator, default_generator
 from mini_autograd.operations.joining import stack
-from mini_autograd.random import multinomial
 from mini_autograd.tensor import Tensor
 
 
@@ -28,13 +25,6 @@ class Dataset:
 
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
-
-
-class IterableDataset(Dataset):
-    """Samples one after the other. A subclass gives `__iter__`."""
-
-    def __iter__(self) -> Iterator[Any]:
-        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
 
 class TensorDataset(Dataset):
@@ -62,22 +52,6 @@ class Subset(Dataset):
 
     def __len__(self) -> int:
         return len(self.indices)
-
-
-class ConcatDataset(Dataset):
-    """Data sets one behind the other."""
-
-    def __init__(self, datasets: Iterable[Any]) -> None:
-        self.datasets = list(datasets)
-        self.ends = list(itertools.accumulate(map(len, self.datasets)))
-
-    def __getitem__(self, index: int) -> Any:
-        index = index + len(self) if index < 0 else index
-        number = bisect.bisect_right(self.ends, index)
-        return self.datasets[number][index - (self.ends[number - 1] if number else 0)]
-
-    def __len__(self) -> int:
-        return self.ends[-1] if self.ends else 0
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset]:
@@ -149,43 +123,6 @@ class RandomSampler(Sampler):
         return self.num_samples
 
 
-class SubsetRandomSampler(Sampler):
-    """Those indices, in random order."""
-
-    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
-        self.indices, self.generator = indices, generator
-
-    def __iter__(self) -> Iterator[int]:
-        order = (self.generator or default_generator).permutation(len(self.indices))
-        return iter([self.indices[i] for i in order.tolist()])
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-
-class WeightedRandomSampler(Sampler):
-    """`num_samples` indices, each drawn with a probability in proportion to its weight."""
-
-    def __init__(
-        self,
-        weights: Sequence[float],
-        num_samples: int,
-        replacement: bool = True,
-        generator: Generator | None = None,
-    ) -> None:
-        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
-        self.weights = as_tensor(weights, dtype=float64)
-        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
-
-    def __iter__(self) -> Iterator[int]:
-        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
-        return iter(drawn.tolist())
-
-    def __len__(self) -> int:
-        return self.num_samples
-
-
 class BatchSampler(Sampler):
     """The indices of another sampler in lists of `batch_size`; the last may be shorter, unless `drop_last`."""
 
@@ -236,19 +173,17 @@ class DataLoader:
                 "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
             )
         self.dataset, self.batch_size, self.drop_last, self.generator = dataset, batch_size, drop_last, generator
-        if sampler is None and not isinstance(dataset, IterableDataset):
+        if sampler is None:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         self.sampler = sampler
         if batch_sampler is None and batch_size is not None:
-            batch_sampler = BatchSampler(dataset if sampler is None else sampler, batch_size, drop_last)
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.batch_sampler = batch_sampler
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
 
     def __iter__(self) -> Iterator[Any]:
         draw_seed(self.generator or default_generator)  # for worker processes in PyTorch: here to stay in step with it
         source = self.sampler if self.batch_sampler is None else self.batch_sampler
-        if self.sampler is None:
-            return map(self.collate_fn, self.dataset if source is None else source)
         return map(self._fetch, source)
 
     def _fetch(self, index: Any) -> Any:
@@ -258,10 +193,6 @@ class DataLoader:
 
     def __len__(self) -> int:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
-
-
-def get_worker_info() -> None:
-    """What a worker process knows of itself; None, as there are no such processes."""
 
 
 def draw_seed(generator: Generator) -> int:

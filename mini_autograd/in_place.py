@@ -432,18 +432,14 @@ def broadcastable(x: Tensor, source: Tensor) -> Tensor:
 
 
 NAMES = """
-add sub subtract mul multiply div divide true_divide pow neg negative exp exp2 expm1 log log2 log10 log1p sqrt rsqrt
-reciprocal square abs absolute sign sin cos tan asin acos atan sinh cosh tanh sigmoid logit erf floor ceil round trunc
-frac fmod remainder floor_divide relu clamp clip clamp_min clamp_max lerp addcmul addcdiv masked_fill index_add
-index_copy index_fill scatter scatter_add tril triu nan_to_num copysign atan2 hypot xlogy float_power
-logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
-bitwise_left_shift bitwise_right_shift eq ne lt le gt ge cumsum cumprod
-greater greater_equal less less_equal not_equal bitwise_not asinh acosh atanh deg2rad rad2deg sgn fix heaviside ldexp
-addmm addmv addr addbmm baddbmm masked_scatter
+add sub subtract mul multiply div divide true_divide pow neg negative exp log log1p sqrt rsqrt reciprocal square abs
+absolute sign sin cos tanh sigmoid erf floor ceil round trunc remainder floor_divide relu clamp clip lerp masked_fill
+scatter scatter_add tril triu logical_and logical_or logical_not bitwise_and bitwise_or bitwise_xor eq ne lt le gt ge
+cumsum greater greater_equal less less_equal not_equal bitwise_not
 """
-SHAPES = "t transpose swapaxes swapdims squeeze unsqueeze"
+SHAPES = "t transpose swapaxes squeeze unsqueeze"
 OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__", "pow": "__pow__"}
-OPERATORS |= {name: f"__{name}__" for name in ("floordiv", "mod", "and", "or", "xor", "lshift", "rshift")}
+OPERATORS |= {name: f"__{name}__" for name in ("floordiv", "mod", "and", "or", "xor")}
 
 
 def attach() -> None:

@@ -1,12 +1,12 @@
-"""Constructors of PyTorch's first years, which many tutorials still show: `Tensor([1, 2])`, `LongTensor(2, 3)`.
+"""The constructor of PyTorch's first years, which many tutorials still show: `Tensor([1, 2])`, `Tensor(2, 3)`.
 
 Imports arrays, size, tensor and creation. The one idea to know: today's `tensor` takes data and a dtype, and `empty`
-takes sizes; these take either, and always give the same dtype.
+takes sizes; this takes either, and always gives the same dtype.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,45 +51,6 @@ def type_name(value: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def constructor(name: str, dtype: np.dtype) -> Callable[..., Tensor]:
-    """The function that makes tensors of one dtype, of data or of a size."""
-
-    def make(*args: Any, device: Any = None) -> Tensor:
-        if len(args) == 1 and isinstance(args[0], Tensor):
-            if args[0].dtype != dtype:
-                raise TypeError(f"expected a tensor of {dtype.name} (got one of {args[0].dtype.name})")
-            return args[0].view_as_itself()
-        return made(args, dtype, device)
-
-    make.__name__ = name
-    make.__doc__ = f"As `Tensor(...)`, but in {dtype.name}: of data, or of a size and filled with zeros."
-    return make
-
-
-def dtype_of(kind: Any) -> Any:
-    """The dtype meant by `torch.FloatTensor` or its name; of anything else, that."""
-    name = kind.rpartition(".")[2] if isinstance(kind, str) else getattr(kind, "__name__", "")
-    for dtype in DTYPES:
-        if name == f"{arrays.dtype_name(dtype)}Tensor":
-            return dtype
-    return kind
-
-
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """As `Tensor(...)`, in the dtype of this tensor."""
-    return made(args, self.dtype, device or self.device)  # type: ignore[attr-defined]
-
-
 def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:  # noqa: N802  (PyTorch's name)
     """A tensor of the same memory: what a tensor had to be wrapped in to be recorded, in PyTorch's first years."""
     return data.detach().requires_grad_(True) if requires_grad else data.view_as_itself()
-
-
-DTYPES = (arrays.float32, arrays.float64, arrays.float16, arrays.int64, arrays.int32, arrays.uint8, arrays.bool_)
-FloatTensor = constructor("FloatTensor", arrays.float32)
-DoubleTensor = constructor("DoubleTensor", arrays.float64)
-HalfTensor = constructor("HalfTensor", arrays.float16)
-LongTensor = constructor("LongTensor", arrays.int64)
-IntTensor = constructor("IntTensor", arrays.int32)
-ByteTensor = constructor("ByteTensor", arrays.uint8)
-BoolTensor = constructor("BoolTensor", arrays.bool_)

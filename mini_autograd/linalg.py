@@ -1,4 +1,4 @@
-"""What is covered of `torch.linalg`: norms, products, inverse, determinant, solving. Decompositions are not.
+"""What is covered of `torch.linalg`: norms.
 
 Imports function and the operations. The one idea to know: without `dim` and `ord`, `norm` takes all elements as one
 vector.
@@ -11,24 +11,10 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.function import Value
-from mini_autograd.operations.linear_algebra import matmul, vecdot
-from mini_autograd.operations.matrices import LinAlgError, det, inv, matrix_power, slogdet, solve
 from mini_autograd.operations.norms import vector_norm
 from mini_autograd.operations.reduction import Dims
 
-__all__ = [
-    "LinAlgError",
-    "det",
-    "inv",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "norm",
-    "slogdet",
-    "solve",
-    "vecdot",
-    "vector_norm",
-]
+__all__ = ["matrix_norm", "norm", "vector_norm"]
 
 
 def matrix_norm(

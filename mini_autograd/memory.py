@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import arrays, creation, on_demand
-from mini_autograd.in_place import in_place
+from mini_autograd import arrays, creation
 from mini_autograd.methods import Tensor
-from mini_autograd.operations import elementwise, gathering
+from mini_autograd.operations import elementwise
 from mini_autograd.operations.elementwise import clone
 from mini_autograd.views import memory_of
 
@@ -90,9 +89,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 def type_(self: Tensor, dtype: Any = None) -> Any:
     """In another dtype; without one, the name of this one as PyTorch's oldest programs know it."""
-    if dtype is None:
-        return f"torch.{arrays.dtype_name(self.dtype)}Tensor"
-    return to(self, on_demand.called_later("legacy", "dtype_of")(dtype))
+    return f"torch.{arrays.dtype_name(self.dtype)}Tensor" if dtype is None else to(self, dtype)
 
 
 def storage_offset(self: Tensor) -> int:
@@ -174,7 +171,6 @@ METHODS: dict[str, Any] = {
     "type_as": type_as,
     "type": type_,
     "storage_offset": storage_offset,
-    "new": on_demand.called_later("legacy", "new"),
     "short": lambda self: to(self, arrays.int16),
     "char": lambda self: to(self, arrays.int8),
     "byte": lambda self: to(self, arrays.uint8),
@@ -186,7 +182,6 @@ METHODS: dict[str, Any] = {
     "new_full": new_full,
     "new_empty": new_zeros,
     "sum_to_size": sum_to_size,
-    "index_put_": in_place(gathering.index_put),
     "__copy__": shallow_copy,
     "__deepcopy__": deepcopy,
     "__reduce_ex__": reduced,

@@ -18,23 +18,13 @@ from mini_autograd.operations import comparison, joining, rounding, shape
 from mini_autograd.tensor import Tensor
 
 FUNCTIONS = """
-absolute abs sign sgn sqrt rsqrt reciprocal square log1p log2 log10 expm1 exp2 sin cos tan asin acos atan sinh cosh
-asinh acosh atanh arccos arcsin arctan arccosh arcsinh arctanh erf deg2rad rad2deg sigmoid logit floor ceil trunc fix
-round frac remainder fmod copysign floor_divide div nan_to_num positive atan2 arctan2 hypot logaddexp logaddexp2 xlogy
-lerp addcmul addcdiv float_power ldexp heaviside
-isnan isinf isfinite isposinf isneginf isreal isclose allclose equal signbit any all count_nonzero nonzero argwhere
-logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not
-bitwise_left_shift bitwise_right_shift is_floating_point isin
-greater greater_equal less less_equal not_equal
-maximum minimum fmax fmin clamp clip clamp_min clamp_max amax amin aminmax max min argmax argmin sort argsort msort topk
-kthvalue median cummax cummin
-prod var std logsumexp nansum nanmean cumsum cumprod logcumsumexp diff softmax log_softmax norm dist
-mm bmm mv dot vdot outer ger inner kron addmm addmv addr addbmm baddbmm
-squeeze unsqueeze ravel unflatten movedim moveaxis swapdims broadcast_to flip fliplr flipud roll rot90 split
-split_with_sizes narrow select chunk tensor_split hsplit vsplit dsplit unbind tile repeat_interleave tril triu diag
-diag_embed diagflat diagonal trace
-gather scatter scatter_add index_select index_add index_copy index_fill index_put masked_fill masked_select
-masked_scatter take take_along_dim
+absolute abs sign sqrt rsqrt reciprocal square log1p sin cos erf sigmoid floor ceil trunc round remainder floor_divide
+div positive lerp isnan isinf isfinite isclose allclose equal any all count_nonzero nonzero logical_and logical_or
+logical_not bitwise_and bitwise_or bitwise_xor bitwise_not is_floating_point greater greater_equal less less_equal
+not_equal maximum minimum clamp clip amax amin aminmax max min argmax argmin sort argsort topk median prod var std
+logsumexp cumsum softmax log_softmax norm mm bmm mv dot outer squeeze unsqueeze ravel broadcast_to flip roll split
+narrow select chunk unbind tril triu diag diag_embed diagonal trace gather scatter scatter_add index_select
+masked_fill masked_select
 """
 
 for _name in FUNCTIONS.split():
@@ -102,11 +92,7 @@ METHODS: dict[str, Any] = {
     "__rfloordiv__": _operator(rounding.floor_divide, reflected=True),
     "__mod__": _operator(rounding.remainder),
     "__rmod__": _operator(rounding.remainder, reflected=True),
-    "__lshift__": _operator(comparison.bitwise_left_shift),
-    "__rlshift__": _operator(comparison.bitwise_left_shift, reflected=True),
-    "__rshift__": _operator(comparison.bitwise_right_shift),
-    "__rrshift__": _operator(comparison.bitwise_right_shift, reflected=True),
 }
 
-for _name, _method in {**METHODS, **on_demand.by_name(on_demand.METHODS)}.items():
+for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)

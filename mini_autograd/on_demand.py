@@ -12,25 +12,10 @@ from typing import Any
 from mini_autograd import numpy_names
 
 FUNCTIONS = {
-    "operations.arranging": """
-        broadcast_shapes cartesian_prod combinations is_nonzero trapezoid trapz tril_indices triu_indices""",
-    "operations.counting": "bincount bucketize histc histogram searchsorted unique unique_consecutive",
-    "operations.matrices": "det inverse logdet matrix_power slogdet",
-    "operations.statistics": "cdist corrcoef cov pairwise_distance quantile",
-    "promotion": "can_cast result_type",
     "printing": "set_printoptions",
     "saving": "load save",
-    "legacy": "BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor",
 }
 """module -> the functions of it that `torch` has too"""
-
-METHODS = {
-    "operations.arranging": "is_nonzero unfold",
-    "operations.counting": "bincount histc histogram unique unique_consecutive",
-    "operations.matrices": "det inverse logdet matrix_power slogdet",
-    "operations.statistics": "corrcoef cov quantile",
-}
-"""module -> the functions of it that are methods"""
 
 
 def by_name(table: dict[str, str]) -> dict[str, Callable[..., Any]]:

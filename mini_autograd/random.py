@@ -104,11 +104,6 @@ def randint(
     return _made((generator or default_generator).integers(low, high, tuple(size)).astype(dtype), device, False)
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Whole numbers from `low` to before `high`, or from 0 to before `low`, in the shape and dtype of `input`."""
-    return randint(low, high, input.shape, dtype=dtype or input.dtype)
-
-
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = arrays.int64, device: Any = None) -> Tensor:
     """The numbers from 0 to before `n` in random order. Raises RuntimeError if `n` is negative."""
     if n < 0:

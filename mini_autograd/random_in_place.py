@@ -1,4 +1,4 @@
-"""Random numbers written into a tensor: `uniform_`, `normal_`, `bernoulli_`, `exponential_`, `random_`.
+"""Random numbers written into a tensor: `uniform_` and `normal_`.
 
 Imports arrays, function, generator, tensor, random and in_place. The one idea to know: what is drawn does not depend on
 the old numbers, so no gradient passes to them.
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays, random
-from mini_autograd.function import as_array
 from mini_autograd.generator import Generator, default_generator
 from mini_autograd.in_place import Fill, in_place
 from mini_autograd.tensor import Tensor
@@ -35,24 +34,6 @@ class Normal(Draw):
     """Normal numbers."""
 
     torch_name = "NormalBackward0"
-
-
-class Bernoulli(Draw):
-    """Zeros and ones."""
-
-    torch_name = "BernoulliBackward2"
-
-
-class Exponential(Draw):
-    """Numbers of an exponential distribution."""
-
-    torch_name = "ExponentialBackward0"
-
-
-class Random(Draw):
-    """Whole numbers."""
-
-    torch_name = "RandomBackward1"
 
 
 def written(operation: type[Draw], tensor: Tensor, numbers: Any) -> Tensor:
@@ -92,48 +73,6 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     return written(Normal, self, (drawn * std + mean).astype(self.dtype))
 
 
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """1 with probability `p` (a number, or a tensor with one for each element), else 0, in place."""
-    if isinstance(p, Tensor):
-        return written(Bernoulli, self, as_array(random.bernoulli(p.expand(self.shape), generator=generator)))
-    if not 0.0 <= p <= 1.0:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    drawn = (generator or default_generator).uniform(self.shape, arrays.float64)
-    return written(Bernoulli, self, drawn < p)
-
-
-def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Numbers of an exponential distribution with rate `lambd`, in place: by inversion of its cumulative function."""
-    if not arrays.is_floating(self.dtype):
-        kind = arrays.dtype_name(self.dtype)
-        raise RuntimeError(
-            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified {kind}"
-        )
-    if not lambd > 0.0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    drawn = (generator or default_generator).uniform(self.shape, arrays.float64)
-    return written(Exponential, self, (-np.log1p(-drawn) / lambd).astype(self.dtype))
-
-
-def random_(self: Tensor, *bounds: int, generator: Generator | None = None) -> Tensor:
-    """Whole numbers in place: `random_(to)` from 0 to before `to`, or `random_(low, high)`.
-
-    Without bounds up to the largest number to which all whole numbers have a place in the dtype.
-    """
-    low, high = {0: (0, largest_whole(self.dtype) + 1), 1: (0, *bounds)}.get(len(bounds), bounds)
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return written(Random, self, (generator or default_generator).integers(low, high, self.shape))
-
-
-def largest_whole(dtype: np.dtype) -> int:
-    """The number up to which a dtype holds every whole one."""
-    if arrays.is_floating(dtype):
-        return 2 ** (np.finfo(dtype).nmant + 1)
-    return 1 if dtype == arrays.bool_ else int(np.iinfo(dtype).max)
-
-
-for _method in (uniform_, normal_, bernoulli_, exponential_, random_):
+for _method in (uniform_, normal_):
     setattr(Tensor, _method.__name__, _method)
 Tensor.bernoulli, Tensor.multinomial = random.bernoulli, random.multinomial  # type: ignore[attr-defined]

@@ -23,20 +23,6 @@ class Extremes(NamedTuple):
     max: Any
 
 
-class Histogram(NamedTuple):
-    """How many numbers lie in each bin (or their density), and the edges of the bins, one more."""
-
-    hist: Any
-    bin_edges: Any
-
-
-class SignAndLogarithm(NamedTuple):
-    """Of a determinant: its sign, and the logarithm of its absolute value."""
-
-    sign: Any
-    logabsdet: Any
-
-
 def described(results: Any) -> str:
     """The text: `torch.return_types.max(` and every result on a line of its own."""
     parts = [f"{name}={value!r}" for name, value in zip(results._fields, results, strict=True)]
@@ -51,6 +37,4 @@ def named(name: str, kind: type) -> Any:
 
 
 max, min, sort, topk = (named(name, Found) for name in ("max", "min", "sort", "topk"))
-median, kthvalue, cummax, cummin = (named(name, Found) for name in ("median", "kthvalue", "cummax", "cummin"))
-aminmax, histogram = named("aminmax", Extremes), named("histogram", Histogram)
-slogdet = named("slogdet", SignAndLogarithm)
+median, aminmax = named("median", Found), named("aminmax", Extremes)

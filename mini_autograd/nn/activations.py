@@ -6,9 +6,8 @@ fixed.
 
 from __future__ import annotations
 
-from mini_autograd.nn import functional, init
+from mini_autograd.nn import functional
 from mini_autograd.nn.module import Module
-from mini_autograd.nn.parameter import empty_parameter
 from mini_autograd.tensor import Tensor
 
 
@@ -26,39 +25,11 @@ class ReLU(Module):
         return "inplace=True" if self.inplace else ""
 
 
-class ReLU6(ReLU):
-    """min(max(x, 0), 6)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.relu6(input)
-
-
 class SiLU(ReLU):
     """x sigmoid(x)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return functional.silu(input)
-
-
-class Mish(ReLU):
-    """x tanh(softplus(x))."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.mish(input)
-
-
-class SELU(ReLU):
-    """A scaled ELU that keeps mean 0 and variance 1."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.selu(input)
-
-
-class Hardswish(ReLU):
-    """x min(max(x + 3, 0), 6) / 6."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.hardswish(input)
 
 
 class Tanh(Module):
@@ -75,20 +46,6 @@ class Sigmoid(Module):
         return functional.sigmoid(input)
 
 
-class LogSigmoid(Module):
-    """log(sigmoid(x))."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.logsigmoid(input)
-
-
-class Softsign(Module):
-    """x / (1 + |x|)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.softsign(input)
-
-
 class GELU(Module):
     """x times the probability that a normal number is smaller than x."""
 
@@ -103,20 +60,6 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class ELU(Module):
-    """x where positive, alpha (e^x - 1) elsewhere."""
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha, self.inplace = alpha, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.elu(input, self.alpha)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
-
-
 class LeakyReLU(Module):
     """x where positive, negative_slope x elsewhere."""
 
@@ -129,21 +72,6 @@ class LeakyReLU(Module):
 
     def extra_repr(self) -> str:
         return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
-
-
-class PReLU(Module):
-    """A leaky ReLU whose slope is learned, one for all or one per channel."""
-
-    def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
-        super().__init__()
-        self.num_parameters = num_parameters
-        self.weight = filled(num_parameters, init)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.prelu(input, self.weight)
-
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
 
 
 class Softplus(Module):
@@ -179,15 +107,3 @@ class LogSoftmax(Softmax):
 
     def forward(self, input: Tensor) -> Tensor:
         return functional.log_softmax(input, self.dim, _stacklevel=5)
-
-
-class Softmin(Softmax):
-    """softmax of the negative numbers."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.softmin(input, self.dim, _stacklevel=5)
-
-
-def filled(count: int, value: float) -> Tensor:
-    """A parameter of equal numbers."""
-    return init.constant_(empty_parameter(count), value)

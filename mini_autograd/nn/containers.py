@@ -1,4 +1,4 @@
-"""Modules that hold modules: Sequential, ModuleList, ModuleDict, and ParameterList.
+"""Modules that hold modules: Sequential, ModuleList, ModuleDict.
 
 Imports module and parameter. The one idea to know: the names of what they hold are its positions, "0", "1", ...
 """
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from mini_autograd.nn.module import Module, indented
-from mini_autograd.nn.parameter import Parameter
 
 L = TypeVar("L", bound="Numbered")
 
@@ -160,33 +159,6 @@ class ModuleDict(Module):
 
     def items(self) -> Iterable[tuple[str, Module]]:
         return self._modules.items()
-
-
-class ParameterList(Module):
-    """A list of parameters."""
-
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
-        super().__init__()
-        for value in values or ():
-            self.append(value)
-
-    def _inner_lines(self) -> list[str]:
-        shapes = [(name, x.dtype, "x".join(map(str, x.shape))) for name, x in self.named_parameters()]
-        return [f"({name}): Parameter containing: [torch.{dtype} of size {size}]" for name, dtype, size in shapes]
-
-    def append(self, value: Any) -> ParameterList:
-        """Add a parameter (or a tensor, which becomes one) at the end."""
-        self.register_parameter(str(len(self)), value if isinstance(value, Parameter) else Parameter(value))
-        return self
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter(self._parameters.values())
-
-    def __getitem__(self, index: int) -> Parameter:
-        return list(self._parameters.values())[position(index, len(self))]
 
 
 def position(index: int, length: int) -> int:

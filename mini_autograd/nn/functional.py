@@ -9,41 +9,16 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from numpy import finfo
-
-from mini_autograd.arrays import check_floating, int64
-from mini_autograd.creation import zeros_like
+from mini_autograd.arrays import int64
 from mini_autograd.function import Value, as_array, wrap
 from mini_autograd.operations import softmax as probabilities
-from mini_autograd.operations.activations import (
-    celu,
-    elu,
-    gelu,
-    glu,
-    hardshrink,
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    leaky_relu,
-    logsigmoid,
-    mish,
-    prelu,
-    relu6,
-    selu,
-    sigmoid,
-    silu,
-    softplus,
-    softshrink,
-    softsign,
-    tanhshrink,
-    threshold,
-)
+from mini_autograd.operations.activations import gelu, leaky_relu, sigmoid, silu, softplus
 from mini_autograd.operations.attention import scaled_dot_product_attention
 from mini_autograd.operations.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from mini_autograd.operations.dropout import dropout
 from mini_autograd.operations.dropout import dropout_channels as dropout2d
-from mini_autograd.operations.elementwise import log, tanh, where
 from mini_autograd.operations.elementwise import relu as _relu
+from mini_autograd.operations.elementwise import tanh, where
 from mini_autograd.operations.gathering import embedding as rows_of_table
 from mini_autograd.operations.joining import pad, stack
 from mini_autograd.operations.linear_algebra import linear
@@ -51,28 +26,14 @@ from mini_autograd.operations.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
-    huber_loss,
-    kl_div,
     l1_loss,
     mse_loss,
     nll_loss,
     smooth_l1_loss,
 )
-from mini_autograd.operations.margins import (
-    cosine_embedding_loss,
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    margin_ranking_loss,
-    multi_margin_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
-)
-from mini_autograd.operations.mathematical import rsqrt
-from mini_autograd.operations.normalization import batch_norm, group_norm, layer_norm
-from mini_autograd.operations.norms import cosine_similarity, normalize
+from mini_autograd.operations.normalization import batch_norm, layer_norm
+from mini_autograd.operations.norms import normalize
 from mini_autograd.operations.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from mini_autograd.operations.resizing import interpolate
-from mini_autograd.operations.statistics import pairwise_distance
 from mini_autograd.operations.windows import one_per_axis
 
 __all__ = [
@@ -82,67 +43,35 @@ __all__ = [
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
-    "celu",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
-    "cosine_embedding_loss",
-    "cosine_similarity",
     "cross_entropy",
     "dropout",
     "dropout2d",
-    "elu",
     "embedding",
-    "gaussian_nll_loss",
     "gelu",
-    "glu",
-    "group_norm",
-    "gumbel_softmax",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "interpolate",
-    "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
     "log_softmax",
-    "logsigmoid",
-    "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
-    "mish",
     "mse_loss",
-    "multi_margin_loss",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
-    "pairwise_distance",
-    "prelu",
     "relu",
-    "relu6",
-    "rms_norm",
     "scaled_dot_product_attention",
-    "selu",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
-    "soft_margin_loss",
     "softmax",
-    "softmin",
     "softplus",
-    "softshrink",
-    "softsign",
     "tanh",
-    "tanhshrink",
-    "threshold",
-    "triplet_margin_loss",
 ]
 
 
@@ -161,11 +90,6 @@ def log_softmax(input: Value, dim: int | None = None, _stacklevel: int = 3, dtyp
     return probabilities.log_softmax(input, chosen_dim("log_softmax", input, dim, _stacklevel), dtype)
 
 
-def softmin(input: Value, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Value:
-    """softmax of the negative numbers."""
-    return probabilities.softmax(-input, chosen_dim("softmin", input, dim, _stacklevel), dtype)
-
-
 def chosen_dim(name: str, input: Value, dim: int | None, stacklevel: int) -> int:
     """The axis to normalize along; without `dim`, PyTorch's choice and its warning."""
     if dim is not None:
@@ -175,50 +99,6 @@ def chosen_dim(name: str, input: Value, dim: int | None, stacklevel: int) -> int
         stacklevel=stacklevel,
     )
     return 0 if input.ndim in (0, 1, 3) else 1
-
-
-def gumbel_softmax(logits: Value, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Value:
-    """A random choice along `dim` with the probabilities softmax(logits), softened so that it has a gradient.
-
-    The lower the temperature `tau`, the nearer is the result to 0 and 1. With `hard` it is exactly that, and the
-    gradient is still that of the soft one. `eps` is ignored.
-    """
-    if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    noise = -log(zeros_like(logits).exponential_())
-    soft = probabilities.softmax((logits + noise) / tau, dim)
-    if not hard:
-        return soft
-    chosen = soft.detach().max(dim, keepdim=True).indices
-    return zeros_like(logits).scatter(dim, chosen, 1.0) - soft.detach() + soft
-
-
-def rms_norm(input: Value, normalized_shape: Any, weight: Value | None = None, eps: float | None = None) -> Value:
-    """Divide by the root of the mean square over the last axes, whose lengths are `normalized_shape`; times weight.
-
-    Without `eps`, the smallest step from 1 that the dtype knows is added under the root.
-    """
-    check_floating(input, "rms_norm")
-    shape = tuple(normalized_shape)
-    if not shape:
-        raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-            "normalized_shape = []"
-        )
-    if input.shape[-len(shape) :] != shape:
-        raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*{', '.join(map(str, shape))}], but "
-            f"got input of size{list(input.shape)}"
-        )
-    if weight is not None and weight.shape != shape:
-        raise RuntimeError(
-            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} "
-            f"and normalized_shape = {list(shape)}"
-        )
-    axes = tuple(range(-len(shape), 0))
-    least = float(finfo(input.dtype).eps) if eps is None else eps
-    normalized = input * rsqrt((input * input).mean(axes, keepdim=True) + least)
-    return normalized if weight is None else normalized * weight
 
 
 def embedding(

@@ -8,12 +8,8 @@ numbers.
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
-
-import numpy as np
 
 from mini_autograd import arrays
-from mini_autograd.creation import zeros_like
 from mini_autograd.generator import Generator, default_generator
 from mini_autograd.nn.parameter import overwrite
 from mini_autograd.tensor import Tensor
@@ -32,31 +28,6 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     return overwrite(tensor, (generator or default_generator).normal(tensor.shape, tensor.dtype) * std + mean)
 
 
-def trunc_normal_(
-    tensor: Tensor,
-    mean: float = 0.0,
-    std: float = 1.0,
-    a: float = -2.0,
-    b: float = 2.0,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Normal, but only between `a` and `b`: drawn anew where it is not, from uniform numbers if that is often."""
-    low, high = (NormalDist(mean, std).cdf(end) for end in (a, b))
-    draw = normal_ if high - low > 0.3 else uniform_
-    first, second = (mean, std) if draw is normal_ else (a, b)
-    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
-    result, rejected = np.zeros(tensor.shape, tensor.dtype), np.ones(tensor.shape, bool)
-    while rejected.any():
-        drawn = np.asarray(draw(zeros_like(tensor), first, second, generator).detach().array)
-        result = np.where(rejected, drawn, result)
-        if draw is normal_:
-            rejected = (result < a) | (result > b)
-        else:
-            height = np.log((generator or default_generator).uniform(tensor.shape, tensor.dtype))
-            rejected &= height > -0.5 * ((drawn - mean) / std) ** 2 - peak
-    return overwrite(tensor, result)
-
-
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One number everywhere."""
     return overwrite(tensor, val)
@@ -70,13 +41,6 @@ def ones_(tensor: Tensor) -> Tensor:
 def zeros_(tensor: Tensor) -> Tensor:
     """Zeros."""
     return overwrite(tensor, 0)
-
-
-def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix."""
-    if tensor.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
-    return overwrite(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
@@ -115,17 +79,6 @@ def kaiming_normal_(
     if 0 in tensor.shape:
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan(tensor, mode)), generator)
-
-
-def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """A matrix with orthonormal rows or columns, whichever are fewer, times `gain` (Saxe et al. 2013)."""
-    if tensor.ndim < 2:
-        raise ValueError("Only tensors with 2 or more dimensions are supported")
-    rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
-    drawn = (generator or default_generator).normal((rows, columns), tensor.dtype)
-    q, r = np.linalg.qr(drawn.T if rows < columns else drawn)
-    q = q * np.sign(np.diagonal(r))
-    return overwrite(tensor, (q.T if rows < columns else q).reshape(tensor.shape) * gain)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:

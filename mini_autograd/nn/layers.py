@@ -1,4 +1,4 @@
-"""Linear layers, embeddings, and what only rearranges: Linear, Embedding, Flatten, Unflatten, Identity, Upsample.
+"""Linear layers, embeddings, and what only rearranges: Linear, Embedding, Flatten, Identity.
 
 Imports tensor, parameter, init, functional and module. The one idea to know: a layer holds parameters and options; what
 it computes stands in `functional`.
@@ -7,7 +7,6 @@ it computes stands in `functional`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from mini_autograd.nn import functional, init
@@ -24,33 +23,6 @@ class Identity(Module):
 
     def forward(self, input: Any) -> Any:
         return input
-
-
-class Upsample(Module):
-    """`interpolate` as a layer: (N, C, *sizes) in other sizes."""
-
-    def __init__(
-        self,
-        size: int | Sequence[int] | None = None,
-        scale_factor: float | Sequence[float] | None = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
-    ) -> None:
-        super().__init__()
-        self.size, self.mode, self.align_corners = size, mode, align_corners
-        self.recompute_scale_factor = recompute_scale_factor
-        several = isinstance(scale_factor, Sequence)
-        self.scale_factor: Any = tuple(map(float, scale_factor)) if several else scale_factor and float(scale_factor)  # type: ignore[arg-type]
-
-    def forward(self, input: Tensor) -> Tensor:
-        options = self.mode, self.align_corners, self.recompute_scale_factor
-        return functional.interpolate(input, self.size, self.scale_factor, *options)
-
-    def extra_repr(self) -> str:
-        if self.scale_factor is not None:
-            return f"scale_factor={self.scale_factor!r}, mode={self.mode!r}"
-        return f"size={self.size!r}, mode={self.mode!r}"
 
 
 class Linear(Module):
@@ -158,18 +130,3 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
-
-
-class Unflatten(Module):
-    """Split one axis into several."""
-
-    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
-        super().__init__()
-        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
-
-    def forward(self, input: Tensor) -> Tensor:
-        dim = self.dim % input.ndim
-        return input.reshape(*input.shape[:dim], *self.unflattened_size, *input.shape[dim + 1 :])
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

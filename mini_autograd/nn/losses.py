@@ -44,28 +44,6 @@ class SmoothL1Loss(Loss):
         return functional.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
-class HuberLoss(Loss):
-    """SmoothL1Loss with beta = delta, times delta."""
-
-    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction)
-        self.delta = delta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return functional.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
-
-
-class KLDivLoss(Loss):
-    """target (log target - input)."""
-
-    def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
-        super().__init__(reduction)
-        self.log_target = log_target
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return functional.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
-
-
 class Weighted(Loss):
     """A loss with a weight for each class or element."""
 

@@ -1,4 +1,4 @@
-"""Layers that normalize, and dropout: LayerNorm, RMSNorm, GroupNorm, BatchNorm1d, BatchNorm2d, Dropout, Dropout2d.
+"""Layers that normalize, and dropout: LayerNorm, BatchNorm1d, BatchNorm2d, Dropout, Dropout2d.
 
 Imports arrays, tensor, creation, parameter, init, functional and module. The one idea to know: batch norm and dropout
 look at `training`.
@@ -49,67 +49,6 @@ class LayerNorm(Module):
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}"
         )
-
-
-class RMSNorm(Module):
-    """Divide by the root of the mean square over the last axes, whose lengths are `normalized_shape`; times weight."""
-
-    def __init__(
-        self,
-        normalized_shape: int | Sequence[int],
-        eps: float | None = None,
-        elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.eps, self.elementwise_affine = eps, elementwise_affine
-        shape = self.normalized_shape
-        self.weight = empty_parameter(*shape, dtype=dtype, device=device) if elementwise_affine else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1."""
-        reset_to_identity(self.weight, None)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
-    def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-
-
-class GroupNorm(Module):
-    """Standardize each group of channels of (N, C, ...)."""
-
-    def __init__(
-        self,
-        num_groups: int,
-        num_channels: int,
-        eps: float = 1e-5,
-        affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        if num_channels % num_groups:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
-        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self.weight = empty_parameter(num_channels, dtype=dtype, device=device) if affine else None
-        self.bias = empty_parameter(num_channels, dtype=dtype, device=device) if affine else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        reset_to_identity(self.weight, self.bias)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        own = f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
-        return f"{own}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class BatchNorm(Module):

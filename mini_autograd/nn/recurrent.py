@@ -1,7 +1,7 @@
-"""Recurrent layers: RNN, LSTM, GRU, which read whole sequences, and RNNCell, LSTMCell, GRUCell, which take one step.
+"""Recurrent layers: RNN, LSTM, GRU, which read whole sequences.
 
 Imports tensor, creation, parameter, init, module, functional and the operations. The one idea to know: a layer is the
-step of its cell in a Python loop over time; what depends on the inputs alone is computed for all times in one product
+step of its kind in a Python loop over time; what depends on the inputs alone is computed for all times in one product
 before.
 """
 
@@ -56,13 +56,41 @@ STEPS: dict[str, Step] = {"tanh": tanh_step, "relu": relu_step, "lstm": lstm_ste
 GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
 
 
-class Recurrent(Module):
-    """What cells and layers share: sizes, and parameters drawn between -1 and 1 over the root of hidden_size."""
+class Layers(Module):
+    """`num_layers` layers, one on the outputs of the other, each also backwards in time if `bidirectional`.
 
-    def __init__(self, kind: str, input_size: int, hidden_size: int, bias: bool) -> None:
+    PyTorch's `proj_size` and packed sequences are left out.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        check_options(input_size, hidden_size, num_layers, dropout)
         super().__init__()
         self.kind = kind
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        self.num_layers, self.batch_first = num_layers, batch_first
+        self.dropout, self.bidirectional = float(dropout), bidirectional
+        for layer in range(num_layers):
+            size = hidden_size * len(self.directions) if layer else input_size
+            for direction in self.directions:
+                self.add_weights(f"_l{layer}{direction}", size, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The ends of the parameters' names, one per direction."""
+        return ("", "_reverse") if self.bidirectional else ("",)
 
     def add_weights(self, suffix: str, input_size: int, **options: Any) -> None:
         """The weights and biases of one step, with rows for all gates."""
@@ -83,133 +111,9 @@ class Recurrent(Module):
         return [getattr(self, name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
 
     def first_states(self, like: Tensor, *shape: int) -> States:
-        """Zeros, for who gives no states."""
+        """Zeros, where no states are given."""
         count = 2 if self.kind == "lstm" else 1
         return (zeros(*shape, self.hidden_size, dtype=like.dtype, device=like.device),) * count
-
-
-class Cell(Recurrent):
-    """One step, from an input (N, input_size) or (input_size,) and states (N, hidden_size) or (hidden_size,)."""
-
-    def __init__(
-        self, kind: str, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(kind, input_size, hidden_size, bias)
-        self.add_weights("", input_size, device=device, dtype=dtype)
-        self.reset_parameters()
-
-    def step(self, input: Tensor, states: States | None) -> States:
-        """The new states; without old ones, after zeros."""
-        self.check_sizes(input, states)
-        states = states or self.first_states(input, *input.shape[:-1])
-        weight_ih, weight_hh, bias_ih, bias_hh = self.weights("")
-        inputs = functional.linear(input, weight_ih, bias_ih)
-        return STEPS[self.kind](inputs, functional.linear(states[0], weight_hh, bias_hh), states)
-
-    def check_sizes(self, input: Tensor, states: States | None) -> None:
-        """Raise ValueError or RuntimeError, as PyTorch, for an input or states of a wrong shape."""
-        name = type(self).__name__
-        if input.ndim not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
-        for number, state in enumerate(states or ()):
-            if state.ndim not in (1, 2):
-                what = f"hx[{number}]" if self.kind == "lstm" else "hidden"
-                raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {state.ndim}D instead")
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {input.shape[-1]} expected {self.input_size}")
-        for number, state in enumerate(states or ()):
-            if state.shape[-1] != self.hidden_size:
-                raise RuntimeError(
-                    f"hidden{number} has inconsistent hidden_size: got {state.shape[-1]}, expected {self.hidden_size}"
-                )
-
-    def extra_repr(self) -> str:
-        nonlinearity = getattr(self, "nonlinearity", "tanh")
-        return (
-            f"{self.input_size}, {self.hidden_size}"
-            + ("" if self.bias else ", bias=False")
-            + (f", nonlinearity={nonlinearity}" if nonlinearity != "tanh" else "")
-        )
-
-
-class RNNCell(Cell):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or with relu: one step of an Elman network."""
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        if nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {nonlinearity}")
-        super().__init__(nonlinearity, input_size, hidden_size, bias, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self.step(input, None if hx is None else (hx,))[0]
-
-
-class GRUCell(Cell):
-    """One step of a gated recurrent unit."""
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__("gru", input_size, hidden_size, bias, device, dtype)
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self.step(input, None if hx is None else (hx,))[0]
-
-
-class LSTMCell(Cell):
-    """One step of a long short-term memory. The states are a pair (h, c)."""
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__("lstm", input_size, hidden_size, bias, device, dtype)
-
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> States:
-        return self.step(input, None if hx is None else tuple(hx))
-
-
-class Layers(Recurrent):
-    """`num_layers` layers, one on the outputs of the other, each also backwards in time if `bidirectional`.
-
-    PyTorch's `proj_size` and packed sequences are left out.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        check_options(input_size, hidden_size, num_layers, dropout)
-        super().__init__(kind, input_size, hidden_size, bias)
-        self.num_layers, self.batch_first = num_layers, batch_first
-        self.dropout, self.bidirectional = float(dropout), bidirectional
-        for layer in range(num_layers):
-            size = hidden_size * len(self.directions) if layer else input_size
-            for direction in self.directions:
-                self.add_weights(f"_l{layer}{direction}", size, device=device, dtype=dtype)
-        self.reset_parameters()
-
-    @property
-    def directions(self) -> tuple[str, ...]:
-        """The ends of the parameters' names, one per direction."""
-        return ("", "_reverse") if self.bidirectional else ("",)
 
     def flatten_parameters(self) -> None:
         """Does nothing: in PyTorch it speeds up GPUs."""

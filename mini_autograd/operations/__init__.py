@@ -3,37 +3,29 @@
 An operation is a class with a `forward` and a `backward`; the function that PyTorch has stands further down in the same
 file, and says which operations it is made of.
 
-elementwise: add, subtract, multiply, divide, pow, exp, log, tanh, relu, where, clone, cast
-mathematical: sqrt, log2, sin, tan, atan, sinh, erf, and their relatives
-rounding: abs, sign, floor, round, remainder, fmod, floor_divide
-binary: atan2, hypot, logaddexp, xlogy, lerp, addcmul
-activations: sigmoid, softplus, gelu, silu, elu, leaky_relu, glu, and other activations
+elementwise: add, subtract, multiply, divide, pow, exp, log, tanh, relu, where, lerp, clone, cast
+mathematical: sqrt, rsqrt, reciprocal, square, log1p, sin, cos, erf
+rounding: abs, sign, floor, round, remainder, floor_divide
+activations: sigmoid, softplus, gelu, silu, leaky_relu
 softmax: softmax, log_softmax
 comparison: eq, lt, isnan, logical_and, isclose, any, all, nonzero: none has a gradient
 extremes: maximum, minimum, clamp, amax, amin
-sorting: max, min, argmax, sort, topk, median, kthvalue, cummax
+sorting: max, min, argmax, sort, topk, median
 reduction: sum, mean, prod, var, std, logsumexp
-norms: norm, vector_norm, normalize, cosine_similarity
-cumulative: cumsum, cumprod, logcumsumexp, diff
-counting: unique, bincount, histc, searchsorted: none has a gradient
-statistics: quantile, cov, corrcoef, cdist
-linear_algebra: matmul, dot, linear, outer, tensordot, addmm
-matrices: inv, det, slogdet, solve, matrix_power
-einstein: einsum
+norms: norm, vector_norm, normalize
+cumulative: cumsum
+linear_algebra: matmul, dot, linear, outer
 shape: reshape, view, transpose, permute, expand, squeeze, flip, roll
-joining: cat, stack, split, chunk, unbind, narrow, select, repeat, pad, meshgrid
+joining: cat, stack, split, chunk, unbind, narrow, select, repeat, pad
 diagonals: diagonal, diag, tril, triu, trace
-arranging: unfold, combinations, cartesian_prod, trapezoid
 indexing: getitem (x[...]), put, assign
-gathering: gather, scatter, scatter_add, index_select, masked_fill, take, embedding
+gathering: gather, scatter, scatter_add, index_select, masked_fill, embedding
 convolution: conv1d, conv2d, conv_transpose2d
 pooling: max_pool2d, avg_pool2d
-resizing: interpolate
-normalization: layer_norm, group_norm, batch_norm
+normalization: layer_norm, batch_norm
 dropout: dropout
 attention: scaled_dot_product_attention
-losses: mse_loss, l1_loss, nll_loss, cross_entropy, binary_cross_entropy, kl_div
-margins: triplet_margin_loss, margin_ranking_loss, hinge_embedding_loss, gaussian_nll_loss
+losses: mse_loss, l1_loss, nll_loss, cross_entropy, binary_cross_entropy
 
 Four files hold no operation: fused and targets, what several of them share; windows, the geometry of kernels; and
 outputs, which writes results into tensors that are there.
@@ -45,10 +37,8 @@ from typing import Any
 from mini_autograd.function import Function
 from mini_autograd.operations import (
     activations,
-    binary,
     cumulative,
     diagonals,
-    einstein,
     elementwise,
     extremes,
     gathering,
@@ -85,8 +75,8 @@ from mini_autograd.operations.reduction import Mean, Sum
 from mini_autograd.operations.shape import Expand, Permute, Reshape, Transpose
 
 FAMILIES = (
-    *(elementwise, mathematical, rounding, binary, activations, extremes, sorting, reduction, norms, cumulative),
-    *(softmax, linear_algebra, einstein, shape, joining, diagonals, indexing, gathering),
+    *(elementwise, mathematical, rounding, activations, extremes, sorting, reduction, norms, cumulative),
+    *(softmax, linear_algebra, shape, joining, diagonals, indexing, gathering),
 )
 
 ONLY_SHARED = (
@@ -95,7 +85,7 @@ ONLY_SHARED = (
 )
 """What several operations have in common, and no operation by itself."""
 
-NEURAL = ("convolution", "pooling", "normalization", "dropout", "attention", "losses", "matrices")
+NEURAL = ("convolution", "pooling", "normalization", "dropout", "attention", "losses")
 """Families that are imported with `nn`, or when they are first used, so that the engine alone starts quickly."""
 
 

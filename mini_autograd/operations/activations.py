@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import bool_, check_floating, dtype_name, floating, is_floating, normalize_dim
+from mini_autograd.arrays import check_floating
 from mini_autograd.blocks import in_blocks
-from mini_autograd.function import Function, Unary, Value
-from mini_autograd.operations.elementwise import Elementwise, elementwise_jvp, exp, quiet, relu, tanh, where
-from mini_autograd.operations.extremes import clamp
+from mini_autograd.function import Unary, Value
+from mini_autograd.operations.elementwise import Elementwise, elementwise_jvp, exp, quiet, tanh, where
 from mini_autograd.operations.mathematical import OfFloats, erf
 
 
@@ -49,48 +48,6 @@ class Sigmoid(OfFloats):
 def sigmoid_gradient(grad: Value, output: Value) -> Value:
     """The rule of `Sigmoid`."""
     return grad * (output * (1.0 - output))
-
-
-class LogSigmoid(Elementwise):
-    """log(1 / (1 + e^(-x))), which is -softplus(-x). The derivative is sigmoid(-x)."""
-
-    torch_name = "LogSigmoidBackward0"
-    prepare = only_floats("log_sigmoid_cpu")
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return -np.logaddexp(0.0, -x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * sigmoid(-x)
-
-
-class Logit(Unary):
-    """log(x / (1 - x)), of x brought into [eps, 1 - eps] if eps is given. d = dx / (x (1 - x)); outside nan, or 0."""
-
-    torch_name = "LogitBackward0"
-    __slots__ = ("eps",)
-    prepare = staticmethod(floating)
-    jvp = staticmethod(elementwise_jvp)
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x, eps):
-        ctx.eps = eps
-        ctx.save_for_backward(x)
-        x = x if eps is None else np.clip(x, eps, 1.0 - eps)
-        return np.log(x / (1.0 - x))
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        low, outside = (0.0, math.nan) if ctx.eps is None else (ctx.eps, 0.0)
-        is_outside = (x < low) | (x > 1.0 - low)
-        return where(is_outside, outside, grad / (x * (1.0 - x)))
 
 
 class Silu(Elementwise):
@@ -192,48 +149,6 @@ class LeakyRelu(Unary):
         return grad * (x > 0) + grad * ctx.slope * (x <= 0)
 
 
-class Elu(Unary):
-    """scale x where x > 0, elsewhere scale a (e^(bx) - 1). The derivative is scale, or scale a b e^(bx).
-
-    ELU has scale 1 and b 1 (Clevert and others 2015), CELU scale 1 and b 1/a (Barron 2017), SELU a scale.
-    """
-
-    torch_name = "EluBackward0"
-    __slots__ = ("factors",)
-    prepare = only_floats("elu_cpu")
-    jvp = staticmethod(elementwise_jvp)
-
-    @staticmethod
-    def forward(ctx, x, alpha, scale, input_scale):
-        ctx.save_for_backward(x)
-        ctx.factors = alpha, scale, input_scale
-        return np.where(x > 0, x * scale, np.expm1(np.minimum(x, 0) * input_scale) * (alpha * scale))
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        alpha, scale, input_scale = ctx.factors
-        below = exp(clamp(x, max=0.0) * input_scale) * (alpha * scale * input_scale)
-        return grad * where(x > 0, scale, below)
-
-
-class Prelu(Function):
-    """x where it is positive, elsewhere w x. d = (1 or w) dx + (0 or x) dw. (He and others 2015.)"""
-
-    torch_name = "PreluKernelBackward0"
-    jvp = staticmethod(elementwise_jvp)
-
-    @staticmethod
-    def forward(ctx, x, weight):
-        ctx.save_for_backward(x, weight)
-        return np.where(x > 0, x, x * weight)
-
-    @staticmethod
-    def backward(ctx, grad):
-        x, weight = ctx.saved_tensors
-        return where(x > 0, grad, grad * weight), where(x > 0, 0.0, grad * x)
-
-
 def normal_distribution(x: Value) -> Value:
     """Phi(x), the probability that a standard normal number is below x."""
     return (erf(x * math.sqrt(0.5)) + 1.0) * 0.5
@@ -263,16 +178,6 @@ def sigmoid(input: Value) -> Value:
     return Sigmoid.apply(input)
 
 
-def logsigmoid(input: Value) -> Value:
-    """log(sigmoid(x)) of each element, finite for very negative x too."""
-    return LogSigmoid.apply(input)
-
-
-def logit(input: Value, eps: float | None = None) -> Value:
-    """log(x / (1 - x)) of each element, the inverse of sigmoid; with `eps`, x is first brought into [eps, 1 - eps]."""
-    return Logit.apply(input, eps=eps)
-
-
 def silu(input: Value, inplace: bool = False) -> Value:
     """x sigmoid(x) of each element."""
     return Silu.apply(input)
@@ -296,134 +201,3 @@ def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
 def leaky_relu(input: Value, negative_slope: float = 0.01, inplace: bool = False) -> Value:
     """Each element, or `negative_slope` times it where it is negative."""
     return LeakyRelu.apply(input, slope=negative_slope)
-
-
-def elu(input: Value, alpha: float = 1.0, inplace: bool = False) -> Value:
-    """Each element, or alpha (e^x - 1) where it is negative."""
-    return Elu.apply(input, alpha=alpha, scale=1.0, input_scale=1.0)
-
-
-def celu(input: Value, alpha: float = 1.0, inplace: bool = False) -> Value:
-    """Each element, or alpha (e^(x/alpha) - 1) where it is negative."""
-    return Elu.apply(input, alpha=alpha, scale=1.0, input_scale=1.0 / alpha)
-
-
-SELU_ALPHA = 1.6732632423543772848170429916717
-SELU_SCALE = 1.0507009873554804934193349852946
-"""With these numbers, a deep network keeps mean 0 and variance 1 from layer to layer (Klambauer and others, 2017)."""
-
-
-def selu(input: Value, inplace: bool = False) -> Value:
-    """ELU times a scale, with the constants of self-normalising networks."""
-    return Elu.apply(input, alpha=SELU_ALPHA, scale=SELU_SCALE, input_scale=1.0)
-
-
-def prelu(input: Value, weight: Value) -> Value:
-    """Each element, or `weight` times it where it is negative; a weight for all, or one per channel (axis 1).
-
-    Raises RuntimeError for a weight of more axes, of another number of channels, or of another dtype.
-    """
-    if weight.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
-    if input.dtype != weight.dtype:
-        kinds = f"{dtype_name(input.dtype)} and {dtype_name(weight.dtype)}"
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {kinds}")
-    if weight.ndim and weight.shape[0] != 1:
-        if input.ndim == 0:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = input.shape[1] if input.ndim > 1 else 1
-        if weight.shape[0] != channels:
-            raise RuntimeError(
-                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                f"{weight.shape[0]} and channel size = {channels}."
-            )
-    if weight.ndim == 1 and input.ndim > 1:
-        weight = weight.reshape((weight.shape[0], *[1] * (input.ndim - 2)))
-    return Prelu.apply(input, weight if input.ndim else weight.reshape(()))
-
-
-def mish(input: Value, inplace: bool = False) -> Value:
-    """x tanh(softplus(x)) of each element (Misra 2019)."""
-    check_floating(input, "mish_cpu")
-    return input * tanh(softplus(input))
-
-
-def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Value:
-    """Each element, brought into [min_val, max_val]. At the two ends the derivative is 0.
-
-    Raises ValueError if min_val > max_val, RuntimeError for bools.
-    """
-    if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
-    if input.dtype == bool_:
-        raise RuntimeError("Bool inputs not supported for hardtanh")
-    if not is_floating(input.dtype):
-        min_val, max_val = int(min_val), int(max_val)
-    inside = (input > min_val) & (input < max_val)
-    return where(inside, input, clamp(input.detach() if hasattr(input, "detach") else input, min_val, max_val))
-
-
-def relu6(input: Value, inplace: bool = False) -> Value:
-    """Each element, brought into [0, 6]."""
-    return hardtanh(input, 0.0, 6.0)
-
-
-def hardsigmoid(input: Value, inplace: bool = False) -> Value:
-    """x/6 + 1/2 of each element, brought into [0, 1]."""
-    check_floating(input, "hardsigmoid_cpu")
-    return relu6(input + 3.0) / 6.0
-
-
-def hardswish(input: Value, inplace: bool = False) -> Value:
-    """x times hardsigmoid(x) (Howard and others 2019)."""
-    check_floating(input, "hardswish_cpu")
-    return input * hardsigmoid(input)
-
-
-def softsign(input: Value) -> Value:
-    """x / (1 + |x|) of each element."""
-    return input / (input.abs() + 1.0)
-
-
-def tanhshrink(input: Value) -> Value:
-    """x - tanh(x) of each element."""
-    return input - tanh(input)
-
-
-def hardshrink(input: Value, lambd: float = 0.5) -> Value:
-    """Each element, or 0 where it is between -lambd and lambd."""
-    check_floating(input, "hardshrink_cpu")
-    return where((input >= -lambd) & (input <= lambd), 0.0, input)
-
-
-def softshrink(input: Value, lambd: float = 0.5) -> Value:
-    """Each element moved towards 0 by `lambd`, and 0 where that would change its sign.
-
-    Raises RuntimeError for a negative `lambd`.
-    """
-    check_floating(input, "softshrink_check")
-    if lambd < 0:
-        largest, kind = np.finfo(input.dtype).max, dtype_name(input.dtype)
-        raise RuntimeError(f"lambda must be in range [0, {largest:g}] for input dtype {kind}, but found {lambd}")
-    return relu(input - lambd) - relu(-input - lambd)
-
-
-def threshold(input: Value, threshold: float, value: float, inplace: bool = False) -> Value:
-    """Each element, or `value` where it is not above `threshold`."""
-    return where(input <= threshold, value, input)
-
-
-def glu(input: Value, dim: int = -1) -> Value:
-    """The first half along `dim`, times the sigmoid of the second (Dauphin and others 2016).
-
-    Raises RuntimeError if `dim` has an odd length, or the input no axis.
-    """
-    if input.ndim == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    axis = normalize_dim(dim, input.ndim)
-    size = input.shape[axis]
-    if size % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size}")
-    check_floating(input, "glu_cpu")
-    before = (slice(None),) * axis
-    return input[(*before, slice(size // 2))] * sigmoid(input[(*before, slice(size // 2, size))])

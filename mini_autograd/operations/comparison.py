@@ -63,11 +63,8 @@ gt, ge = _comparison(operator.gt, "`input > other`"), _comparison(operator.ge, "
 bitwise_and = _of_bits(operator.and_, "bitwise_and_cpu", "`input & other`")
 bitwise_or = _of_bits(operator.or_, "bitwise_or_cpu", "`input | other`")
 bitwise_xor = _of_bits(operator.xor, "bitwise_xor_cpu", "`input ^ other`")
-bitwise_left_shift = _of_bits(operator.lshift, "lshift_cpu", "`input << other`")
-bitwise_right_shift = _of_bits(operator.rshift, "rshift_cpu", "`input >> other`")
 logical_and = _comparison(np.logical_and, "Whether both are non-zero")
 logical_or = _comparison(np.logical_or, "Whether at least one is non-zero")
-logical_xor = _comparison(np.logical_xor, "Whether exactly one is non-zero")
 
 
 def _question(ask: Callable[[Any], Any], meaning: str) -> Question:
@@ -80,9 +77,6 @@ def _question(ask: Callable[[Any], Any], meaning: str) -> Question:
 
 isnan, isinf = _question(np.isnan, "nan"), _question(np.isinf, "inf or -inf")
 isfinite = _question(np.isfinite, "neither nan nor infinite")
-isposinf, isneginf = _question(lambda x: x == np.inf, "inf"), _question(lambda x: x == -np.inf, "-inf")
-isreal = _question(lambda x: np.ones_like(x, dtype=bool_), "a real number, which all are here")
-signbit = _question(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, "negative, or -0.0")
 logical_not = _question(np.logical_not, "zero")
 
 
@@ -119,12 +113,6 @@ def equal(input: Value, other: Value) -> bool:
     return holds(np.array_equal(as_array(input), as_array(other)))
 
 
-def isin(elements: Value, test_elements: Value, *, assume_unique: bool = False, invert: bool = False) -> Value:
-    """Whether each of `elements` is among `test_elements`."""
-    found = np.isin(as_array(elements), as_array(test_elements), assume_unique=assume_unique, invert=invert)
-    return wrap(found, elements, test_elements)
-
-
 def any(input: Value, dim: Any = None, keepdim: bool = False) -> Value:
     """Whether one element is non-zero, along `dim` (an axis, several, or None: all)."""
     array = as_array(input)
@@ -155,9 +143,6 @@ def nonzero(input: Value, *, as_tuple: bool = False) -> Any:
     if as_tuple:
         return tuple(wrap(index, input) for index in np.nonzero(array if array.ndim else array.reshape(1)))
     return wrap(np.argwhere(array), input)
-
-
-argwhere = nonzero
 
 
 def where(condition: Value, input: Value = None, other: Value = None) -> Any:

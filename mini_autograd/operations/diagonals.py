@@ -143,11 +143,6 @@ def diag(input: Value, diagonal: int = 0) -> Value:
     return diag_embed(input, diagonal) if input.ndim == 1 else clone(_diagonal(input, diagonal))
 
 
-def diagflat(input: Value, offset: int = 0) -> Value:
-    """The matrix with all elements of `input` on a diagonal."""
-    return diag_embed(input.reshape(-1), offset)
-
-
 def trace(input: Value) -> Value:
     """The sum of the diagonal of a matrix. Raises RuntimeError for another number of axes."""
     if input.ndim != 2:

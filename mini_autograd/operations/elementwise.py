@@ -493,3 +493,8 @@ def cast(input: Value, dtype: np.dtype) -> Value:
     if is_floating(np.dtype(dtype)):
         return Cast.apply(input, dtype=np.dtype(dtype))
     return wrap(as_array(input).astype(dtype), input)
+
+
+def lerp(input: Value, end: Value, weight: Value) -> Value:
+    """From `input` to `end`, so far as `weight` says: input + weight (end - input)."""
+    return input + multiply(end - input, weight)

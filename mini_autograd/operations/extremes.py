@@ -52,40 +52,6 @@ class Minimum(Arithmetic):
         return where(a > b, 0.0, shared), where(b > a, 0.0, shared)
 
 
-class Fmax(Arithmetic):
-    """The larger of two numbers, where nan loses to any number. If they are equal, the first gets the gradient."""
-
-    torch_name = "FmaxBackward0"
-
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return np.fmax(a, b)
-
-    @staticmethod
-    def backward(ctx, grad):
-        a, b = ctx.saved_tensors
-        first = (a >= b) | isnan(b)
-        return where(first, grad, 0.0), where(first, 0.0, grad)
-
-
-class Fmin(Arithmetic):
-    """The smaller of two numbers, where nan loses to any number. If they are equal, the first gets the gradient."""
-
-    torch_name = "FminBackward0"
-
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return np.fmin(a, b)
-
-    @staticmethod
-    def backward(ctx, grad):
-        a, b = ctx.saved_tensors
-        first = (a <= b) | isnan(b)
-        return where(first, grad, 0.0), where(first, 0.0, grad)
-
-
 class Clamp(Function):
     """x brought between two bounds (None: no bound). The gradient goes to x, also where x is a bound, else to the bound
     that was taken.
@@ -182,16 +148,6 @@ def minimum(input: Value, other: Value) -> Value:
     return Minimum.apply(input, other)
 
 
-def fmax(input: Value, other: Value) -> Value:
-    """The larger of the two, element by element; nan only if both are."""
-    return Fmax.apply(input, other)
-
-
-def fmin(input: Value, other: Value) -> Value:
-    """The smaller of the two, element by element; nan only if both are."""
-    return Fmin.apply(input, other)
-
-
 def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
     """Each element brought between `min` and `max`, numbers or tensors; None is no bound. If min > max, it is max.
 
@@ -206,16 +162,6 @@ def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
         for bound in (min, max)
     )
     return Clamp.apply(cast(input, common), low, high)
-
-
-def clamp_min(input: Value, min: Value) -> Value:
-    """Each element, or `min` if that is larger."""
-    return clamp(input, min=min)
-
-
-def clamp_max(input: Value, max: Value) -> Value:
-    """Each element, or `max` if that is smaller."""
-    return clamp(input, max=max)
 
 
 def amax(input: Value, dim: Dims = (), keepdim: bool = False) -> Value:

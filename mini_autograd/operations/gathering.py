@@ -7,14 +7,13 @@ Imports arrays, function, elementwise, indexing and shape operations. The one id
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import c_dtype, check_fits, count, dtype_name, holds, is_floating, normalize_dim
+from mini_autograd.arrays import c_dtype, check_fits, dtype_name, holds, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
-from mini_autograd.operations.elementwise import add, cast, check_broadcast, module_of, multiply, where
+from mini_autograd.operations.elementwise import add, cast, check_broadcast, module_of, where
 from mini_autograd.operations.indexing import Index, Put, assign, getitem, put
 from mini_autograd.operations.shape import expand, reshape
 
@@ -87,28 +86,6 @@ def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False)
     check_index(input, axis, places, "input")
     output = Gather.apply(at_least_1d(input), index=along(at_least_1d(places), axis))
     return shaped(output, places.shape)
-
-
-def take_along_dim(input: Value, indices: Indices, dim: int | None = None) -> Value:
-    """As `gather`, but `input` and `indices` broadcast along the other axes; without `dim`, into the flat input.
-
-    Raises RuntimeError for another rank, and as `gather`.
-    """
-    places = integers(indices, "take_along_dim")
-    if dim is None:
-        return gather(reshape(input, -1), 0, places.reshape(-1))
-    axis = normalize_dim(dim, input.ndim)
-    if input.ndim != places.ndim:
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{input.ndim} dimensions for input, and {places.ndim} dimensions for indices"
-        )
-    others = [tuple(1 if i == axis else size for i, size in enumerate(x.shape)) for x in (input, places)]
-    check_broadcast(*others)
-    common = np.broadcast_shapes(*others)
-    wide, index_shape = ((*common[:axis], x.shape[axis], *common[axis + 1 :]) for x in (input, places))
-    places = np.where(places < 0, places + input.shape[axis], places)
-    return gather(expand(input, wide), axis, np.broadcast_to(places, index_shape))
 
 
 def scatter_add(input: Value, dim: int, index: Indices, src: Value) -> Value:
@@ -193,51 +170,6 @@ def index_select(input: Value, dim: int, index: Indices) -> Value:
     return getitem(input, (*[slice(None)] * axis, places.reshape(-1)))
 
 
-def index_add(input: Value, dim: int, index: Indices, source: Value, *, alpha: float = 1) -> Value:
-    """`input` with the slices of `source`, times `alpha`, added along `dim` at the places in `index`.
-
-    Raises RuntimeError unless there is an index for every slice, of the shape of the input's.
-    """
-    axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
-    others = [[size for i, size in enumerate(x.shape) if i != axis] for x in (input, source)]
-    if others[0] != others[1] or (input.ndim == 0 and math.prod(source.shape) != 1):
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. "
-            f"Got self.shape = {list(input.shape)} source.shape = {list(source.shape)}"
-        )
-    if places.size != at_least_1d(source).shape[axis]:
-        raise RuntimeError(
-            f"index_add_(): Number of indices ({places.size}) should be equal to source.size(dim): "
-            f"({at_least_1d(source).shape[axis]}), for dim: {axis}"
-        )
-    source = at_least_1d(source if alpha == 1 else multiply(source, alpha))
-    added = Put.apply(source, index=(*[slice(None)] * axis, places), shape=at_least_1d(input).shape)
-    return add(input, reshape(added, input.shape))
-
-
-def index_copy(input: Value, dim: int, index: Indices, source: Value) -> Value:
-    """`input` with the slices of `source` put along `dim` at the places in `index`."""
-    axis, places = normalize_dim(dim, input.ndim), as_array(index).reshape(-1)
-    output = assign(at_least_1d(input), at_least_1d(source), (*[slice(None)] * axis, places))
-    return shaped(output, input.shape)
-
-
-def index_fill(input: Value, dim: int, index: Indices, value: Value) -> Value:
-    """`input` with one value along `dim` at the places in `index`."""
-    axis, places = normalize_dim(dim, input.ndim), np.unique(as_array(index))
-    return shaped(assign(at_least_1d(input), value, (*[slice(None)] * axis, places)), input.shape)
-
-
-def index_put(input: Value, indices: tuple[Indices, ...], values: Value, accumulate: bool = False) -> Value:
-    """`input` with `values` put (or added, with `accumulate`) at `input[indices]`."""
-    index = tuple(indices)
-    if not accumulate:
-        return assign(input, values, index)
-    plain = tuple(as_array(part) for part in index)
-    spread = expand(values, as_array(input)[plain].shape)
-    return add(input, Put.apply(spread, index=plain, shape=input.shape))
-
-
 def masked_fill(input: Value, mask: Value, value: Value) -> Value:
     """`input` with a number, or the value of a 0-d tensor, where `mask` holds.
 
@@ -266,27 +198,6 @@ def masked_select(input: Value, mask: Value) -> Value:
     check_broadcast(mask.shape, input.shape)
     shape = np.broadcast_shapes(input.shape, mask.shape)
     return reshape(getitem(expand(input, shape), np.broadcast_to(as_array(mask), shape)), -1)
-
-
-def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
-    """`input` with the elements of `source`, in order, where `mask` holds.
-
-    Raises RuntimeError for a mask that is not of bools, and if there are too few elements in `source`.
-    """
-    if mask.dtype != bool:
-        name = dtype_name(mask.dtype)
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {name}")
-    shape = np.broadcast_shapes(input.shape, mask.shape)
-    places = np.broadcast_to(as_array(mask), shape)
-    if math.prod(source.shape) < count(places):
-        raise RuntimeError("Number of elements of source < number of ones in mask")
-    return assign(expand(input, shape), reshape(source, -1)[: places.sum().item()], places)
-
-
-def take(input: Value, index: Indices) -> Value:
-    """Elements by their places in the flat input."""
-    places = integers(index, "take")
-    return shaped(getitem(reshape(input, -1), places.reshape(-1)), places.shape)
 
 
 def embedding(input: Indices, weight: Value, padding_idx: int | None = None, scale_grad_by_freq: bool = False) -> Value:
@@ -318,10 +229,6 @@ def integers(index: Indices, name: str) -> Any:
     if places.dtype.kind not in "iu" or is_floating(places.dtype):
         if name == "index_select":
             raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-        if name == "take_along_dim":
-            raise RuntimeError(
-                f"torch.take_along_dim(): dtype of indices should be Long but got {dtype_name(places.dtype)}"
-            )
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     return places
 

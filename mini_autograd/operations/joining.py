@@ -18,7 +18,6 @@ from mini_autograd.operations.elementwise import cast, clone, module_of
 from mini_autograd.operations.shape import (
     Sizes,
     expand,
-    flatten,
     reshape,
     unpack,
     unsqueeze,
@@ -121,7 +120,7 @@ def _check_fits(first: Value, x: Value, axis: int, number: int) -> None:
             )
 
 
-concat = concatenate = cat
+concatenate = cat
 
 
 def stack(tensors: Tensors, dim: int = 0) -> Value:
@@ -141,57 +140,6 @@ def stack(tensors: Tensors, dim: int = 0) -> Value:
             )
     dtype = result_type(*map(as_array, tensors))
     return Cat.apply(*[unsqueeze(cast(x, dtype), axis) for x in tensors], dim=axis)
-
-
-def atleast_1d(*tensors: Value) -> Any:
-    """With one axis at least."""
-    return _each(tensors, lambda x: x if x.ndim else reshape(x, 1))
-
-
-def atleast_2d(*tensors: Value) -> Any:
-    """With two axes at least; a vector becomes a row."""
-    return _each(tensors, lambda x: x if x.ndim > 1 else reshape(x, (1, *x.shape) if x.ndim else (1, 1)))
-
-
-def atleast_3d(*tensors: Value) -> Any:
-    """With three axes at least; a matrix gets a last axis."""
-    shapes = {0: lambda s: (1, 1, 1), 1: lambda s: (1, *s, 1), 2: lambda s: (*s, 1)}
-    return _each(tensors, lambda x: x if x.ndim > 2 else reshape(x, shapes[x.ndim](x.shape)))
-
-
-def _each(tensors: tuple[Any, ...], change: Any) -> Any:
-    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
-        tensors = tuple(tensors[0])
-        return tuple(change(x) for x in tensors)
-    return change(tensors[0]) if len(tensors) == 1 else tuple(change(x) for x in tensors)
-
-
-def non_empty(tensors: Tensors, name: str) -> Tensors:
-    """The tensors, or PyTorch's error if there are none."""
-    if not len(tensors):
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return tensors
-
-
-def hstack(tensors: Tensors) -> Value:
-    """Joined along axis 1; vectors along axis 0."""
-    parts = [atleast_1d(x) for x in non_empty(tensors, "hstack")]
-    return cat(parts, 0 if parts[0].ndim == 1 else 1)
-
-
-def vstack(tensors: Tensors) -> Value:
-    """Joined along axis 0; vectors become rows."""
-    return cat([atleast_2d(x) for x in non_empty(tensors, "vstack")], 0)
-
-
-def dstack(tensors: Tensors) -> Value:
-    """Joined along axis 2."""
-    return cat([atleast_3d(x) for x in non_empty(tensors, "dstack")], 2)
-
-
-def column_stack(tensors: Tensors) -> Value:
-    """Joined along axis 1; vectors become columns."""
-    return cat([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in tensors], 1)
 
 
 def split(tensor: Value, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Value, ...]:
@@ -220,9 +168,6 @@ def split(tensor: Value, split_size_or_sections: int | Sequence[int], dim: int =
     return siblings(cut(tensor, [min(size, length - start) for start in starts], axis), "Split")
 
 
-split_with_sizes = split
-
-
 def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
     """At most so many parts of equal size along `dim`; the last may be smaller.
 
@@ -237,55 +182,6 @@ def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
     if length == 0:
         return siblings(cut(input, [0] * chunks, axis), "SplitWithSizes")
     return split(input, -(-length // chunks), dim)
-
-
-def tensor_split(input: Value, indices_or_sections: Any, dim: int = 0) -> tuple[Value, ...]:
-    """So many parts of nearly equal size along `dim`, or parts that begin at the given indices.
-
-    Raises RuntimeError for a number that is not positive.
-    """
-    if input.ndim == 0:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-    axis = normalize_dim(dim, input.ndim)
-    length, where = input.shape[axis], indices_or_sections
-    where = as_array(where).tolist() if hasattr(where, "dtype") else where
-    if isinstance(where, int):
-        if where <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {where}")
-        small, larger = divmod(length, where)
-        return tuple(cut(input, [small + (i < larger) for i in range(where)], axis))
-    before = (slice(None),) * axis
-    return tuple(input[(*before, slice(start, end))] for start, end in pairwise([0, *where, length]))
-
-
-def hsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
-    """`tensor_split` along axis 1; of a vector along axis 0. Raises RuntimeError if the parts would not be equal."""
-    return _split_axis("hsplit", 1, input, indices_or_sections, 0 if input.ndim == 1 else 1)
-
-
-def vsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
-    """`tensor_split` along axis 0. Raises RuntimeError if the parts would not be equal."""
-    return _split_axis("vsplit", 2, input, indices_or_sections, 0)
-
-
-def dsplit(input: Value, indices_or_sections: Any) -> tuple[Value, ...]:
-    """`tensor_split` along axis 2. Raises RuntimeError if the parts would not be equal."""
-    return _split_axis("dsplit", 3, input, indices_or_sections, 2)
-
-
-def _split_axis(name: str, ndim: int, input: Value, where: Any, axis: int) -> tuple[Value, ...]:
-    """`tensor_split` into equal parts only, along the axis that a name stands for."""
-    if input.ndim < ndim:
-        raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {ndim} dimension, but got a tensor with {input.ndim} "
-            "dimensions!"
-        )
-    if isinstance(where, int) and (where == 0 or input.shape[axis] % where):
-        raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {axis}, but the size of the dimension "
-            f"{input.shape[axis]} is not divisible by the split_size {where}!"
-        )
-    return tensor_split(input, where, axis)
 
 
 def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
@@ -348,32 +244,6 @@ def repeat(input: Value, *times: Sizes, repeats: Sequence[int] | None = None) ->
     return clone(output) if hasattr(output, "_is_view") and output._is_view() else output
 
 
-def tile(input: Value, *times: Sizes, dims: Sequence[int] | None = None) -> Value:
-    """As `repeat`, where missing numbers in front are 1."""
-    numbers = unpack(times) if dims is None else tuple(dims)
-    return repeat(input, (1,) * (input.ndim - len(numbers)) + tuple(numbers))
-
-
-def repeat_interleave(input: Value, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Value:
-    """Every element (or slice along `dim`) several times in a row, all the same number of times or each its own.
-
-    Raises RuntimeError unless there is one number, or one for each.
-    """
-    if dim is None:
-        input, dim = flatten(input), 0
-    axis = normalize_dim(dim, input.ndim)
-    times = as_array(repeats) if hasattr(repeats, "dtype") else repeats
-    if input.ndim == 0:
-        input = reshape(input, 1)
-    if np.size(times) not in (1, input.shape[axis]):
-        raise RuntimeError(
-            "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{np.size(times)} and input.size({dim}) = {input.shape[axis]}"
-        )
-    places = module_of(input).arange(input.shape[axis])
-    return input[(*[slice(None)] * axis, np.repeat(places, times))]
-
-
 def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
     """Widen the last axes: `pad` is (left, right) of the last axis, then of the one before it, and so on.
 
@@ -427,30 +297,3 @@ def padded_places(size: int, width: tuple[int, int], mode: Any) -> Any:
         return np.pad(kept, (max(left, 0), max(right, 0)), mode)
     places = np.pad(np.arange(size), (max(left, 0), max(right, 0)), mode)
     return places[max(-left, 0) : len(places) - max(-right, 0)]
-
-
-def meshgrid(*tensors: Value, indexing: str = "ij") -> tuple[Value, ...]:
-    """The coordinates of a grid, one tensor per axis. Raises RuntimeError if dtypes differ."""
-    vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
-    if len({x.dtype for x in vectors}) > 1:
-        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    swap = indexing == "xy" and len(vectors) > 1
-    if swap:
-        vectors[0], vectors[1] = vectors[1], vectors[0]
-    sizes = [x.shape[0] if x.ndim else 1 for x in vectors]
-    grids = [
-        expand(reshape(x, [-1 if i == axis else 1 for i in range(len(vectors))]), sizes)
-        for axis, x in enumerate(vectors)
-    ]
-    if swap:
-        grids[0], grids[1] = grids[1], grids[0]
-    return tuple(grids)
-
-
-def block_diag(*tensors: Value) -> Value:
-    """Matrices along the diagonal of a larger one."""
-    blocks = [atleast_2d(x) for x in tensors]
-    width = sum(block.shape[1] for block in blocks)
-    left = [*accumulate([block.shape[1] for block in blocks], initial=0)]
-    rows = [pad(b, (start, width - start - b.shape[1])) for b, start in zip(blocks, left, strict=False)]
-    return cat([cast(row, result_type(*map(as_array, blocks))) for row in rows], 0)

@@ -1,7 +1,7 @@
-"""The matrix product in all its cases, `linear`, and what is composed of products: addmm, outer, tensordot.
+"""The matrix product in all its cases, `linear`, and what is composed of products: dot, outer.
 
 Imports arrays, function, outputs, elementwise and shape. The one idea to know: with Y = A B, a change of A changes Y
-by dA B, so the gradient of A is G transpose(B). `einsum` has its own file.
+by dA B, so the gradient of A is G transpose(B).
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import c_dtype, dtype_name, is_floating, normalize_dim, sum_of_rows
+from mini_autograd.arrays import c_dtype, dtype_name, sum_of_rows
 from mini_autograd.function import Binary, Function, Value
 from mini_autograd.operations.elementwise import check_broadcast, multiply
 from mini_autograd.operations.outputs import into
-from mini_autograd.operations.shape import permute
 
 Shape = tuple[int, ...]
 
@@ -241,14 +240,6 @@ def dot(input: Value, tensor: Value) -> Value:
     return matmul(input, tensor)
 
 
-vdot = dot
-
-
-def vecdot(x: Value, y: Value, *, dim: int = -1) -> Value:
-    """The sums of the products along one axis; the others broadcast."""
-    return multiply(x, y).sum(dim)
-
-
 def outer(input: Value, vec2: Value) -> Value:
     """All products of an element of one vector and an element of the other, (n, m).
 
@@ -258,9 +249,6 @@ def outer(input: Value, vec2: Value) -> Value:
         if x.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
     return multiply(input.reshape((-1, 1)), vec2)
-
-
-ger = outer
 
 
 def linear(input: Value, weight: Value, bias: Value = None) -> Value:
@@ -277,81 +265,3 @@ def linear(input: Value, weight: Value, bias: Value = None) -> Value:
         Linear.prepare(input, weight, bias)
     output = matmul(input, weight if dims[1] == 1 else weight.T)
     return output if bias is None else output + bias
-
-
-def inner(input: Value, other: Value) -> Value:
-    """Sums of products over the last axis of both; with a 0-d tensor, the product."""
-    if input.ndim == 0 or other.ndim == 0:
-        return multiply(input, other)
-    return tensordot(input, other, ([-1], [-1]))
-
-
-def tensordot(a: Value, b: Value, dims: Any = 2) -> Value:
-    """Sums of products over several axes: the last `dims` of a with the first of b, or those in two lists.
-
-    Raises RuntimeError if the lengths of two axes differ.
-    """
-    if isinstance(dims, int):
-        dims = list(range(-dims, 0)), list(range(dims))
-    first, second = ([normalize_dim(axis, x.ndim) for axis in axes] for x, axes in zip((a, b), dims, strict=True))
-    for i, j in zip(*dims, strict=True):
-        n, m = a.shape[i], b.shape[j]
-        if n != m and 1 not in (n, m):
-            raise RuntimeError(
-                "contracted dimensions need to match, but first has size "
-                f"{n} in dim {i} and second has size {m} in dim {j}"
-            )
-        if n == 1 != m:  # an axis of size 1 broadcasts
-            b = b.sum(j, keepdim=True, dtype=b.dtype)
-        if m == 1 != n:
-            a = a.sum(i, keepdim=True, dtype=a.dtype)
-    free_a, free_b = ([axis for axis in range(x.ndim) if axis not in axes] for x, axes in ((a, first), (b, second)))
-    size = math.prod(a.shape[axis] for axis in first)
-    shape = [a.shape[axis] for axis in free_a], [b.shape[axis] for axis in free_b]
-    rows = permute(a, (*free_a, *first)).reshape((math.prod(shape[0]), size))
-    columns = permute(b, (*second, *free_b)).reshape((size, math.prod(shape[1])))
-    return matmul(rows, columns).reshape((*shape[0], *shape[1]))
-
-
-def kron(input: Value, other: Value) -> Value:
-    """Every element of `input` times the whole of `other`, side by side."""
-    ndim = max(input.ndim, other.ndim)
-    a, b = (x.reshape((*[1] * (ndim - x.ndim), *x.shape)) for x in (input, other))
-    product = multiply(
-        a.reshape([size for n in a.shape for size in (n, 1)]), b.reshape([size for n in b.shape for size in (1, n)])
-    )
-    return product.reshape([n * m for n, m in zip(a.shape, b.shape, strict=True)])
-
-
-def _add_product(input: Value, product: Value, beta: float, alpha: float) -> Value:
-    if not is_floating(product.dtype):
-        beta, alpha = int(beta), int(alpha)
-    product = product if alpha == 1 else multiply(product, alpha)
-    if beta == 0:  # PyTorch does not look at the input then, not even at its nan
-        return product
-    return product + (input if beta == 1 else multiply(input, beta))
-
-
-def addmm(input: Value, mat1: Value, mat2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
-    """beta * input + alpha * (mat1 @ mat2)."""
-    return _add_product(input, mm(mat1, mat2), beta, alpha)
-
-
-def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float = 1) -> Value:
-    """beta * input + alpha * (mat @ vec)."""
-    return _add_product(input, mv(mat, vec), beta, alpha)
-
-
-def addr(input: Value, vec1: Value, vec2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
-    """beta * input + alpha * outer(vec1, vec2)."""
-    return _add_product(input, outer(vec1, vec2), beta, alpha)
-
-
-def baddbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
-    """beta * input + alpha * bmm(batch1, batch2)."""
-    return _add_product(input, bmm(batch1, batch2), beta, alpha)
-
-
-def addbmm(input: Value, batch1: Value, batch2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
-    """beta * input + alpha * the sum of all products of the batch."""
-    return _add_product(input, bmm(batch1, batch2).sum(0, dtype=input.dtype), beta, alpha)

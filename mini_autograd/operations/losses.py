@@ -7,7 +7,6 @@ softmax of the input and q the target's distribution, whatever it is made of, so
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from mini_autograd.operations.activations import sigmoid
 from mini_autograd.operations.elementwise import check_broadcast, exp, log, quiet, relu
 from mini_autograd.operations.fused import recorded, total
 from mini_autograd.operations.mathematical import log1p
-from mini_autograd.operations.shape import expand
 from mini_autograd.operations.softmax import check_floating, log_and_plain_probabilities, log_softmax, softmax
 from mini_autograd.operations.targets import (
     check_keeps_shape,
@@ -35,11 +33,6 @@ from mini_autograd.operations.targets import (
 )
 
 INPUT_NAMES = ("self", "target", "weight", "pos_weight")
-MEAN_OF_DIVERGENCE = (
-    "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
-    "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
-    "'batchmean' in the next major release."
-)
 
 
 class MseLoss(Function):
@@ -122,40 +115,6 @@ class SmoothL1Loss(Function):
         input, target = ctx.saved_tensors
         moved = difference_of(input_tangent, target_tangent) * ctx.scale
         return reduced(along_slope(moved, input - target, ctx.beta), ctx.reduction)
-
-
-class HuberLoss(SmoothL1Loss):
-    """The smooth |input - target| times delta, its beta."""
-
-    torch_name = "HuberLossBackward0"
-
-
-class KlDivergence(Function):
-    """target (log target - input), where input is the logarithm of a probability; 0 where the target is 0."""
-
-    torch_name = "KlDivBackward0"
-    input_names = INPUT_NAMES
-    __slots__ = ("reduction",)
-
-    @staticmethod
-    @quiet
-    def forward(ctx, input, target, reduction):
-        ctx.save_for_backward(input, target)
-        ctx.reduction = reduction
-        return reduced(target * (log_or_zero(target) - input), reduction)
-
-    @staticmethod
-    def backward(ctx, grad):
-        input, target = ctx.saved_tensors
-        grad = spread(grad, ctx.reduction, input)
-        return -grad * target, grad * (log_or_zero(target) + 1.0 - input)
-
-    @staticmethod
-    def jvp(ctx, input_tangent, target_tangent):
-        input, target = ctx.saved_tensors
-        by_input = None if input_tangent is None else -target * input_tangent
-        by_target = None if target_tangent is None else (log_or_zero(target) + 1.0 - input) * target_tangent
-        return reduced(total(by_input, by_target), ctx.reduction)
 
 
 class BinaryCrossEntropy(Function):
@@ -335,11 +294,6 @@ def along_slope(grad: Value, x: Value, beta: float) -> Value:
     return outside + grad * x * ((x >= -beta) & (x <= beta)) / beta if beta else outside
 
 
-def log_or_zero(x: Value) -> Value:
-    """log x, but 0 where x is 0, so that 0 log 0 = 0."""
-    return log(x + (x == 0))
-
-
 def softplus(x: Value) -> Value:
     """log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)."""
     return relu(x) + log1p(exp(-(relu(x) + relu(-x))))
@@ -372,35 +326,6 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
         return l1_loss(input, target, reduction)
     refuse_integers("smooth_l1_cpu", input, target)
     return SmoothL1Loss.apply(*same_shape(input, target), reduction=reduction, beta=beta, scale=1.0)
-
-
-def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: float = 1.0) -> Value:
-    """`smooth_l1_loss` with beta = delta, times delta. Raises RuntimeError unless delta > 0."""
-    check_reduction(reduction)
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    refuse_integers("huber_cpu", input, target)
-    return HuberLoss.apply(*same_shape(input, target), reduction=reduction, beta=delta, scale=delta)
-
-
-def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: bool = False) -> Value:
-    """target (log target - input) for logarithms of probabilities `input`; with `log_target`, target is one too.
-
-    The mathematical divergence is the sum over a distribution: `reduction="batchmean"` divides by the batch only.
-    Raises RuntimeError for integers.
-    """
-    check_reduction(reduction, "batchmean")
-    if reduction == "mean":
-        warnings.warn(MEAN_OF_DIVERGENCE, stacklevel=2)
-    check_broadcast(target.shape, input.shape)
-    if not (arrays.is_floating(input.dtype) and arrays.is_floating(target.dtype)):
-        raise RuntimeError("kl_div: Integral inputs not supported.")
-    target = exp(target) if log_target else target
-    if input.shape != target.shape:
-        shape = np.broadcast_shapes(input.shape, target.shape)
-        input, target = expand(input, shape), expand(target, shape)
-    result = KlDivergence.apply(input, target, reduction="sum" if reduction == "batchmean" else reduction)
-    return result / input.shape[0] if reduction == "batchmean" else result
 
 
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:

@@ -1,5 +1,4 @@
-"""The functions of one number that a pocket calculator has: roots, logarithms, trigonometric and hyperbolic functions,
-erf.
+"""Functions of one number: sqrt, rsqrt, reciprocal, square, log1p, sin, cos, erf.
 
 Imports arrays, blocks, function and elementwise. The one idea to know: a rule multiplies the incoming gradient by the
 derivative, written with the output where that is shorter than with the input. exp, log and tanh are in elementwise,
@@ -17,7 +16,7 @@ import numpy as np
 from mini_autograd.arrays import floating
 from mini_autograd.blocks import in_blocks
 from mini_autograd.function import Value
-from mini_autograd.operations.elementwise import Elementwise, exp, multiply, quiet
+from mini_autograd.operations.elementwise import Elementwise, exp, quiet
 
 
 class OfFloats(Elementwise):
@@ -89,68 +88,6 @@ class Log1p(OfFloats):
         return grad / (x + 1.0)
 
 
-class Log2(OfFloats):
-    """Logarithm to base 2. d(log2 x) = dx / (x log 2)."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.log2(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad / (x * math.log(2))
-
-
-class Log10(OfFloats):
-    """Logarithm to base 10. d(log10 x) = dx / (x log 10)."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.log10(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad / (x * math.log(10))
-
-
-class Expm1(OfFloats):
-    """e^x - 1, exact for small x. d(e^x - 1) = e^x dx."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        output = np.expm1(x)
-        ctx.save_for_backward(output)
-        return output
-
-    @staticmethod
-    def backward(ctx, grad):
-        (output,) = ctx.saved_tensors
-        return grad * (output + 1.0)
-
-
-class Exp2(OfFloats):
-    """2^x. d(2^x) = 2^x log(2) dx."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        output = np.exp2(x)
-        ctx.save_for_backward(output)
-        return output
-
-    @staticmethod
-    def backward(ctx, grad):
-        (output,) = ctx.saved_tensors
-        return grad * output * math.log(2)
-
-
 class Sin(OfFloats):
     """Sine. d(sin x) = cos(x) dx."""
 
@@ -179,140 +116,6 @@ class Cos(OfFloats):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return -grad * sin(x)
-
-
-class Tan(OfFloats):
-    """Tangent. d(tan x) = (1 + tan(x)^2) dx."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        output = np.tan(x)
-        ctx.save_for_backward(output)
-        return output
-
-    @staticmethod
-    def backward(ctx, grad):
-        (output,) = ctx.saved_tensors
-        return grad * (1.0 + output * output)
-
-
-class Asin(OfFloats):
-    """Inverse sine. d(asin x) = dx / sqrt(1 - x^2)."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.arcsin(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * rsqrt(1.0 - x * x)
-
-
-class Acos(OfFloats):
-    """Inverse cosine. d(acos x) = -dx / sqrt(1 - x^2)."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.arccos(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return -grad * rsqrt(1.0 - x * x)
-
-
-class Atan(OfFloats):
-    """Inverse tangent. d(atan x) = dx / (1 + x^2)."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.arctan(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad / (1.0 + x * x)
-
-
-class Sinh(OfFloats):
-    """Hyperbolic sine. d(sinh x) = cosh(x) dx."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.sinh(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * cosh(x)
-
-
-class Cosh(OfFloats):
-    """Hyperbolic cosine. d(cosh x) = sinh(x) dx."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.cosh(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * sinh(x)
-
-
-class Asinh(OfFloats):
-    """Inverse hyperbolic sine. d(asinh x) = dx / sqrt(x^2 + 1)."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.arcsinh(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * rsqrt(x * x + 1.0)
-
-
-class Acosh(OfFloats):
-    """Inverse hyperbolic cosine. d(acosh x) = dx / sqrt(x^2 - 1)."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.arccosh(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * rsqrt(x * x - 1.0)
-
-
-class Atanh(OfFloats):
-    """Inverse hyperbolic tangent. d(atanh x) = dx / (1 - x^2)."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return np.arctanh(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad / (1.0 - x * x)
 
 
 class Erf(OfFloats):
@@ -389,26 +192,6 @@ def log1p(input: Value) -> Value:
     return Log1p.apply(input)
 
 
-def log2(input: Value) -> Value:
-    """Logarithm to base 2 of each element."""
-    return Log2.apply(input)
-
-
-def log10(input: Value) -> Value:
-    """Logarithm to base 10 of each element."""
-    return Log10.apply(input)
-
-
-def expm1(input: Value) -> Value:
-    """e^x - 1 of each element, exact for small x."""
-    return Expm1.apply(input)
-
-
-def exp2(input: Value) -> Value:
-    """2 to the power of each element."""
-    return Exp2.apply(input)
-
-
 def sin(input: Value) -> Value:
     """Sine of each element."""
     return Sin.apply(input)
@@ -419,61 +202,6 @@ def cos(input: Value) -> Value:
     return Cos.apply(input)
 
 
-def tan(input: Value) -> Value:
-    """Tangent of each element."""
-    return Tan.apply(input)
-
-
-def asin(input: Value) -> Value:
-    """Inverse sine of each element; nan outside [-1, 1]."""
-    return Asin.apply(input)
-
-
-def acos(input: Value) -> Value:
-    """Inverse cosine of each element; nan outside [-1, 1]."""
-    return Acos.apply(input)
-
-
-def atan(input: Value) -> Value:
-    """Inverse tangent of each element."""
-    return Atan.apply(input)
-
-
-def sinh(input: Value) -> Value:
-    """Hyperbolic sine of each element."""
-    return Sinh.apply(input)
-
-
-def cosh(input: Value) -> Value:
-    """Hyperbolic cosine of each element."""
-    return Cosh.apply(input)
-
-
-def asinh(input: Value) -> Value:
-    """Inverse hyperbolic sine of each element."""
-    return Asinh.apply(input)
-
-
-def acosh(input: Value) -> Value:
-    """Inverse hyperbolic cosine of each element; nan below 1."""
-    return Acosh.apply(input)
-
-
-def atanh(input: Value) -> Value:
-    """Inverse hyperbolic tangent of each element; nan outside [-1, 1]."""
-    return Atanh.apply(input)
-
-
 def erf(input: Value) -> Value:
     """The error function of each element: 2/sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
     return Erf.apply(input)
-
-
-def deg2rad(input: Value) -> Value:
-    """Degrees to radians."""
-    return multiply(input, math.pi / 180)
-
-
-def rad2deg(input: Value) -> Value:
-    """Radians to degrees."""
-    return multiply(input, 180 / math.pi)

@@ -1,4 +1,4 @@
-"""Normalization: layer, group and batch norm, each with its whole rule in one step.
+"""Normalization: layer and batch norm, each with its whole rule in one step.
 
 Imports function, fused and versions. The one idea to know: standardizing n numbers takes away two directions (their
 mean and their length), and its derivative takes the same two away from the gradient. That map is symmetric, so forward
@@ -143,22 +143,6 @@ def layer_norm(
             )
     axes = tuple(range(input.ndim - len(shape), input.ndim))
     return LayerNorm.apply(input, weight, bias, axes=axes, eps=eps)
-
-
-def group_norm(
-    input: Value, num_groups: int, weight: Value | None = None, bias: Value | None = None, eps: float = 1e-5
-) -> Value:
-    """Standardize each of `num_groups` groups of channels of `input` (N, C, *sizes)."""
-    if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    if input.shape[1] % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{list(input.shape)} and num_groups={num_groups}"
-        )
-    groups = input.reshape(input.shape[0], num_groups, math.prod(input.shape[1:]) // num_groups)
-    normalized = LayerNorm.apply(groups, None, None, axes=(2,), eps=eps).reshape(input.shape)
-    return scaled(normalized, along_channels(weight, input.ndim), along_channels(bias, input.ndim))
 
 
 def batch_norm(

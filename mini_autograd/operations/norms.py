@@ -1,4 +1,4 @@
-"""Lengths of vectors and matrices: norm, vector_norm, dist, normalize, cosine similarity.
+"""Lengths of vectors and matrices: norm, vector_norm, normalize.
 
 Imports arrays, function, elementwise, comparison, rounding, shape, reduction and extremes. The one idea to know: every
 p has its own formula, and where a norm is 0 or has a kink the gradient is PyTorch's subgradient, which is finite.
@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import dtype_name, is_floating, normalize_dims, promote_types
+from mini_autograd.arrays import dtype_name, is_floating, normalize_dims
 from mini_autograd.function import Unary, Value
 from mini_autograd.operations.comparison import isfinite
 from mini_autograd.operations.elementwise import cast, where
 from mini_autograd.operations.extremes import amax, amin, clamp
 from mini_autograd.operations.reduction import Dims, restore, sum
 from mini_autograd.operations.rounding import abs, sign
-from mini_autograd.operations.shape import broadcast_tensors
 
 
 class Norm(Unary):
@@ -95,21 +94,6 @@ def norm(
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
 
 
-def dist(input: Value, other: Value, p: float = 2) -> Value:
-    """The p-norm of the difference."""
-    return vector_norm(input - other, p)
-
-
 def normalize(input: Value, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Value:
     """Vectors along `dim` divided by their p-norm, or by `eps` if that is larger."""
     return input / clamp(vector_norm(input, p, dim, keepdim=True), min=eps)
-
-
-def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> Value:
-    """The cosine of the angle between vectors along `dim`."""
-    if not (is_floating(x1.dtype) or is_floating(x2.dtype)):
-        common = dtype_name(promote_types(x1.dtype, x2.dtype))
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common}")
-    pair = broadcast_tensors(x1, x2)
-    first, second = (x / clamp(vector_norm(x, 2, dim, keepdim=True), min=eps) for x in pair)
-    return sum(first * second, dim)

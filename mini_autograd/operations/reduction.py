@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from mini_autograd.arrays import dtype_name, floating, holds, int64, is_floating, normalize_dim, normalize_dims
 from mini_autograd.function import Unary, Value, as_array, wrap
-from mini_autograd.operations.comparison import isnan
 from mini_autograd.operations.elementwise import cast, exp, module_of, where
 from mini_autograd.operations.mathematical import sqrt
 from mini_autograd.operations.shape import expand, reshape, transpose
@@ -266,37 +264,9 @@ def root_of_variance(variance: Value) -> Value:
     return where(zero, 0.0, sqrt(where(zero, 1.0, variance)))
 
 
-def var_mean(input: Value, dim: Dims | bool = None, *args: bool, **options: Any) -> tuple[Value, Value]:
-    """The variance and the mean."""
-    dims = None if isinstance(dim, bool) else dim
-    checked_floating("var_mean", input)
-    return var(input, dim, *args, **options), mean(input, dims, bool(options.get("keepdim", args[1:] == (True,))))
-
-
-def std_mean(input: Value, dim: Dims | bool = None, *args: bool, **options: Any) -> tuple[Value, Value]:
-    """The standard deviation and the mean."""
-    checked_floating("std_mean", input)
-    variance, centre = var_mean(input, dim, *args, **options)
-    return root_of_variance(variance), centre
-
-
 def logsumexp(input: Value, dim: Dims, keepdim: bool = False) -> Value:
     """log of the sum of e^x along `dim`, an axis or several."""
     return LogSumExp.apply(input, dim=normalize_dims(dim, input.ndim), keepdim=keepdim)
-
-
-def nansum(input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: np.dtype | None = None) -> Value:
-    """Sum of the elements that are not nan."""
-    return sum(where(isnan(input), 0, input), dim, keepdim, dtype=dtype)
-
-
-def nanmean(input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: np.dtype | None = None) -> Value:
-    """Mean of the elements that are not nan. Raises RuntimeError for integers."""
-    if not is_floating(input.dtype):
-        kind = dtype_name(input.dtype)
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {kind}")
-    known = sum(cast(~isnan(input), input.dtype), dim, keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / known
 
 
 def checked_floating(name: str, input: Value) -> None:

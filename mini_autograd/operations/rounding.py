@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import bool_, check_floating, holds, is_floating, promoted_to_floating, result_type
+from mini_autograd.arrays import bool_, check_floating, holds, is_floating, result_type
 from mini_autograd.function import Value, as_array
-from mini_autograd.operations.elementwise import Arithmetic, Elementwise, cast, divide, is_bool, quiet, where
+from mini_autograd.operations.elementwise import Arithmetic, Elementwise, cast, divide, is_bool, quiet
 
 
 def not_of_bools(kernel: str) -> Any:
@@ -111,23 +111,6 @@ class Round(Flat):
         return np.rint(x) if is_floating(x.dtype) else x.copy()
 
 
-class Frac(Elementwise):
-    """What is left when the integer part is taken away. The derivative is 1."""
-
-    @staticmethod
-    def prepare(x: Any) -> tuple[Any]:
-        check_floating(x, "frac_cpu")
-        return (x,)
-
-    @staticmethod
-    def forward(ctx, x):
-        return x - np.trunc(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad
-
-
 class Remainder(Arithmetic):
     """a - b floor(a/b), which has the sign of b. Between the jumps d = da - floor(a/b) db."""
 
@@ -144,43 +127,6 @@ class Remainder(Arithmetic):
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
         return grad, -grad * floor_divide(a, b)
-
-
-class Fmod(Arithmetic):
-    """a - b trunc(a/b), which has the sign of a. Between the jumps d = da - trunc(a/b) db."""
-
-    torch_name = "FmodBackward0"
-
-    @staticmethod
-    @quiet
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        check_division(a, b, "fmod_cpu")
-        return np.fmod(a, b)
-
-    @staticmethod
-    def backward(ctx, grad):
-        a, b = ctx.saved_tensors
-        return grad, -grad * trunc(a / b)
-
-
-class CopySign(Arithmetic):
-    """The absolute value of a with the sign of b. The derivative with respect to a is 1 or -1, and 0 where a is 0."""
-
-    torch_name = "CopysignBackward0"
-    needed_by = {0: (0,)}  # noqa: RUF012
-    prepare = staticmethod(promoted_to_floating)
-
-    @staticmethod
-    def forward(ctx, a, b):
-        output = np.copysign(a, b)
-        ctx.save_for_backward(a, output)
-        return output
-
-    @staticmethod
-    def backward(ctx, grad):
-        a, output = ctx.saved_tensors
-        return grad * where(a == 0, 0.0, output / a), grad * 0.0
 
 
 class FloorDivide(Arithmetic):
@@ -233,24 +179,9 @@ def round(input: Value, *, decimals: int = 0) -> Value:
     return Round.apply(input * scale) / scale if decimals > 0 else Round.apply(input / scale) * scale
 
 
-def frac(input: Value) -> Value:
-    """Each element without its integer part."""
-    return Frac.apply(input)
-
-
 def remainder(input: Value, other: Value) -> Value:
     """What is left of a division rounded down: the sign is that of `other`, as in Python."""
     return Remainder.apply(input, other)
-
-
-def fmod(input: Value, other: Value) -> Value:
-    """What is left of a division rounded towards 0: the sign is that of `input`, as in C."""
-    return Fmod.apply(input, other)
-
-
-def copysign(input: Value, other: Value) -> Value:
-    """The absolute value of `input` with the sign of `other`."""
-    return CopySign.apply(input, other)
 
 
 def floor_divide(input: Value, other: Value) -> Value:
@@ -282,13 +213,3 @@ def positive(input: Value) -> Value:
     if is_bool(as_array(input)):
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
-
-
-def nan_to_num(input: Value, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Value:
-    """`input` with other numbers in place of nan, inf and -inf (by default 0 and the largest there are)."""
-    if not is_floating(input.dtype):
-        return input
-    limits = np.finfo(input.dtype)
-    highest, lowest = (float(limits.max) if posinf is None else posinf), float(limits.min) if neginf is None else neginf
-    output = where(input != input, nan or 0.0, input)
-    return where(output == np.inf, highest, where(output == -np.inf, lowest, output))

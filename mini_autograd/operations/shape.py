@@ -15,7 +15,6 @@ import numpy as np
 
 from mini_autograd.arrays import dtype_name, normalize_dim, normalize_dims
 from mini_autograd.function import Function, Unary, Value, as_array
-from mini_autograd.operations.elementwise import check_broadcast
 from mini_autograd.views import owner
 
 
@@ -273,31 +272,6 @@ def broadcast_to(input: Value, size: Sequence[int]) -> Value:
     return expand(input, tuple(size))
 
 
-def broadcast_tensors(*tensors: Value) -> tuple[Value, ...]:
-    """All broadcast to their common shape."""
-    shape: tuple[int, ...] = ()
-    for x in tensors:
-        check_broadcast(shape, x.shape)
-        shape = np.broadcast_shapes(shape, x.shape)
-    return tuple(expand(x, shape) for x in tensors)
-
-
-def unflatten(input: Value, dim: int, sizes: Sequence[int]) -> Value:
-    """One axis as several; one of the sizes may be -1. Raises RuntimeError if their product is not its length."""
-    axis = normalize_dim(dim, input.ndim)
-    size = input.shape[axis]
-    parts = list(sizes)
-    known = math.prod(part for part in parts if part != -1)
-    if -1 in parts and known and size % known == 0:
-        parts[parts.index(-1)] = size // known
-    if math.prod(parts) != size or -1 in parts:
-        raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis} ({size}) in the "
-            "input tensor"
-        )
-    return reshape(input, (*input.shape[:axis], *parts, *input.shape[axis + 1 :]))
-
-
 def squeeze(input: Value, dim: int | Sequence[int] | None = None) -> Value:
     """Without the axes of size 1: all of them, or `dim` only, if it has size 1."""
     shape = input.shape
@@ -335,9 +309,6 @@ def movedim(input: Value, source: int | Sequence[int], destination: int | Sequen
     return permute(input, order)
 
 
-moveaxis = movedim
-
-
 def flip(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value:
     """In reverse order along axes, given as `flip(x, 0, 1)` or `flip(x, (0, 1))`.
 
@@ -349,20 +320,6 @@ def flip(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value
         if places.count(axis) > 1:
             raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
     return Flip.apply(input, dims=places if input.ndim else ())
-
-
-def fliplr(input: Value) -> Value:
-    """In reverse order along axis 1. Raises RuntimeError below two axes."""
-    if input.ndim < 2:
-        raise RuntimeError("Input must be >= 2-d.")
-    return flip(input, 1)
-
-
-def flipud(input: Value) -> Value:
-    """In reverse order along axis 0. Raises RuntimeError below one axis."""
-    if input.ndim < 1:
-        raise RuntimeError("Input must be >= 1-d.")
-    return flip(input, 0)
 
 
 def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
@@ -384,25 +341,6 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
         raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
     axes = tuple(normalize_dim(axis, input.ndim) for axis in given)
     return Roll.apply(input, shifts=steps, dims=axes)
-
-
-def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
-    """Turned by `k` right angles in the plane of two axes.
-
-    Raises RuntimeError unless `dims` names two different ones.
-    """
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if input.ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
-    first, second = (normalize_dim(axis, input.ndim) for axis in dims)
-    if first == second:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    if k % 4 == 0:
-        return flip(input, ())
-    if k % 4 == 2:
-        return flip(input, first, second)
-    return flip(transpose(input, first, second), first if k % 4 == 1 else second)
 
 
 def unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:

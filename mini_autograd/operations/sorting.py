@@ -1,4 +1,4 @@
-"""What is found along an axis together with its place: max, min, argmax, sort, topk, median, kthvalue, cummax.
+"""What is found along an axis together with its place: max, min, argmax, sort, topk, median.
 
 Imports arrays, function, return_types, elementwise, indexing, shape, gathering, reduction, cumulative and extremes.
 The one idea to know: once the places are known, the result is `x[places]`, and only the element that was picked gets
@@ -14,8 +14,7 @@ import numpy as np
 from mini_autograd import return_types
 from mini_autograd.arrays import bool_, holds, is_floating, normalize_dim
 from mini_autograd.function import Value, as_array, wrap
-from mini_autograd.operations.cumulative import running
-from mini_autograd.operations.elementwise import module_of, where
+from mini_autograd.operations.elementwise import where
 from mini_autograd.operations.extremes import amax, amin, checked_dims, maximum, minimum, ties
 from mini_autograd.operations.gathering import along, at_least_1d
 from mini_autograd.operations.indexing import Index
@@ -61,24 +60,6 @@ class Median(Pick):
     """The middle element along one axis, of two the lower, which gets the gradient."""
 
     results = return_types.median
-
-
-class Kthvalue(Pick):
-    """The k-th smallest element along one axis, which gets the gradient."""
-
-    results = return_types.kthvalue
-
-
-class Cummax(Pick):
-    """The largest of the elements up to each. It gets the gradients of all results that it won."""
-
-    results = return_types.cummax
-
-
-class Cummin(Pick):
-    """The smallest of the elements up to each. It gets the gradients of all results that it won."""
-
-    results = return_types.cummin
 
 
 def pick(operation: type[Pick], input: Value, places: Any, axis: int, keepdim: bool = True) -> Found:
@@ -191,11 +172,6 @@ def argsort(input: Value, dim: int = -1, descending: bool = False, stable: bool 
     return wrap(order(at_least_1d(as_array(input)), axis, descending).reshape(input.shape), input)
 
 
-def msort(input: Value) -> Value:
-    """The elements in order along axis 0."""
-    return sort(input, 0).values
-
-
 def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Found:
     """The `k` largest elements along `dim` (smallest, if not `largest`) in order, and where they stood.
 
@@ -209,19 +185,6 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
         raise RuntimeError("selected index k out of range")
     places = order(array, axis, largest)[(*[slice(None)] * axis, slice(k))]
     return pick(Topk, input, places, axis)
-
-
-def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Found:
-    """The `k`-th smallest element along `dim`, counted from 1, and where it stood.
-
-    Raises RuntimeError if there is no such element.
-    """
-    axis = normalize_dim(dim, input.ndim)
-    array = at_least_1d(as_array(input))
-    if not 1 <= k <= array.shape[axis]:
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
-    places = order(array, axis, False)[(*[slice(None)] * axis, slice(k - 1, k))]
-    return pick(Kthvalue, input, places, axis, keepdim)
 
 
 def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -247,24 +210,3 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
 def has_nan(array: Any) -> Any:
     """Where an array of any dtype is nan."""
     return array != array
-
-
-def cummax(input: Value, dim: int) -> Found:
-    """The largest of the elements up to each along `dim`, and where it stood; of several, the last."""
-    return _running(Cummax, np.maximum, input, dim)
-
-
-def cummin(input: Value, dim: int) -> Found:
-    """The smallest of the elements up to each along `dim`, and where it stood; of several, the last."""
-    return _running(Cummin, np.minimum, input, dim)
-
-
-def _running(operation: type[Pick], better: np.ufunc, input: Value, dim: int) -> Found:
-    axis = normalize_dim(dim, input.ndim)
-    array = at_least_1d(as_array(input))
-    if array.size == 0:
-        return pick(operation, input, array.astype(np.int64), axis)
-    best = running(better, array, axis)
-    own = module_of(array).arange(array.shape[axis]).reshape([-1 if i == axis else 1 for i in range(array.ndim)])
-    won = np.where((array == best) | (np.isnan(array) if is_floating(array.dtype) else False), own, 0)
-    return pick(operation, input, running(np.maximum, won, axis), axis)

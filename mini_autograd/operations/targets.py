@@ -187,6 +187,6 @@ def torch_size(x: Value) -> str:
     return f"torch.Size({list(x.shape)})"
 
 
-def check_reduction(reduction: str, *others: str) -> None:
-    if reduction not in REDUCTIONS + others:
+def check_reduction(reduction: str) -> None:
+    if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")

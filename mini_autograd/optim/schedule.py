@@ -1,4 +1,4 @@
-"""What all schedules of the learning rate share, except ReduceLROnPlateau.
+"""What all schedules of the learning rate share.
 
 Imports optimizer. The one idea to know: a schedule says how the next rate follows from the present one, so that several
 may be used together.
@@ -12,7 +12,7 @@ from mini_autograd.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """The base of all schedules but ReduceLROnPlateau. A subclass gives `get_lr`."""
+    """The base of all schedules. A subclass gives `get_lr`."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -51,19 +51,13 @@ class LRScheduler:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
 
-    def _restart(self) -> None:
-        """Begin again at epoch 0, from the first rates: the turn of this schedule has come (SequentialLR)."""
-        self._set(self.base_lrs)
-        self.last_epoch = 0
-        self._set(self.get_lr())
-
     def get_last_lr(self) -> list[float]:
         """The rates that the last `step` set."""
         return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
         """All numbers of the schedule; no functions, no optimiser."""
-        left_out = ("optimizer", "lr_lambdas", "scale_fn")
+        left_out = ("optimizer", "lr_lambdas")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

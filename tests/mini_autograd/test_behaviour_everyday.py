@@ -31,17 +31,24 @@ repr(m.min(1))
 repr(lib.sort(m))
 repr(lib.topk(f, 2))
 repr(m.median(0))
-repr(lib.kthvalue(f, 2))
-repr(m.cummax(0)), repr(m.cummin(0))
 repr(m.aminmax())
-repr(lib.slogdet(lib.eye(2)))
-repr(lib.histogram(f, 2))
 f.aminmax().max, f.aminmax()[0]
 str(X.max(1)), type(m.max(0)).__name__, isinstance(m.max(0), tuple), len(m.max(0))
 values, indices = m.max(0); values, indices
 """
 
 OLD_AND_RARE = """
+m.fill_diagonal_(7)
+m.t().fill_diagonal_(7); m
+lib.zeros(7, 3).fill_diagonal_(1, wrap=True)
+lib.zeros(7, 2).fill_diagonal_(1, True)
+lib.zeros(2, 7).fill_diagonal_(1, True)
+lib.zeros(3, 3, 3).fill_diagonal_(1)
+lib.zeros(3, 3, 2).fill_diagonal_(1)
+f.fill_diagonal_(1)
+Y = X * 1; Y.fill_diagonal_(0); (Y * Y).sum().backward(); X.grad
+f.greater_(2)
+i.bitwise_not_()
 z = lib.zeros(3); y = lib.add(f, f, alpha=2, out=z); y is z, z
 z = lib.zeros(2, 2); lib.matmul(m, m.T, out=z); z
 z = lib.zeros(2, 2); lib.mm(m, m.T, out=z); z
@@ -53,19 +60,10 @@ z = lib.zeros(3).long(); lib.mul(f, f, out=z)
 z = lib.zeros(3); lib.mul(x, f, out=z)
 z = lib.zeros(3); k = lib.no_grad(); k.__enter__(); lib.add(x, f, out=z); k.__exit__(None, None, None); z
 z = lib.zeros(2, 6); w = z[:, 1:3]; w.zero_(); lib.add(m[:, :2], 1, out=w); z
-f.type(lib.DoubleTensor), f.type("torch.LongTensor"), i.type(lib.FloatTensor), b.type(lib.ByteTensor)
 f.type(), i.type(), f.type(lib.float64)
-m.storage_offset(), m.detach()[1].storage_offset(), m.detach()[1:, 1:].storage_offset(), f0.storage_offset()
-d.new([1, 2]), d.new(2, 3).shape, i.new([1.5]), m.new(3).dtype == lib.float32
 lib.autograd.Variable(f), lib.autograd.Variable(f, requires_grad=True)
 w = lib.autograd.Variable(f, requires_grad=True); (w * w).sum().backward(); w.grad
-lib.trapz(f), lib.trapz(f, f * 2)
-lib.tril_indices(3, 3), lib.triu_indices(2, 4, 1), lib.tril_indices(3, 2, offset=-1, dtype=lib.int32)
-lib.result_type(h, f) == lib.float32, lib.result_type(i, 1.5) == lib.float32, lib.result_type(d, f0) == lib.float64
-lib.can_cast(lib.float64, lib.float32), lib.can_cast(lib.float32, lib.int64), lib.can_cast(lib.int32, lib.bool)
-lib.can_cast(lib.bool, lib.uint8), lib.can_cast(lib.uint8, lib.int8), lib.can_cast(lib.int64, lib.uint8)
-lib.broadcast_shapes((2, 1), (3,))
-repr(lib.broadcast_shapes((2, 1), (3,)))
+m.storage_offset(), m.detach()[1].storage_offset(), m.detach()[1:, 1:].storage_offset(), f0.storage_offset()
 [lib.pi, lib.e, lib.inf, repr(lib.nan), f[lib.newaxis]]
 lib.zeros_like(f, memory_format=lib.preserve_format), lib.full_like(i, 2, memory_format=lib.contiguous_format)
 lib.empty_like(m, memory_format=None).shape, f.clone(memory_format=lib.preserve_format)

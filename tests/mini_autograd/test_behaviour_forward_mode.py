@@ -25,7 +25,6 @@ STEPS = {
     "zero_": ("d.zero_()", "d"),
     "fill_": ("y = d.clone(); y.fill_(d[0])", "y"),
     "masked_fill_": ("y = d.clone(); y.masked_fill_(d > 2, 7.0)", "y"),
-    "index_add_": ("y = d.clone().index_add_(0, lib.tensor([0, 0]), d[1:])", "y"),
     "into integers": ("y = lib.zeros(3, dtype=lib.int64); y.copy_(d)", "y"),
     "through detach": ("y = d.clone(); y.detach().mul_(2)", "y"),
     "an option": ("y = d.cumsum(0); y.cumsum_(0); y.sub_(1, alpha=2)", "y"),

@@ -102,7 +102,6 @@ z = lib.nn.utils.rnn.pad_sequence([x, x[:1]]); (z * z).sum().backward(); x.grad
 lib.nn.utils.rnn.pad_sequence([])
 lib.nn.utils.rnn.pad_sequence([f], padding_side="up")
 lib.nn.utils.rnn.pad_sequence([1, 2])
-lib.nn.utils.rnn.unpad_sequence(m.T, i[:2] * 0 + 1), lib.nn.utils.rnn.unpad_sequence(m, lib.tensor([2, 3]), True)
 """
 
 

@@ -127,7 +127,6 @@ LOADED: dict[str, Program] = {
     "texts": lambda lib: list(lib.utils.data.DataLoader(["a", "b", "c"], 2)),
     "unequal lengths": lambda lib: list(lib.utils.data.DataLoader([lib.ones(2), lib.ones(3)], 2)),
     "split too far": lambda lib: lib.utils.data.random_split(dataset(lib), [3, 3]),
-    "one behind the other": lambda lib: lib.utils.data.ConcatDataset([dataset(lib), dataset(lib)])[-1],
     "tensors of unequal length": lambda lib: lib.utils.data.TensorDataset(lib.ones(2), lib.ones(3)),
 }
 

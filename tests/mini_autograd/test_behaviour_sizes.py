@@ -9,10 +9,9 @@ import pickle
 from typing import Any
 
 import pytest
-import torch
 
 import mini_autograd as ma
-from tests.mini_autograd.same_as_torch import outcome, same, script, usual_names
+from tests.mini_autograd.same_as_torch import same, script, usual_names
 
 SIZES = """
 m.shape
@@ -82,13 +81,6 @@ lib.Tensor(None)
 lib.Tensor("a")
 lib.Tensor([[1], [2, 3]])
 lib.Tensor(-1)
-lib.FloatTensor(2.5)
-lib.FloatTensor(np.ones(2))
-lib.FloatTensor(f)
-lib.LongTensor([1.5, 2.5])
-lib.LongTensor(np.ones(2))
-lib.LongTensor(2, 2).dtype == lib.int64
-isinstance(lib.FloatTensor([1]), lib.Tensor), type(lib.Tensor([1])) is lib.Tensor
 nn.Parameter([1.0, 2.0])
 nn.Parameter(lib.Tensor([1, 2]))
 nn.Parameter(i)
@@ -120,18 +112,11 @@ def test_old_constructors_in_the_default_dtype() -> None:
     def program(lib: Any) -> Any:
         lib.set_default_dtype(lib.float64)
         try:
-            return [lib.Tensor([1, 2]), lib.Tensor(2).dtype == lib.float64, lib.FloatTensor([1])]
+            return [lib.Tensor([1, 2]), lib.Tensor(2).dtype == lib.float64]
         finally:
             lib.set_default_dtype(lib.float32)
 
     same(program)
-
-
-def test_wrong_dtype_of_an_old_constructor() -> None:
-    """PyTorch's text names its own options."""
-    program = script("lib.LongTensor(f)", usual_names)
-    assert outcome(program, ma)[0] == outcome(program, torch)[0] == "TypeError"
-    assert outcome(program, ma)[1] == "expected a tensor of int64 (got one of float32)"
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])

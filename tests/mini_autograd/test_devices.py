@@ -79,19 +79,6 @@ def on_gpu(tensor: ma.Tensor) -> bool:
     return isinstance(tensor.detach().array, StrictArray)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
-def test_an_image_is_resized_where_it_is(gpu: None, mode: str) -> None:
-    here = ma.arange(32.0).reshape(1, 2, 4, 4).requires_grad_()
-    there = here.detach().to("cuda").requires_grad_()
-    resized = [ma.nn.functional.interpolate(x, scale_factor=1.5, mode=mode) for x in (here, there)]
-    for output in resized:
-        (output * output).sum().backward()
-    assert on_gpu(resized[1])
-    assert on_gpu(there.grad)
-    assert ma.equal(resized[1].cpu(), resized[0])
-    assert ma.allclose(there.grad.cpu(), here.grad)
-
-
 def test_moving_there_and_back(gpu: None) -> None:
     x = ma.tensor([1.0, 2.0], requires_grad=True)
     y = x.to("cuda")

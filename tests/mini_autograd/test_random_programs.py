@@ -40,7 +40,6 @@ x.softmax(dim)
 x.cumsum(dim)
 x.sort(dim, descending=True)[0]
 x.topk(2, dim)[0]
-x.kthvalue(1, dim)[0]
 x.norm(dim=dim)
 x.flip(dim)
 x.roll(1, 0)
@@ -51,7 +50,6 @@ x.reshape(-1)
 x.view(-1, 1)
 x.unsqueeze(dim)
 x.squeeze()
-x.movedim(0, -1)
 x.unbind(dim)[-1] * 1
 x.chunk(2, dim)[0] * 1
 x.repeat(2, *[1] * x.ndim)
@@ -86,9 +84,6 @@ lib.cat([x, z])
 lib.stack([x, z])
 lib.where(x > z, x, z)
 x.lerp(z, 0.3)
-lib.atan2(x, z)
-x.addcmul(x, z, value=2)
-x.index_add(0, lib.tensor([0, 0]), z[:2])
 lib.nn.functional.mse_loss(x, z) + 0.5
 lib.nn.functional.linear(x, z)
 """.strip().splitlines()

@@ -1,4 +1,4 @@
-"""`torch.nn.utils`: clipping of gradients, and all parameters as one vector; `rnn` has padding of sequences.
+"""`torch.nn.utils`: clipping of gradients; `rnn` has padding of sequences.
 
 Imports grad_mode, function, tensor, parameter, rnn and the operations. The one idea to know: clipping changes the
 gradients in place, between `backward()` and `step()`.
@@ -15,18 +15,14 @@ import numpy as np
 
 from mini_autograd.function import tensor_of
 from mini_autograd.grad_mode import no_grad
-from mini_autograd.nn.parameter import overwrite
 from mini_autograd.nn.utils import rnn
-from mini_autograd.operations.joining import cat
 from mini_autograd.tensor import Tensor
 
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "get_total_norm",
-    "parameters_to_vector",
     "rnn",
-    "vector_to_parameters",
 ]
 
 
@@ -67,20 +63,6 @@ def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -
     """Cut every element of every gradient off at `-clip_value` and `clip_value`."""
     for grad in gradients(parameters):
         grad.clamp_(-float(clip_value), float(clip_value))
-
-
-def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters, flattened, one behind the other."""
-    return cat([parameter.reshape(-1) for parameter in parameters])
-
-
-def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """The reverse: write a vector into the parameters."""
-    start = 0
-    for parameter in parameters:
-        end = start + parameter.numel()
-        overwrite(parameter, vec.detach().array[start:end].reshape(parameter.shape))
-        start = end
 
 
 def gradients(parameters: Iterable[Tensor] | Tensor) -> list[Any]:

@@ -37,9 +37,3 @@ def lengthened(sequence: Tensor, length: int, value: float, side: str) -> Tensor
     missing = (length - len(sequence), *sequence.shape[1:])
     filling = full(missing, value, dtype=sequence.dtype, device=sequence.device)
     return cat([filling, sequence] if side == "left" else [sequence, filling])
-
-
-def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The reverse, of what was filled up behind: every sequence in its own length."""
-    rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [row[: int(length)] for row, length in zip(rows, lengths, strict=True)]

@@ -76,17 +76,12 @@ def insert_into_a_sequential(lib: Any) -> Any:
     return repr(chain.extend([nn.GELU()]))
 
 
-def weighted_sampler(lib: Any) -> Any:
-    generator = lib.Generator().manual_seed(3)
-    return list(lib.utils.data.WeightedRandomSampler([0.1, 0.9, 0.5], 8, generator=generator))
-
-
 PROGRAMS: dict[str, Program] = {
     program.__name__.replace("_", " "): program
     for program in (
         *(hook_sees_inputs_and_outputs, hook_replaces_the_gradient_of_the_input),
         *(pre_hook_replaces_the_gradient_of_the_output, hook_without_an_input_that_requires_grad, removed_hook),
-        *(hooks_of_a_chain, part_of_a_sequential_keeps_names, insert_into_a_sequential, weighted_sampler),
+        *(hooks_of_a_chain, part_of_a_sequential_keeps_names, insert_into_a_sequential),
     )
 } | {
     "insert beyond the end": lambda lib: lib.nn.Sequential().insert(2, lib.nn.ReLU()),
@@ -98,7 +93,6 @@ PROGRAMS: dict[str, Program] = {
     "draws with replacement": lambda lib: [
         lib.manual_seed(0) and lib.multinomial(lib.tensor([[0.1, 0.2, 0.7], [5.0, 1.0, 0.0]]), 6, replacement=True)
     ],
-    "an empty sampler": lambda lib: lib.utils.data.WeightedRandomSampler([0.1], 0),
     "jacobian of a number": lambda lib: lib.autograd.functional.jacobian(lambda x: 3, inputs(lib)),
 }
 

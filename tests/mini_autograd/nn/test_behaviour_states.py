@@ -182,7 +182,7 @@ def result_of_a_hooked_module_changed(lib: Any) -> None:
 
 def list_of_modules(lib: Any) -> Any:
     nn = lib.nn
-    modules = nn.ModuleList([linear(lib), nn.ReLU(), nn.Tanh(), nn.GELU(), nn.ELU()])
+    modules = nn.ModuleList([linear(lib), nn.ReLU(), nn.Tanh(), nn.GELU(), nn.Softplus()])
     del modules[1]
     del modules[-2:]
     return repr(modules), modules.pop(0).bias, repr(modules)

@@ -29,12 +29,8 @@ OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
     "RMSprop all": lambda optim, params: optim.RMSprop(
         params, 0.02, alpha=0.8, momentum=0.7, centered=True, weight_decay=0.1
     ),
-    "Adagrad": lambda optim, params: optim.Adagrad(params),
-    "Adagrad all": lambda optim, params: optim.Adagrad(params, 0.1, 0.2, 0.1, 0.3, 1e-3, maximize=True),
     "Adadelta": lambda optim, params: optim.Adadelta(params),
     "Adadelta all": lambda optim, params: optim.Adadelta(params, 0.5, 0.8, 1e-3, 0.1, maximize=True),
-    "Adamax": lambda optim, params: optim.Adamax(params),
-    "Adamax all": lambda optim, params: optim.Adamax(params, 0.05, (0.8, 0.9), 1e-3, 0.1, maximize=True),
 }
 SHAPES = ((3, 2), (), (4,), (2,))
 
@@ -175,54 +171,10 @@ def test_a_step_allocates_nothing_and_keeps_the_memory_of_the_parameters() -> No
 # name: schedule(lr_scheduler, optimizer)
 SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "StepLR": lambda s, optimizer: s.StepLR(optimizer, 3, gamma=0.5),
-    "MultiStepLR": lambda s, optimizer: s.MultiStepLR(optimizer, [2, 5, 5], gamma=0.5),
     "ExponentialLR": lambda s, optimizer: s.ExponentialLR(optimizer, 0.9),
     "CosineAnnealingLR": lambda s, optimizer: s.CosineAnnealingLR(optimizer, 4, eta_min=0.01),
-    "LinearLR": lambda s, optimizer: s.LinearLR(optimizer, 0.25, total_iters=4),
     "LambdaLR": lambda s, optimizer: s.LambdaLR(optimizer, lambda epoch: 1 / (epoch + 1)),
     "LambdaLR per group": lambda s, optimizer: s.LambdaLR(optimizer, [lambda epoch: 0.9**epoch, lambda epoch: epoch]),
-    "MultiplicativeLR": lambda s, optimizer: s.MultiplicativeLR(
-        optimizer, [lambda epoch: 0.9, lambda epoch: 1 / epoch]
-    ),
-    "ConstantLR": lambda s, optimizer: s.ConstantLR(optimizer, 0.25, total_iters=3),
-    "PolynomialLR": lambda s, optimizer: s.PolynomialLR(optimizer, 6, power=1.5),
-    "CosineAnnealingWarmRestarts": lambda s, optimizer: s.CosineAnnealingWarmRestarts(optimizer, 3, eta_min=0.01),
-    "longer restarts": lambda s, optimizer: s.CosineAnnealingWarmRestarts(optimizer, 2, T_mult=2),
-    "CyclicLR": lambda s, optimizer: s.CyclicLR(optimizer, 0.1, 0.4, step_size_up=3, step_size_down=2),
-    "CyclicLR of falling height": lambda s, optimizer: s.CyclicLR(
-        optimizer, [0.1, 0.2], 0.4, step_size_up=2, mode="triangular2", base_momentum=0.5
-    ),
-    "CyclicLR with gamma": lambda s, optimizer: s.CyclicLR(
-        optimizer, 0.1, [0.4, 0.3], 3, mode="exp_range", gamma=0.9, cycle_momentum=False
-    ),
-    "CyclicLR of own height": lambda s, optimizer: s.CyclicLR(
-        optimizer, 0.1, 0.4, 2, scale_fn=lambda x: 1 / (x + 1), scale_mode="iterations"
-    ),
-    "OneCycleLR": lambda s, optimizer: s.OneCycleLR(optimizer, 0.4, 15, cycle_momentum=False),
-    "OneCycleLR in three phases": lambda s, optimizer: s.OneCycleLR(
-        optimizer, [0.4, 0.2], epochs=5, steps_per_epoch=3, three_phase=True, anneal_strategy="linear", div_factor=10.0
-    ),
-    "SequentialLR": lambda s, optimizer: s.SequentialLR(
-        optimizer,
-        [s.ConstantLR(optimizer, 0.1, 2), s.CosineAnnealingLR(optimizer, 4), s.ExponentialLR(optimizer, 0.9)],
-        [2, 7],
-    ),
-    "SequentialLR of others": lambda s, optimizer: s.SequentialLR(
-        optimizer,
-        [
-            s.LinearLR(optimizer, 0.25, total_iters=4),
-            s.MultiplicativeLR(optimizer, lambda epoch: 0.9),
-            s.CosineAnnealingWarmRestarts(optimizer, 3),
-            s.LambdaLR(optimizer, lambda epoch: 1 / (epoch + 1)),
-        ],
-        [3, 6, 10],
-    ),
-    "SequentialLR without a first": lambda s, optimizer: s.SequentialLR(
-        optimizer, [s.StepLR(optimizer, 2), s.MultiStepLR(optimizer, [1, 4]), s.PolynomialLR(optimizer)], [0, 5]
-    ),
-    "ChainedScheduler": lambda s, optimizer: s.ChainedScheduler(
-        [s.ConstantLR(optimizer, 0.5, 3), s.ExponentialLR(optimizer, 0.9)]
-    ),
 }
 
 
@@ -238,7 +190,6 @@ def test_schedules_are_pytorchs(name: str) -> None:
         for _ in range(14):
             schedule.step()
             seen.append(schedule.get_last_lr() + [group["lr"] for group in optimizer.param_groups])
-            seen.append([group["momentum"] for group in optimizer.param_groups])
         rates.append([seen, getattr(schedule, "last_epoch", None), getattr(schedule, "base_lrs", None)])
     assert_close(rates[0], rates[1])
 
@@ -249,7 +200,7 @@ def test_schedules_can_be_chained() -> None:
     for lib in (torch, ma):
         optimizer = lib.optim.SGD(start(lib), lr=0.1)
         s = lib.optim.lr_scheduler
-        schedules = [s.LinearLR(optimizer, 0.1, total_iters=3), s.ExponentialLR(optimizer, 0.8), s.StepLR(optimizer, 4)]
+        schedules = [s.CosineAnnealingLR(optimizer, 4), s.ExponentialLR(optimizer, 0.8), s.StepLR(optimizer, 4)]
         seen = []
         for _ in range(9):
             for schedule in schedules:
@@ -257,35 +208,6 @@ def test_schedules_can_be_chained() -> None:
             seen.append(optimizer.param_groups[0]["lr"])
         rates.append(seen)
     assert_close(*rates)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_one_cycle_moves_the_first_beta_of_adam() -> None:
-    betas = []
-    for lib in (torch, ma):
-        optimizer = lib.optim.Adam(start(lib), lr=0.1)
-        schedule = lib.optim.lr_scheduler.OneCycleLR(optimizer, 0.4, 6)
-        seen = [optimizer.param_groups[0]["betas"]]
-        for _ in range(5):
-            schedule.step()
-            seen.append(optimizer.param_groups[0]["betas"])
-        betas.append(seen)
-    assert_close(*betas)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["SequentialLR of others", "ChainedScheduler"])
-def test_combined_schedules_go_on_from_their_state(name: str) -> None:
-    optimizers = [ma.optim.SGD(start(ma), lr=0.1) for _ in range(2)]
-    first, second = (SCHEDULES[name](ma.optim.lr_scheduler, optimizer) for optimizer in optimizers)
-    for _ in range(4):
-        first.step()
-    optimizers[1].load_state_dict(optimizers[0].state_dict())
-    second.load_state_dict(first.state_dict())
-    for _ in range(8):
-        first.step()
-        second.step()
-        assert first.get_last_lr() == second.get_last_lr()
 
 
 def test_a_schedule_goes_on_from_its_state() -> None:
@@ -298,36 +220,6 @@ def test_a_schedule_goes_on_from_its_state() -> None:
     for schedule in (first, second):
         schedule.step()
     assert first.get_last_lr() == second.get_last_lr()
-
-
-PLATEAUS: dict[str, dict[str, Any]] = {
-    "plain": {"patience": 1},
-    "max": {"patience": 0, "mode": "max", "factor": 0.5},
-    "absolute": {"patience": 1, "threshold": 0.5, "threshold_mode": "abs"},
-    "cooldown": {"patience": 0, "cooldown": 2, "min_lr": 1e-3},
-}
-
-
-@pytest.mark.parametrize("name", PLATEAUS)
-def test_reduce_on_plateau(name: str) -> None:
-    rates = []
-    for lib in (torch, ma):
-        optimizer = lib.optim.SGD(start(lib), lr=0.1)
-        schedule = lib.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **PLATEAUS[name])
-        seen = []
-        for measure in (5.0, 4.0, 4.2, 4.1, 3.9, 3.9, 3.8, 3.9, 4.0, 4.1, 4.2, 4.3, 4.4):
-            schedule.step(lib.tensor(measure))
-            seen.append(optimizer.param_groups[0]["lr"])
-        rates.append(seen)
-    assert_close(*rates)
-
-
-def sgd(lib: Any) -> Any:
-    return lib.optim.SGD([lib.ones(2)], 0.1)
-
-
-def step_of(schedule: Any) -> None:
-    schedule.step()
 
 
 ERRORS: dict[str, Callable[[Any], Any]] = {
@@ -345,31 +237,6 @@ ERRORS: dict[str, Callable[[Any], Any]] = {
     "groups": lambda lib: lib.optim.SGD([lib.ones(2)]).load_state_dict({"state": {}, "param_groups": []}),
     "no optimizer": lambda lib: lib.optim.lr_scheduler.StepLR(3, 1),
     "lambdas": lambda lib: lib.optim.lr_scheduler.LambdaLR(lib.optim.SGD([lib.ones(2)]), [abs, abs]),
-    "cyclic rate of an unknown mode": lambda lib: lib.optim.lr_scheduler.CyclicLR(sgd(lib), 0.1, 0.2, mode="square"),
-    "cyclic rate of no optimizer": lambda lib: lib.optim.lr_scheduler.CyclicLR(3, 0.1, 0.2),
-    "rates of one cycle for too many groups": lambda lib: lib.optim.lr_scheduler.OneCycleLR(sgd(lib), [0.1, 0.2], 9),
-    "cyclic rates for too many groups": lambda lib: lib.optim.lr_scheduler.CyclicLR(sgd(lib), [0.1, 0.2], 0.2),
-    "cycle without steps": lambda lib: lib.optim.lr_scheduler.OneCycleLR(sgd(lib), 0.1, epochs=3),
-    "cycle of nothing": lambda lib: lib.optim.lr_scheduler.OneCycleLR(sgd(lib), 0.1, total_steps=0),
-    "cycle's start": lambda lib: lib.optim.lr_scheduler.OneCycleLR(sgd(lib), 0.1, 9, pct_start=2.0),
-    "cycle's shape": lambda lib: lib.optim.lr_scheduler.OneCycleLR(sgd(lib), 0.1, 9, anneal_strategy="sine"),
-    "cycle beyond its end": lambda lib: list(map(step_of, [lib.optim.lr_scheduler.OneCycleLR(sgd(lib), 0.1, 1)] * 2)),
-    "restarts": lambda lib: lib.optim.lr_scheduler.CosineAnnealingWarmRestarts(sgd(lib), 0),
-    "longer restarts": lambda lib: lib.optim.lr_scheduler.CosineAnnealingWarmRestarts(sgd(lib), 2, T_mult=0),
-    "constant": lambda lib: lib.optim.lr_scheduler.ConstantLR(sgd(lib), 2.0),
-    "a sequence of none": lambda lib: lib.optim.lr_scheduler.SequentialLR(sgd(lib), [], []),
-    "a chain of none": lambda lib: lib.optim.lr_scheduler.ChainedScheduler([], sgd(lib)),
-    "a sequence for others": lambda lib: lib.optim.lr_scheduler.SequentialLR(
-        sgd(lib), [lib.optim.lr_scheduler.StepLR(sgd(lib), 2)], []
-    ),
-    "milestones": lambda lib: (
-        lambda optimizer, s: s.SequentialLR(optimizer, [s.StepLR(optimizer, 2), s.StepLR(optimizer, 2)], [])
-    )(sgd(lib), lib.optim.lr_scheduler),
-    "a chain with a plateau": lambda lib: lib.optim.lr_scheduler.ChainedScheduler(
-        [lib.optim.lr_scheduler.ReduceLROnPlateau(sgd(lib))]
-    ),
-    "mode": lambda lib: lib.optim.lr_scheduler.ReduceLROnPlateau(lib.optim.SGD([lib.ones(2)]), "least"),
-    "factor": lambda lib: lib.optim.lr_scheduler.ReduceLROnPlateau(lib.optim.SGD([lib.ones(2)]), factor=2.0),
 }
 
 

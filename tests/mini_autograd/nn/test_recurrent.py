@@ -77,13 +77,6 @@ nn.LSTM(3, 4)(lib.ones(5, 2, 3), (lib.ones(1, 2, 4), lib.ones(1, 2, 3)))
 nn.LSTM(3, 4)(lib.ones(5, 2, 3), (lib.ones(1, 3, 4), lib.ones(1, 2, 4)))
 nn.LSTM(3, 4)(lib.ones(5, 2, 3), (lib.ones(2, 4), lib.ones(1, 2, 4)))
 nn.LSTM(3, 4)(lib.ones(5, 3), (lib.ones(1, 2, 4), lib.ones(1, 2, 4)))
-nn.RNNCell(3, 4)(lib.ones(5, 2, 3))
-nn.RNNCell(3, 4)(lib.ones(2, 3), lib.ones(1, 2, 4))
-nn.RNNCell(3, 4)(lib.ones(2, 5))
-nn.GRUCell(3, 4)(lib.ones(2, 3), lib.ones(2, 5))
-nn.LSTMCell(3, 4)(lib.ones(2, 3), (lib.ones(2, 5), lib.ones(2, 4)))
-nn.LSTMCell(3, 4)(lib.ones(2, 3), (lib.ones(2, 4), lib.ones(2, 5)))
-nn.LSTMCell(3, 4)(lib.ones(2, 3), (lib.ones(2, 4), lib.ones(1, 2, 4)))
 """
 
 
