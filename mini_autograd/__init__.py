@@ -82,7 +82,6 @@ preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 arrays.keep_numpy_quiet()
-allocator.keep_freed_memory()  # a setting of the process; the module says why, and how to leave it out
 
 globals().update(on_demand.by_name(on_demand.FUNCTIONS))
 
