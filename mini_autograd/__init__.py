@@ -24,7 +24,19 @@ from mini_autograd import (
     saved_values,
 )
 from mini_autograd.arrays import bool_ as bool
-from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, promote_types, uint8
+from mini_autograd.arrays import (
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+)
 from mini_autograd.autograd import Function
 from mini_autograd.creation import (
     arange,
@@ -35,14 +47,12 @@ from mini_autograd.creation import (
     from_numpy,
     full,
     full_like,
-    get_default_dtype,
     is_tensor,
     linspace,
     logspace,
     numel,
     ones,
     ones_like,
-    set_default_dtype,
     tensor,
     zeros,
     zeros_like,

@@ -1,7 +1,6 @@
 """Operations as methods of Tensor: `x.exp()` is `exp(x)`. Those of the first lessons stand in tensor.py itself.
 
-Imports arrays, function, on_demand, tensor, namespace and the operations. The one idea to know: a function whose first
-argument is a tensor is a method already, so here are only names.
+The one idea to know: a function whose first argument is a tensor is a method already, so here are only names.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from mini_autograd import arrays, namespace, on_demand
 from mini_autograd.arrays import NUMBER
 from mini_autograd.function import Value, new
 from mini_autograd.operations import comparison, joining, rounding, shape
-from mini_autograd.tensor import Tensor
+from mini_autograd.tensor import Tensor, register_methods
 
 FUNCTIONS = """
 absolute abs sign sgn sqrt rsqrt reciprocal square log1p log2 log10 expm1 exp2 sin cos tan asin acos atan sinh cosh
@@ -37,8 +36,7 @@ gather scatter scatter_add index_select index_add index_copy index_fill index_pu
 masked_scatter take take_along_dim
 """
 
-for _name in FUNCTIONS.split():
-    setattr(Tensor, _name, getattr(namespace, _name))
+register_methods({_name: getattr(namespace, _name) for _name in FUNCTIONS.split()})
 
 
 def _where(self: Value, condition: Value, other: Value) -> Value:
@@ -108,5 +106,4 @@ METHODS: dict[str, Any] = {
     "__rrshift__": _operator(comparison.bitwise_right_shift, reflected=True),
 }
 
-for _name, _method in {**METHODS, **on_demand.by_name(on_demand.METHODS)}.items():
-    setattr(Tensor, _name, _method)
+register_methods(METHODS | on_demand.by_name(on_demand.METHODS))

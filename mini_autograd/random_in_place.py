@@ -1,7 +1,6 @@
 """Random numbers written into a tensor: `uniform_`, `normal_`, `bernoulli_`, `exponential_`, `random_`.
 
-Imports arrays, function, generator, tensor, random and in_place. The one idea to know: what is drawn does not depend on
-the old numbers, so no gradient passes to them.
+The one idea to know: what is drawn does not depend on the old numbers, so no gradient passes to them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from mini_autograd import arrays, random
 from mini_autograd.function import as_array
 from mini_autograd.generator import Generator, default_generator
 from mini_autograd.in_place import Fill, in_place
-from mini_autograd.tensor import Tensor
+from mini_autograd.tensor import Tensor, register_methods
 
 
 class Draw(Fill):
@@ -134,6 +133,5 @@ def largest_whole(dtype: np.dtype) -> int:
     return 1 if dtype == arrays.bool_ else int(np.iinfo(dtype).max)
 
 
-for _method in (uniform_, normal_, bernoulli_, exponential_, random_):
-    setattr(Tensor, _method.__name__, _method)
-Tensor.bernoulli, Tensor.multinomial = random.bernoulli, random.multinomial  # type: ignore[attr-defined]
+register_methods({_method.__name__: _method for _method in (uniform_, normal_, bernoulli_, exponential_, random_)})
+register_methods({"bernoulli": random.bernoulli, "multinomial": random.multinomial})
