@@ -63,10 +63,7 @@ Tensor: Any = None
 
 
 def register_tensor_type(tensor_type: type) -> type:
-    """Class decorator of the type that operations take and give, of which there is one.
-
-    The layers are thus free of circles: Tensor's operators call operations, and operations need not import Tensor.
-    """
+    """Class decorator of the one type that operations take and give: its operators call them, so they cannot import it."""
     global Tensor
     Tensor = tensor_type
     return tensor_type
