@@ -63,7 +63,7 @@ Tensor: Any = None
 
 
 def register_tensor_type(tensor_type: type) -> type:
-    """Class decorator of the one type that operations take and give: its operators call them, so they cannot import it."""
+    """Class decorator of the type that operations take and give: it is built on them, so they cannot import it."""
     global Tensor
     Tensor = tensor_type
     return tensor_type
