@@ -24,7 +24,19 @@ from mini_autograd import (
     saved_values,
 )
 from mini_autograd.arrays import bool_ as bool
-from mini_autograd.arrays import float16, float32, float64, int8, int16, int32, int64, promote_types, uint8
+from mini_autograd.arrays import (
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+)
 from mini_autograd.autograd import Function
 from mini_autograd.creation import (
     arange,
@@ -35,13 +47,11 @@ from mini_autograd.creation import (
     from_numpy,
     full,
     full_like,
-    get_default_dtype,
     is_tensor,
     linspace,
     numel,
     ones,
     ones_like,
-    set_default_dtype,
     tensor,
     zeros,
     zeros_like,
@@ -80,7 +90,6 @@ preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 arrays.keep_numpy_quiet()
-allocator.keep_freed_memory()  # a setting of the process; the module says why, and how to leave it out
 
 globals().update(on_demand.by_name(on_demand.FUNCTIONS))
 

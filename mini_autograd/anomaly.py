@@ -1,6 +1,6 @@
 """Anomaly detection: where in the forward pass was the operation whose backward failed, or returned nan?
 
-Imports arrays, grad_mode, function and hooks. While it is on, every node notes the stack of its creation.
+While it is on, every node notes the stack of its creation.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from mini_autograd import function as graph
 from mini_autograd.arrays import holds
+from mini_autograd.edges import NO_EDGE
 from mini_autograd.grad_mode import state
 from mini_autograd.hooks import Watcher
 
@@ -70,7 +71,7 @@ def watched_gradients(node: Any, arrived: Any, create_graph: bool, check_nan: bo
     try:
         grads = node.input_gradients(arrived, create_graph)
         for number, grad in enumerate(grads) if check_nan else ():
-            if grad is not None and node.inputs[number] is not graph.NO_EDGE and has_nan(grad):
+            if grad is not None and node.inputs[number] is not NO_EDGE and has_nan(grad):
                 raise RuntimeError(f"Function '{node.name()}' returned nan values in its {number}th output.")
     except Exception:
         show_origin(node)

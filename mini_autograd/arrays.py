@@ -23,7 +23,7 @@ uint8, int8, int16, int32, int64 = (np.dtype(name) for name in ("uint8", "int8",
 bool_ = np.dtype("bool")
 
 default_dtype = float32
-"""What a Python float becomes, as in PyTorch."""
+"""What a Python float becomes, as in PyTorch. See `set_default_dtype`."""
 
 NUMBER = (int, float, np.generic)
 """The plain numbers that may stand beside a tensor in an expression."""
@@ -175,6 +175,19 @@ def broadcasts_to(shape: tuple[int, ...], wider: tuple[int, ...]) -> bool:
     """Whether an array of `shape` can be broadcast to exactly the shape `wider`."""
     tail = wider[len(wider) - len(shape) :]
     return len(shape) <= len(wider) and all(a in (1, b) for a, b in zip(shape, tail, strict=True))
+
+
+def set_default_dtype(d: np.dtype) -> None:
+    """What a Python float becomes from now on: a floating dtype. Raises TypeError for another."""
+    global default_dtype
+    if not isinstance(d, np.dtype) or not is_floating(d):
+        raise TypeError("only floating-point types are supported as the default type")
+    default_dtype = d
+
+
+def get_default_dtype() -> np.dtype:
+    """What a Python float becomes."""
+    return default_dtype
 
 
 def is_floating(dtype: np.dtype) -> bool:

@@ -1,8 +1,7 @@
 """The backward pass: from the outputs to the leaves, every node once, when its gradient is complete.
 
-Imports arrays, grad_mode, function, hooks, versions and anomaly. The one idea to know: gradients on their way wait in a
-dict, `pending`, keyed by edge; only leaves (and tensors that ask for it) ever have a `.grad`. Nothing here recurses, so
-a graph may be a million operations deep.
+The one idea to know: gradients on their way wait in a dict, `pending`, keyed by edge; only leaves (and tensors that ask
+for it) ever have a `.grad`. Nothing here recurses, so a graph may be a million operations deep.
 
 The functions of this module and `arrays.sum_to` are looked up when they are called: a test or a lesson may replace one
 for a while.
@@ -18,7 +17,8 @@ import numpy as np
 
 from mini_autograd import anomaly, arrays, hooks
 from mini_autograd import function as graph
-from mini_autograd.function import NO_EDGE, SEVERAL, AccumulateGrad, Edge, Function, GraphRoot
+from mini_autograd.edges import NO_EDGE, Edge, OutputOf, node_of, number_of, unpacked
+from mini_autograd.function import SEVERAL, AccumulateGrad, Function, GraphRoot
 from mini_autograd.grad_mode import enable_grad, no_grad
 from mini_autograd.versions import check_saved, latest_change, note_change
 
@@ -140,21 +140,16 @@ def collect(pending: Pending, node: Function, grad: Any) -> list[Any] | None:
     """The gradients of a node's outputs: of one, `grad`; of several, what waits for them. None if there is none."""
     if node.output_type is not SEVERAL:
         return None if grad is None else [grad]
-    grads = [pending.pop((node, number), None) for number in range(len(node.outputs))]
+    grads = [pending.pop(OutputOf(node, number), None) for number in range(len(node.outputs))]
     return None if all(grad is None for grad in grads) else grads
 
 
 def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
     """Hand the gradients of a node's inputs on, each along its edge, in the shape and dtype that the input has."""
-    edges = node.edges
-    for edge, grad in zip(edges if type(edges) is tuple else (edges,), grads):  # noqa: B905  (`strict` would cost as much as the zip)
-        if grad is None:
+    for edge, grad in zip(unpacked(node.edges), grads):  # noqa: B905  (`strict` would cost as much as the zip)
+        if grad is None or edge is NO_EDGE:
             continue
-        if type(edge) is tuple:
-            if edge is NO_EDGE:
-                continue
-            grad = fitted(grad, node, edge)
-        elif type(grad) is not edge.output_type and (
+        if type(grad) is not edge.output_type and (
             edge.output_type is not None or grad.shape != edge.array_shape or grad.dtype is not edge.array_dtype
         ):
             grad = fitted(grad, node, edge)
@@ -166,8 +161,7 @@ def fitted(grad: Any, node: Function, edge: Edge) -> Any:
 
     Raises RuntimeError if its shape is none to which the input could have been broadcast.
     """
-    target, number = edge if type(edge) is tuple else (edge, 0)
-    shape, dtype = target.outputs[number]
+    shape, dtype = node_of(edge).outputs[number_of(edge)]
     if grad.shape != shape:
         if not arrays.broadcasts_to(shape, grad.shape):
             raise RuntimeError(
@@ -224,19 +218,17 @@ def reachable(root: Function) -> set[Function]:
     """`root` and all nodes below it."""
     found, stack = {root}, [root]
     while stack:
-        edges = stack.pop().edges
-        for edge in edges if type(edges) is tuple else (edges,):
-            node = edge[0] if type(edge) is tuple else edge
+        for edge in unpacked(stack.pop().edges):
+            node = node_of(edge)
             if node is not None and node not in found:
                 found.add(node)
-                if node.edges:
-                    stack.append(node)
+                stack.append(node)
     return found
 
 
 def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Function]:
     """The nodes that must run for a gradient to reach one of `ends`."""
-    targets = {edge[0] if type(edge) is tuple else edge for edge in ends}
+    targets = set(map(node_of, ends))
     needed: set[Function] = set()
     for node in reversed(order):
         if any(below in targets or below in needed for below, _ in node.next_functions if below is not None):
@@ -253,6 +245,6 @@ def run_post_hooks(tensor: Any) -> None:
 def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:
     """Note the gradients that have arrived where they were wanted."""
     for number, grad in enumerate(arrived):
-        edge = node if node.output_type is not SEVERAL else (node, number)
+        edge = node if node.output_type is not SEVERAL else OutputOf(node, number)
         if edge in ends:
             ends[edge] = grad

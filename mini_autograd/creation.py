@@ -1,7 +1,6 @@
 """Making tensors: from numbers, lists and arrays, or filled.
 
-Imports arrays, function and tensor. The one idea to know: Python floats become float32 and Python ints int64, while
-NumPy arrays keep their dtype.
+The one idea to know: Python floats become float32 and Python ints int64, while NumPy arrays keep their dtype.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays
-from mini_autograd.function import NO_EDGE, tensor_of
+from mini_autograd.edges import NO_EDGE
+from mini_autograd.function import tensor_of
 from mini_autograd.tensor import Tensor
 
 COPY_CONSTRUCTED = (
@@ -229,18 +229,6 @@ def linspace(
         raise RuntimeError("number of steps must be non-negative")
     numbers = np.linspace(float(start), float(end), steps)
     return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
-
-
-def set_default_dtype(d: np.dtype) -> None:
-    """What a Python float becomes from now on: a floating dtype. Raises TypeError for another."""
-    if not isinstance(d, np.dtype) or not arrays.is_floating(d):
-        raise TypeError("only floating-point types are supported as the default type")
-    arrays.default_dtype = d
-
-
-def get_default_dtype() -> np.dtype:
-    """What a Python float becomes."""
-    return arrays.default_dtype
 
 
 def is_tensor(obj: Any) -> bool:

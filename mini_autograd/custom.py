@@ -1,7 +1,7 @@
 """`Function`: operations of your own, as `torch.autograd.Function`.
 
-Imports grad_mode, function, versions and views. The one idea to know: different from the built-in operations these work
-with Tensors. `forward` is not recorded, and is shown plain tensors; `backward` is recorded under `create_graph`.
+The one idea to know: different from the built-in operations these work with Tensors. `forward` is not recorded, and is
+shown plain tensors; `backward` is recorded under `create_graph`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import function as graph
-from mini_autograd.function import FREED, NO_EDGE, SECOND_BACKWARD
+from mini_autograd.edges import NO_EDGE, OutputOf
+from mini_autograd.function import FREED, SECOND_BACKWARD
 from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, no_grad, state, without_forward_mode
+from mini_autograd.in_place import rebase
 from mini_autograd.versions import changed_text, error_name, note_change, output_name
 from mini_autograd.views import note_custom_view
 
@@ -111,16 +113,14 @@ class Function(graph.Function):
 
         Raises RuntimeError if that is a leaf that requires grad.
         """
-        from mini_autograd.in_place import rebase  # only now: it is built on the public module, which imports this one
-
         if not self.is_differentiable(output):
             return output
         if any(output is x for x in self.dirty):
             if output.requires_grad and output.is_leaf:
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-            rebase(output, graph.tensor_of(output.array, (self, number)), output.version[-1])
+            rebase(output, graph.tensor_of(output.array, OutputOf(self, number)), output.version[-1])
             return output
-        result = graph.tensor_of(output.array if output._is_fresh() else output.array[...], (self, number))
+        result = graph.tensor_of(output.array if output._is_fresh() else output.array[...], OutputOf(self, number))
         result.version = output.version
         if output.view_info is not None or any(output is x for x in args):
             note_custom_view(result, output, alone)
@@ -191,7 +191,7 @@ class Function(graph.Function):
         if value is None or (number is None and isinstance(value, graph.Tensor)):
             return value
         array = value.array if isinstance(value, graph.Tensor) else value
-        return graph.tensor_of(array, NO_EDGE if number is None else (self, number))
+        return graph.tensor_of(array, NO_EDGE if number is None else OutputOf(self, number))
 
     def check_changed(self, values: Any) -> None:
         """Raise PyTorch's error if a saved tensor was changed since."""

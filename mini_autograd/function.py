@@ -1,8 +1,8 @@
 """`Function`: one operation is a `forward` and a `backward`, and one call of it is a node of the graph.
 
-Imports arrays and grad_mode. The one idea to know: the instance that `forward` and `backward` receive as `ctx` *is* the
-node that `tensor.grad_fn` shows. It points to the nodes of its inputs and never to its output, so a graph holds no
-reference cycle and disappears with the last tensor that needs it.
+The one idea to know: the instance that `forward` and `backward` receive as `ctx` *is* the node that `tensor.grad_fn`
+shows. It points to the nodes of its inputs and never to its output, so a graph holds no reference cycle and disappears
+with the last tensor that needs it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,12 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.arrays import check_same_device
+from mini_autograd.edges import NO_EDGE, Edge, node_of, number_of, unpacked
 from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, state
+from mini_autograd.removable_handle import RemovableHandle
 
 Value = Any
 """What an operation takes and gives: a Tensor, a Python number or, inside a backward rule, a plain array."""
-
-Edge = Any
-"""Where a gradient goes: a node; of a node with several outputs, the pair (node, number of the output)."""
-
-NO_EDGE: Edge = (None, 0)
-"""The edge of an input that needs no gradient."""
 
 SAVED_INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
@@ -41,7 +37,7 @@ SECOND_BACKWARD = (
 
 
 class Freed:
-    """Stands where saved tensors were: whoever unpacks it hears that they are gone."""
+    """Stands where saved tensors were: unpacking it raises PyTorch's error."""
 
     def __iter__(self) -> Any:
         raise RuntimeError(SECOND_BACKWARD)
@@ -55,11 +51,22 @@ UNCHANGED: Any = (0,)
 """The version of an output in which nobody has shown interest: `Tensor.version` puts a list in its place. Most outputs
 are never viewed or changed, and on a long chain a list for each would cost Python's garbage collector a third more."""
 
-Tensor: Any = None  # set by tensor.py, which is built on this module; importing it here would be a circle
-link_view: Any = None  # set by views.py: notes that a tensor shows the memory of another
+BEFORE, AFTER = -1, -2
+"""In the place of an output's number: hooks of the node itself, called before its rule and after it."""
+
 SEVERAL = object()
 new = object.__new__
 next_sequence_nr = count().__next__
+
+Tensor: Any = None
+"""The type that operations take and give. See `register_tensor_type`."""
+
+
+def register_tensor_type(tensor_type: type) -> type:
+    """Class decorator of the type that operations take and give: it is built on them, so they cannot import it."""
+    global Tensor
+    Tensor = tensor_type
+    return tensor_type
 
 
 class Slotted(type):
@@ -100,7 +107,7 @@ class Function(metaclass=Slotted):
         "version",
     )
 
-    edges: Any  # `inputs`; or, if only the first has an edge, its node alone: a tuple less for the garbage collector
+    edges: Any  # `inputs`, packed: see edges.unpacked
     output_type: Any  # the type if the output is a NumPy scalar, None if it is an array, SEVERAL if there are several
     array_shape: tuple[int, ...]  # not set for NumPy's floating scalars, of which the type says it all
     array_dtype: np.dtype
@@ -108,7 +115,7 @@ class Function(metaclass=Slotted):
     origins: tuple[int, ...]  # per saved value, which input it was, or OUTPUT
     sequence_nr: int  # counts the nodes in the order of their creation
     hooks: dict[Any, tuple[int, Callable]] | None  # called with the gradient of an output when it is complete
-    version: list[int]  # how often the memory of the output was changed; UNCHANGED until somebody asks the output
+    version: list[int]  # how often the memory of the output was changed; UNCHANGED until the output is asked for it
     constants: tuple  # per input, if one without a gradient may have been saved: its version
     changed_at: int  # of an in-place operation: when it wrote its output
 
@@ -167,7 +174,7 @@ class Function(metaclass=Slotted):
         else:
             result = wrap(output, *inputs)
         if getattr(output, "base", None) is not None and result is not output:
-            link_view(result, inputs, cls, options)
+            result.note_source(inputs[0], cls, options)  # it may be a view of it
         return result
 
     def finish(self, mode: int, inputs: Sequence[Any], arrays: Sequence[Any], edges: tuple, output: Any) -> Any:
@@ -218,12 +225,12 @@ class Function(metaclass=Slotted):
     @property
     def inputs(self) -> tuple[Edge, ...]:
         """Per input, where its gradient goes."""
-        return self.edges if type(self.edges) is tuple else (self.edges,)
+        return unpacked(self.edges)
 
     @property
     def next_functions(self) -> tuple[tuple[Function | None, int], ...]:
         """Per input, the node that its gradient goes to, and to which output of that node; PyTorch's words."""
-        return tuple([edge if type(edge) is tuple else (edge, 0) for edge in self.inputs])
+        return tuple([(node_of(edge), number_of(edge)) for edge in self.inputs])
 
     @property
     def output_shape(self) -> tuple[int, ...] | None:
@@ -261,9 +268,26 @@ class Function(metaclass=Slotted):
         if self.saved_tensors:
             self.saved_tensors = FREED
 
+    def add_hook(self, number: int, hook: Callable, retains: bool = False) -> RemovableHandle:
+        """Hang a hook at one of the outputs, or BEFORE or AFTER the rule.
+
+        Of the hooks at an output, those that retain a gradient see it after all others.
+        """
+        if self.hooks is None:
+            self.hooks = {}
+        return RemovableHandle(self.hooks, (number, hook), ("retains", number) if retains else None)
+
+    def register_hook(self, hook: Callable) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after the rule; a tuple that it returns replaces grad_inputs."""
+        return self.add_hook(AFTER, hook)
+
+    def register_prehook(self, hook: Callable) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before the rule; a tuple that it returns replaces grad_outputs."""
+        return self.add_hook(BEFORE, hook)
+
     @property
     def metadata(self) -> dict[str, Any]:
-        """A dict for whatever anybody wants to note at this node, as in PyTorch; made when it is first asked for."""
+        """A dict for notes of any kind at this node, as in PyTorch; made when it is first asked for."""
         try:
             return self._metadata
         except AttributeError:
@@ -276,6 +300,12 @@ class Function(metaclass=Slotted):
 
     def __repr__(self) -> str:
         return f"<{self.name().split('::')[-1]} object at {id(self):#x}>"
+
+
+def register_attributes(attributes: Mapping[str, Any]) -> None:
+    """Give all nodes further attributes. A module that is built on this one calls it once: saved_values.py."""
+    for name, attribute in attributes.items():
+        setattr(Function, name, attribute)
 
 
 def as_array(value: Value) -> Any:
@@ -327,7 +357,7 @@ class Unary(Function):
         if mode > RECORDING:
             return ctx.finish(mode, (a,), (x,), (edge,), output)
         if edge is not NO_EDGE and mode:
-            ctx.edges = (edge,) if type(edge) is tuple else edge
+            ctx.edges = edge
             saved = ctx.saved_tensors
             if saved:
                 ctx.origins = OF_OUTPUT if saved[0] is output else find_origins(saved, (x,), output)
@@ -341,7 +371,8 @@ class Binary(Function):
     @property
     def inputs(self) -> tuple[Edge, ...]:
         """Per input, where its gradient goes."""
-        return self.edges if type(self.edges) is tuple else (self.edges, NO_EDGE)
+        edges = unpacked(self.edges)
+        return edges if len(edges) == 2 else (*edges, NO_EDGE)
 
     @classmethod
     def apply(cls, a: Value, b: Value) -> Value:  # type: ignore[override]
@@ -367,7 +398,7 @@ class Binary(Function):
         if mode > RECORDING:
             return ctx.finish(mode, (a, b), (x, y), (x_edge, y_edge), output)
         if (x_edge is not NO_EDGE or y_edge is not NO_EDGE) and mode:
-            ctx.edges = x_edge if y_edge is NO_EDGE and type(x_edge) is not tuple else (x_edge, y_edge)
+            ctx.edges = x_edge if y_edge is NO_EDGE else (x_edge, y_edge)
             saved = ctx.saved_tensors
             if saved:
                 in_order = len(saved) == 2 and saved[0] is x and saved[1] is y

@@ -1,7 +1,7 @@
 """Starting a backward pass: `backward` and `grad`.
 
-Imports arrays, grad_mode, function, backward and joining. The one idea to know: a backward pass starts with a gradient
-for each output, and here is where it comes from: given, or 1 for a scalar.
+The one idea to know: a backward pass starts with a gradient for each output, and here is where it comes from: given, or
+1 for a scalar.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from mini_autograd import backward as engine
 from mini_autograd import function as graph
 from mini_autograd.arrays import array_module
+from mini_autograd.edges import Edge
 from mini_autograd.grad_mode import state
 from mini_autograd.operations.joining import stack
 
@@ -136,7 +137,7 @@ def batched_grad(
 
 
 def run_to(
-    wanted: Sequence[graph.Edge], edges: tuple, grads: Sequence[Any], retain_graph: bool, create_graph: bool
+    wanted: Sequence[Edge], edges: tuple, grads: Sequence[Any], retain_graph: bool, create_graph: bool
 ) -> engine.Pending:
     """A backward pass that ends at some edges. It says so meanwhile, to rules that cannot work in such a pass."""
     before, state.only_some_wanted = state.only_some_wanted, True
@@ -153,7 +154,7 @@ def as_sequence(tensors: Tensors | None) -> Sequence[Any]:
     return (tensors,) if isinstance(tensors, graph.Tensor) else tuple(tensors)
 
 
-def wanted_edges(inputs: Sequence[Any]) -> list[graph.Edge]:
+def wanted_edges(inputs: Sequence[Any]) -> list[Edge]:
     """Where the gradients of `inputs` arrive. Raises RuntimeError if one does not require grad."""
     for tensor in inputs:
         if not tensor.requires_grad:
@@ -161,7 +162,7 @@ def wanted_edges(inputs: Sequence[Any]) -> list[graph.Edge]:
     return [tensor.gradient_edge for tensor in inputs]
 
 
-def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> tuple[tuple[graph.Edge, ...], list[Any]]:
+def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> tuple[tuple[Edge, ...], list[Any]]:
     """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`.
 
     Raises RuntimeError if a gradient is missing or has another shape, or if an output does not require grad.

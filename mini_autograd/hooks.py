@@ -1,12 +1,11 @@
 """Hooks: functions that see the gradients of a tensor, or the tensors that a graph saves.
 
-Imports arrays, grad_mode and function. The one idea to know: a hook of a tensor hangs at the node that made it, so a
-hook set before an in-place operation acts on the old value, as in PyTorch.
+The one idea to know: a hook of a tensor hangs at the node that made it, so a hook set before an in-place operation acts
+on the old value, as in PyTorch.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,45 +13,9 @@ import numpy as np
 
 from mini_autograd import function as graph
 from mini_autograd.arrays import dtype_name
-from mini_autograd.function import CONSTANT, NO_EDGE, OUTPUT
+from mini_autograd.edges import NO_EDGE
+from mini_autograd.function import AFTER, BEFORE, CONSTANT, OUTPUT
 from mini_autograd.grad_mode import WATCHED, no_grad, state
-
-_keys = itertools.count().__next__
-
-
-class RemovableHandle:
-    """What registering a hook gives: `remove()` takes the hook away. Also a context manager."""
-
-    def __init__(self, hooks: dict, entry: Any, key: Any = None) -> None:
-        self.id = _keys() if key is None else key
-        self.hooks: dict | None = hooks
-        hooks[self.id] = entry
-
-    def remove(self) -> None:
-        """Take the hook away; a second call does nothing."""
-        if self.hooks is not None:
-            self.hooks.pop(self.id, None)
-            self.hooks = None
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.remove()
-
-
-BEFORE, AFTER = -1, -2
-"""In the place of an output's number: hooks of the node itself, called before its rule and after it."""
-
-
-def add(node: Any, number: int, hook: Callable, retains: bool = False) -> RemovableHandle:
-    """Hang a hook at output `number` of a node, or BEFORE or AFTER its rule.
-
-    Of the hooks at an output, those that retain a gradient see it after all others.
-    """
-    if node.hooks is None:
-        node.hooks = {}
-    return RemovableHandle(node.hooks, (number, hook), ("retains", number) if retains else None)
 
 
 def run(node: Any, arrived: list[Any]) -> None:
@@ -136,20 +99,6 @@ def check_replacement(result: Any, given: Any, hook: Callable) -> None:
         raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value")
 
 
-def register_hook(node: Any, hook: Callable) -> RemovableHandle:
-    """Call `hook(grad_inputs, grad_outputs)` after the rule of this node; a tuple it returns replaces grad_inputs."""
-    return add(node, AFTER, hook)
-
-
-def register_prehook(node: Any, hook: Callable) -> RemovableHandle:
-    """Call `hook(grad_outputs)` before the rule of this node; a tuple that it returns replaces grad_outputs."""
-    return add(node, BEFORE, hook)
-
-
-graph.Function.register_hook = register_hook  # type: ignore[attr-defined]
-graph.Function.register_prehook = register_prehook  # type: ignore[attr-defined]
-
-
 class Watcher:
     """A context in which this object is told of every node that is recorded."""
 
@@ -168,7 +117,7 @@ class Watcher:
 
 
 class Packed:
-    """Stands where saved tensors were: whoever unpacks it gets what the hook makes of what was packed."""
+    """Stands where saved tensors were: unpacking it gives what the hook makes of what was packed."""
 
     def __init__(self, values: list[Any], unpack: Callable) -> None:
         self.values, self.unpack = values, unpack

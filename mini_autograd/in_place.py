@@ -1,9 +1,8 @@
 """Operations that change a tensor: `x.add_(1)`, `x += 1`, `x[i] = v`, `x.copy_(y)`, and all others that end in `_`.
 
-Imports arrays, grad_mode, function, versions, views, methods and the operations. The one idea to know: `x.mul_(y)`
-computes `x * y` as ever, writes the result into the memory of x, and gives x the history of the result. If x is a view,
-its base gets a node that knows which part was replaced; everything else that shows the memory finds its new history
-from there.
+The one idea to know: `x.mul_(y)` computes `x * y` as ever, writes the result into the memory of x, and gives x the
+history of the result. If x is a view, its base gets a node that knows which part was replaced; everything else that
+shows the memory finds its new history from there.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import arrays
+from mini_autograd.edges import NO_EDGE
 from mini_autograd.function import (
     COPY,
-    NO_EDGE,
     OUTPUT,
     SEVERAL,
     Function,
@@ -30,9 +29,9 @@ from mini_autograd.function import (
 from mini_autograd.grad_mode import FORWARD, INFERENCE, RECORDING, state
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import shape as shapes
-from mini_autograd.operations.diagonals import Diagonal
 from mini_autograd.operations.elementwise import cast, check_broadcast, module_of, where
-from mini_autograd.operations.indexing import Index, as_plain, assign, complain, getitem, in_two_steps, is_basic
+from mini_autograd.operations.indexing import as_plain, assign, complain, getitem, in_two_steps, is_basic
+from mini_autograd.tensor import register_methods
 from mini_autograd.versions import note_change, note_node
 from mini_autograd.views import DIRECTLY, follow, memory_of
 
@@ -54,7 +53,10 @@ OVERLAPPING = (
 
 
 class CopySlices(Function):
-    """A tensor of which a part, shown by a view, was replaced. The part gets its own gradient, the rest the rest."""
+    """A tensor of which a part, shown by a view, was replaced.
+
+    The gradient of that part goes to the new values, and that of all other elements to the old tensor.
+    """
 
     torch_name = "torch::autograd::CopySlices"
     __slots__ = ("steps",)
@@ -442,27 +444,15 @@ OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "_
 OPERATORS |= {name: f"__{name}__" for name in ("floordiv", "mod", "and", "or", "xor")}
 
 
-def attach() -> None:
-    """Give Tensor its in-place methods: one for every function above that there is."""
-    for name in NAMES.split():
-        if hasattr(Tensor, name):
-            setattr(Tensor, f"{name}_", in_place(getattr(Tensor, name)))
-    for name, operator in OPERATORS.items():
-        if hasattr(Tensor, operator):
-            setattr(Tensor, f"__i{name}__", _operator(operator))
-    for name in SHAPES.split():
-        setattr(Tensor, f"{name}_", in_another_shape(getattr(Tensor, name)))
-    methods = {
-        "copy_": copy_,
-        "fill_": fill_,
-        "zero_": zero_,
-        "fill_diagonal_": fill_diagonal_,
-        "detach_": detach_,
-        "__setitem__": set_item,
-    }
-    methods["__delitem__"] = del_item
-    for name, method in methods.items():
-        setattr(Tensor, name, method)
+METHODS: dict[str, Callable[..., Any]] = {
+    "copy_": copy_,
+    "fill_": fill_,
+    "zero_": zero_,
+    "fill_diagonal_": fill_diagonal_,
+    "detach_": detach_,
+    "__setitem__": set_item,
+    "__delitem__": del_item,
+}
 
 
 def _operator(operator: str) -> Callable[..., Any]:
@@ -474,6 +464,7 @@ def _operator(operator: str) -> Callable[..., Any]:
     return method
 
 
-for _view_operation in (Diagonal, shapes.Reshape, shapes.Expand, shapes.Transpose, shapes.Permute, Index):
-    _view_operation.shows_memory = True  # type: ignore[attr-defined]
-attach()
+register_methods({f"{_name}_": in_place(getattr(Tensor, _name)) for _name in NAMES.split()})
+register_methods({f"__i{_name}__": _operator(_of_tensors) for _name, _of_tensors in OPERATORS.items()})
+register_methods({f"{_name}_": in_another_shape(getattr(Tensor, _name)) for _name in SHAPES.split()})
+register_methods(METHODS)

@@ -1,7 +1,7 @@
 """What a tensor says of its memory, and where it is; copies of it; new ones like it.
 
-Imports arrays, views, creation, on_demand, methods, in_place and the operations. The one idea to know: strides count
-elements, as in PyTorch, and bytes are counted for the elements that a tensor shows, whoever owns the memory.
+The one idea to know: strides count elements, as in PyTorch, and bytes are counted for the elements that a tensor shows,
+whether or not it owns the memory.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from mini_autograd import arrays, creation
 from mini_autograd.methods import Tensor
 from mini_autograd.operations import elementwise
 from mini_autograd.operations.elementwise import clone
+from mini_autograd.tensor import register_methods
 from mini_autograd.views import memory_of
 
 NO_DEEPCOPY = (
@@ -187,5 +188,4 @@ METHODS: dict[str, Any] = {
     "__reduce_ex__": reduced,
 }
 
-for _name, _method in METHODS.items():
-    setattr(Tensor, _name, _method)
+register_methods(METHODS)

@@ -1,7 +1,6 @@
 """Operations as methods of Tensor: `x.exp()` is `exp(x)`. Those of the first lessons stand in tensor.py itself.
 
-Imports arrays, function, on_demand, tensor, namespace and the operations. The one idea to know: a function whose first
-argument is a tensor is a method already, so here are only names.
+The one idea to know: a function whose first argument is a tensor is a method already, so here are only names.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from mini_autograd import arrays, namespace, on_demand
 from mini_autograd.arrays import NUMBER
 from mini_autograd.function import Value, new
 from mini_autograd.operations import comparison, joining, rounding, shape
-from mini_autograd.tensor import Tensor
+from mini_autograd.tensor import Tensor, register_methods
 
 FUNCTIONS = """
 absolute abs sign sqrt rsqrt reciprocal square log1p sin cos erf sigmoid floor ceil trunc round remainder floor_divide
@@ -27,8 +26,7 @@ narrow select chunk unbind tril triu diag diag_embed diagonal trace gather scatt
 masked_fill masked_select
 """
 
-for _name in FUNCTIONS.split():
-    setattr(Tensor, _name, getattr(namespace, _name))
+register_methods({_name: getattr(namespace, _name) for _name in FUNCTIONS.split()})
 
 
 def _where(self: Value, condition: Value, other: Value) -> Value:
@@ -94,5 +92,4 @@ METHODS: dict[str, Any] = {
     "__rmod__": _operator(rounding.remainder, reflected=True),
 }
 
-for _name, _method in METHODS.items():
-    setattr(Tensor, _name, _method)
+register_methods(METHODS)

@@ -1,7 +1,6 @@
 """Random tensors, as `torch.rand` and its relatives make them: the same seed gives the same numbers.
 
-Imports arrays, grad_mode, function, generator, tensor and creation. The one idea to know: whoever is given no generator
-shares the default one, which `manual_seed` starts anew.
+The one idea to know: a function that is given no generator draws from the default one, which `manual_seed` starts anew.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Any:
-    """Where the default generator is."""
+    """The state of the default generator, with which `set_rng_state` makes it draw the same numbers again."""
     return default_generator.get_state()
 
 
 def set_rng_state(state: Any) -> None:
-    """Put the default generator back to where it was."""
+    """Give the default generator a state that `get_rng_state` returned."""
     default_generator.set_state(state)
 
 

@@ -1,7 +1,6 @@
 """Random numbers written into a tensor: `uniform_` and `normal_`.
 
-Imports arrays, function, generator, tensor, random and in_place. The one idea to know: what is drawn does not depend on
-the old numbers, so no gradient passes to them.
+The one idea to know: what is drawn does not depend on the old numbers, so no gradient passes to them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 from mini_autograd import arrays, random
 from mini_autograd.generator import Generator, default_generator
 from mini_autograd.in_place import Fill, in_place
-from mini_autograd.tensor import Tensor
+from mini_autograd.tensor import Tensor, register_methods
 
 
 class Draw(Fill):
@@ -73,6 +72,5 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     return written(Normal, self, (drawn * std + mean).astype(self.dtype))
 
 
-for _method in (uniform_, normal_):
-    setattr(Tensor, _method.__name__, _method)
-Tensor.bernoulli, Tensor.multinomial = random.bernoulli, random.multinomial  # type: ignore[attr-defined]
+register_methods({_method.__name__: _method for _method in (uniform_, normal_)})
+register_methods({"bernoulli": random.bernoulli, "multinomial": random.multinomial})

@@ -1,8 +1,8 @@
 """What a node saved, under PyTorch's names: `y.grad_fn._saved_self`, `_saved_other`, `_saved_result`.
 
-Imports function and versions. The one idea to know: a node knows of each value it saved whether it was an input, and
-which, or its output. PyTorch calls the first input self, the second other, or as the operation's `input_names` say, and
-the output result; numbers that a rule keeps on its `ctx` have the names of the attributes there.
+The one idea to know: a node knows of each value it saved whether it was an input, and which, or its output. PyTorch
+calls the first input self, the second other, or as the operation's `input_names` say, and the output result; numbers
+that a rule keeps on its `ctx` have the names of the attributes there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.function import COPY, FREED, OUTPUT, SECOND_BACKWARD, SEVERAL, AccumulateGrad, Function, tensor_of
+from mini_autograd.function import (
+    COPY,
+    FREED,
+    OUTPUT,
+    SECOND_BACKWARD,
+    SEVERAL,
+    AccumulateGrad,
+    Function,
+    register_attributes,
+    tensor_of,
+)
 from mini_autograd.versions import check_saved, is_unneeded
 
 PREFIX = "_saved_"
@@ -66,6 +76,5 @@ def listed(node: Function) -> list[str]:
     return found + [PREFIX + name for name in NAMES if place_of(node, name) is not None]
 
 
-for _name in NAMES:
-    setattr(Function, PREFIX + _name, as_property(_name))
-Function.__dir__ = listed  # type: ignore[method-assign, assignment]
+register_attributes({PREFIX + _name: as_property(_name) for _name in NAMES})
+register_attributes({"__dir__": listed})

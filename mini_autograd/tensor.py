@@ -1,26 +1,27 @@
 """`Tensor`: an array, whether it requires grad, its gradient, and where it came from; operators that call operations.
 
-Imports arrays, size, grad_mode, function, hooks, views, gradients and the operations; printing when a tensor is
-printed. The one idea to know: where a tensor's gradient goes is one attribute, `_edge`: to the node that made the
-tensor; nowhere (`NO_EDGE`); or, for a leaf that requires grad (`None`), into its own `.grad`.
+The one idea to know: where a tensor's gradient goes is one attribute, `_edge`: to the node that made the tensor;
+nowhere (`NO_EDGE`); or, for a leaf that requires grad (`None`), into its own `.grad`.
 """
 
 from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mini_autograd import arrays, function, gradients, hooks
-from mini_autograd.function import NO_EDGE, UNCHANGED, AccumulateGrad, Edge, Function, tensor_of
+from mini_autograd import arrays, function, gradients
+from mini_autograd.edges import NO_EDGE, Edge, node_of, number_of
+from mini_autograd.function import UNCHANGED, AccumulateGrad, Function, register_tensor_type, tensor_of
 from mini_autograd.grad_mode import INFERENCE, state
 from mini_autograd.operations import comparison, elementwise, indexing, linear_algebra, reduction
 from mini_autograd.operations import shape as shapes
+from mini_autograd.removable_handle import RemovableHandle
 from mini_autograd.size import Size, size_of
-from mini_autograd.views import memory_of
+from mini_autograd.views import link_view, memory_of
 
 NONLEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -61,12 +62,13 @@ def no_accumulator() -> None:
     """Stands for the reference to an AccumulateGrad that is not there yet."""
 
 
+@register_tensor_type
 class Tensor:
     """An array that remembers how it was computed. Make one with `mini_autograd.tensor`; the engine does so with
     `tensor_of(array, edge)`, and what `Tensor(...)` makes is PyTorch's: see legacy.py.
 
     As `torch.Tensor`, except that `dtype` is one of NumPy's. `array` is the NumPy array behind
-    it (or NumPy scalar, if 0-d): the engine computes with it, and everybody else uses `numpy()`.
+    it (or NumPy scalar, if 0-d): the engine computes with it, and users have `numpy()`.
     """
 
     __slots__ = (
@@ -76,7 +78,7 @@ class Tensor:
     __array_ufunc__ = None  # NumPy leaves `array * tensor` to us
     __hash__ = object.__hash__
 
-    if TYPE_CHECKING:  # many methods are attached elsewhere: methods.py, in_place.py
+    if TYPE_CHECKING:  # many methods are registered elsewhere: see `register_methods`
 
         def __init__(self, *data: Any, size: Any = None, device: Any = None) -> None: ...
 
@@ -123,6 +125,10 @@ class Tensor:
 
     def _is_view(self) -> bool:
         return self.view_info is not None
+
+    def note_source(self, source: Any, operation: type[Function], options: dict[str, Any]) -> None:
+        """Note that this tensor is a view, if it shows the memory of `source`, of which `operation` made it."""
+        link_view(self, source, operation, options)
 
     @property
     def version(self) -> Any:
@@ -184,14 +190,12 @@ class Tensor:
     @property
     def grad_fn(self) -> Function | None:
         """The node that made this tensor; None for a leaf."""
-        edge = self._history
-        return edge[0] if type(edge) is tuple else edge
+        return node_of(self._history)
 
     @property
     def output_nr(self) -> int:
         """Which output of `grad_fn` this tensor is."""
-        edge = self._history
-        return edge[1] if type(edge) is tuple else 0
+        return number_of(self._history)
 
     @property
     def is_leaf(self) -> bool:
@@ -255,7 +259,7 @@ class Tensor:
                 known = getattr(owner, "_grad", None)
                 owner._grad = grad.clone() if known is None else known + grad
 
-        hooks.add(self.grad_fn, self.output_nr, keep, retains=True)
+        self.grad_fn.add_hook(self.output_nr, keep, retains=True)  # type: ignore[union-attr]  # it is no leaf
 
     def move_retained_grad_from(self) -> bool:
         """Stop keeping the gradient at the present node, as the tensor is about to get another; whether it was kept."""
@@ -270,7 +274,7 @@ class Tensor:
         """The hooks of a leaf, which its AccumulateGrad runs."""
         return getattr(self, "_leaf_hooks", None)
 
-    def register_hook(self, hook: Callable) -> hooks.RemovableHandle:
+    def register_hook(self, hook: Callable) -> RemovableHandle:
         """Call `hook(grad)` whenever the gradient of this tensor is complete; what it returns replaces the gradient."""
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -278,9 +282,10 @@ class Tensor:
             if self.leaf_hooks is None:
                 self._leaf_hooks: dict = self.gradient_edge.hooks or {}
             self.gradient_edge.hooks = self._leaf_hooks
-        return hooks.add(self.gradient_edge if self.is_leaf else self.grad_fn, self.output_nr, hook)
+        node: Any = self.gradient_edge if self.is_leaf else self.grad_fn
+        return node.add_hook(self.output_nr, hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable) -> hooks.RemovableHandle:
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> RemovableHandle:
         """Call `hook(tensor)` whenever something was added to the `.grad` of this leaf; RuntimeError for another."""
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -288,7 +293,7 @@ class Tensor:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         if getattr(self, "_post_hooks", None) is None:
             self._post_hooks: dict = {}
-        return hooks.RemovableHandle(self._post_hooks, hook)
+        return RemovableHandle(self._post_hooks, hook)
 
     def backward(
         self,
@@ -474,4 +479,11 @@ class Tensor:
         return shapes.transpose(self, -2, -1)
 
 
-function.Tensor = Tensor
+def register_methods(methods: Mapping[str, Any]) -> None:
+    """Give Tensor further methods and properties, by name.
+
+    Modules that are built on this one call it once when they are imported: methods.py for most operations, in_place.py
+    and random_in_place.py for what ends in `_`, and memory.py.
+    """
+    for name, method in methods.items():
+        setattr(Tensor, name, method)

@@ -1,8 +1,8 @@
 """How often memory was changed in place, and the error for who needs the old values.
 
-Imports arrays, grad_mode and function. The one idea to know: tensors that show the same memory share one list `[count,
-when, when, ...]`. Its stamps come from the counter that numbers the nodes, so a node knows that what it saved was
-changed if a stamp is higher than its own number; nothing has to be noted when it saves.
+The one idea to know: tensors that show the same memory share one list `[count, when, when, ...]`. Its stamps come from
+the counter that numbers the nodes, so a node knows that what it saved was changed if a stamp is higher than its own
+number; nothing has to be noted when it saves.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 from typing import Any
 
 from mini_autograd.arrays import dtype_name
-from mini_autograd.function import NO_EDGE, OUTPUT, SEVERAL, Edge, Function, next_sequence_nr
+from mini_autograd.edges import NO_EDGE, Edge, node_of, number_of
+from mini_autograd.function import OUTPUT, SEVERAL, Function, next_sequence_nr
 from mini_autograd.grad_mode import WATCHED, state
 
 Version = list[int]
@@ -71,9 +72,8 @@ def is_unneeded(node: Function, origin: int) -> bool:
 
 def version_at(edge: Edge) -> Version | None:
     """The version of the tensor whose gradient goes along `edge`."""
-    if type(edge) is tuple:
-        return edge[0].output_versions[edge[1]]
-    return edge.version
+    node = node_of(edge)
+    return node.output_versions[number_of(edge)] if node.output_type is SEVERAL else node.version
 
 
 class Stamp(int):
@@ -102,7 +102,7 @@ def output_name(edge: Edge, version: Version) -> str:
 
     That is the node of the latest change; of a view, the node with which PyTorch takes the way to it again.
     """
-    node, number = edge if type(edge) is tuple else (edge, 0)
+    node, number = node_of(edge), number_of(edge)
     if node is not None and node.shows_memory and version_at(node.inputs[0]) is version:
         return "0 of AsStrided"
     changes = [stamp.node_name for stamp in version[1:] if isinstance(stamp, Stamp)]

@@ -1,8 +1,8 @@
 """Tensors that show the memory of another tensor: where they came from, and their place in the graph.
 
-Imports function, grad_mode and versions. The one idea to know: when memory is changed in place, every tensor that shows
-it has a new history. A view therefore keeps the steps that lead to it from the tensor that owns the memory, its base,
-and takes these steps again when it is used after a change.
+The one idea to know: when memory is changed in place, every tensor that shows it has a new history. A view therefore
+keeps the steps that lead to it from the tensor that owns the memory, its base, and takes these steps again when it is
+used after a change.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import function
-from mini_autograd.function import NO_EDGE, Edge, Function, Value
+from mini_autograd.edges import NO_EDGE, Edge, node_of, number_of
+from mini_autograd.function import Function, Value
 from mini_autograd.grad_mode import INFERENCE, RECORDING, state
 from mini_autograd.versions import error_name
 
@@ -89,9 +90,8 @@ class View:
         """Raise PyTorch's error if changes of this memory, made DIRECTLY or INDIRECTLY, cannot be followed."""
         if self.made_in is None:
             return
-        node = self.edge[0] if type(self.edge) is tuple else self.edge
-        place = self.edge[1] if type(self.edge) is tuple else 0
-        name, number = self.many or (error_name(node.name()) if node else "", place)
+        node = node_of(self.edge)
+        name, number = self.many or (error_name(node.name()) if node else "", number_of(self.edge))
         if self.made_in in (MANY, CUSTOM) and node:
             reason = SEVERAL_VIEWS if self.made_in == MANY else OVERRIDDEN
             raise RuntimeError(f"Output {number} of {name} is a view and {how} modified inplace.{reason}")
@@ -121,12 +121,9 @@ def follow(steps: tuple[Step, ...], base: Value) -> Value:
     return base
 
 
-def link_view(result: Any, inputs: tuple[Any, ...], operation: type[Function], options: dict[str, Any]) -> None:
-    """Note at `result` that it shows the memory of the first input, if it does."""
-    source = inputs[0]
-    if not isinstance(result, function.Tensor) or not isinstance(source, function.Tensor):
-        return
-    if owner(result.array) is not owner(source.array):
+def link_view(result: Any, source: Any, operation: type[Function], options: dict[str, Any]) -> None:
+    """Note at the tensor `result` that it shows the memory of `source`, of which `operation` made it, if it does."""
+    if not isinstance(source, function.Tensor) or owner(result.array) is not owner(source.array):
         return
     above = source.view_info
     base, steps, inherited = (source, (), None) if above is None else (above.base, above.steps, above.made_in)
@@ -158,6 +155,3 @@ def memory_of(tensor: Any) -> np.ndarray:
     if isinstance(tensor.array, np.generic):
         tensor.array = np.asarray(tensor.array)
     return tensor.array
-
-
-function.link_view = link_view

@@ -34,7 +34,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
     parser.add_argument("--again", type=Path, metavar="FILE", help="measure nothing; show what --json wrote")
     parser.add_argument("--markdown", action="store_true", help="print the tables in Markdown, for docs/benchmarks.md")
-    parser.add_argument("--tune-all", action="store_true", help="give every library glibc's setting that ours makes")
+    parser.add_argument("--tune-all", action="store_true", help="give every library the setting that ours asks for")
     return parser.parse_args()
 
 
@@ -62,11 +62,11 @@ def surroundings() -> str:
 
 
 def allocator() -> str:
-    """Whether processes keep freed memory: every library's, the engine's, or none."""
+    """Which libraries' processes keep freed memory: all, those of the engine that ask for it, or none."""
     if any(name in os.environ for name in settings.GLIBC_VARIABLES):
         return "allocator: glibc's variables are set for every library"
     in_force = settings.keep_freed_memory()
-    return f"allocator: {'mini_autograd keeps freed memory (glibc)' if in_force else 'the system as it is'}"
+    return f"allocator: {'mini_autograd and by hand ask to keep freed memory' if in_force else 'the system as it is'}"
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

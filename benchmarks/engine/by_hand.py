@@ -1,7 +1,7 @@
 """The same gradients written out by hand in NumPy, with nothing recorded: the limit for an engine that runs on NumPy.
 
-Imports workloads, and the engine's allocator: freed memory is kept, as in the engine. The one idea to know: what an
-engine takes beyond this is the price of recording, of walking back and of not knowing which memory may be used again.
+The one idea to know: what an engine takes beyond this is the price of recording, of walking back and of not knowing
+which memory may be used again. Freed memory is kept where arrays are large, as in the column of the engine.
 """
 
 from __future__ import annotations

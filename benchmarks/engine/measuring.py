@@ -37,7 +37,7 @@ COMPETITORS = (
     Competitor("mini_autograd", "ours"),
     Competitor("fast way", "ours, fast way", workloads=("W3", "W3b", "W8")),
     Competitor("by hand", "by hand", workloads=("W1", "W2", "W3", "W3b", "W4 SGD", "W9")),
-    Competitor("system malloc", "ours", {"MINI_AUTOGRAD_ALLOCATOR": "system"}, ("W3", "W3b", "W5")),
+    Competitor("as imported", "ours, as imported", workloads=("W3", "W3b", "W5")),
     Competitor("autograd", "autograd"),
     Competitor("tinygrad", "tinygrad", {"DEV": "CPU"}),
     Competitor("micrograd", "micrograd", workloads=("W1", "W9")),

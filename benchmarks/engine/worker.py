@@ -22,6 +22,9 @@ from benchmarks.engine import peers, workloads
 from benchmarks.engine.workloads import Job
 
 NOT_THERE = (ImportError, AttributeError, NotImplementedError, TypeError, KeyError)
+OURS = {"ours": workloads.JOBS, "ours, as imported": workloads.JOBS, "ours, fast way": workloads.COMPILED}
+"""The engine: with the allocator's setting for programs that train, without it, and compiled, with the setting."""
+
 STATUS, CLEAR_REFERENCES = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -31,10 +34,12 @@ def build(library: str, workload: str) -> Job:
         torch = importlib.import_module("torch")
         torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
         return workloads.JOBS[workload](torch)
-    if library in ("ours", "ours, fast way"):
+    if library in OURS:
         engine = importlib.import_module("mini_autograd")
-        return (workloads.JOBS if library == "ours" else workloads.COMPILED)[workload](engine)
-    if library == "by hand":  # imported here, as the engine that it imports sets the allocator of its process
+        if library != "ours, as imported":
+            engine.allocator.keep_freed_memory()
+        return OURS[library][workload](engine)
+    if library == "by hand":
         return importlib.import_module("benchmarks.engine.by_hand").BY_HAND[workload]()
     others = {"autograd": peers.HIPS, "tinygrad": peers.TINYGRAD, "micrograd": peers.MICROGRAD}
     return others[library][workload]()

@@ -1,8 +1,8 @@
 """`Module`: a function with parameters, made of other modules.
 
-Imports arrays, hooks, tensor, backward_hooks, parameter and loading. The one idea to know: assigning an attribute is
-registering it. Parameters, buffers (tensors that belong to the module's state but are not trained) and modules go into
-three dicts, and everything else (`parameters()`, `state_dict()`, `to()`) is a walk through these.
+The one idea to know: assigning an attribute is registering it. Parameters, buffers (tensors that belong to the module's
+state but are not trained) and modules go into three dicts, and everything else (`parameters()`, `state_dict()`, `to()`)
+is a walk through these.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 
 from mini_autograd.arrays import dtype_name, is_floating
 from mini_autograd.nn.backward_hooks import ModuleCall
-from mini_autograd.nn.hooks import RemovableHandle, run_hooks, run_pre_hooks, run_remaining_hooks
+from mini_autograd.nn.hooks import run_hooks, run_pre_hooks, run_remaining_hooks
 from mini_autograd.nn.loading import IncompatibleKeys, load
 from mini_autograd.nn.parameter import Parameter
+from mini_autograd.removable_handle import RemovableHandle
 from mini_autograd.tensor import Tensor
 
 M = TypeVar("M", bound="Module")
@@ -336,7 +337,7 @@ class Module:
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, args)` before every forward pass, or `hook(module, args, kwargs)`."""
-        handle = RemovableHandle(self._forward_pre_hooks, hook, prepend)
+        handle = RemovableHandle(self._forward_pre_hooks, hook, prepend=prepend)
         self._takes_kwargs |= {handle.id} if with_kwargs else set()
         return handle
 
@@ -347,18 +348,18 @@ class Module:
 
         With `always_call` also after one that raised, if the hook was not called by then.
         """
-        handle = RemovableHandle(self._forward_hooks, hook, prepend)
+        handle = RemovableHandle(self._forward_hooks, hook, prepend=prepend)
         self._takes_kwargs |= {handle.id} if with_kwargs else set()
         self._always_called |= {handle.id} if always_call else set()
         return handle
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` in backward passes; what it returns replaces `grad_input`."""
-        return RemovableHandle(self._backward_hooks, hook, prepend)
+        return RemovableHandle(self._backward_hooks, hook, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` before the module's backward pass; what it returns replaces it."""
-        return RemovableHandle(self._backward_pre_hooks, hook, prepend)
+        return RemovableHandle(self._backward_pre_hooks, hook, prepend=prepend)
 
     # how it looks
 

@@ -1,7 +1,6 @@
 """`Parameter`: a tensor that a module trains.
 
-Imports arrays, grad_mode, function, versions, views, tensor and creation. The one idea to know: a module recognises
-what it has to train by this type alone.
+The one idea to know: a module recognises what it has to train by this type alone.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import numpy as np
 
 from mini_autograd import arrays
 from mini_autograd.creation import zeros
-from mini_autograd.function import NO_EDGE
+from mini_autograd.edges import NO_EDGE
 from mini_autograd.grad_mode import INFERENCE, state
 from mini_autograd.tensor import Tensor
 from mini_autograd.versions import note_change

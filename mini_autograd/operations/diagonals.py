@@ -22,6 +22,7 @@ class Diagonal(Function):
     """A diagonal of the matrices that two axes form, as a view. The gradient goes back to it; all else gets 0."""
 
     torch_name = "DiagonalBackward0"
+    shows_memory = True
     __slots__ = ("place", "shape")
     place: tuple[int, int, int]
 

@@ -20,6 +20,7 @@ UINT8_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dt
 class Index(Function):
     """`x[index]`. The gradient goes back to the places that were picked; all others get 0."""
 
+    shows_memory = True
     __slots__ = ("index", "shape")
     index: Any
 

@@ -22,6 +22,7 @@ class Reshape(Function):
     """The same elements in another shape."""
 
     torch_name = "ViewBackward0"
+    shows_memory = True
     __slots__ = ("new_shape", "shape")
 
     @staticmethod
@@ -54,6 +55,7 @@ class Expand(Function):
     """Repeat along axes of size 1 and new ones in front, without copying. The backward pass sums back, as ever."""
 
     torch_name = "ExpandBackward0"
+    shows_memory = True
     __slots__ = ("shape",)
 
     @staticmethod
@@ -76,6 +78,7 @@ class Transpose(Function):
     """Swap two axes. Swapping them again undoes it."""
 
     torch_name = "TransposeBackward0"
+    shows_memory = True
     __slots__ = ("dims",)
 
     @staticmethod
@@ -96,6 +99,7 @@ class Permute(Function):
     """Put the axes in another order. Axis i of the result is axis dims[i] of the input; the inverse order undoes it."""
 
     torch_name = "PermuteBackward0"
+    shows_memory = True
     __slots__ = ("dims",)
 
     @staticmethod

@@ -12,12 +12,12 @@ import math
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from mini_autograd.widgets.monitor_picture import draw
+from mini_autograd.widgets.series import Series
 from mini_autograd.widgets.static import StaticPicture, on_paper
 
 INTERVAL = 0.25
@@ -28,22 +28,6 @@ SHARE = 0.05
 
 ALWAYS = 100
 """So many steps are measured in any case."""
-
-
-@dataclass
-class Series:
-    """Numbers, and the steps at which they were logged."""
-
-    steps: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-
-    def append(self, step: int, value: float) -> None:
-        self.steps.append(step)
-        self.values.append(value)
-
-    def first_lost(self) -> int | None:
-        """The first step with a number that is not finite."""
-        return next((s for s, v in zip(self.steps, self.values, strict=True) if not math.isfinite(v)), None)
 
 
 class Display(Protocol):

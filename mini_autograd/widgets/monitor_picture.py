@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from mini_autograd.widgets.series import Series
 from mini_autograd.widgets.sketch import box, picture, segment, words
-
-if TYPE_CHECKING:
-    from mini_autograd.widgets.monitor import Monitor, Series
 
 COLOURS = ("#1f83c4", "#d9660a", "#14966b", "#bd6a98", "#b98a00", "#7a72c8")
 DASHES = ("", "7 3", "2 3")
@@ -24,7 +22,22 @@ MOST = 8
 BINS = 150
 
 
-def draw(monitor: Monitor) -> str:
+class Progress(Protocol):
+    """What the picture shows of a training: a `Monitor` is one."""
+
+    history: dict[str, Series]
+    norms: dict[str, Series]
+    total: int | None
+    step: int
+    in_pass: int
+    state: str
+
+    def describe(self) -> str: ...
+
+    def elapsed(self) -> float: ...
+
+
+def draw(monitor: Progress) -> str:
     """The whole picture as SVG."""
     panels = {"logged": monitor.history}
     if monitor.norms:
@@ -48,7 +61,7 @@ def some(norms: Mapping[str, Series]) -> dict[str, Series]:
     return {name: norms[name] for name in kept}
 
 
-def bar(monitor: Monitor, width: float) -> str:
+def bar(monitor: Progress, width: float) -> str:
     """How far the pass is, and how long it takes."""
     done = monitor.in_pass / monitor.total if monitor.total else float(monitor.state == "finished")
     colour = COLOURS[1] if monitor.state.startswith("stopped") else COLOURS[0]
@@ -60,7 +73,7 @@ def bar(monitor: Monitor, width: float) -> str:
     )
 
 
-def speed(monitor: Monitor) -> str:
+def speed(monitor: Progress) -> str:
     """Steps per second, and how long the pass will take."""
     seconds = monitor.elapsed()
     if not monitor.step or seconds <= 0:

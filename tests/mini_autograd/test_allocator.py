@@ -1,7 +1,8 @@
-"""The allocator's setting: in force after the import, left out on request, and harmless where it is not possible."""
+"""The allocator's setting: only on request, in force then, and harmless where it is not possible."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -10,36 +11,57 @@ import pytest
 
 from mini_autograd import allocator
 
-IMPORTED = "import mini_autograd as ma; x = ma.ones(1000, 1000); del x; print(ma.allocator.keeps_memory)"
 on_glibc = pytest.mark.skipif(
     sys.platform != "linux" or os.confstr("CS_GNU_LIBC_VERSION") is None, reason="only glibc has the setting"
 )
 
+PAGE_FAULTS = """
+import resource
+import mini_autograd as ma
+in_force = {request}
+x = ma.ones(4_000_000)
+for step in range(10):
+    if step == 5:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    values = [x * x for _ in range(4)]
+    del values
+print(in_force, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
 
-def imported_with(**environment: str) -> str:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "MINI_AUTOGRAD"))}
+
+def faults_after(request: str, **environment: str) -> tuple[str, int]:
+    """What the request returned, and the page faults of five steps, which need 64 MB, in a process of its own."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    code = PAGE_FAULTS.format(request=request)
     run = subprocess.run(
-        [sys.executable, "-c", IMPORTED], env=inherited | environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], env=inherited | environment, capture_output=True, text=True, check=True
     )
-    return run.stdout.strip()
+    answer, faults = run.stdout.split()
+    return answer, int(faults)
 
 
 @on_glibc
-def test_in_force_after_the_import() -> None:
-    assert imported_with() == "True"
+def test_keeps_freed_memory_on_request_only() -> None:
+    answer, faults = faults_after("ma.allocator.keep_freed_memory()")
+    _, as_imported = faults_after("None")
+    assert answer == "True"
+    assert as_imported > 100  # every step gets its memory anew, in pages of 4 kB, or of 2 MB
+    assert faults < as_imported / 10
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [
-        {"MINI_AUTOGRAD_ALLOCATOR": "system"},
-        {"MINI_AUTOGRAD_ALLOCATOR": "System"},
-        {"MALLOC_TRIM_THRESHOLD_": "131072"},
-    ],
-    ids=str,
-)
-def test_left_out_on_request(environment: dict[str, str]) -> None:
-    assert imported_with(**environment) == "False"
+def test_importing_the_engine_asks_the_c_library_for_nothing() -> None:
+    code = (
+        "import ctypes; library = ctypes.CDLL; asked = []\n"
+        "ctypes.CDLL = lambda name, *rest, **options: (asked.append(name), library(name, *rest, **options))[1]\n"
+        "import numpy; asked.clear(); import mini_autograd; print(asked)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_a_choice_of_glibc_s_variables_stands() -> None:
+    answer, _ = faults_after("ma.allocator.keep_freed_memory()", MALLOC_TRIM_THRESHOLD_="131072")
+    assert answer == "False"
 
 
 class WithoutMallopt:
@@ -61,9 +83,8 @@ class OldGlibc:
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    monkeypatch.setattr(allocator, "keeps_memory", False)
     monkeypatch.setattr(sys, "platform", "linux")
-    for name in (allocator.VARIABLE, *allocator.GLIBC_VARIABLES):
+    for name in allocator.GLIBC_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
@@ -74,20 +95,20 @@ def raise_os_error(name: object) -> None:
 
 @pytest.mark.parametrize("library", [lambda name: WithoutMallopt(), raise_os_error], ids=["musl", "no library"])
 def test_without_glibc_nothing_happens(elsewhere: pytest.MonkeyPatch, library: object) -> None:
-    elsewhere.setattr(allocator.ctypes, "CDLL", library)
+    elsewhere.setattr(ctypes, "CDLL", library)
     assert not allocator.keep_freed_memory()
 
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_elsewhere_no_library_is_asked(elsewhere: pytest.MonkeyPatch, platform: str) -> None:
     elsewhere.setattr(sys, "platform", platform)
-    elsewhere.setattr(allocator.ctypes, "CDLL", raise_os_error)
+    elsewhere.setattr(ctypes, "CDLL", raise_os_error)
     assert not allocator.keep_freed_memory()
 
 
 def test_takes_the_largest_threshold_that_is_allowed(elsewhere: pytest.MonkeyPatch) -> None:
     library = OldGlibc()
-    elsewhere.setattr(allocator.ctypes, "CDLL", lambda name: library)
+    elsewhere.setattr(ctypes, "CDLL", lambda name: library)
     assert allocator.keep_freed_memory()
     assert library.calls[-2:] == [
         (allocator.MMAP_THRESHOLD, allocator.LARGEST_ALLOWED),

@@ -16,7 +16,7 @@ from autograder.bugs.bug import Bug, Variant
 from autograder.bugs.planting import any_shape, engine_changed, patched
 from mini_autograd import arrays
 from mini_autograd import backward as engine
-from mini_autograd.function import NO_EDGE
+from mini_autograd.edges import NO_EDGE
 
 FAMILY = "broadcast"
 BROADCASTING = ("Add", "Subtract", "Multiply", "Divide", "MatMul", "Maximum", "Minimum", "Where", "Expand")
