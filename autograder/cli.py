@@ -26,15 +26,15 @@ class Command:
 
 
 COMMANDS = (
-    Command("build", "autograder.lessons.build_command", "make the instructor's notebooks from the lesson texts"),
-    Command("lab", "autograder.lessons.lab_command", "open JupyterLab on the lessons as a student sees them"),
-    Command("demos", "autograder.lessons.demos_command", "open all demos on one full page, for an audience"),
-    Command("audit", "autograder.lessons.audit_command", "check that lessons are sound and their tests strict"),
-    Command("coverage", "autograder.lessons.coverage_command", "show which cell teaches each topic of the checklist"),
-    Command("grade", "autograder.grading.grade_command", "grade the submissions of a class"),
-    Command("report", "autograder.grading.report_command", "make a page about a graded lesson for the instructor"),
-    Command("export", "autograder.grading.export_command", "write the marks for Canvas, Moodle or nbgrader"),
-    Command("class", "autograder.grading.class_command", "run the whole loop on a pretend class"),
+    Command("build", "autograder.lessons.commands.build", "make the instructor's notebooks from the lesson texts"),
+    Command("lab", "autograder.lessons.commands.lab", "open JupyterLab on the lessons as a student sees them"),
+    Command("demos", "autograder.lessons.commands.demos", "open all demos on one full page, for an audience"),
+    Command("audit", "autograder.lessons.commands.audit", "check that lessons are sound and their tests strict"),
+    Command("coverage", "autograder.lessons.commands.coverage", "show which cell teaches each topic of the checklist"),
+    Command("grade", "autograder.grading.commands.grade", "grade the submissions of a class"),
+    Command("report", "autograder.grading.commands.report", "make a page about a graded lesson for the instructor"),
+    Command("export", "autograder.grading.commands.export", "write the marks for Canvas, Moodle or nbgrader"),
+    Command("class", "autograder.grading.commands.class_run", "run the whole loop on a pretend class"),
 )
 
 

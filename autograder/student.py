@@ -18,18 +18,18 @@ from types import FrameType, MappingProxyType
 from typing import Any
 
 from autograder.bugs.breaking import BrokenEngine, Expression, broken_engine, exposure
+from autograder.cards.check_report import Line, Report
+from autograder.cards.credit import Credit
 from autograder.checks.behaviour import behaviour_report
-from autograder.checks.context import current
-from autograder.checks.credit import Credit
-from autograder.checks.engines import prepare_torch_in_background
-from autograder.checks.errors import CheckFailed, LessonError
 from autograder.checks.functions import function_report, handwritten_report
 from autograder.checks.gradients import gradients_report
-from autograder.checks.inputs import between, positive
-from autograder.checks.quizzes import Hints, quiz_report
-from autograder.checks.report import Line, Report
 from autograder.checks.tangents import tangents_report
-from autograder.lessons.sealing import open_questions
+from autograder.quizzes.sealing import open_questions
+from autograder.quizzes.typed_quiz import Hints, quiz_report
+from autograder.runs.context import current
+from autograder.runs.engines import prepare_torch_in_background
+from autograder.runs.errors import CheckFailed, LessonError
+from autograder.runs.inputs import between, positive
 
 __all__ = [
     "CheckFailed",
@@ -211,7 +211,7 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
     reference engine; one line says which, and why. `own=True` insists on yours, `own=False` on the reference. The
     course has put the reference engine into the call (`sealed`); later calls in the same notebook need not repeat it.
     """
-    from autograder.lessons.starting import choose
+    from autograder.lessons.student.starting import choose
     from autograder.sandbox.inside import engine_file
 
     if sealed is None and not engine_file.LAST:
@@ -225,7 +225,7 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
 
 def progress() -> None:
     """Show how far you have come in all lessons, as the saved notebooks say. Runs nothing."""
-    from autograder.lessons.progress import progress_of
+    from autograder.lessons.student.progress import progress_of
 
     _show(progress_of(Path.cwd()))
 
@@ -256,7 +256,7 @@ def _clickable(answers: Any, sealed: str, points: float | None) -> dict[str, Any
     if current().graded or not _in_notebook() or type(answers) is not dict:
         return {}
     try:
-        from autograder.checks.quiz_widget import QuizWidget
+        from autograder.quizzes.quiz_widget import QuizWidget
     except ImportError:
         return {}
 

@@ -24,7 +24,8 @@ from unittest.mock import patch
 
 from autograder.bugs.bank import BUGS, bug
 from autograder.bugs.bug import Bug
-from autograder.checks import expected, gradients
+from autograder.checks import gradients
+from autograder.runs import expected
 from autograder.student import check_engine, check_gradients
 from benchmarks.diagnosis_styles import STYLES, notices
 

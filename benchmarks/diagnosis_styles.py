@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from autograder.checks.engines import TORCH
-from autograder.checks.inputs import Array, cases_of
-from autograder.checks.methods import torch_tensor
+from autograder.runs.engines import TORCH
+from autograder.runs.inputs import Array, cases_of
+from autograder.runs.methods import torch_tensor
 
 Expression = Callable[..., Any]
 SMALL = 1e-6

@@ -87,12 +87,13 @@ def sandbox_times() -> tuple[float, float]:
 
 def make_course(root: Path, submissions: int) -> None:
     """Lesson 02 with honest submissions of the pretend class, as often as needed."""
-    from autograder.grading import pretend_course
-    from autograder.grading.class_command import loaded
-    from autograder.grading.pretend import notebook_of
-    from autograder.lessons.build import styles
+    from autograder.lessons.build.notebook.notebook import styles
 
-    pretend_course.make_course(root, LESSON)
+    from autograder.grading.commands.class_run import loaded
+    from autograder.grading.pretend_class import course
+    from autograder.grading.pretend_class.students import notebook_of
+
+    course.make_course(root, LESSON)
     honest = [member for member in loaded(PROJECT / "course" / "pretend_class.py").CLASS if not member.hostile]
     name = LESSON.stem
     released, source = (

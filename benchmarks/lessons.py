@@ -23,7 +23,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from autograder.lessons.lesson_files import data_files, lesson_texts
+from autograder.lessons.build.notebook.lesson_files import data_files, lesson_texts
 
 PROJECT = Path(__file__).resolve().parents[1]
 COURSE = PROJECT / "course"
@@ -50,9 +50,9 @@ class Figures:
 
 def figures(text: Path, quick: bool) -> Figures:
     """Count one lesson, and run it unless `quick`."""
-    from autograder.lessons.build import assemble
-    from autograder.lessons.quizzes import read_questions
-    from autograder.lessons.text import read_lesson
+    from autograder.lessons.build.notebook.notebook import assemble
+    from autograder.lessons.build.notebook.quiz_cells import read_questions
+    from autograder.lessons.build.notebook.text import read_lesson
 
     cells = read_lesson(text)
     prose = [c.source for c in cells if c.kind == "markdown" and "hint" not in c.tags]
@@ -93,8 +93,8 @@ def is_caught(lesson: str, bug: Any) -> bool:
 
 def run_solved(source: Any, text: Path) -> tuple[float, int]:
     """Seconds that a student's solved notebook takes from top to bottom in a new kernel, and cells that failed."""
-    from autograder.lessons.kernel_run import failures, run_in_kernel
-    from autograder.lessons.variants import solved_release
+    from autograder.lessons.audit.kernel_run import failures, run_in_kernel
+    from autograder.lessons.audit.variants import solved_release
 
     with tempfile.TemporaryDirectory(prefix="lesson-") as name:
         for file in data_files(text, COURSE):

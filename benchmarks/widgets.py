@@ -24,17 +24,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from autograder.lessons.build.notebook.lesson_files import lesson_texts
+from autograder.lessons.build.notebook.notebook import assemble, notebook_text
 
 import mini_autograd as ma
-from autograder.lessons.build import assemble, notebook_text
-from autograder.lessons.lesson_files import lesson_texts
-from autograder.lessons.progress import progress_of
 from autograder.lessons.release import release_notebook
-from autograder.lessons.sealing import Answer, seal_quiz
+from autograder.lessons.student.progress import progress_of
+from autograder.quizzes.sealing import Answer, seal_quiz
 from mini_autograd.drawing import read_graph
 from mini_autograd.drawing.layout import lay_out
-from mini_autograd.widgets.monitor import Monitor
-from mini_autograd.widgets.monitor_picture import draw
+from mini_autograd.widgets.demos.monitor import Monitor
+from mini_autograd.widgets.demos.monitor_picture import draw
 
 PROJECT = Path(__file__).resolve().parents[1]
 TIMES = 15

@@ -1,10 +1,10 @@
 """Twelve pretend students of lesson 02, for `make class`: two right, seven with a classic bug each, three hostile.
 
-Each edit is what a student would have typed in place of a line of the solution. Data only; `autograder.grading.pretend`
+Each edit is what a student would have typed in place of a line of the solution. Data only; `autograder.grading.pretend_class.students`
 explains what it means.
 """
 
-from autograder.grading.pretend import Edit, Pretender
+from autograder.grading.pretend_class.students import Edit, Pretender
 
 LESSON = "02_scalar_engine"
 

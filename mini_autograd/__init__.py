@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import (
-    allocator,
-    arrays,
-    autograd,
-    in_place,
-    memory,
-    on_demand,
-    random_in_place,
-    return_types,
-    saved_values,
+from mini_autograd import allocator, autograd
+from mini_autograd.autograd import Function
+from mini_autograd.graph import saved_values
+from mini_autograd.graph.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
 )
-from mini_autograd.arrays import bool_ as bool
-from mini_autograd.arrays import (
+from mini_autograd.numerics import arrays, return_types
+from mini_autograd.numerics.arrays import bool_ as bool
+from mini_autograd.numerics.arrays import (
     float16,
     float32,
     float64,
@@ -37,8 +38,9 @@ from mini_autograd.arrays import (
     set_default_dtype,
     uint8,
 )
-from mini_autograd.autograd import Function
-from mini_autograd.creation import (
+from mini_autograd.numerics.size import Size
+from mini_autograd.tensors import in_place, memory, on_demand, random_in_place
+from mini_autograd.tensors.creation import (
     arange,
     as_tensor,
     empty,
@@ -56,17 +58,9 @@ from mini_autograd.creation import (
     zeros,
     zeros_like,
 )
-from mini_autograd.grad_mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from mini_autograd.methods import Tensor
-from mini_autograd.namespace import *  # noqa: F403
-from mini_autograd.random import (
+from mini_autograd.tensors.methods import Tensor
+from mini_autograd.tensors.namespace import *  # noqa: F403
+from mini_autograd.tensors.random import (
     Generator,
     bernoulli,
     get_rng_state,
@@ -83,7 +77,6 @@ from mini_autograd.random import (
     seed,
     set_rng_state,
 )
-from mini_autograd.size import Size
 
 device, dtype, finfo, iinfo, newaxis = arrays.Device, np.dtype, np.finfo, np.iinfo, None
 preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_format"  # accepted, and ignored

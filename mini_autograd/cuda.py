@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-from mini_autograd.arrays import cuda_device_count
+from mini_autograd.numerics.arrays import cuda_device_count
 
 __all__ = ["device_count", "is_available", "memory_allocated", "synchronize"]
 

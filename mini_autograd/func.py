@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from mini_autograd import forward_mode, functional
-from mini_autograd.arrays import normalize_dim
-from mini_autograd.grad_mode import enable_grad
-from mini_autograd.gradients import grad as gradients_of
-from mini_autograd.operations.joining import stack
-from mini_autograd.tensor import Tensor
+from mini_autograd.autograd import forward_ad, functional
+from mini_autograd.graph.grad_mode import enable_grad
+from mini_autograd.numerics.arrays import normalize_dim
+from mini_autograd.operations.shapes.joining import stack
+from mini_autograd.tensors.gradients import grad as gradients_of
+from mini_autograd.tensors.tensor import Tensor
 
 __all__ = [
     "functional_call",
@@ -251,10 +251,10 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Call
         for position in range(x.numel()):
             direction = x.detach() * 0
             direction.reshape(-1)[position] = 1
-            with forward_mode.dual_level():
-                dual = forward_mode.make_dual(x, direction)
+            with forward_ad.dual_level():
+                dual = forward_ad.make_dual(x, direction)
                 output = f(dual)
-                tangent = forward_mode.unpack_dual(output).tangent
+                tangent = forward_ad.unpack_dual(output).tangent
             products.append(output.detach() * 0 if tangent is None else tangent)
         return stack(products, -1).reshape((*products[0].shape, *x.shape))
 

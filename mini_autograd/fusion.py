@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from mini_autograd import autograd
-from mini_autograd.blocks import BLOCK, Program
-from mini_autograd.function import Function, tensor_of
-from mini_autograd.grad_mode import is_grad_enabled, set_grad_enabled
-from mini_autograd.tensor import Tensor
-from mini_autograd.tracing import Trace, Traced, UntraceableError
+from mini_autograd.graph.function import Function, tensor_of
+from mini_autograd.graph.grad_mode import is_grad_enabled, set_grad_enabled
+from mini_autograd.numerics.blocks import BLOCK, Program
+from mini_autograd.numerics.tracing import Trace, Traced, UntraceableError
+from mini_autograd.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.function import Value
-from mini_autograd.operations.norms import vector_norm
-from mini_autograd.operations.reduction import Dims
+from mini_autograd.graph.function import Value
+from mini_autograd.operations.reductions.norms import vector_norm
+from mini_autograd.operations.reductions.reduction import Dims
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 

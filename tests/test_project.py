@@ -106,11 +106,16 @@ FORBIDDEN = {
     "mini_autograd/**/*.py": ("autograder", "course", "torch"),
     "mini_autograd/*.py": ("mini_autograd.nn", "mini_autograd.optim", *PICTURES, *NOTEBOOKS),
     "mini_autograd/operations/*.py": (
-        *("mini_autograd.tensor", "mini_autograd.creation", "mini_autograd.gradients", "mini_autograd.backward"),
+        *(
+            "mini_autograd.tensor",
+            "mini_autograd.tensors.creation",
+            "mini_autograd.tensors.gradients",
+            "mini_autograd.graph.backward",
+        ),
         *("mini_autograd.nn", "mini_autograd.optim", *PICTURES),
     ),
-    "mini_autograd/nn/*.py": ("mini_autograd.optim", "mini_autograd.data", *PICTURES),
-    "mini_autograd/optim/*.py": ("mini_autograd.nn", "mini_autograd.data", *PICTURES),
+    "mini_autograd/nn/*.py": ("mini_autograd.optim", "mini_autograd.utils.data", *PICTURES),
+    "mini_autograd/optim/*.py": ("mini_autograd.nn", "mini_autograd.utils.data", *PICTURES),
     "mini_autograd/drawing/*.py": ("mini_autograd.tensor", "mini_autograd.nn", "mini_autograd.widgets", *NOTEBOOKS),
     "autograder/**/*.py": ("course",),
     "autograder/sandbox/**/*.py": (

@@ -21,14 +21,14 @@ import numpy as np
 from autograder.bugs.bank import BUGS, BY_NAME
 from autograder.bugs.bug import Bug, Variant
 from autograder.bugs.expressions import expression_of
-from autograder.bugs.planting import LOCK, OPERATIONS, symbol
-from autograder.checks.comparison import EPSILON
-from autograder.checks.engines import REFERENCE
-from autograder.checks.errors import LessonError
-from autograder.checks.inputs import Array
-from autograder.checks.methods import reference_methods
-from mini_autograd.backward import reachable
-from mini_autograd.function import AccumulateGrad, GraphRoot
+from autograder.runs.comparison import EPSILON
+from autograder.runs.engines import REFERENCE
+from autograder.runs.errors import LessonError
+from autograder.runs.inputs import Array
+from autograder.runs.methods import reference_methods
+from autograder.runs.reference_patch import LOCK, OPERATIONS, symbol
+from mini_autograd.graph.backward import reachable
+from mini_autograd.graph.function import AccumulateGrad, GraphRoot
 
 DIFFERENT = 1e7 * EPSILON
 """Relative: how far apart two gradients must be for an example to count, well above rounding."""

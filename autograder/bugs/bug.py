@@ -13,7 +13,7 @@ from functools import partial
 from itertools import combinations
 
 from autograder.bugs.orders import Order
-from autograder.bugs.planting import WrongRule, any_shape, symbol, wrong_rules
+from autograder.runs.reference_patch import WrongRule, any_shape, symbol, wrong_rules
 
 MOST_SUBSETS = 30
 KEPT_OR_ADDED = (True, False)

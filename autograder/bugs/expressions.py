@@ -11,7 +11,7 @@ import string
 from collections.abc import Callable
 from typing import Any
 
-from autograder.checks.errors import LessonError
+from autograder.runs.errors import LessonError
 
 LONGEST, LARGEST = 400, 1e6
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -18,13 +18,13 @@ import numpy as np
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
 from autograder.bugs.pairs import Pair, find_pairs
-from autograder.bugs.planting import LOCK, OPERATIONS
 from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, consistent_with_passing, suspects_in
-from autograder.checks.engines import Draw, Run
-from autograder.checks.expected import expected_of_draws
-from autograder.checks.inputs import Array
-from autograder.checks.methods import reference_methods
-from autograder.checks.programs import Program, programs_of
+from autograder.runs.engines import Draw, Run
+from autograder.runs.expected import expected_of_draws
+from autograder.runs.inputs import Array
+from autograder.runs.methods import reference_methods
+from autograder.runs.programs import Program, programs_of
+from autograder.runs.reference_patch import LOCK, OPERATIONS
 
 __all__ = ["Diagnosis", "Evidence", "diagnose", "diagnose_all"]
 

@@ -13,8 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from mini_autograd.backward import reachable
-from mini_autograd.function import AccumulateGrad, Function
+from mini_autograd.graph.backward import reachable
+from mini_autograd.graph.function import AccumulateGrad, Function
 
 Order = Callable[[Function], list[Function]]
 MOST_VISITS = 5_000

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import combinations, repeat
 
 from autograder.bugs.bug import Bug, Plant
-from autograder.bugs.planting import symbol
 from autograder.bugs.search import (
     Evidence,
     OverBudget,
@@ -24,7 +23,8 @@ from autograder.bugs.search import (
     same_numbers,
     suspects_in,
 )
-from autograder.checks.engines import Run
+from autograder.runs.engines import Run
+from autograder.runs.reference_patch import symbol
 
 MOST_PAIRS = 600  # runs of two bugs at once
 MOST_PLANTS = 2  # of a bug that depends on the order of visits

@@ -15,14 +15,14 @@ import numpy as np
 
 from autograder.bugs.bug import Bug, Plant, Variant
 from autograder.bugs.orders import Order, distinct
-from autograder.bugs.planting import OPERATOR_DECOMPOSITIONS, arithmetic
-from autograder.checks.comparison import EPSILON, ROUNDINGS, within
-from autograder.checks.engines import REFERENCE, Draw, Run
-from autograder.checks.expected import Expected
-from autograder.checks.inputs import Array
-from autograder.checks.programs import Program
-from mini_autograd.backward import reachable
-from mini_autograd.function import AccumulateGrad, Function, GraphRoot
+from autograder.runs.comparison import EPSILON, ROUNDINGS, within
+from autograder.runs.engines import REFERENCE, Draw, Run
+from autograder.runs.expected import Expected
+from autograder.runs.inputs import Array
+from autograder.runs.programs import Program
+from autograder.runs.reference_patch import OPERATOR_DECOMPOSITIONS, arithmetic
+from mini_autograd.graph.backward import reachable
+from mini_autograd.graph.function import AccumulateGrad, Function, GraphRoot
 
 NARROW = 1e-5  # relative: how far gradients in float32 may differ by rounding
 MOST_RUNS = 1500  # of the reference, for a whole check; small expressions take about 0.2 ms each

@@ -16,14 +16,14 @@ import numpy as np
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
 from autograder.bugs.matching import MOST_NAMED, Diagnosis
-from autograder.bugs.planting import LOCK
-from autograder.checks.answers import failure_in
-from autograder.checks.context import CheckContext
-from autograder.checks.engines import REFERENCE, TORCH, run_where_it_lives
-from autograder.checks.errors import LessonError
-from autograder.checks.probes import PROBES, run_probes
-from autograder.checks.report import Line, Report
-from autograder.checks.showing import shown
+from autograder.cards.check_report import Line, Report
+from autograder.localise.answers import failure_in
+from autograder.localise.probes import PROBES, run_probes
+from autograder.localise.showing import shown
+from autograder.runs.context import CheckContext
+from autograder.runs.engines import REFERENCE, TORCH, run_where_it_lives
+from autograder.runs.errors import LessonError
+from autograder.runs.reference_patch import LOCK
 
 Seen = dict[str, Any]
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from autograder.checks import student_side
-from autograder.checks.answers import NO_RETURN, Unusable, failure_in, number_or_array, shown_shape
-from autograder.checks.comparison import EPSILON, ROUNDINGS, explained, largest_finite, worst_element
-from autograder.checks.context import CheckContext
-from autograder.checks.engines import run_where_it_lives
-from autograder.checks.errors import LessonError
-from autograder.checks.expected import expected_of
-from autograder.checks.in_common import arrays_of, in_common
-from autograder.checks.inputs import Spec, cases_of
-from autograder.checks.programs import argument_names, programs_of
-from autograder.checks.report import Line, Report
-from autograder.checks.showing import shown
+from autograder.cards.check_report import Line, Report
+from autograder.localise.answers import NO_RETURN, Unusable, failure_in, number_or_array, shown_shape
+from autograder.localise.error_patterns import arrays_of, in_common
+from autograder.localise.showing import shown
+from autograder.runs import engine_protocol
+from autograder.runs.comparison import EPSILON, ROUNDINGS, explained, largest_finite, worst_element
+from autograder.runs.context import CheckContext
+from autograder.runs.engines import run_where_it_lives
+from autograder.runs.errors import LessonError
+from autograder.runs.expected import expected_of
+from autograder.runs.inputs import Spec, cases_of
+from autograder.runs.programs import argument_names, programs_of
 
 DRAWS = 4
 DISTURBANCE, SAMPLES = 2.0**-30, 3
@@ -105,7 +105,7 @@ def disturbed(argument: Any, generator: np.random.Generator) -> Any:
 def _trusted(reference: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """The reference's result as a plain tree. Raises LessonError when it fails or gives something that is none."""
     with np.errstate(all="ignore"):
-        answer = student_side.call_function(reference, [list(arguments)], Exception)[0]
+        answer = engine_protocol.call_function(reference, [list(arguments)], Exception)[0]
     if "error" in answer:
         raise LessonError(f"the reference function raised {answer['error']['type']}: {answer['error']['message']}")
     return answer["result"]
@@ -152,7 +152,7 @@ def _checked(
     title: str,
     gradients: bool = False,
 ) -> Report:
-    answers = run_where_it_lives(function, student_side.call_function, [list(call.arguments) for call in calls])
+    answers = run_where_it_lives(function, engine_protocol.call_function, [list(call.arguments) for call in calls])
     lines: tuple[Line, ...] = (_line(answers, calls, names, context.hidden, gradients),)
     if gradients and len(names) > 1 and not lines[0].passed:
         lines = _lines_per_gradient(answers, calls, names, context.hidden) or lines

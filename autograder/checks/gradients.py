@@ -10,18 +10,19 @@ from typing import Any
 
 from autograder.bugs.breaking import BrokenEngine
 from autograder.bugs.matching import Diagnosis, Evidence, diagnose_all
-from autograder.checks import means, student_side
-from autograder.checks.answers import Comparison, Problem, compare
-from autograder.checks.comparison import Worst, two_numbers
-from autograder.checks.context import CheckContext, tell
-from autograder.checks.engines import run_where_it_lives
-from autograder.checks.errors import LessonError
-from autograder.checks.expected import Expected, as_pytorch, expected_of, numerical_gradient
-from autograder.checks.inputs import FLOAT32, FLOAT64, Spec, cases_of
-from autograder.checks.localising import Place, localise
-from autograder.checks.programs import Program, programs_of
-from autograder.checks.report import Line, Report
-from autograder.checks.showing import heat_maps, shown
+from autograder.cards.check_report import Line, Report
+from autograder.localise import numerical_gradient_detector
+from autograder.localise.answers import Comparison, Problem, compare
+from autograder.localise.localising import Place, localise
+from autograder.localise.showing import heat_maps, shown
+from autograder.runs import engine_protocol
+from autograder.runs.comparison import Worst, two_numbers
+from autograder.runs.context import CheckContext, tell
+from autograder.runs.engines import run_where_it_lives
+from autograder.runs.errors import LessonError
+from autograder.runs.expected import Expected, as_pytorch, expected_of, numerical_gradient
+from autograder.runs.inputs import FLOAT32, FLOAT64, Spec, cases_of
+from autograder.runs.programs import Program, programs_of
 
 Expression = Callable[..., Any] | Mapping[str, Callable[..., Any]]
 ANY, PYTORCH = "any", "PyTorch"
@@ -77,7 +78,7 @@ def gradients_report(
         {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
         for program, entries in zip(programs, expected, strict=True)
     ]
-    answers = run_where_it_lives(engine, student_side.run_programs, sent)
+    answers = run_where_it_lives(engine, engine_protocol.run_programs, sent)
     if not isinstance(answers, list) or len(answers) != len(programs):
         answers = [None] * len(programs)
     outcomes = [
@@ -91,12 +92,14 @@ def gradients_report(
 def _by_the_chain_rule(engine: Any, outcomes: list[Outcome], cases: Sequence[Sequence[Spec]]) -> list[Outcome]:
     """The outcomes, with a problem where right gradients were found by other means than backpropagation."""
     passed = [outcome for outcome in outcomes if outcome.problem is None]
-    reasons = iter(means.reasons(engine, [(outcome.program, outcome.expected) for outcome in passed], cases))
+    reasons = iter(
+        numerical_gradient_detector.reasons(engine, [(outcome.program, outcome.expected) for outcome in passed], cases)
+    )
     return [outcome if outcome.problem else _unless(outcome, next(reasons)) for outcome in outcomes]
 
 
 def _unless(outcome: Outcome, reason: str) -> Outcome:
-    problem = Problem(reason, means.NOT_BACKPROPAGATION) if reason else None
+    problem = Problem(reason, numerical_gradient_detector.NOT_BACKPROPAGATION) if reason else None
     return replace(outcome, comparison=replace(outcome.comparison, problem=problem))
 
 
@@ -143,7 +146,9 @@ def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:
     failing = [
         outcome
         for outcome in outcomes
-        if outcome.problem and not outcome.problem.unwritten and outcome.problem.public != means.NOT_BACKPROPAGATION
+        if outcome.problem
+        and not outcome.problem.unwritten
+        and outcome.problem.public != numerical_gradient_detector.NOT_BACKPROPAGATION
     ]
     failing.sort(key=lambda outcome: len(outcome.program.function.__code__.co_code))
     for outcome in failing[:MOST_LOCALISED]:

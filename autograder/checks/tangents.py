@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from autograder.bugs.planting import LOCK
-from autograder.checks import student_side
-from autograder.checks.answers import Unusable, failure_in, number_or_array
-from autograder.checks.comparison import within
-from autograder.checks.context import CheckContext
-from autograder.checks.engines import REFERENCE, run_where_it_lives
-from autograder.checks.errors import LessonError
-from autograder.checks.expected import Expected, expected_of
-from autograder.checks.finite_differences import random_line
+from autograder.cards.check_report import Line, Report
 from autograder.checks.functions import SAMPLES, Mismatch, allowed_for, compare_numbers, disturbed
-from autograder.checks.inputs import Array, Spec, cases_of
-from autograder.checks.methods import reference_methods
-from autograder.checks.programs import Program, programs_of
-from autograder.checks.report import Line, Report
-from autograder.checks.showing import shown
+from autograder.localise.answers import Unusable, failure_in, number_or_array
+from autograder.localise.showing import shown
+from autograder.runs import engine_protocol
+from autograder.runs.comparison import within
+from autograder.runs.context import CheckContext
+from autograder.runs.engines import REFERENCE, run_where_it_lives
+from autograder.runs.errors import LessonError
+from autograder.runs.expected import Expected, expected_of
+from autograder.runs.finite_differences import random_line
+from autograder.runs.inputs import Array, Spec, cases_of
+from autograder.runs.methods import reference_methods
+from autograder.runs.programs import Program, programs_of
+from autograder.runs.reference_patch import LOCK
 from mini_autograd import func
 
 AGREEMENT = 1e-9  # relative: how well the trusted routes must agree
@@ -62,7 +62,7 @@ def tangents_report(
     lines, guesses = [], []
     for number, (program, pushes) in enumerate(zip(programs, found, strict=True)):
         calls = [[program.function, push.inputs, push.direction] for push in pushes]
-        answer = run_where_it_lives(jvp, student_side.call_jvp, calls)
+        answer = run_where_it_lives(jvp, engine_protocol.call_jvp, calls)
         line = _line(program, pushes, answer, number, context.hidden)
         lines.append(line)
         guesses += [] if line.passed else [_guess(pushes, answer)]

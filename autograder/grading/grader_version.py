@@ -18,7 +18,7 @@ from pathlib import Path
 import autograder
 
 LIBRARIES = ("torch", "numpy", "nbgrader", "nbconvert", "nbformat")
-ROOTS = ("autograder.grading.run", "autograder.grading.worker", "autograder.student")
+ROOTS = ("autograder.grading.run", "autograder.grading.submission.worker", "autograder.student")
 WHOLE = ("autograder.nbgrader_plugins.", "autograder.sandbox.inside.", "mini_autograd.")
 """Packages whose modules are named one by one nowhere."""
 WITHOUT = "mini_autograd.widgets"

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.assignments import Assignment, Earlier, TooLargeError, read_submission
-from autograder.grading.connection import Connection
-from autograder.grading.courses import Course, CourseError, open_course, prepare, submitted_students
-from autograder.grading.definition import is_released_as_usual, read_assignment
+from autograder.grading.course import Course, CourseError, open_course, prepare, submitted_students
 from autograder.grading.errors import in_words
-from autograder.grading.feedback import write_feedback
-from autograder.grading.local import Finished, Job, Task, grade_in_worker, open_worker
-from autograder.grading.marks import Entry, Marks
-from autograder.grading.notices import notices
-from autograder.grading.pool import Died, WorkerPool
-from autograder.grading.records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
-from autograder.grading.results import Result
-from autograder.grading.spool import Spool
-from autograder.grading.standin import stand_in
-from autograder.grading.ungraded import ungraded
-from autograder.grading.warm import PRELOAD
+from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
+from autograder.grading.gradebook.mark_writer import Entry, Marks
+from autograder.grading.report.class_report.notices import notices
+from autograder.grading.submission.assignments import Assignment, Earlier, TooLargeError, read_submission
+from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
+from autograder.grading.submission.result import Result
+from autograder.grading.submission.standin import stand_in
+from autograder.grading.submission.ungraded import ungraded
+from autograder.grading.workers.cluster_connection import Connection
+from autograder.grading.workers.early_forkserver import PRELOAD
+from autograder.grading.workers.feedback_pages import write_feedback
+from autograder.grading.workers.local import Finished, Job, Task, grade_in_worker, open_worker
+from autograder.grading.workers.pool import Died, WorkerPool
+from autograder.grading.workers.spool import Spool
 from autograder.sandbox import isolation_available
 
 BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one waits for others
@@ -150,7 +150,7 @@ class _Run:
         if not todo:
             return ()
         if self.request.cluster is not None:
-            from autograder.grading.cluster import grade_on_cluster
+            from autograder.grading.workers.cluster import grade_on_cluster
 
             return grade_on_cluster(self.request.cluster, self.assignment, self.spool, todo)
         job = Job(self.assignment, self.spool, self.course.root)

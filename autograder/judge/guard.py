@@ -31,7 +31,9 @@ from typing import Any
 from autograder.judge.texts import Texts
 from autograder.sandbox.inside.protocol import words
 
-STARTING = "autograder.sandbox.starting"  # the one place from which programs are started, also while a test runs
+STARTING = (
+    "autograder.sandbox.process.starting"  # the one place from which programs are started, also while a test runs
+)
 STARTS = words("subprocess.Popen os.system os.exec os.posix_spawn os.spawn pty.spawn os.startfile webbrowser.open")
 # What pickles of plain data, NumPy's arrays among them, name.
 PLAIN = {
@@ -58,7 +60,7 @@ GENERATORS = frozenset(
 WRITE_METHODS = ("dataclasses", "attr._make")  # of fields, whose names are looked at here
 PUT_TOGETHER = {"timeit": ("setup", "stmt"), "sympy.parsing.sympy_parser": ("s",)}  # what a text is made of there
 CALLS_OF_TIMEIT = ("_setup()", "_stmt()")
-OUR_GENERATORS = ("mini_autograd.blocks",)  # the text of a chain of operations, of their names
+OUR_GENERATORS = ("mini_autograd.numerics.blocks",)  # the text of a chain of operations, of their names
 TREES = "autograder.judge."  # what compiles syntax trees: those of test cells and of the instructor's other cells
 IMPORTERS = ("importlib._bootstrap", "importlib._bootstrap_external", "zipimport")
 CELLS = ("<test ", "<instructor's cells>")  # how the file names of test cells and of other cells of ours begin

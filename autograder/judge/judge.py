@@ -14,8 +14,7 @@ from typing import Any
 
 import cloudpickle
 
-from autograder.checks import probes, returned, student_side, watching
-from autograder.checks.report import Report
+from autograder.cards.check_report import Report
 from autograder.judge import mirroring
 from autograder.judge.answers import STOPPED, troubles
 from autograder.judge.messages import cut, error_name, explain, said_by
@@ -23,12 +22,14 @@ from autograder.judge.namespace import TestNamespace, TrustedPath
 from autograder.judge.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.points import points_for_value
 from autograder.judge.running import CellOutcome, run_test
-from autograder.judge.trusted import TrustedNames, parse, trusted_names
+from autograder.localise import probes, returned, watching
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.regions import hidden_lines
+from autograder.notebooks.trusted import TrustedNames, parse, trusted_names
+from autograder.runs import engine_protocol
 from autograder.sandbox import Limits, Sandbox, isolation_in_force
 
-for module in (student_side, probes, returned, watching):  # the sandbox does not have them; functions travel whole
+for module in (engine_protocol, probes, returned, watching):  # the sandbox does not have them; functions travel whole
     cloudpickle.register_pickle_by_value(module)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from autograder.checks.report import LIKELY, Report
+from autograder.cards.check_report import LIKELY, Report
 from autograder.judge.running import CellOutcome, TestTimeout
 from autograder.sandbox import NotAnswered, Refused, SandboxDied, StaleHandle
 from autograder.sandbox.errors import RemoteError

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from autograder.judge.guard import within_reach
-from autograder.judge.magics import plain_python
+from autograder.notebooks.magics import plain_python
 from autograder.sandbox import Sandbox, SandboxError
 
 SIMPLE = (int, float, str, bytes, type(None))

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from autograder.judge.texts import Texts
-from autograder.judge.trusted import TrustedNames, bound_names
+from autograder.notebooks.trusted import TrustedNames, bound_names
 from autograder.sandbox import Sandbox, is_handle
 from autograder.sandbox.handles import mark_constructor, reference
 

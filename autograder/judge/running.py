@@ -20,14 +20,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.checks.context import check_context
 from autograder.judge.guard import on_guard
 from autograder.judge.namespace import TestNamespace
 from autograder.judge.steps import TestCode, TestStatement, test_code
-from autograder.judge.trusted import is_stateful, split_import
 from autograder.notebooks.cells import CodeCell
 from autograder.notebooks.regions import hidden_lines
-from autograder.sandbox.allowance import Allowance
+from autograder.notebooks.trusted import is_stateful, split_import
+from autograder.runs.context import check_context
+from autograder.sandbox.process.process.allowance import Allowance
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30

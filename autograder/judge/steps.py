@@ -11,9 +11,9 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from autograder.judge.magics import plain_python
-from autograder.judge.trusted import bound_names
+from autograder.notebooks.magics import plain_python
 from autograder.notebooks.regions import hidden_lines
+from autograder.notebooks.trusted import bound_names
 
 CELLS_KEPT = 512
 

@@ -18,12 +18,12 @@ from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
-from autograder.lessons import sealing
 from autograder.nbgrader_plugins.configuration import RELEASE
 from autograder.nbgrader_plugins.release import QuizStubs, ReleaseError
 from autograder.nbgrader_plugins.release import RefuseUnclaimedPoints as RefuseUnclaimedPoints  # courses name it here
 from autograder.notebooks.cells import grade_id
 from autograder.notebooks.regions import edges, regions
+from autograder.quizzes import sealing
 
 SEALED = re.compile(r'"((?:quiz|hints)\d+\.[0-9a-f]+\.[\w\-=]+)"')
 SHORTEST_SECRET = 20

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from autograder.nbgrader_plugins.verdicts import messages_by_answer
+from autograder.notebooks.verdicts import messages_by_answer
 
 NO_RESPONSE = "No response."
 

@@ -21,7 +21,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.judge import judge_notebook
-from autograder.nbgrader_plugins.known_cells import (
+from autograder.notebooks.cells import grade_id, is_untouched
+from autograder.notebooks.known_cells import (
     KnownCell,
     add_missing_tests,
     cells_in_rows,
@@ -30,9 +31,8 @@ from autograder.nbgrader_plugins.known_cells import (
     repair_metadata,
     restore_sources,
 )
-from autograder.nbgrader_plugins.reading import NO_FILE, read_submission, stand_in
-from autograder.nbgrader_plugins.verdicts import earned_points, messages_by_answer
-from autograder.notebooks.cells import grade_id, is_untouched
+from autograder.notebooks.reading import NO_FILE, read_submission, stand_in
+from autograder.notebooks.verdicts import earned_points, messages_by_answer
 from autograder.sandbox import Limits
 
 NO_RESPONSE = "No response."

@@ -22,9 +22,9 @@ from traitlets import Bool, Float, default
 
 from autograder.judge import judge_notebook
 from autograder.nbgrader_plugins.configuration import cell_seconds
-from autograder.nbgrader_plugins.context import course_directory, source_notebook
+from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
-from autograder.nbgrader_plugins.lost_points import ADVICE, lost_points, tests_in
+from autograder.notebooks.lost_points import ADVICE, lost_points, tests_in
 from autograder.sandbox import Limits, SandboxUnavailable
 
 SAID: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what each run of nbgrader's converter has said

@@ -14,8 +14,8 @@ from nbgrader.api import Gradebook, Notebook
 from nbgrader.preprocessors import NbGraderPreprocessor, OverwriteCells
 from traitlets import default
 
-from autograder.nbgrader_plugins.context import course_directory, source_notebook
-from autograder.nbgrader_plugins.known_cells import KnownCell, add_missing_tests, in_order, repair_metadata
+from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
+from autograder.notebooks.known_cells import KnownCell, add_missing_tests, in_order, repair_metadata
 
 
 class RepairMetadata(NbGraderPreprocessor):

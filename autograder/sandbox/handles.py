@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from autograder.sandbox.inside.protocol import BINARY, COMPARISONS, SPECIAL_METHODS, UNARY, words
-from autograder.sandbox.limits import Refused
 from autograder.sandbox.port import Port
+from autograder.sandbox.process.process.limits import Refused
 
 LOCAL = frozenset(
     {

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from autograder.sandbox import errors
-from autograder.sandbox.allowance import ASLEEP, Allowance, Usage, usage_of_this_thread
 from autograder.sandbox.files import is_file_name, read_files
 from autograder.sandbox.handles import (
     CLASSES_LIMIT,
@@ -30,9 +29,10 @@ from autograder.sandbox.handles import (
     reference,
 )
 from autograder.sandbox.inside.values import Decoder, Malformed
-from autograder.sandbox.limits import Limits, NotAnswered, SandboxDied, SandboxError, SandboxUnavailable
 from autograder.sandbox.port import Referring
-from autograder.sandbox.process import StudentProcess
+from autograder.sandbox.process.process.allowance import ASLEEP, Allowance, Usage, usage_of_this_thread
+from autograder.sandbox.process.process.limits import Limits, NotAnswered, SandboxDied, SandboxError, SandboxUnavailable
+from autograder.sandbox.process.process.process import StudentProcess
 from autograder.sandbox.travel import (
     ACTING_MODULES,
     REAL_MODULES,

@@ -7,15 +7,15 @@ modules beside this one only give names: `from torch.autograd.functional import 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from mini_autograd.anomaly import detect_anomaly, set_detect_anomaly
-from mini_autograd.custom import Function, once_differentiable
-from mini_autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from mini_autograd.gradients import backward, grad
+from mini_autograd.autograd.function import Function, once_differentiable
+from mini_autograd.graph.anomaly import detect_anomaly, set_detect_anomaly
+from mini_autograd.graph.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from mini_autograd.tensors.gradients import backward, grad
 
 if TYPE_CHECKING:
     from mini_autograd.autograd import forward_ad, function, functional, graph
-    from mini_autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-    from mini_autograd.legacy import Variable
+    from mini_autograd.autograd.checking import GradcheckError, gradcheck, gradgradcheck
+    from mini_autograd.tensors.legacy import Variable
 
 __all__ = [
     "Function",

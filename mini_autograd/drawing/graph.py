@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mini_autograd.arrays import broadcasts_to, sum_to
 from mini_autograd.drawing.formatting import operation_formula, short
+from mini_autograd.numerics.arrays import broadcasts_to, sum_to
 
 Value = np.ndarray | float
 Kind = Literal["leaf", "constant", "operation", "unrecorded"]

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mini_autograd.arrays import sum_to
 from mini_autograd.drawing.graph import Memory
+from mini_autograd.numerics.arrays import sum_to
 
 SAVED_INPUTS: dict[str, tuple[str, ...]] = {
     "MmBackward": ("_saved_self", "_saved_mat2"),

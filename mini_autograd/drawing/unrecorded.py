@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from mini_autograd.grad_mode import WATCHED, state
+from mini_autograd.graph.grad_mode import WATCHED, state
 
 
 @dataclass(frozen=True, eq=False)

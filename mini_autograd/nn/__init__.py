@@ -1,18 +1,36 @@
 """`torch.nn`: layers, losses, initialisers and functions, one file for each family."""
 
 from mini_autograd.nn import functional, init, parameter, utils
-from mini_autograd.nn.activations import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Softplus, Tanh
-from mini_autograd.nn.attention import MultiheadAttention
-from mini_autograd.nn.containers import ModuleDict, ModuleList, Sequential
-from mini_autograd.nn.convolutions import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
-from mini_autograd.nn.layers import Embedding, Flatten, Identity, Linear
-from mini_autograd.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss
-from mini_autograd.nn.module import Module
-from mini_autograd.nn.normalizations import BatchNorm1d, BatchNorm2d, Dropout, Dropout2d, LayerNorm
+from mini_autograd.nn.modules.activations import (
+    GELU,
+    LeakyReLU,
+    LogSoftmax,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softplus,
+    Tanh,
+)
+from mini_autograd.nn.modules.attention import MultiheadAttention
+from mini_autograd.nn.modules.containers import ModuleDict, ModuleList, Sequential
+from mini_autograd.nn.modules.convolutions import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
+from mini_autograd.nn.modules.layers import Embedding, Flatten, Identity, Linear
+from mini_autograd.nn.modules.losses import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    L1Loss,
+    MSELoss,
+    NLLLoss,
+    SmoothL1Loss,
+)
+from mini_autograd.nn.modules.module import Module
+from mini_autograd.nn.modules.normalizations import BatchNorm1d, BatchNorm2d, Dropout, Dropout2d, LayerNorm
+from mini_autograd.nn.modules.pooling import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from mini_autograd.nn.modules.recurrent import GRU, LSTM, RNN
+from mini_autograd.nn.modules.transformers import TransformerEncoderLayer
 from mini_autograd.nn.parameter import Parameter
-from mini_autograd.nn.pooling import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
-from mini_autograd.nn.recurrent import GRU, LSTM, RNN
-from mini_autograd.nn.transformers import TransformerEncoderLayer
 
 __all__ = [
     "GELU",

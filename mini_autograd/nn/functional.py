@@ -9,20 +9,14 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from mini_autograd.arrays import int64
-from mini_autograd.function import Value, as_array, wrap
-from mini_autograd.operations import softmax as probabilities
-from mini_autograd.operations.activations import gelu, leaky_relu, sigmoid, silu, softplus
-from mini_autograd.operations.attention import scaled_dot_product_attention
-from mini_autograd.operations.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from mini_autograd.operations.dropout import dropout
-from mini_autograd.operations.dropout import dropout_channels as dropout2d
-from mini_autograd.operations.elementwise import relu as _relu
-from mini_autograd.operations.elementwise import tanh, where
-from mini_autograd.operations.gathering import embedding as rows_of_table
-from mini_autograd.operations.joining import pad, stack
-from mini_autograd.operations.linear_algebra import linear
-from mini_autograd.operations.losses import (
+from mini_autograd.graph.function import Value, as_array, wrap
+from mini_autograd.numerics.arrays import int64
+from mini_autograd.operations.neural.activations import gelu, leaky_relu, sigmoid, silu, softplus
+from mini_autograd.operations.neural.attention import scaled_dot_product_attention
+from mini_autograd.operations.neural.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from mini_autograd.operations.neural.dropout import dropout
+from mini_autograd.operations.neural.dropout import dropout_channels as dropout2d
+from mini_autograd.operations.neural.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
@@ -31,10 +25,16 @@ from mini_autograd.operations.losses import (
     nll_loss,
     smooth_l1_loss,
 )
-from mini_autograd.operations.normalization import batch_norm, layer_norm
-from mini_autograd.operations.norms import normalize
-from mini_autograd.operations.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from mini_autograd.operations.windows import one_per_axis
+from mini_autograd.operations.neural.normalization import batch_norm, layer_norm
+from mini_autograd.operations.neural.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from mini_autograd.operations.neural.windows import one_per_axis
+from mini_autograd.operations.pointwise.elementwise import relu as _relu
+from mini_autograd.operations.pointwise.elementwise import tanh, where
+from mini_autograd.operations.products.linear_algebra import linear
+from mini_autograd.operations.reductions import softmax as probabilities
+from mini_autograd.operations.reductions.norms import normalize
+from mini_autograd.operations.shapes.gathering import embedding as rows_of_table
+from mini_autograd.operations.shapes.joining import pad, stack
 
 __all__ = [
     "adaptive_avg_pool2d",

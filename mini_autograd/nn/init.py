@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-from mini_autograd import arrays
-from mini_autograd.generator import Generator, default_generator
 from mini_autograd.nn.parameter import overwrite
-from mini_autograd.tensor import Tensor
+from mini_autograd.numerics import arrays
+from mini_autograd.numerics.generator import Generator, default_generator
+from mini_autograd.tensors.tensor import Tensor
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:

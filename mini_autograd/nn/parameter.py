@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import arrays
-from mini_autograd.creation import zeros
 from mini_autograd.edges import NO_EDGE
-from mini_autograd.grad_mode import INFERENCE, state
-from mini_autograd.tensor import Tensor
-from mini_autograd.versions import note_change
-from mini_autograd.views import memory_of
+from mini_autograd.graph.grad_mode import INFERENCE, state
+from mini_autograd.graph.versions import note_change
+from mini_autograd.graph.views import memory_of
+from mini_autograd.numerics import arrays
+from mini_autograd.tensors.creation import zeros
+from mini_autograd.tensors.tensor import Tensor
 
 
 class Parameter(Tensor):

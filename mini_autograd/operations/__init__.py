@@ -34,26 +34,10 @@ outputs, which writes results into tensors that are there.
 import importlib
 from typing import Any
 
-from mini_autograd.function import Function
-from mini_autograd.operations import (
-    activations,
-    cumulative,
-    diagonals,
-    elementwise,
-    extremes,
-    gathering,
-    indexing,
-    joining,
-    linear_algebra,
-    mathematical,
-    norms,
-    reduction,
-    rounding,
-    shape,
-    softmax,
-    sorting,
-)
-from mini_autograd.operations.elementwise import (
+from mini_autograd.graph.function import Function
+from mini_autograd.operations.neural import activations
+from mini_autograd.operations.pointwise import elementwise, mathematical, rounding
+from mini_autograd.operations.pointwise.elementwise import (
     Add,
     Cast,
     Clone,
@@ -69,10 +53,13 @@ from mini_autograd.operations.elementwise import (
     Tanh,
     Where,
 )
-from mini_autograd.operations.indexing import Index, Put
-from mini_autograd.operations.linear_algebra import MatMul
-from mini_autograd.operations.reduction import Mean, Sum
-from mini_autograd.operations.shape import Expand, Permute, Reshape, Transpose
+from mini_autograd.operations.products import linear_algebra
+from mini_autograd.operations.products.linear_algebra import MatMul
+from mini_autograd.operations.reductions import cumulative, diagonals, extremes, norms, reduction, softmax, sorting
+from mini_autograd.operations.reductions.reduction import Mean, Sum
+from mini_autograd.operations.shapes import gathering, indexing, joining, shape
+from mini_autograd.operations.shapes.indexing import Index, Put
+from mini_autograd.operations.shapes.shape import Expand, Permute, Reshape, Transpose
 
 FAMILIES = (
     *(elementwise, mathematical, rounding, activations, extremes, sorting, reduction, norms, cumulative),

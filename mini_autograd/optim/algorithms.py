@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.blocks import blocks_of
+from mini_autograd.numerics.blocks import blocks_of
 from mini_autograd.optim.optimizer import Group, Optimizer, State, check, ignored_options
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.arrays import dtype_name
-from mini_autograd.function import tensor_of
-from mini_autograd.grad_mode import enable_grad
-from mini_autograd.tensor import Tensor
-from mini_autograd.versions import note_change
-from mini_autograd.views import memory_of
+from mini_autograd.graph.function import tensor_of
+from mini_autograd.graph.grad_mode import enable_grad
+from mini_autograd.graph.versions import note_change
+from mini_autograd.graph.views import memory_of
+from mini_autograd.numerics.arrays import dtype_name
+from mini_autograd.tensors.tensor import Tensor
 
 Group = dict[str, Any]
 State = dict[str, Any]

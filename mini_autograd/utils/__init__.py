@@ -5,7 +5,7 @@ Both ways of PyTorch work: `utils.data.DataLoader`, and `from mini_autograd.util
 
 import sys
 
-from mini_autograd import checkpoint, data
+from mini_autograd.utils import checkpoint, data
 
 sys.modules[f"{__name__}.checkpoint"] = checkpoint
 sys.modules[f"{__name__}.data"] = data

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.function import FREED
-from mini_autograd.hooks import Watcher
-from mini_autograd.tensor import Tensor
+from mini_autograd.graph.function import FREED
+from mini_autograd.graph.hooks import Watcher
+from mini_autograd.tensors.tensor import Tensor
 
 
 class Witness:

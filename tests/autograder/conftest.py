@@ -81,7 +81,7 @@ def nbgrader_cell(name: str, source: str, points: float | None = None) -> Notebo
 @pytest.fixture(scope="session")
 def released_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The course, made once per run: a new gradebook costs about a second."""
-    from autograder.grading.courses import generate_assignment, open_course
+    from autograder.grading.course import generate_assignment, open_course
 
     root = tmp_path_factory.mktemp("course")
     notebook = new_notebook(

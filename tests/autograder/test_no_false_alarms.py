@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from autograder.checks.context import check_context
-from autograder.checks.engines import REFERENCE, TORCH
+from autograder.runs.context import check_context
+from autograder.runs.engines import REFERENCE, TORCH
 from autograder.student import between, check_function, check_gradients, check_handwritten_gradient
 from tests.autograder import right_engines as right
 

@@ -7,8 +7,8 @@ PROJECT = Path(__file__).parents[2]
 SETUP = f"""
 import sys, numpy as np
 from autograder.student import check_gradients, quiz
-from autograder.checks.context import check_context
-from autograder.lessons.sealing import Answer, seal_quiz
+from autograder.runs.context import check_context
+from autograder.quizzes.sealing import Answer, seal_quiz
 sys.path.insert(0, {str(PROJECT)!r})
 from tests.autograder import student_engines as students
 def check(expression, inputs, engine, **more):

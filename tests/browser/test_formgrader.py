@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_notebook
 
-from autograder.grading.courses import generate_assignment, open_course
+from autograder.grading.course import generate_assignment, open_course
 from tests.autograder.conftest import nbgrader_cell, released_course, small_course  # noqa: F401  (fixtures)
 from tests.autograder.grading.here import grade_all
 from tests.autograder.grading.test_formgrader import server  # noqa: F401  (a fixture)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from autograder.lessons.demos_command import gallery
+from autograder.lessons.commands.demos import gallery
 from mini_autograd import widgets
 from tests.browser.conftest import LOOKS_ONCE
 

@@ -9,11 +9,11 @@ from textwrap import indent
 
 import nbformat
 import pytest
+from autograder.lessons.build.notebook.notebook import assemble
 from playwright.sync_api import expect
 
-from autograder.lessons.build import assemble
-from autograder.lessons.delivery import Workspace
-from autograder.lessons.variants import solved_release
+from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.student.delivery import Workspace
 from autograder.notebooks.cells import grade_id
 from tests.browser.student_answers import ANSWERS, CHOSEN, OWN_CELL
 

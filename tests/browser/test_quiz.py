@@ -9,14 +9,14 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from autograder.lessons.build.notebook.notebook import assemble
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from playwright.sync_api import expect
 
 from autograder.judge.judge import judge_notebook
-from autograder.lessons.build import assemble
 from autograder.lessons.release import SEALED, release_notebook
-from autograder.lessons.sealing import open_answer, open_questions
 from autograder.notebooks.cells import grade_id
+from autograder.quizzes.sealing import open_answer, open_questions
 from tests.browser.conftest import LOOKS_ONCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.sandbox]

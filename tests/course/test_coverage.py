@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from autograder.lessons.coverage import Coverage, checklist, coverage
+from autograder.lessons.build.notebook.coverage import Coverage, checklist, coverage
 
 COURSE = Path(__file__).parents[2] / "course"
 TOPICS = checklist(COURSE / "checklist.toml")

@@ -9,8 +9,8 @@ from nbclient import NotebookClient
 
 import mini_autograd.widgets
 from autograder.cli import main
-from autograder.lessons import lab
-from autograder.lessons.demos_command import gallery
+from autograder.lessons.commands.demos import gallery
+from autograder.lessons.student import lab
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 to the host unasked, where it is mixed with a NumPy array, or where CuPy lacks a function.
 
 Its numbers are a NumPy array that only this module looks at. `StrictArray.__module__` names a module of its own, in
-which `mini_autograd.arrays.array_module` finds the functions that make arrays out of nothing.
+which `mini_autograd.numerics.arrays.array_module` finds the functions that make arrays out of nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from mini_autograd.views import owner
+from mini_autograd.graph.views import owner
 
 REDUCES = {"add", "multiply", "maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or"}
 UFUNC_METHODS = {

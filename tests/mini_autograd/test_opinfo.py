@@ -26,7 +26,9 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import mini_autograd as ma
 from mini_autograd import nn, operations
-from mini_autograd.operations import gathering, joining, linear_algebra, norms
+from mini_autograd.operations.products import linear_algebra
+from mini_autograd.operations.reductions import norms
+from mini_autograd.operations.shapes import gathering, joining
 
 pytestmark = pytest.mark.slow
 

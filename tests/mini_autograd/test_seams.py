@@ -46,8 +46,8 @@ def filled_in(text: str) -> Iterator[str]:
     [
         "from mini_autograd import function\nfunction.Tensor = int",
         "from mini_autograd import function as graph\ndef fill():\n    graph.Function.name = 1",
-        "from mini_autograd.tensor import Tensor\nTensor.first, Tensor.second = 1, 2",
-        "from mini_autograd.tensor import Tensor\nfor name in 'ab':\n    setattr(Tensor, name, name)",
+        "from mini_autograd.tensors.tensor import Tensor\nTensor.first, Tensor.second = 1, 2",
+        "from mini_autograd.tensors.tensor import Tensor\nfor name in 'ab':\n    setattr(Tensor, name, name)",
     ],
 )
 def test_a_name_that_is_filled_in_would_be_found(text: str) -> None:

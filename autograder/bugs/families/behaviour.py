@@ -14,11 +14,11 @@ import numpy as np
 
 from autograder.bugs.bug import Bug, Plant, Variant
 from autograder.bugs.families.engine import EVERYWHERE, FAMILY
-from autograder.bugs.planting import engine_changed, patched
-from mini_autograd import backward as engine
-from mini_autograd import grad_mode
-from mini_autograd.function import AccumulateGrad, Function, tensor_of
-from mini_autograd.tensor import Tensor
+from autograder.runs.reference_patch import engine_changed, patched
+from mini_autograd.graph import backward as engine
+from mini_autograd.graph import grad_mode
+from mini_autograd.graph.function import AccumulateGrad, Function, tensor_of
+from mini_autograd.tensors.tensor import Tensor
 
 
 def only(*plants: Plant) -> Callable[[Sequence[str]], list[Variant]]:

@@ -16,9 +16,9 @@ import numpy as np
 from autograder.bugs import orders
 from autograder.bugs.bug import Bug, Plant, Variant, in_orders
 from autograder.bugs.families.shares import local, slope
-from autograder.bugs.planting import OPERATIONS, Call, Rule, engine_changed, patched, wrong_rules
-from mini_autograd import backward as engine
-from mini_autograd.function import AccumulateGrad, Function, tensor_of
+from autograder.runs.reference_patch import OPERATIONS, Call, Rule, engine_changed, patched, wrong_rules
+from mini_autograd.graph import backward as engine
+from mini_autograd.graph.function import AccumulateGrad, Function, tensor_of
 
 FAMILY = "engine"
 EVERYWHERE = tuple(OPERATIONS)

@@ -11,7 +11,7 @@ import numpy as np
 
 from autograder.bugs.bug import KEPT_OR_ADDED, Bug
 from autograder.bugs.families.local_rule import exchange
-from autograder.bugs.planting import Call, Rule
+from autograder.runs.reference_patch import Call, Rule
 
 FAMILY = "linear algebra"
 

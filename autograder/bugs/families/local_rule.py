@@ -12,7 +12,7 @@ import numpy as np
 
 from autograder.bugs.bug import Bug
 from autograder.bugs.families.shares import local, slope
-from autograder.bugs.planting import Call, Rule
+from autograder.runs.reference_patch import Call, Rule
 
 FAMILY = "local rule"
 

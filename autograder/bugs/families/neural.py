@@ -10,7 +10,7 @@ import numpy as np
 
 from autograder.bugs.bug import Bug
 from autograder.bugs.families.shape import overwritten
-from autograder.bugs.planting import Call, Rule
+from autograder.runs.reference_patch import Call, Rule
 
 FAMILY = "neural"
 

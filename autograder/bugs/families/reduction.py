@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from autograder.bugs.bug import Bug
-from autograder.bugs.planting import Call, Rule
+from autograder.runs.reference_patch import Call, Rule
 
 FAMILY = "reduction"
 

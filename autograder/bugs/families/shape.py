@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from autograder.bugs.bug import KEPT_OR_ADDED, Bug
-from autograder.bugs.planting import Call, Rule
+from autograder.runs.reference_patch import Call, Rule
 
 FAMILY = "shape and index"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autograder.bugs.planting import Rule, WrongRule
+from autograder.runs.reference_patch import Rule, WrongRule
 
 
 def each(result: Any, change: Callable[[Any], Any]) -> Any:

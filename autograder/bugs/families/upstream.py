@@ -11,9 +11,9 @@ import numpy as np
 from autograder.bugs.bug import Bug, Variant
 from autograder.bugs.families.reduction import combined
 from autograder.bugs.families.shares import each, local, ones
-from autograder.bugs.planting import OPERATIONS, Call, Rule, WrongRule, engine_changed
-from mini_autograd import backward as engine
-from mini_autograd.function import GraphRoot
+from autograder.runs.reference_patch import OPERATIONS, Call, Rule, WrongRule, engine_changed
+from mini_autograd.graph import backward as engine
+from mini_autograd.graph.function import GraphRoot
 
 FAMILY = "upstream"
 ELEMENTWISE = (

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.function import tensor_of
-from mini_autograd.grad_mode import no_grad
+from mini_autograd.graph.function import tensor_of
+from mini_autograd.graph.grad_mode import no_grad
 from mini_autograd.nn.utils import rnn
-from mini_autograd.tensor import Tensor
+from mini_autograd.tensors.tensor import Tensor
 
 __all__ = [
     "clip_grad_norm_",

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mini_autograd.creation import full
-from mini_autograd.operations.joining import cat, stack
-from mini_autograd.tensor import Tensor
+from mini_autograd.operations.shapes.joining import cat, stack
+from mini_autograd.tensors.creation import full
+from mini_autograd.tensors.tensor import Tensor
 
 
 def pad_sequence(

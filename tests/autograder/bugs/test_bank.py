@@ -5,11 +5,12 @@ import pytest
 
 import mini_autograd as ma
 from autograder.bugs.bank import BUGS, FAMILIES, bug
-from autograder.bugs.planting import OPERATIONS, OPERATOR_DECOMPOSITIONS, arithmetic, disturbed
-from mini_autograd import arrays, backward, grad_mode
-from mini_autograd.function import Function
+from autograder.runs.reference_patch import OPERATIONS, OPERATOR_DECOMPOSITIONS, arithmetic, disturbed
+from mini_autograd.graph import backward, grad_mode
+from mini_autograd.graph.function import Function
 from mini_autograd.nn import functional
-from mini_autograd.tensor import Tensor
+from mini_autograd.numerics import arrays
+from mini_autograd.tensors.tensor import Tensor
 
 VISIBLE = [entry for entry in BUGS if not entry.behaviour]
 

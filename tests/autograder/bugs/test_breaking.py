@@ -10,7 +10,7 @@ import pytest
 from autograder.bugs.bank import BUGS
 from autograder.bugs.breaking import broken_engine, exposure
 from autograder.bugs.expressions import expression_of
-from autograder.checks.errors import LessonError
+from autograder.runs.errors import LessonError
 from autograder.student import CheckFailed, between, check_gradients, expose
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from autograder.bugs.matching import Diagnosis, diagnose
-from autograder.checks.context import check_context
+from autograder.runs.context import check_context
 from autograder.student import check_gradients
 from tests.autograder import student_engines as students
 

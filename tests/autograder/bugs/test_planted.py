@@ -3,7 +3,7 @@
 import pytest
 
 from autograder.bugs.bank import BUGS
-from autograder.checks.context import check_context
+from autograder.runs.context import check_context
 from autograder.student import check_gradients
 from tests.autograder.bugs import planted
 

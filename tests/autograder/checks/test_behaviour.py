@@ -3,8 +3,8 @@
 import pytest
 
 from autograder.bugs.bank import BUGS
-from autograder.checks.errors import LessonError
-from autograder.checks.probes import PROBES
+from autograder.localise.probes import PROBES
+from autograder.runs.errors import LessonError
 from autograder.student import check_engine
 from tests.autograder.bugs import planted
 
@@ -47,7 +47,7 @@ def test_an_engine_that_cannot_do_it_fails_with_a_reason():
 
 
 def test_hidden_lines_tell_nothing():
-    from autograder.checks.context import check_context
+    from autograder.runs.context import check_context
 
     with check_context(1, hidden=True):
         report = report_of(students.functions(("graph_not_freed", "")), "freed after backward")

@@ -6,12 +6,12 @@ import time
 from _thread import interrupt_main
 
 import pytest
+from autograder.lessons.build.notebook.notebook import assemble
 
-from autograder.checks.context import check_context
-from autograder.checks.errors import Interrupted
-from autograder.lessons.build import assemble
 from autograder.lessons.release import release_notebook
 from autograder.notebooks.cells import grade_id
+from autograder.runs.context import check_context
+from autograder.runs.errors import Interrupted
 from autograder.student import check_function, check_gradients, check_handwritten_gradient, positive
 from tests.course.planting import LESSONS, solved
 

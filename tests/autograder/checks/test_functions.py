@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from autograder.checks.context import check_context
+from autograder.runs.context import check_context
 from autograder.student import LessonError, between, check_function, check_handwritten_gradient, positive
 
 

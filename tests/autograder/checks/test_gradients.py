@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import mini_autograd as ma
-from autograder.checks import expected as expected_module
-from autograder.checks.context import check_context
-from autograder.checks.engines import REFERENCE, TORCH
+from autograder.runs import expected as expected_module
+from autograder.runs.context import check_context
+from autograder.runs.engines import REFERENCE, TORCH
 from autograder.student import CheckFailed, LessonError, between, check_gradients, positive
 from tests.autograder import student_engines as students
 
@@ -442,6 +442,6 @@ def test_both_sides_of_a_relu_are_visited():
 
 
 def expected_module_spec():
-    from autograder.checks.inputs import spec_of
+    from autograder.runs.inputs import spec_of
 
     return spec_of(())

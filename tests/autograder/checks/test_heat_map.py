@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from autograder.checks.heat_map import MOST_COLUMNS, MOST_ROWS, heat_map
+from autograder.cards.heat_map import MOST_COLUMNS, MOST_ROWS, heat_map
 from autograder.nbgrader_plugins.safe_html import clean_html
 
 RIGHT = np.arange(1.0, 13.0).reshape(3, 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autograder.checks.context import check_context
+from autograder.runs.context import check_context
 from autograder.student import between, check_function, check_handwritten_gradient
 
 NEGATIVE = between(-3.0, -1.0)

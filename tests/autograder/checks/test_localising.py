@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder.checks import student_side
-from autograder.checks.answers import compare
-from autograder.checks.context import check_context
-from autograder.checks.engines import REFERENCE, Draw, forward
-from autograder.checks.expected import expected_of
-from autograder.checks.inputs import cases_of
-from autograder.checks.localising import localise
-from autograder.checks.parts import rendered
-from autograder.checks.programs import programs_of
-from autograder.checks.tracing import trace
 from autograder.judge import judge_notebook  # noqa: F401  (makes the student's side travel whole)
+from autograder.localise.answers import compare
+from autograder.localise.localising import localise
+from autograder.localise.subexpressions import rendered
+from autograder.localise.tracing import trace
+from autograder.runs import engine_protocol
+from autograder.runs.context import check_context
+from autograder.runs.engines import REFERENCE, Draw, forward
+from autograder.runs.expected import expected_of
+from autograder.runs.inputs import cases_of
+from autograder.runs.programs import programs_of
 from autograder.sandbox import Sandbox
 from autograder.student import check_gradients
 from tests.autograder import student_engines as students
@@ -315,7 +315,7 @@ def place_of(engine, expression, inputs):
     (program,) = programs_of(expression, len(inputs))
     expected = expected_of(program, cases_of(inputs), 0)
     sent = [{"function": program.function, "draws": [entry.draw.sent() for entry in expected]}]
-    problem = compare(student_side.run_programs(engine, sent)[0], expected, program.arguments).problem
+    problem = compare(engine_protocol.run_programs(engine, sent)[0], expected, program.arguments).problem
     return localise(engine, program, expected, problem)
 
 
@@ -397,7 +397,7 @@ def test_a_trace_can_be_read_and_replayed(name):
     entry = trace(program, draw)
     assert rendered(entry.steps, program.arguments) == text
     leaves = [REFERENCE(array) for array in draw.inputs]
-    again = student_side.replayed([step.sent() for step in entry.steps], leaves)
+    again = engine_protocol.replayed([step.sent() for step in entry.steps], leaves)
     assert np.array_equal(again.data, forward(program, draw.inputs))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy import tanh as tanh_by_another_name
 
-from autograder.checks import means
-from autograder.checks.context import check_context
-from autograder.checks.engines import Draw
+from autograder.localise import numerical_gradient_detector
+from autograder.runs.context import check_context
+from autograder.runs.engines import Draw
 from autograder.student import between, check_gradients
 
 COMPLEX = 1e-30j
@@ -231,27 +231,27 @@ def test_operators_and_single_numbers_are_no_way_round(name, step, shape):
     assert points == 0, message
 
 
-RIGHT = means.Trial(Draw((np.ones((5, 6)),), None))
+RIGHT = numerical_gradient_detector.Trial(Draw((np.ones((5, 6)),), None))
 
 
 @pytest.mark.parametrize("entry", [None, [], {}, {"forward": "x"}, {"forward": 1, "repeated": None}, {"forward": -1}])
 def test_what_the_student_s_process_says_of_itself_may_be_anything(entry):
-    assert means.reason(entry, RIGHT, ["a"]) == ""
+    assert numerical_gradient_detector.reason(entry, RIGHT, ["a"]) == ""
 
 
 @pytest.mark.parametrize("value", [None, 1, "x", [], np.ones(2), np.array(["x"]), np.nan, {"odd": "x"}])
 def test_numbers_of_a_trial_may_be_anything(value):
-    expected = means.trial_of(*trial_parts())
+    expected = numerical_gradient_detector.trial_of(*trial_parts())
     assert expected.reference is not None
-    assert means.reason({"forward": 1, "value": value, "gradients": value}, expected, ["a"]) == ""
+    assert numerical_gradient_detector.reason({"forward": 1, "value": value, "gradients": value}, expected, ["a"]) == ""
     right = {"forward": 1, "value": expected.reference.value}
-    assert means.reason({**right, "gradients": [value]}, expected, ["a"]) == ""
+    assert numerical_gradient_detector.reason({**right, "gradients": [value]}, expected, ["a"]) == ""
 
 
 def trial_parts():
-    from autograder.checks.expected import expected_of
-    from autograder.checks.inputs import cases_of
-    from autograder.checks.programs import programs_of
+    from autograder.runs.expected import expected_of
+    from autograder.runs.inputs import cases_of
+    from autograder.runs.programs import programs_of
 
     cases = cases_of([(5, 6)])
     (program,) = programs_of(lambda a: (a * a).sum(), 1)
@@ -259,13 +259,13 @@ def trial_parts():
 
 
 def test_a_trial_stretches_numbers_of_any_size_and_leaves_others_as_they_are():
-    from autograder.checks.expected import expected_of
-    from autograder.checks.inputs import cases_of
-    from autograder.checks.programs import programs_of
+    from autograder.runs.expected import expected_of
+    from autograder.runs.inputs import cases_of
+    from autograder.runs.programs import programs_of
 
     cases = cases_of([(50,), between(0.5, 0.9, (50,))])
     (program,) = programs_of(lambda a, b: a * b.log(), 2)
-    a, b = means.trial_of(program, expected_of(program, cases, 1), cases).draw.inputs
+    a, b = numerical_gradient_detector.trial_of(program, expected_of(program, cases, 1), cases).draw.inputs
     assert np.ptp(np.log2(np.abs(a))) > 10
     assert np.all((b >= 0.5) & (b <= 0.9))
 

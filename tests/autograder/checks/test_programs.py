@@ -2,8 +2,8 @@
 
 import pytest
 
-from autograder.checks.inputs import AwayFromZero, Between, Fixed, Travelling, cases_of
-from autograder.checks.programs import Program, programs_of, shown_source
+from autograder.runs.inputs import AwayFromZero, Between, Fixed, Travelling, cases_of
+from autograder.runs.programs import Program, programs_of, shown_source
 from autograder.student import LessonError, between, positive
 
 FACTOR = 2.0

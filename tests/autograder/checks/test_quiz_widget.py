@@ -7,8 +7,8 @@ import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
-from autograder.checks.quiz_widget import QuizWidget, letter_of
-from autograder.lessons.sealing import Answer, OpenQuestion, open_questions, seal_quiz
+from autograder.quizzes.quiz_widget import QuizWidget, letter_of
+from autograder.quizzes.sealing import Answer, OpenQuestion, open_questions, seal_quiz
 from mini_autograd.widgets.export import StillPictures
 
 QUIZ = {
@@ -22,7 +22,7 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 SETUP = f"""
 import os, ipywidgets
 from autograder.student import quiz
-from autograder.checks.context import check_context
+from autograder.runs.context import check_context
 sealed, old = {SEALED!r}, {seal_quiz(QUIZ)!r}
 answers = {{"sum_rule": "b", "power_rule": ""}}
 def live():

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from autograder.checks.context import check_context, current
-from autograder.checks.credit import Credit
-from autograder.checks.quizzes import Hints
-from autograder.checks.report import LONGEST, Line, Report, escaped
-from autograder.lessons.sealing import Answer, seal_hints, seal_quiz
+from autograder.cards.check_report import LONGEST, Line, Report, escaped
+from autograder.cards.credit import Credit
+from autograder.quizzes.sealing import Answer, seal_hints, seal_quiz
+from autograder.quizzes.typed_quiz import Hints
+from autograder.runs.context import check_context, current
 from autograder.student import LessonError, hints, quiz
 
 HOSTILE = '<img src=x onerror="alert(1)"> `</code><script>` *<b>* \x1b[31m ' + "x" * 5000

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from autograder.checks.context import check_context
-from autograder.checks.errors import CheckFailed
 from autograder.judge import judge_notebook
+from autograder.runs.context import check_context
+from autograder.runs.errors import CheckFailed
 from autograder.student import check_tangents, positive
 from tests.autograder.judge.notebooks import notebook
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from autograder.grading.records import SubmissionRecord
 from autograder.grading.run import Request, grade_class
+from autograder.grading.submission.class_records import SubmissionRecord
 
 ASSIGNMENT = "words"
 
@@ -31,7 +31,7 @@ def in_this_process() -> Iterator[None]:
     """While it lasts, there are no workers."""
     with (
         mock.patch("autograder.grading.run.WorkerPool", Here),
-        mock.patch("autograder.grading.feedback.WorkerPool", Here),
+        mock.patch("autograder.grading.workers.feedback_pages.WorkerPool", Here),
     ):
         yield
 

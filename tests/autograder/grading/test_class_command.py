@@ -10,11 +10,11 @@ import nbformat
 import pytest
 
 from autograder.cli import main
-from autograder.grading.class_command import PROJECT, loaded
-from autograder.grading.graded import bugs_of
-from autograder.grading.pretend import Edit, Pretender, faults, notebook_of
-from autograder.grading.pretend_course import changed, disagreements, files_of
-from autograder.grading.records import CellRecord, SubmissionRecord
+from autograder.grading.commands.class_run import PROJECT, loaded
+from autograder.grading.pretend_class.course import changed, disagreements, files_of
+from autograder.grading.pretend_class.students import Edit, Pretender, faults, notebook_of
+from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
+from autograder.grading.submission.graded_notebooks import bugs_of
 
 
 def record(*points: float, bugs: tuple[str, ...] = (), status: Any = "graded") -> SubmissionRecord:

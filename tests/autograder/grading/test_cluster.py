@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from autograder.grading.connection import Connection
 from autograder.grading.errors import CourseError
-from autograder.grading.records import SubmissionRecord
+from autograder.grading.submission.class_records import SubmissionRecord
+from autograder.grading.workers.cluster_connection import Connection
 from tests.autograder.grading.here import grade_all
 from tests.autograder.grading.test_faults import done, wait_for
 
@@ -73,7 +73,7 @@ def grade_on(address: str, course: Any, student: str = "*") -> dict[str, Submiss
 def test_workers_that_die_cost_one_retry_and_nobody_else(
     small_course: Any, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autograder.grading.cluster.Pace.together", lambda pace, waiting: 2)
+    monkeypatch.setattr("autograder.grading.workers.cluster.Pace.together", lambda pace, waiting: 2)
     path = small_course.root / "nbgrader_config.py"
     path.write_text(path.read_text() + POISON)
     marks = {"ann": 5, "bob": 2, "poison": 0, "venom": 0, "cem": 5, "dan": 0}
@@ -98,7 +98,9 @@ def test_workers_that_die_cost_one_retry_and_nobody_else(
 
 
 def test_no_cluster_is_said_in_one_sentence(small_course: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.grading.connection.ANSWER", 1.0)  # nobody will answer, however long it waits
+    monkeypatch.setattr(
+        "autograder.grading.workers.cluster_connection.ANSWER", 1.0
+    )  # nobody will answer, however long it waits
     small_course.submit("ann", small_course.answered())
     with pytest.raises(CourseError, match="No Dask cluster answers at tcp"):
         grade_on("tcp://127.0.0.1:9", small_course)
@@ -108,7 +110,7 @@ def test_no_cluster_is_said_in_one_sentence(small_course: Any, monkeypatch: pyte
 def test_a_cluster_that_loses_all_its_workers_ends_the_run_and_loses_nothing(
     small_course: Any, lost: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autograder.grading.connection.WITHOUT_WORKERS", 3.0)
+    monkeypatch.setattr("autograder.grading.workers.cluster_connection.WITHOUT_WORKERS", 3.0)
     small_course.submit("ann", small_course.answered())
     small_course.submit("bob", small_course.answered(length="import time; time.sleep(600); return len(word)"))
     path = small_course.root / "nbgrader_config.py"

@@ -20,8 +20,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from autograder.grading import run
-from autograder.grading.courses import CourseError, generate_assignment, open_course
-from autograder.grading.spool import Spool
+from autograder.grading.course import CourseError, generate_assignment, open_course
+from autograder.grading.workers.spool import Spool
 from tests.autograder.grading.here import ASSIGNMENT, grade_all
 
 pytestmark = pytest.mark.sandbox
@@ -102,8 +102,8 @@ def grade_all_of(course: Any) -> dict[str, Any]:
 
 def test_a_gradebook_that_stays_locked_loses_nothing(small_course: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     submit_all(small_course)
-    monkeypatch.setattr("autograder.grading.marks.WAITS", (0.01,))
-    monkeypatch.setattr("autograder.grading.courses.WAIT_FOR_LOCK", 0.05)
+    monkeypatch.setattr("autograder.grading.gradebook.mark_writer.WAITS", (0.01,))
+    monkeypatch.setattr("autograder.grading.course.WAIT_FOR_LOCK", 0.05)
     engine = create_engine(f"sqlite:///{small_course.root}/gradebook.db")
     write, locked = run.Marks.write, []
 

@@ -17,8 +17,8 @@ from autograder.grading.grader_version import ROOTS, deciding_modules, hash_of_c
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = """
 import importlib, json, pkgutil, sys
-import autograder.grading.by_nbgrader, autograder.grading.preloaded, autograder.nbgrader_plugins, autograder.student
-import autograder.lessons.progress, autograder.lessons.sealing, autograder.lessons.starting
+import autograder.grading.submission.by_nbgrader, autograder.grading.workers.preloaded, autograder.nbgrader_plugins, autograder.student
+import autograder.lessons.student.progress, autograder.quizzes.sealing, autograder.lessons.student.starting
 import autograder.sandbox.inside
 for package in (autograder.nbgrader_plugins, autograder.sandbox.inside):
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
@@ -67,7 +67,7 @@ def test_every_module_that_a_worker_has_loaded_is_of_the_grader(loaded: set[str]
 def test_a_changed_line_of_any_module_of_the_grader_shows(tree: Path) -> None:
     before = hash_of_code(tree)
     modules = deciding_modules(tree)
-    assert "autograder.lessons.sealing" in modules  # it marks quizzes
+    assert "autograder.quizzes.sealing" in modules  # it marks quizzes
     unseen = []
     for name in modules:
         with one_line_more(file_of(name, tree)):
@@ -80,8 +80,12 @@ def test_a_changed_line_of_any_module_of_the_grader_shows(tree: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("autograder.cli", "autograder.grading.display", "autograder.grading.grade_command"),
-        *("autograder.grading.report", "autograder.lessons.gates", "autograder.lessons.audit_command"),
+        *("autograder.cli", "autograder.grading.report.progress_display", "autograder.grading.commands.grade"),
+        *(
+            "autograder.grading.report.class_report",
+            "autograder.lessons.audit.gates",
+            "autograder.lessons.commands.audit",
+        ),
         "mini_autograd.widgets.demo",
     ],
 )

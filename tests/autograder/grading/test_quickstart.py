@@ -120,7 +120,7 @@ def test_our_marks_are_those_of_nbgrader(course: Path, tmp_path: Path) -> None:
 
 def test_its_own_configuration_stays_in_force(course: Path, tmp_path: Path) -> None:
     """quickstart's configuration puts a header above what is released; ours comes on top of it."""
-    from autograder.grading.courses import generate_assignment, open_course
+    from autograder.grading.course import generate_assignment, open_course
 
     root = Path(shutil.copytree(course, tmp_path / "course"))
     shutil.rmtree(root / "release")

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from autograder.grading import remote
-from autograder.grading.assignments import Assignment, read_submission
-from autograder.grading.courses import generate_assignment, open_course
-from autograder.grading.definition import read_assignment
-from autograder.grading.remote import ServerDiedError, close_servers, grade_remotely, start_servers
-from autograder.grading.serving import GradedSubmission, Unread
+from autograder.grading.course import generate_assignment, open_course
+from autograder.grading.gradebook.assignment_reader import read_assignment
+from autograder.grading.submission.assignments import Assignment, read_submission
+from autograder.grading.workers import cluster_worker
+from autograder.grading.workers.cluster_forkserver import GradedSubmission, Unread
+from autograder.grading.workers.cluster_worker import ServerDiedError, close_servers, grade_remotely, start_servers
 from tests.autograder.grading.here import ASSIGNMENT
 from tests.autograder.grading.test_faults import wait_for
 
@@ -78,7 +78,7 @@ def test_answers_come_in_the_order_of_the_submissions(run: str, task: dict[str, 
 
 def test_processes_that_were_killed_cost_what_they_graded_and_are_replaced(run: str, task: dict[str, Any]) -> None:
     start_servers(run, 2)
-    parent = remote._runs[run].parent
+    parent = cluster_worker._runs[run].parent
     assert parent is not None
     assert points(*graded(run, task["assignment"], task["ann"])) == 5
     with open(f"/proc/{parent.pid}/task/{parent.pid}/children") as file:
@@ -91,7 +91,7 @@ def test_processes_that_were_killed_cost_what_they_graded_and_are_replaced(run: 
         os.kill(process, signal.SIGKILL)
     wait_for(lambda: all(map(is_over, children)))
     assert points(*graded(run, task["assignment"], task["ann"])) == 5
-    assert remote._runs[run].parent not in (None, parent)
+    assert cluster_worker._runs[run].parent not in (None, parent)
 
 
 def test_a_submission_whose_process_is_killed_is_said_to_be(run: str, task: dict[str, Any]) -> None:
@@ -108,36 +108,36 @@ def test_a_submission_whose_process_is_killed_is_said_to_be(run: str, task: dict
 
 def test_workers_of_a_machine_share_the_process_that_others_are_forked_from(run: str) -> None:
     start_servers(run, 1)
-    first = remote._runs.pop(run)
+    first = cluster_worker._runs.pop(run)
     start_servers(run, 1)  # as another worker would
-    second = remote._runs[run]
+    second = cluster_worker._runs[run]
     assert first.parent is not None
     assert second.parent is None
     assert second.idle[0].alive
-    first.close(remote._path(run))
+    first.close(cluster_worker._path(run))
 
 
 def test_nothing_is_left_when_a_run_ends(run: str, task: dict[str, Any]) -> None:
     start_servers(run, 2)
-    parent = remote._runs[run].parent
+    parent = cluster_worker._runs[run].parent
     assert parent is not None
     graded(run, task["assignment"], task["ann"])
     close_servers(run)
-    wait_for(lambda: parent.returncode is not None and not remote._path(run).exists())
+    wait_for(lambda: parent.returncode is not None and not cluster_worker._path(run).exists())
     assert parent.returncode == 0
     close_servers(run)
 
 
 def test_a_run_that_was_killed_is_cleared_away_by_the_next(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     start_servers(run, 1)
-    parent = remote._runs[run].parent
+    parent = cluster_worker._runs[run].parent
     assert parent is not None
-    monkeypatch.setattr(remote, "FORGOTTEN", -1.0)
+    monkeypatch.setattr(cluster_worker, "FORGOTTEN", -1.0)
     other = uuid.uuid4().hex
     try:
         start_servers(other, 1)
-        assert run not in remote._runs
-        wait_for(lambda: is_over(parent.pid) and not remote._path(run).exists())
+        assert run not in cluster_worker._runs
+        wait_for(lambda: is_over(parent.pid) and not cluster_worker._path(run).exists())
     finally:
         close_servers(other)
 
@@ -145,15 +145,15 @@ def test_a_run_that_was_killed_is_cleared_away_by_the_next(run: str, monkeypatch
 def test_a_run_that_was_killed_is_cleared_away_by_itself_but_not_while_it_grades(
     run: str, task: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "LOOKS", 0.05)
+    monkeypatch.setattr(cluster_worker, "LOOKS", 0.05)
     start_servers(run, 2)
-    parent = remote._runs[run].parent
+    parent = cluster_worker._runs[run].parent
     assert parent is not None
-    with remote._server(run) as server:
-        monkeypatch.setattr(remote, "FORGOTTEN", 0.2)
+    with cluster_worker._server(run) as server:
+        monkeypatch.setattr(cluster_worker, "FORGOTTEN", 0.2)
         time.sleep(1.0)  # for as long as somebody waits for an answer, nothing is forgotten
-        assert run in remote._runs
+        assert run in cluster_worker._runs
         assert server.alive
-    wait_for(lambda: run not in remote._runs)
-    wait_for(lambda: is_over(parent.pid) and not remote._path(run).exists())
+    wait_for(lambda: run not in cluster_worker._runs)
+    wait_for(lambda: is_over(parent.pid) and not cluster_worker._path(run).exists())
     assert points(*graded(run, task["assignment"], task["ann"])) == 5, "a run that goes on gets new processes"

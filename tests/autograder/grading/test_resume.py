@@ -15,9 +15,10 @@ from unittest import mock
 import nbformat
 import pytest
 
-from autograder.grading import run, worker
-from autograder.grading.courses import CourseError, generate_assignment, open_course
-from autograder.grading.spool import Spool
+from autograder.grading import run
+from autograder.grading.course import CourseError, generate_assignment, open_course
+from autograder.grading.submission import worker
+from autograder.grading.workers.spool import Spool
 from tests.autograder.grading.here import ASSIGNMENT, grade_all
 
 pytestmark = pytest.mark.sandbox
@@ -147,11 +148,11 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     ("place", "when"),
     [
-        ("autograder.grading.spool.Spool.put", "after"),
-        ("autograder.grading.spool.Spool.place", "before"),
-        ("autograder.grading.spool.Spool.place", "after"),
-        ("autograder.grading.marks.Marks.write", "after"),
-        ("autograder.grading.spool.Spool.remove", "after"),
+        ("autograder.grading.workers.spool.Spool.put", "after"),
+        ("autograder.grading.workers.spool.Spool.place", "before"),
+        ("autograder.grading.workers.spool.Spool.place", "after"),
+        ("autograder.grading.gradebook.mark_writer.Marks.write", "after"),
+        ("autograder.grading.workers.spool.Spool.remove", "after"),
     ],
 )
 def test_a_run_that_ends_between_two_steps_loses_and_repeats_nothing(small_course: Any, place: str, when: str) -> None:

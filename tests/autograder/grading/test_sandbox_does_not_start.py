@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from autograder.sandbox.process.process.limits import SandboxDied
+from autograder.sandbox.process.process.starting import FreshProcess
 
 from autograder.cli import main
 from autograder.judge import judge_notebook
-from autograder.sandbox import SandboxUnavailable, isolation
-from autograder.sandbox.limits import SandboxDied
-from autograder.sandbox.starting import FreshProcess
+from autograder.sandbox import SandboxUnavailable
+from autograder.sandbox.process.process import isolation
 from tests.autograder.grading.here import grade, in_this_process
 from tests.autograder.judge.notebooks import notebook
 
@@ -38,7 +39,7 @@ def only_the_first(monkeypatch: pytest.MonkeyPatch, starts: int) -> None:
         if len(started) > starts:
             raise SandboxDied("no more processes")
 
-    monkeypatch.setattr("autograder.sandbox.process.why_not_warm", lambda: "forks are not tried here")
+    monkeypatch.setattr("autograder.sandbox.process.process.why_not_warm", lambda: "forks are not tried here")
     monkeypatch.setattr(FreshProcess, "wait_until_ready", wait)
 
 

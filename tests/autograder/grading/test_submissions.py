@@ -14,8 +14,8 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from autograder.grading.courses import open_course
-from autograder.nbgrader_plugins.reading import note_of, read_submission
+from autograder.grading.course import open_course
+from autograder.notebooks.reading import note_of, read_submission
 from tests.autograder.grading.here import grade
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore:Object of type")]

@@ -19,11 +19,11 @@ from nbgrader.utils import parse_utc
 from traitlets import import_item
 from traitlets.config import Config
 
-from autograder.grading import definition
-from autograder.grading.assignments import Earlier, Submission
-from autograder.grading.courses import generate_assignment, open_course
-from autograder.grading.results import Result
-from autograder.grading.worker import Workshop
+from autograder.grading.course import generate_assignment, open_course
+from autograder.grading.gradebook import assignment_reader
+from autograder.grading.submission.assignments import Earlier, Submission
+from autograder.grading.submission.result import Result
+from autograder.grading.submission.worker import Workshop
 from autograder.nbgrader_plugins import configure
 from autograder.nbgrader_plugins.direct import Unusual, submitted_at
 from tests.autograder.conftest import nbgrader_cell
@@ -67,7 +67,7 @@ class Ways:
         self.root, self.name = root, name
         with open_course(root) as course:
             generate_assignment(course, name)
-            self.assignment = definition.read_assignment(course, name)
+            self.assignment = assignment_reader.read_assignment(course, name)
         self.workshop = Workshop(self.assignment)
 
     def released(self, notebook: str) -> NotebookNode:
@@ -335,7 +335,7 @@ def configured(text: str) -> Config:
     ],
 )
 def test_which_courses_are_as_usual(text: str, usual: bool) -> None:
-    assert definition.is_usual(configured(text)) is usual
+    assert assignment_reader.is_usual(configured(text)) is usual
 
 
 def test_the_settings_of_every_step_are_looked_at() -> None:
@@ -343,7 +343,7 @@ def test_the_settings_of_every_step_are_looked_at() -> None:
     steps = [*c.Autograde.sanitize_preprocessors, *c.Autograde.autograde_preprocessors, c.Autograde.exporter_class]
     steps += ["nbgrader.converters.Autograde", "nbgrader.plugins.LateSubmissionPlugin", "nbconvert.writers.FilesWriter"]
     bases = {base.__name__ for step in steps for base in import_item(step).__mro__ if hasattr(base, "class_traits")}
-    looked_at = definition.STEPS | {"JudgeNotebook"}
+    looked_at = assignment_reader.STEPS | {"JudgeNotebook"}
     assert bases - looked_at == {"HasTraits"}
 
 
@@ -351,4 +351,4 @@ def test_the_course_of_the_lessons_is_as_usual() -> None:
     config = Path(__file__).parents[3] / "course" / "nbgrader_config.py"
     c = Config()
     exec(config.read_text(), {"get_config": lambda: c, "__file__": str(config)})
-    assert definition.is_usual(c)
+    assert assignment_reader.is_usual(c)

@@ -8,9 +8,9 @@ import sys
 import pytest
 from nbformat.v4 import new_notebook
 
-from autograder.grading.assignments import Submission
-from autograder.grading.worker import missing
-from autograder.nbgrader_plugins.known_cells import KnownCell, add_missing_tests
+from autograder.grading.submission.assignments import Submission
+from autograder.grading.submission.worker import missing
+from autograder.notebooks.known_cells import KnownCell, add_missing_tests
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_putting_cells_back_prints_nothing(capfd: pytest.CaptureFixture[str]) ->
     notebook = new_notebook()
     program = (
         "from nbformat.v4 import new_notebook\n"
-        "from autograder.nbgrader_plugins.known_cells import KnownCell, add_missing_tests\n"
+        "from autograder.notebooks.known_cells import KnownCell, add_missing_tests\n"
         f"add_missing_tests(new_notebook(), {{'t': {known!r}}}, ['t'])\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

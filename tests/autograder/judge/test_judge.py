@@ -12,11 +12,12 @@ import pytest
 import torch  # noqa: F401  (a second or more, which must not count as time of a test)
 from nbformat import NotebookNode
 
-from autograder.checks.credit import Credit
+from autograder.cards.credit import Credit
 from autograder.judge import judge_notebook
 from autograder.judge.outputs import clean_data, clean_student_outputs
 from autograder.judge.points import points_for_value
-from autograder.sandbox import Limits, Sandbox, SandboxUnavailable, isolation
+from autograder.sandbox import Limits, Sandbox, SandboxUnavailable
+from autograder.sandbox.process.process import isolation
 from tests.autograder.judge.notebooks import cell, notebook, stock_points
 
 pytestmark = pytest.mark.sandbox
@@ -212,7 +213,7 @@ def test_the_last_value_of_a_test_cell_is_points_where_it_is_a_possible_score(va
 
 
 def test_a_check_in_a_test_cell_gives_credit_and_a_card():
-    from autograder.checks import report
+    from autograder.cards import check_report
 
     test = """# test
 from autograder.student import check_handwritten_gradient
@@ -223,7 +224,7 @@ check_handwritten_gradient(slope, lambda x: x * x, [()], points=2)
     assert (right.points, wrong.points) == (2, 0), right.cells
     assert wrong.cells[0].message
     assert any("text/html" in output.get("data", {}) for output in spoilt.cells[1].outputs)
-    assert report.Report
+    assert check_report.Report
     assert judged.cells[1].outputs[0].metadata.autograder.points == 2
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from autograder.checks.report import Line, Report
+from autograder.cards.check_report import Line, Report
 from autograder.judge.messages import said_by
-from autograder.nbgrader_plugins.verdicts import without_repeats
+from autograder.notebooks.verdicts import without_repeats
 
 SWAPPED = "the two operands have changed places."
 SIGN = "a minus sign is missing."

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from autograder.lessons.build.notebook.lesson_files import LessonTextError
+from autograder.lessons.build.notebook.notebook import assemble, build_lesson, styles
+from autograder.lessons.build.notebook.text import read_lesson
 
 from autograder import cli
-from autograder.lessons import sealing
-from autograder.lessons.build import assemble, build_lesson, styles
-from autograder.lessons.lesson_files import LessonTextError
-from autograder.lessons.text import read_lesson
+from autograder.quizzes import sealing
 
 
 def test_building_twice_gives_the_same_bytes(course: Path, lesson: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder import cli
-from autograder.lessons.delivery import HIDDEN_FOLDER, STATE_FILE, Workspace
+from autograder.lessons.student.delivery import HIDDEN_FOLDER, STATE_FILE, Workspace
 
 Deliver = Callable[..., list[tuple[str, str]]]
 
@@ -51,7 +51,7 @@ def test_a_first_delivery_brings_the_release_and_its_data(deliver: Deliver, note
 
 def test_nothing_is_done_when_nothing_has_changed(deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver()
-    monkeypatch.setattr("autograder.lessons.delivery._files", lambda *_: pytest.fail("was built again"))
+    monkeypatch.setattr("autograder.lessons.student.delivery._files", lambda *_: pytest.fail("was built again"))
     assert deliver() == [("unchanged", "01_squares.ipynb"), ("unchanged", "points.csv")]
 
 
@@ -202,8 +202,8 @@ def test_touched_data_is_kept_too(deliver: Deliver, course: Path, folder: Path) 
 
 def test_a_changed_builder_delivers_again(deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver()
-    monkeypatch.setattr("autograder.lessons.delivery.version", lambda name: "another")
-    monkeypatch.setattr("autograder.lessons.expansion.HINT_COMMENT", "# Hints.")
+    monkeypatch.setattr("autograder.lessons.student.delivery.version", lambda name: "another")
+    monkeypatch.setattr("autograder.lessons.build.expansion.HINT_COMMENT", "# Hints.")
     assert deliver() == [("updated", "01_squares.ipynb"), ("unchanged", "points.csv")]
 
 

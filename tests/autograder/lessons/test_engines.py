@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from autograder.lessons.build.notebook.lesson_engines import engine_after, engine_before, engine_source
+from autograder.lessons.build.notebook.lesson_files import LessonTextError
+from autograder.lessons.build.notebook.notebook import assemble
 
-from autograder.lessons.build import assemble
-from autograder.lessons.delivery import Workspace
-from autograder.lessons.engines import engine_after, engine_before, engine_source
-from autograder.lessons.lesson_files import LessonTextError
 from autograder.lessons.release import release_notebook
+from autograder.lessons.student.delivery import Workspace
 from autograder.sandbox.inside.engine_file import EngineError, open_engine, seal_engine
 
 HERE = Path(__file__).parent

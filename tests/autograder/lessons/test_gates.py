@@ -18,12 +18,13 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 import autograder
 from autograder import cli
-from autograder.checks.context import check_context
 from autograder.judge import seed_of
-from autograder.lessons import audit_command, gates, passed_gates, variants
-from autograder.lessons.chance import cells_left_to_chance
-from autograder.lessons.gates import Lesson, audit_lesson
+from autograder.lessons.audit import gates, passed_gates, variants
+from autograder.lessons.audit.gates import Lesson, audit_lesson
+from autograder.lessons.audit.nondeterminism import cells_left_to_chance
+from autograder.lessons.commands import audit
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test
+from autograder.runs.context import check_context
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 
 TEXT = (Path(__file__).parent / "gates_lesson.txt").read_text()
@@ -170,7 +171,7 @@ SEEDED = "2.0 * (current().seed % 3 > 0)"  # full marks for two seeds of three
 def test_a_cell_whose_marks_depend_on_the_seed_is_drawn_again_and_found(
     make_lesson: Callable[[str], Lesson],
 ) -> None:
-    text = TEXT.replace("import math\n", "import math\n\nfrom autograder.checks.context import current\n")
+    text = TEXT.replace("import math\n", "import math\n\nfrom autograder.runs.context import current\n")
     lesson = make_lesson(text.replace(CHECK, SEEDED))
     gates.solved_gets_full_marks(lesson)
     assert lesson.seeded == {"test_slope"}
@@ -328,7 +329,7 @@ def audit_of(lesson: Lesson) -> list[str]:
 def test_the_command_names_what_failed_and_writes_json(
     make_lesson: Callable[[str], Lesson], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    monkeypatch.setattr(audit_command, "isolated_judge", lambda: small_judge)
+    monkeypatch.setattr(audit, "isolated_judge", lambda: small_judge)
     lesson = make_lesson(TEXT.replace("[3.0, -1.5]", "[0.0]"))
     report = tmp_path / "findings.json"
     audit = audit_of(lesson)
@@ -355,7 +356,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(gates, "finding_of", noting)
     monkeypatch.setattr(gates, "run_in_kernel", lambda notebook, folder: notebook)
     monkeypatch.setattr(gates, "validated", lambda cell: float(cell.metadata.nbgrader.points))
-    monkeypatch.setattr(audit_command, "isolated_judge", lambda: small_judge)
+    monkeypatch.setattr(audit, "isolated_judge", lambda: small_judge)
     monkeypatch.delenv("CI", raising=False)
     return gates_that_ran
 
@@ -429,7 +430,7 @@ def test_gates_run_no_code_that_the_fingerprint_leaves_out() -> None:
     finder = ModuleFinder(path=[str(project)])
     for name in ("lessons.audit_command", "lessons.kernel_nursery", "sandbox.inside.main", "student"):
         finder.import_hook(f"autograder.{name}")
-    assert "autograder.lessons.gates" in finder.modules
+    assert "autograder.lessons.audit.gates" in finder.modules
     places = [name.split(".") for name in finder.modules]
     assert [place for place in places if not passed_gates.NOT_RUN.isdisjoint(place)] == []
 
@@ -441,9 +442,7 @@ def test_the_real_judge_passes_a_sound_lesson_and_stops_a_weak_one(course: Path,
         lesson.read_text().replace("[3.0]", "[0.0]").replace("[-1.75]", "[0.0]").replace("quiz_01", "quiz_02")
     )
     findings = [
-        finding
-        for found in audit_command.audits([lesson, lesson.with_name("02_weak.py")], course, 2)
-        for finding in found
+        finding for found in audit.audits([lesson, lesson.with_name("02_weak.py")], course, 2) for finding in found
     ]
     judged = [finding for finding in findings if "marks" in finding.gate]
     failed = {(finding.lesson, finding.gate): finding.problems for finding in judged if not finding.passed}

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from autograder.lessons import lab
+from autograder.lessons.student import lab
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograder import cli
-from autograder.lessons.mutants import mutants_of
+from autograder.lessons.audit.mutants import mutants_of
 from autograder.sandbox import isolation_available
 
 SOLUTION = '''def rule(grad, a, b):

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from autograder.lessons.progress import ExerciseProgress, progress_of, read_progress
-from autograder.lessons.sealing import Answer, seal_quiz
+from autograder.lessons.student.progress import ExerciseProgress, progress_of, read_progress
+from autograder.quizzes.sealing import Answer, seal_quiz
 from autograder.student import progress
 
 STUB = 'def power(a, n):\n    """a ** n"""\n    # YOUR CODE HERE\n    raise NotImplementedError()'

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from autograder.lessons import sealing
-from autograder.lessons.sealing import Answer, SealError, UnknownLetterError, UnknownQuestionError
+from autograder.quizzes import sealing
+from autograder.quizzes.sealing import Answer, SealError, UnknownLetterError, UnknownQuestionError
 
 QUIZ = {
     "sum_rule": {
@@ -118,7 +118,7 @@ def test_a_text_that_would_open_to_gigabytes_is_refused() -> None:
 
 def test_it_imports_the_standard_library_only() -> None:
     code = (
-        "import sys; before = set(sys.modules); import autograder.lessons.sealing;"
+        "import sys; before = set(sys.modules); import autograder.quizzes.sealing;"
         "extra = {name.partition('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names);"
         "assert extra <= {'autograder'}, extra"
     )

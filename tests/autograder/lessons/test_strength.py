@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from autograder import cli
-from autograder.checks.context import CheckContext, listening
-from autograder.checks.engines import REFERENCE
-from autograder.lessons.strength import Check, Strength, strength_of
+from autograder.lessons.audit.strength import Check, Strength, strength_of
+from autograder.runs.context import CheckContext, listening
+from autograder.runs.engines import REFERENCE
 from autograder.student import between, check_gradients, positive
 
 

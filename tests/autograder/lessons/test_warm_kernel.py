@@ -9,8 +9,8 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
-from autograder.lessons import kernel_run, warm_kernel
-from autograder.lessons.kernel_run import failures, run_in_kernel
+from autograder.lessons.audit import forked_kernel, kernel_run
+from autograder.lessons.audit.kernel_run import failures, run_in_kernel
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 LAUNCH = ["-m", "ipykernel_launcher", "-f", "connection.json"]
@@ -85,7 +85,7 @@ def test_what_a_cell_leaves_to_the_end_is_done_before_a_kernel_ends(tmp_path: Pa
 
 
 def test_a_new_process_forks_when_the_old_one_has_ended(tmp_path: Path) -> None:
-    warm_kernel.nursery().close()
+    forked_kernel.nursery().close()
     assert printed(run(tmp_path, "print(2)")) == ["2"]
 
 
@@ -99,4 +99,4 @@ def test_a_new_process_forks_when_the_old_one_has_ended(tmp_path: Path) -> None:
     ],
 )
 def test_only_the_usual_command_is_replaced(command: list[str], expected: list[str] | None) -> None:
-    assert warm_kernel.usual_arguments(command) == expected
+    assert forked_kernel.usual_arguments(command) == expected

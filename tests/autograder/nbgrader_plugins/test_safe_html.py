@@ -5,7 +5,7 @@ import re
 import pytest
 from jinja2 import Environment
 
-from autograder.checks.report import Line, Report
+from autograder.cards.check_report import Line, Report
 from autograder.nbgrader_plugins.safe_html import STYLES, clean_html, markdown2html
 
 HOSTILE = {

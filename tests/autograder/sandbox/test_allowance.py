@@ -8,10 +8,7 @@ import threading
 import time
 
 import pytest
-
-from autograder.judge import judge_notebook
-from autograder.sandbox import Limits, NotAnswered, Sandbox, allowance
-from autograder.sandbox.allowance import (
+from autograder.sandbox.process.process.allowance import (
     ASLEEP,
     AT_MOST,
     Allowance,
@@ -21,6 +18,10 @@ from autograder.sandbox.allowance import (
     usage_of_this_thread,
     usage_of_tree,
 )
+
+from autograder.judge import judge_notebook
+from autograder.sandbox import Limits, NotAnswered, Sandbox
+from autograder.sandbox.process.process import allowance
 from tests.autograder.judge.notebooks import notebook
 
 LIMIT = 10.0

@@ -9,21 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.sandbox import (
-    Limits,
-    NotAnswered,
-    NotRebuilt,
-    Refused,
-    Sandbox,
-    SandboxDied,
-    StaleHandle,
-    is_handle,
-    isolation,
-    process,
-)
+from autograder.sandbox import Limits, NotAnswered, NotRebuilt, Refused, Sandbox, SandboxDied, StaleHandle, is_handle
 from autograder.sandbox import sandbox as module_of_sandbox
 from autograder.sandbox.files import read_files
 from autograder.sandbox.handles import mark_constructor
+from autograder.sandbox.process.process import isolation, process
 
 pytestmark = pytest.mark.sandbox
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox import Limits, Sandbox, SandboxUnavailable, isolation_in_force, warm
+from autograder.sandbox import Limits, Sandbox, SandboxUnavailable, isolation_in_force
+from autograder.sandbox.process.process import forkserver
 
 pytestmark = pytest.mark.sandbox
 
@@ -34,8 +35,8 @@ facts = dict(
 
 @pytest.fixture(autouse=True)
 def _forks_are_possible():
-    if warm.why_not_warm() and not os.environ.get("CI"):
-        pytest.skip(warm.why_not_warm())
+    if forkserver.why_not_warm() and not os.environ.get("CI"):
+        pytest.skip(forkserver.why_not_warm())
 
 
 def facts_of(sandbox: Sandbox) -> dict:
@@ -127,20 +128,20 @@ def test_forks_do_not_draw_the_same_random_numbers():
     ],
 )
 def test_the_warm_process_survives_what_a_fork_does(attack):
-    before = warm.warm_process()
+    before = forkserver.warm_process()
     with Sandbox(QUICK) as sandbox:
         sandbox.execute(f"import ctypes, os, signal\ntry:\n    {attack}\nexcept OSError:\n    pass")
     with Sandbox(QUICK) as sandbox:
         sandbox.execute("x = 1")
         assert sandbox.lookup("x") == 1
-    assert warm.warm_process() is before
+    assert forkserver.warm_process() is before
     assert before.popen.poll() is None
 
 
 def test_a_warm_process_that_was_killed_is_replaced():
     with Sandbox(QUICK) as lost:
         lost.execute("x = 1")
-        os.kill(warm.warm_process().pid, signal.SIGKILL)
+        os.kill(forkserver.warm_process().pid, signal.SIGKILL)
         while not lost._process.has_ended():
             time.sleep(0.01)
         assert lost.lookup("x") == 1  # its cells were run again in a fork of a new one
@@ -148,7 +149,7 @@ def test_a_warm_process_that_was_killed_is_replaced():
 
 
 def test_where_forks_cannot_be_isolated_a_python_is_started_for_each_submission(monkeypatch):
-    monkeypatch.setattr("autograder.sandbox.process.why_not_warm", lambda: "no namespaces within namespaces")
+    monkeypatch.setattr("autograder.sandbox.process.process.why_not_warm", lambda: "no namespaces within namespaces")
     assert "a fresh Python (no namespaces within namespaces) for each submission" in isolation_in_force()
     with Sandbox(QUICK) as sandbox:
         facts = facts_of(sandbox)
@@ -164,13 +165,13 @@ def test_the_isolation_in_force_is_told():
 
 def test_a_fork_that_cannot_be_isolated_does_not_run(monkeypatch):
     """A mount that fails must not leave a process that is open to the outside."""
-    monkeypatch.setattr("autograder.sandbox.isolation.WRITABLE", ("/tmp", "/home/student", "/no/such/folder"))
+    monkeypatch.setattr("autograder.sandbox.process.isolation.WRITABLE", ("/tmp", "/home/student", "/no/such/folder"))
     with Sandbox(Limits(restarts=0)) as sandbox, pytest.raises(SandboxUnavailable, match="No such file"):
         sandbox.lookup("x")
 
 
 def test_memory_of_all_processes_together_is_limited():
-    group = warm.warm_process().memory
+    group = forkserver.warm_process().memory
     if not group:
         pytest.skip("no control group can be made here")
     limits = Limits(cell_seconds=60, memory=1000 << 20)

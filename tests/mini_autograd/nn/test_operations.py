@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as torch_functional
 
 import mini_autograd as ma
-from mini_autograd import function
+from mini_autograd.graph import function
 from mini_autograd.nn import functional
 
 Shapes = tuple[tuple[int, ...], ...]

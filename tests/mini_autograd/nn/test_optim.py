@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import mini_autograd as ma
-from mini_autograd.blocks import LARGE_BLOCK
+from mini_autograd.numerics.blocks import LARGE_BLOCK
 
 # name: optimiser(optim, params)
 OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {

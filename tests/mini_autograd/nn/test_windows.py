@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import mini_autograd as ma
-from mini_autograd.operations import convolution
+from mini_autograd.operations.neural import convolution
 
 Program = Callable[..., Any]
 Draw = tuple[Program, tuple[np.ndarray, ...]]

@@ -1,0 +1,302 @@
+"""Every operation on arrays that are not NumPy's: forward, backward and forward mode with no copy to the host.
+
+The samples are PyTorch's (see test_opinfo). Tests with a real GPU are marked `gpu`.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import mini_autograd as ma
+from mini_autograd.graph.function import tensor_of
+from mini_autograd.numerics.arrays import on_device
+from tests.mini_autograd import strict_array
+from tests.mini_autograd.same_as_torch import same
+from tests.mini_autograd.strict_array import StrictArray
+from tests.mini_autograd.test_opinfo import NAMES, OPS, Call, differentiable, flat, ours, samples
+
+
+class OnDevice(Call):
+    """A sample whose tensors are all on the device."""
+
+    def translated(self, value: Any) -> Any:
+        tensor = super().translated(value)
+        if isinstance(tensor, ma.Tensor):
+            tensor.array = StrictArray(np.array(tensor.array))
+        return tensor
+
+
+def numbers(values: list[Any]) -> list[np.ndarray]:
+    found = []
+    for value in values:
+        array = value.detach().array if isinstance(value, ma.Tensor) else value
+        found.append(array.get() if isinstance(array, StrictArray) else np.asarray(0.0 if array is None else array))
+    return found
+
+
+def results(call: Call, place: Any) -> list[Any]:
+    outputs = call.run()
+    recorded = differentiable(outputs)
+    if not recorded:
+        return flat(outputs)
+    cotangents = [tensor_of(place(np.array(array))) for array in random_like_shapes(recorded)]
+    grads = ma.autograd.grad(recorded, call.leaves, cotangents, allow_unused=True)
+    return [*flat(outputs), *grads]
+
+
+def random_like_shapes(tensors: list[Any]) -> list[np.ndarray]:
+    generator = np.random.default_rng(1)
+    return [generator.standard_normal(t.shape).astype(t.dtype) for t in tensors]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_operation_stays_on_the_device(name: str) -> None:
+    op = OPS[name]
+    for sample in samples(name)[0]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = results(Call(ma, ours(op), op, sample), lambda array: array)
+            found = results(OnDevice(ma, ours(op), op, sample), StrictArray)
+        for got, wanted in zip(numbers(found), numbers(expected), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+        for value in found:
+            assert not isinstance(value, ma.Tensor) or isinstance(value.detach().array, StrictArray), "left the device"
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU whose arrays are strict ones."""
+    monkeypatch.setitem(sys.modules, "cupy", strict_array.module)
+
+
+def on_gpu(tensor: ma.Tensor) -> bool:
+    return isinstance(tensor.detach().array, StrictArray)
+
+
+def test_moving_there_and_back(gpu: None) -> None:
+    x = ma.tensor([1.0, 2.0], requires_grad=True)
+    y = x.to("cuda")
+    assert on_gpu(y)
+    assert y.is_cuda
+    assert y.device == ma.device("cuda", 0)
+    assert not y.is_leaf
+    assert y.to("cuda") is y
+    assert y.cuda() is y
+    assert x.cpu() is x
+    assert repr(y.detach()) == "tensor([1., 2.], device='cuda:0')"
+    (y * y).sum().backward()
+    assert not on_gpu(x.grad)
+    assert x.grad.tolist() == [2.0, 4.0]
+    assert not on_gpu(y.cpu())
+    both = y.to("cpu", ma.float64)
+    assert both.dtype == ma.float64
+    assert not on_gpu(both)
+    assert on_gpu(x.to(y))
+    assert on_gpu(x.to(device="cuda", dtype=ma.float16))
+
+
+def test_numpy_of_a_tensor_on_a_gpu_says_what_to_do(gpu: None) -> None:
+    with pytest.raises(TypeError, match=r"can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu\(\)"):
+        ma.ones(2, device="cuda").numpy()
+
+
+MIXED = {
+    "add": lambda a, b: a + b,
+    "matmul": lambda a, b: a @ b,
+    "cat": lambda a, b: ma.cat([a, b]),
+    "where": lambda a, b: ma.where(a > 0, a, b),
+    "linear": lambda a, b: ma.nn.functional.linear(a, b),
+}
+
+
+@pytest.mark.parametrize("operation", MIXED.values(), ids=MIXED.keys())
+@pytest.mark.parametrize("swapped", [False, True], ids=["gpu first", "cpu first"])
+def test_tensors_on_different_devices_are_refused_in_pytorchs_words(gpu: None, operation: Any, swapped: bool) -> None:
+    tensors = [ma.ones(2, 2, device="cuda", requires_grad=True), ma.ones(2, 2)]
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but found at least two dev"):
+        operation(*(tensors[::-1] if swapped else tensors))
+
+
+def test_a_number_of_the_host_may_stand_beside_a_tensor_of_a_gpu(gpu: None) -> None:
+    scale = ma.tensor(2.0)
+    assert (ma.ones(2, device="cuda") * scale).tolist() == [2.0, 2.0]
+    assert (ma.ones(2, device="cuda") * 2).tolist() == [2.0, 2.0]
+
+
+def test_new_tensors_on_a_device(gpu: None) -> None:
+    x = ma.zeros(2, 2, device="cuda")
+    made = [ma.tensor([1.0], device="cuda"), ma.arange(3, device="cuda"), ma.eye(2, device="cuda"), ma.ones_like(x)]
+    made += [ma.full((2,), 3.0, device="cuda"), ma.linspace(0, 1, 3, device="cuda"), x.new_zeros(2), ma.full_like(x, 3)]
+    made += [ma.rand(2, device="cuda"), ma.randint(3, (2,), device="cuda"), ma.as_tensor([1.0], device="cuda")]
+    assert all(map(on_gpu, made))
+    assert all(tensor.is_leaf for tensor in made)
+
+
+def in_place(lib_x: ma.Tensor) -> ma.Tensor:
+    y = lib_x * 1
+    y[0] = 3.0
+    y[1:].mul_(2)
+    y[ma.tensor([0, 2], device=y.device)] += 1
+    y.masked_fill_(y > 100, 0.0)
+    y.add_(y).clamp_(max=50)
+    z = y.clone().zero_() + y
+    return z.clone().copy_(z * y)
+
+
+def test_in_place_operations_stay_on_the_device(gpu: None) -> None:
+    results = []
+    for device in ("cpu", "cuda"):
+        x = ma.tensor([1.0, 2.0, 3.0], requires_grad=True, device=device)
+        y = in_place(x)
+        y.sum().backward()
+        assert on_gpu(y) == on_gpu(x.grad) == (device == "cuda")
+        results.append((y.tolist(), x.grad.tolist()))
+    assert results[0] == results[1]
+
+
+def test_derivatives_of_derivatives_stay_on_the_device(gpu: None) -> None:
+    x = ma.tensor([1.0, 2.0], requires_grad=True, device="cuda")
+    (slope,) = ma.autograd.grad((x**3 * x.tanh()).sum(), x, create_graph=True)
+    (curvature,) = ma.autograd.grad(slope.sum(), x)
+    assert on_gpu(slope)
+    assert on_gpu(curvature)
+    x_cpu = x.detach().cpu().requires_grad_()
+    (slope_cpu,) = ma.autograd.grad((x_cpu**3 * x_cpu.tanh()).sum(), x_cpu, create_graph=True)
+    assert curvature.tolist() == ma.autograd.grad(slope_cpu.sum(), x_cpu)[0].tolist()
+
+
+def small_network() -> ma.nn.Module:
+    nn = ma.nn
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(16, 8),
+        nn.LayerNorm(8),
+        nn.GELU(),
+        nn.Dropout(0.2),
+        nn.Linear(8, 3),
+    )
+
+
+OPTIMIZERS = {
+    "SGD": lambda parameters: ma.optim.SGD(parameters, lr=0.1, momentum=0.9, weight_decay=0.01),
+    "Adam": lambda parameters: ma.optim.Adam(parameters, lr=0.01),
+    "AdamW": lambda parameters: ma.optim.AdamW(parameters, lr=0.01),
+    "RMSprop": lambda parameters: ma.optim.RMSprop(parameters, lr=0.01),
+}
+
+
+def losses(device: str, optimizer: Any, steps: int = 4) -> list[float]:
+    """The losses of a small network from a seed, trained on that device."""
+    ma.manual_seed(0)
+    images, labels = ma.randn(6, 1, 4, 4).to(device), ma.randint(3, (6,)).to(device)
+    model = small_network().to(device)
+    chosen = optimizer(model.parameters())
+    found = []
+    for _ in range(steps):
+        chosen.zero_grad()
+        loss = ma.nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        ma.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        chosen.step()
+        found.append(loss.item())
+    assert all(p.device.type == ma.device(device).type for p in [*model.parameters(), *model.buffers()])
+    return found
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS.keys())
+def test_training_stays_on_the_device(gpu: None, optimizer: Any) -> None:
+    np.testing.assert_allclose(losses("cuda", optimizer), losses("cpu", optimizer), rtol=1e-5)
+
+
+def attention_step(device: str) -> list[float]:
+    ma.manual_seed(0)
+    tokens = ma.randint(5, (2, 4)).to(device)
+    embedding = ma.nn.Embedding(5, 8).to(device)
+    attention = ma.nn.MultiheadAttention(8, 2, batch_first=True).to(device)
+    x = embedding(tokens)
+    y, _ = attention(x, x, x)
+    causal = ma.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+    (y * causal).sum().backward()
+    assert embedding.weight.grad.device.type == ma.device(device).type
+    return embedding.weight.grad.cpu().flatten().tolist()
+
+
+def test_attention_stays_on_the_device(gpu: None) -> None:
+    np.testing.assert_allclose(attention_step("cuda"), attention_step("cpu"), rtol=1e-4, atol=1e-6)
+
+
+def without_a_gpu(lib: Any) -> Any:
+    return lib.ones(2).cuda()
+
+
+def devices_by_name(lib: Any) -> Any:
+    found = [lib.device("cpu"), lib.device("cuda"), lib.device("cuda:1"), lib.device("cuda", 1)]
+    found.append(lib.device(found[2]))
+    return [(str(d), repr(d), d.type, d.index) for d in found], found[2] == found[3], found[0] == found[1]
+
+
+def device_that_does_not_exist(lib: Any) -> Any:
+    return lib.device("gpu")
+
+
+def the_usual_choice_of_a_device(lib: Any) -> Any:
+    device = lib.device("cuda" if lib.cuda.is_available() else "cpu")
+    x = lib.ones(2, device=device).to(device)
+    model = lib.nn.Linear(2, 2).to(device)
+    return str(x.device), str(model.weight.device), x.to("cpu") is x, x.is_cuda
+
+
+@pytest.mark.parametrize("program", [devices_by_name, the_usual_choice_of_a_device], ids=lambda p: p.__name__)
+def test_device_as_in_pytorch(program: Any) -> None:
+    same(program)
+
+
+def test_errors_about_devices() -> None:
+    if torch.cuda.is_available() or ma.cuda.is_available():
+        pytest.skip("there is a GPU")
+    same(without_a_gpu)
+    with pytest.raises(RuntimeError, match="at start of device string: gpu"):
+        device_that_does_not_exist(ma)
+    with pytest.raises(RuntimeError, match="at start of device string: gpu"):
+        device_that_does_not_exist(torch)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES if ma.cuda.is_available() else [])
+def test_operation_on_a_real_gpu(name: str) -> None:
+    op = OPS[name]
+    for sample in samples(name)[0][:3]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = results(Call(ma, ours(op), op, sample), lambda array: array)
+            found = results(OnGpu(ma, ours(op), op, sample), lambda array: on_device(array, "cuda"))
+        for got, wanted in zip(found, numbers(expected), strict=True):
+            array = got.detach().array if isinstance(got, ma.Tensor) else got
+            array = on_device(array, "cpu") if hasattr(array, "get") else np.asarray(0.0 if array is None else array)
+            np.testing.assert_allclose(array, wanted, rtol=1e-9, atol=1e-9)
+
+
+class OnGpu(Call):
+    """A sample whose tensors are all on a real GPU."""
+
+    def translated(self, value: Any) -> Any:
+        tensor = super().translated(value)
+        if isinstance(tensor, ma.Tensor):
+            tensor.array = on_device(np.array(tensor.array), "cuda")
+        return tensor
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("optimizer", OPTIMIZERS.values() if ma.cuda.is_available() else [])
+def test_training_on_a_real_gpu(optimizer: Any) -> None:
+    np.testing.assert_allclose(losses("cuda", optimizer), losses("cpu", optimizer), rtol=1e-4)

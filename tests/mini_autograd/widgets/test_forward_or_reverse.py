@@ -1,0 +1,70 @@
+"""Forward or reverse: both modes give the Jacobian, in as many passes as the picture says."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from mini_autograd.autograd import functional
+from mini_autograd.widgets import forward_or_reverse
+from mini_autograd.widgets.demos.forward_or_reverse import by_columns, by_rows, demo, measure, network, show
+
+module = sys.modules[show.__module__]  # the package's name for it is the demo itself
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 8), (8, 1), (4, 16), (64, 2)])
+def test_both_modes_give_the_jacobian(n, m):
+    function, x = network(n, m)
+    expected = functional.jacobian(function, x).numpy()
+    assert expected.shape == (m, n)
+    np.testing.assert_allclose(by_columns(function, x), expected, atol=1e-12)
+    np.testing.assert_allclose(by_rows(function, x), expected, atol=1e-12)
+
+
+def test_forward_mode_evaluates_once_per_input_and_reverse_mode_once():
+    function, x = network(5, 3)
+    calls = []
+
+    def counted(values):
+        calls.append(values)
+        return function(values)
+
+    by_columns(counted, x)
+    assert len(calls) == 5
+    by_rows(counted, x)
+    assert len(calls) == 6
+
+
+@pytest.fixture
+def times_by_passes(monkeypatch):
+    """A millisecond for each pass, whatever else the machine has to do."""
+
+    def timed(compute, function, x):
+        jacobian = compute(function, x)
+        return jacobian, 0.001 * jacobian.shape[0 if compute is by_rows else 1]
+
+    monkeypatch.setattr(module, "timed", timed)
+
+
+def test_words_name_the_quicker_mode_and_its_passes(times_by_passes):
+    assert show(64, 1).words[0] == (
+        "64 inputs, 1 output: the Jacobian has 1 x 64 entries. "
+        "Reverse mode is 64.0 times as fast: 1 pass in 1 ms, against 64 passes in 64 ms."
+    )
+    assert show(1, 64).words[0].startswith("1 input, 64 outputs: the Jacobian has 64 x 1 entries. Forward mode is ")
+
+
+def test_both_modes_are_timed():
+    done = measure(2, 2)
+    assert done.forward_seconds > 0
+    assert done.reverse_seconds > 0
+
+
+def test_presets_are_settings_and_the_still_picture_travels_along():
+    for state in demo().presets.values():
+        assert demo().checked({**demo().start, **state})
+    bundle = forward_or_reverse(inputs=4, outputs=2)._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "Forward mode: 4 passes, one per column" in data["image/svg+xml"]
+    with pytest.raises(ValueError, match="no setting of 'inputs'"):
+        forward_or_reverse(inputs=3)
