@@ -46,6 +46,7 @@ lint: $(VENV)/ready
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check .
 	@$(RUN) mypy
+	@$(RUN) lint-imports --no-logo
 
 # The gates of every lesson: solutions pass, stubs and zeros earn nothing.
 lessons: $(VENV)/ready

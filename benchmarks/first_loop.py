@@ -87,13 +87,12 @@ def sandbox_times() -> tuple[float, float]:
 
 def make_course(root: Path, submissions: int) -> None:
     """Lesson 02 with honest submissions of the pretend class, as often as needed."""
-    from autograder.lessons.build.notebook.notebook import styles
-
     from autograder.grading.commands.class_run import loaded
-    from autograder.grading.pretend_class import course
+    from autograder.grading.pretend_class import pretend_course
     from autograder.grading.pretend_class.students import notebook_of
+    from autograder.lessons.build.notebook import styles
 
-    course.make_course(root, LESSON)
+    pretend_course.make_course(root, LESSON)
     honest = [member for member in loaded(PROJECT / "course" / "pretend_class.py").CLASS if not member.hostile]
     name = LESSON.stem
     released, source = (

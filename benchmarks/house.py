@@ -140,7 +140,7 @@ def product(walk: Walk) -> None:
 
 def lesson(walk: Walk) -> None:
     """From the text of a lesson to the release that students get."""
-    from autograder.grading.pretend_class.course import make_course
+    from autograder.grading.pretend_class.pretend_course import make_course
 
     with tempfile.TemporaryDirectory() as folder, walking(walk):
         make_course(Path(folder) / "course", LESSON)
@@ -173,7 +173,7 @@ class InProcess:
 
 def make_class_of_one(course: Path) -> None:
     """A course whose only student hands in the solution."""
-    from autograder.grading.pretend_class.course import make_course
+    from autograder.grading.pretend_class.pretend_course import make_course
 
     notebook = make_course(course, LESSON)
     submitted = course / "submitted" / "ada" / LESSON.stem

@@ -23,7 +23,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from autograder.lessons.build.notebook.lesson_files import data_files, lesson_texts
+from autograder.lessons.build.lesson_files import data_files, lesson_texts
 
 PROJECT = Path(__file__).resolve().parents[1]
 COURSE = PROJECT / "course"
@@ -50,9 +50,9 @@ class Figures:
 
 def figures(text: Path, quick: bool) -> Figures:
     """Count one lesson, and run it unless `quick`."""
-    from autograder.lessons.build.notebook.notebook import assemble
-    from autograder.lessons.build.notebook.quiz_cells import read_questions
-    from autograder.lessons.build.notebook.text import read_lesson
+    from autograder.lessons.build.notebook import assemble
+    from autograder.lessons.build.quiz_cells import read_questions
+    from autograder.lessons.build.text import read_lesson
 
     cells = read_lesson(text)
     prose = [c.source for c in cells if c.kind == "markdown" and "hint" not in c.tags]

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from autograder.lessons.build.notebook.lesson_files import lesson_texts
-from autograder.lessons.build.notebook.notebook import assemble, notebook_text
 
 import mini_autograd as ma
+from autograder.lessons.build.lesson_files import lesson_texts
+from autograder.lessons.build.notebook import assemble, notebook_text
 from autograder.lessons.release import release_notebook
 from autograder.lessons.student.progress import progress_of
 from autograder.quizzes.sealing import Answer, seal_quiz

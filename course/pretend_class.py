@@ -1,7 +1,7 @@
 """Twelve pretend students of lesson 02, for `make class`: two right, seven with a classic bug each, three hostile.
 
-Each edit is what a student would have typed in place of a line of the solution. Data only; `autograder.grading.pretend_class.students`
-explains what it means.
+Each edit is what a student would have typed in place of a line of the solution. Data only: what it means says
+`autograder.grading.pretend_class.students`.
 """
 
 from autograder.grading.pretend_class.students import Edit, Pretender

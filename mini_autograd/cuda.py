@@ -1,7 +1,4 @@
-"""`torch.cuda`: whether there is a GPU, which CuPy then works on, and how to wait for it.
-
-Imports arrays.
-"""
+"""`torch.cuda`: whether there is a GPU, which CuPy then works on, and how to wait for it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Functions of functions: `torch.func` with `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd` and `hessian`;
 and calls of modules with other parameters than their own.
 
-Imports arrays, grad_mode, gradients, tensor, forward_mode, functional and the operations. The one idea to know: each of
-them returns a function, so they can be put around one another; `vmap(grad(f))` gives the gradient of every example by
-itself.
+The one idea to know: each of them returns a function, so they can be put around one another; `vmap(grad(f))` gives the
+gradient of every example by itself.
 """
 
 from __future__ import annotations

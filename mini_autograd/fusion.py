@@ -1,10 +1,9 @@
 """`compile(function)`: runs a chain of elementwise operations block by block, while its numbers are in the cache.
 
-Imports grad_mode, tracing, blocks, function, tensor and autograd. The one idea to know: an eager chain of ten
-operations on a large array takes the whole array through memory ten times, and memory is what it waits for. A compiled
-chain takes one block of the array through all ten operations, then the next block; what happens between the first and
-the last never leaves the cache. The backward pass computes the forward values again, block by block, rather than store
-them.
+The one idea to know: an eager chain of ten operations on a large array takes the whole array through memory ten times,
+and memory is what it waits for. A compiled chain takes one block of the array through all ten operations, then the next
+block; what happens between the first and the last never leaves the cache. The backward pass computes the forward values
+again, block by block, rather than store them.
 
 The steps are found by running `function`, and then the engine's own backward pass, on arrays without numbers (see
 tracing.py). So there are no rules here: what runs is what the engine would do, in the same order, with the same bits.

@@ -1,7 +1,6 @@
 """What is covered of `torch.linalg`: norms.
 
-Imports function and the operations. The one idea to know: without `dim` and `ord`, `norm` takes all elements as one
-vector.
+The one idea to know: without `dim` and `ord`, `norm` takes all elements as one vector.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""The files around the code agree with each other: dependency floors, the lock file, the direction of imports."""
+"""The files around the code agree with each other: dependency floors, the lock file, the pages."""
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import re
 import tomllib
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
@@ -84,115 +82,6 @@ def as_tuple(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
-def imported_modules(path: Path) -> set[str]:
-    """Every absolute module name that a file imports, at any level."""
-    found: set[str] = set()
-    package = path.relative_to(ROOT).with_suffix("").parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            origin = ".".join(part for part in (base, node.module) if part)
-            found |= {origin} | {f"{origin}.{alias.name}" for alias in node.names}
-    return found
-
-
-PICTURES = ("mini_autograd.drawing", "mini_autograd.widgets")
-NOTEBOOKS = ("ipywidgets", "anywidget", "IPython")
-
-# Files, and what none of them may import, at any level: the layers of docs/architecture.md.
-FORBIDDEN = {
-    "mini_autograd/**/*.py": ("autograder", "course", "torch"),
-    "mini_autograd/*.py": ("mini_autograd.nn", "mini_autograd.optim", *PICTURES, *NOTEBOOKS),
-    "mini_autograd/operations/*.py": (
-        *(
-            "mini_autograd.tensor",
-            "mini_autograd.tensors.creation",
-            "mini_autograd.tensors.gradients",
-            "mini_autograd.graph.backward",
-        ),
-        *("mini_autograd.nn", "mini_autograd.optim", *PICTURES),
-    ),
-    "mini_autograd/nn/*.py": ("mini_autograd.optim", "mini_autograd.utils.data", *PICTURES),
-    "mini_autograd/optim/*.py": ("mini_autograd.nn", "mini_autograd.utils.data", *PICTURES),
-    "mini_autograd/drawing/*.py": ("mini_autograd.tensor", "mini_autograd.nn", "mini_autograd.widgets", *NOTEBOOKS),
-    "autograder/**/*.py": ("course",),
-    "autograder/sandbox/**/*.py": (
-        *("autograder.judge", "autograder.grading", "autograder.checks", "autograder.bugs", "autograder.lessons"),
-        *("mini_autograd", "torch"),
-    ),
-    "autograder/notebooks/**/*.py": (
-        *("autograder.checks", "autograder.bugs", "autograder.judge", "autograder.lessons", "autograder.sandbox"),
-        *("autograder.nbgrader_plugins", "autograder.grading", "mini_autograd"),
-    ),
-    "autograder/checks/**/*.py": ("autograder.judge", "autograder.sandbox", "autograder.grading"),
-    "autograder/bugs/**/*.py": ("autograder.judge", "autograder.sandbox", "autograder.grading", "autograder.lessons"),
-    "autograder/judge/**/*.py": ("autograder.grading", "autograder.nbgrader_plugins", "autograder.lessons"),
-}
-
-
-@pytest.mark.parametrize("files", FORBIDDEN)
-def test_imports_point_one_way(files: str) -> None:
-    paths = sorted(ROOT.glob(files))
-    assert paths
-    for path in paths:
-        for name in imported_modules(path):
-            for forbidden in FORBIDDEN[files]:
-                assert not f"{name}.".startswith(f"{forbidden}."), f"{path.name} imports {name}"
-
-
-def test_no_import_circles() -> None:
-    """At module level: an import inside a function cannot bite."""
-    assert not in_circles(modules_below(ROOT, "mini_autograd", "autograder", "benchmarks"))
-
-
-CIRCLES = {
-    "at the top": "from pack import first\n",
-    "of a name": "from pack.first import name\n",
-    "relative": "from . import first\n",
-    "where it may fail": "try:\n    import pack.first\nexcept ImportError:\n    pass\n",
-    "under a condition": "import sys\nif sys.platform:\n    from pack import first\n",
-    "in a class": "class Here:\n    from pack.first import name\n",
-}
-NO_CIRCLES = {
-    "in a function": "def later():\n    from pack import first\n",
-    "for types only": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pack import first\n",
-}
-
-
-@pytest.mark.parametrize("text", [*CIRCLES.values(), *NO_CIRCLES.values()], ids=[*CIRCLES, *NO_CIRCLES])
-def test_a_circle_would_be_found(text: str, tmp_path: Path) -> None:
-    folder = tmp_path / "pack"
-    folder.mkdir()
-    files = {"__init__": "", "first": "import pack.second\nname = 1\n", "second": text, "third": "import pack.first\n"}
-    for name, lines in files.items():
-        (folder / f"{name}.py").write_text(lines)
-    expected = {"pack.first", "pack.second"} if text in CIRCLES.values() else set()
-    assert in_circles(modules_below(tmp_path, "pack")) == expected
-
-
-NAMES_OF_PYTORCH = {
-    # the class that users derive from, and its base
-    "mini_autograd": {"Function", "RemovableHandle"}
-    # a module, and the operation after which a node of the graph is called
-    | {"BatchNorm", "Dropout", "Embedding", "HuberLoss", "L1Loss", "LayerNorm", "Linear", "LogSigmoid", "LogSoftmax"}
-    | {"MaxPool", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh"},
-    "autograder": set(),
-}
-"""Names that PyTorch gives to two classes."""
-
-
-@pytest.mark.parametrize("package", NAMES_OF_PYTORCH)
-def test_no_two_public_classes_of_a_package_share_a_name(package: str) -> None:
-    found: dict[str, list[str]] = {}
-    for module, path in modules_below(ROOT, package).items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(module)
-    assert {name: modules for name, modules in found.items() if len(modules) > 1}.keys() == NAMES_OF_PYTORCH[package]
-
-
 def modules_below(root: Path, *packages: str) -> dict[str, Path]:
     """The modules of some packages, by name."""
     return {
@@ -200,67 +89,6 @@ def modules_below(root: Path, *packages: str) -> dict[str, Path]:
         for package in packages
         for path in (root / package).rglob("*.py")
     }
-
-
-def in_circles(files: dict[str, Path]) -> set[str]:
-    """The modules that import each other, directly or by way of others."""
-    imports = {name: top_level_imports(path, name, set(files)) & set(files) - {name} for name, path in files.items()}
-    while free := {name for name, found in imports.items() if not found or name not in set().union(*imports.values())}:
-        imports = {name: found - free for name, found in imports.items() if name not in free}
-    return set(imports)
-
-
-def top_level_imports(path: Path, module: str, known: set[str]) -> set[str]:
-    """What a module imports of those known while it is itself being imported."""
-    found: set[str] = set()
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in run_on_import(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")
-            base = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
-            origin = ".".join(part for part in (base, node.module) if part)
-            full_names = {alias.name: f"{origin}.{alias.name}" for alias in node.names}
-            found |= {full if full in known else origin for full in full_names.values()}
-    return found
-
-
-def run_on_import(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes below one that run when a module is imported: all but functions, and what only type checkers read."""
-    for part in ast.iter_child_nodes(node):
-        types_only = isinstance(part, ast.If) and ast.unparse(part.test) == "TYPE_CHECKING"
-        if not types_only and not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield part
-            yield from run_on_import(part)
-
-
-LISTED = re.compile(r"Imports ((?:\w+, )*\w+(?: and (?:many of )?(?:the )?\w+)?)")
-"""The sentence with which the docstring of a module begins its list: "Imports arrays, function and the operations"."""
-
-
-def modules_said(docstring: str, known: set[str]) -> set[str]:
-    """The modules that a docstring says are imported, by the last part of their names."""
-    said = LISTED.search(docstring)
-    return set(re.findall(r"\w+", said[1])) & known if said else set()
-
-
-def short_name(module: str, summed_up: bool) -> str:
-    """The last part of a name; `operations` for every family of operations, if a docstring sums them up so."""
-    return "operations" if summed_up and ".operations" in module else module.rpartition(".")[2]
-
-
-def test_the_engine_s_modules_import_what_their_docstrings_say() -> None:
-    files = modules_below(ROOT, "mini_autograd")
-    checked, known = 0, {name.rpartition(".")[2] for name in files} | {"operations"}
-    for module, path in files.items():
-        docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
-        if said := modules_said(docstring, known):
-            imported = top_level_imports(path, module, set(files)) & set(files) - {module}
-            expected = {short_name(name, "operations" in said) for name in imported}
-            assert said == expected, f"{module} says {sorted(said - expected)} too, and not {sorted(expected - said)}"
-            checked += 1
-    assert checked > 60
 
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])

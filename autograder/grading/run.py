@@ -16,7 +16,7 @@ from autograder.grading.course import Course, CourseError, open_course, prepare,
 from autograder.grading.errors import in_words
 from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
 from autograder.grading.gradebook.mark_writer import Entry, Marks
-from autograder.grading.report.class_report.notices import notices
+from autograder.grading.report.notices import notices
 from autograder.grading.submission.assignments import Assignment, Earlier, TooLargeError, read_submission
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 from autograder.grading.submission.result import Result

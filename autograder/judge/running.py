@@ -27,7 +27,7 @@ from autograder.notebooks.cells import CodeCell
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.trusted import is_stateful, split_import
 from autograder.runs.context import check_context
-from autograder.sandbox.process.process.allowance import Allowance
+from autograder.sandbox.process.allowance import Allowance
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30

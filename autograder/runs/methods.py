@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import mini_autograd as ma
 from autograder.runs.reference_patch import patched
+from mini_autograd.operations.neural import activations, losses, normalization
 from mini_autograd.operations.neural.dropout import Dropout
+from mini_autograd.operations.shapes import gathering
 
 NAMES = ("cat", "leaky_relu", "cross_entropy", "mse_loss", "layer_norm", "batch_norm", "embedding", "dropout")
 
@@ -35,11 +38,17 @@ def _methods(torch: Any, functional: Any, whole: Callable[[Any], Any]) -> dict[s
 
 @cache
 def _reference_methods() -> dict[str, Callable[..., Any]]:
-    from mini_autograd.nn import functional
-
     def dropout(self: Any, mask: Any, p: float) -> Any:
         return Dropout.apply(self, mask=np.asarray(mask, dtype=np.float64) / (1.0 - p))
 
+    functional = SimpleNamespace(
+        leaky_relu=activations.leaky_relu,
+        cross_entropy=losses.cross_entropy,
+        mse_loss=losses.mse_loss,
+        layer_norm=normalization.layer_norm,
+        batch_norm=normalization.batch_norm,
+        embedding=gathering.embedding,
+    )
     return {**_methods(ma, functional, lambda numbers: ma.tensor(np.asarray(numbers))), "dropout": dropout}
 
 

@@ -3,8 +3,8 @@ knows no marks.
 """
 
 from autograder.sandbox.handles import Handle, is_handle
-from autograder.sandbox.process.process.isolation import isolation_available
-from autograder.sandbox.process.process.limits import (
+from autograder.sandbox.process.isolation import isolation_available
+from autograder.sandbox.process.limits import (
     Limits,
     NotAnswered,
     NotRebuilt,
@@ -14,7 +14,7 @@ from autograder.sandbox.process.process.limits import (
     SandboxUnavailable,
     StaleHandle,
 )
-from autograder.sandbox.process.process.process import isolation_in_force
+from autograder.sandbox.process.process import isolation_in_force
 from autograder.sandbox.sandbox import CellResult, Sandbox
 
 __all__ = [

@@ -27,7 +27,7 @@ import numpy as np
 
 from autograder.sandbox.inside.protocol import BINARY, COMPARISONS, SPECIAL_METHODS, UNARY, words
 from autograder.sandbox.port import Port
-from autograder.sandbox.process.process.limits import Refused
+from autograder.sandbox.process.limits import Refused
 
 LOCAL = frozenset(
     {

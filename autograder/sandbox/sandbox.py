@@ -30,9 +30,9 @@ from autograder.sandbox.handles import (
 )
 from autograder.sandbox.inside.values import Decoder, Malformed
 from autograder.sandbox.port import Referring
-from autograder.sandbox.process.process.allowance import ASLEEP, Allowance, Usage, usage_of_this_thread
-from autograder.sandbox.process.process.limits import Limits, NotAnswered, SandboxDied, SandboxError, SandboxUnavailable
-from autograder.sandbox.process.process.process import StudentProcess
+from autograder.sandbox.process.allowance import ASLEEP, Allowance, Usage, usage_of_this_thread
+from autograder.sandbox.process.limits import Limits, NotAnswered, SandboxDied, SandboxError, SandboxUnavailable
+from autograder.sandbox.process.process import StudentProcess
 from autograder.sandbox.travel import (
     ACTING_MODULES,
     REAL_MODULES,

@@ -20,7 +20,7 @@ from autograder.sandbox.handles import is_handle, reference
 from autograder.sandbox.inside.protocol import words
 from autograder.sandbox.inside.values import Encoder
 from autograder.sandbox.port import Port
-from autograder.sandbox.process.process.limits import NotRebuilt, SandboxError, StaleHandle
+from autograder.sandbox.process.limits import NotRebuilt, SandboxError, StaleHandle
 
 MAX_GENERATED = 100_000
 # Modules that may stand for themselves when the submission says that a name or attribute is that module: importing one

@@ -1,7 +1,6 @@
-"""The public look-alike of `torch.autograd`: everything that it offers, from the modules where it is written.
+"""`torch.autograd`: gradients on demand, custom functions, forward mode, functional derivatives, numerical checks.
 
-Imports gradients, custom, grad_mode and anomaly; what only some programs use is imported when they ask for it. The
-modules beside this one only give names: `from torch.autograd.functional import jacobian` finds it there too.
+A function or a graph comes in, and derivatives go out. What only some programs use is imported when they ask for it.
 """
 
 import importlib
@@ -13,7 +12,7 @@ from mini_autograd.graph.grad_mode import enable_grad, inference_mode, is_grad_e
 from mini_autograd.tensors.gradients import backward, grad
 
 if TYPE_CHECKING:
-    from mini_autograd.autograd import forward_ad, function, functional, graph
+    from mini_autograd.autograd import forward_ad, functional, graph
     from mini_autograd.autograd.checking import GradcheckError, gradcheck, gradgradcheck
     from mini_autograd.tensors.legacy import Variable
 
@@ -39,10 +38,10 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-MODULES = ("forward_ad", "function", "functional", "graph")
+MODULES = ("forward_ad", "functional", "graph")
 ON_DEMAND = dict.fromkeys(MODULES, "autograd")
-ON_DEMAND["Variable"] = "legacy"
-ON_DEMAND |= dict.fromkeys(("GradcheckError", "gradcheck", "gradgradcheck"), "gradcheck")
+ON_DEMAND["Variable"] = "tensors.legacy"
+ON_DEMAND |= dict.fromkeys(("GradcheckError", "gradcheck", "gradgradcheck"), "autograd.checking")
 """name -> the package or module that it is imported from when it is first used"""
 
 

@@ -1,8 +1,7 @@
 """`gradcheck` and `gradgradcheck`: compare gradients with finite differences.
 
-Imports function, gradients, forward_mode and tensor. The one idea to know: a central difference errs by about eps
-squared, and by the rounding of the values, divided by eps. So in float64 with eps = 1e-6 a right gradient agrees to
-about 1e-9; in float32 it cannot.
+The one idea to know: a central difference errs by about eps squared, and by the rounding of the values, divided by eps.
+So in float64 with eps = 1e-6 a right gradient agrees to about 1e-9; in float32 it cannot.
 """
 
 from __future__ import annotations

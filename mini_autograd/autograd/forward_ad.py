@@ -1,9 +1,8 @@
 """Forward mode: dual numbers, PyTorch's `autograd.forward_ad`. A tensor carries a tangent, and operations push it on.
 
-Imports grad_mode, function, views, tensor and the operations. The one idea to know: an operation's rule, `jvp(ctx,
-*tangents)`, stands next to its `backward`, and is called right after `forward` with the same ctx, so tangents travel
-along with the values and nothing is kept. Where the operation itself is recorded the rule gets Tensors, and is recorded
-too.
+The one idea to know: an operation's rule, `jvp(ctx, *tangents)`, stands next to its `backward`, and is called right
+after `forward` with the same ctx, so tangents travel along with the values and nothing is kept. Where the operation
+itself is recorded the rule gets Tensors, and is recorded too.
 """
 
 from __future__ import annotations

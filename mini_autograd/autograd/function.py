@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.edges import NO_EDGE, OutputOf
 from mini_autograd.graph import function as graph
+from mini_autograd.graph.edges import NO_EDGE, OutputOf
 from mini_autograd.graph.function import FREED, SECOND_BACKWARD
 from mini_autograd.graph.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, no_grad, state, without_forward_mode
 from mini_autograd.graph.versions import changed_text, error_name, note_change, output_name

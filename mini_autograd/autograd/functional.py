@@ -1,7 +1,7 @@
 """Derivatives of functions: `torch.autograd.functional` with `vjp`, `jvp`, `jacobian`, `hessian`, `vhp`, `hvp`.
 
-Imports grad_mode, function, gradients, tensor and the operations. The one idea to know: reverse mode gives one row of a
-Jacobian per pass; a product of the Jacobian with a vector on the right is reverse mode twice.
+The one idea to know: reverse mode gives one row of a Jacobian per pass; a product of the Jacobian with a vector on the
+right is reverse mode twice.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.edges import NO_EDGE
 from mini_autograd.graph import function as graph
+from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.graph.grad_mode import state
 from mini_autograd.graph.hooks import Watcher
 from mini_autograd.numerics.arrays import holds

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.edges import NO_EDGE, Edge, OutputOf, node_of, number_of, unpacked
 from mini_autograd.graph import anomaly, hooks
 from mini_autograd.graph import function as graph
+from mini_autograd.graph.edges import NO_EDGE, Edge, OutputOf, node_of, number_of, unpacked
 from mini_autograd.graph.function import SEVERAL, AccumulateGrad, Function, GraphRoot
 from mini_autograd.graph.grad_mode import enable_grad, no_grad
 from mini_autograd.graph.versions import check_saved, latest_change, note_change

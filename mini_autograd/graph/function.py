@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.edges import NO_EDGE, Edge, node_of, number_of, unpacked
+from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of, unpacked
 from mini_autograd.graph.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, state
+from mini_autograd.graph.removable_handle import RemovableHandle
 from mini_autograd.numerics.arrays import check_same_device
-from mini_autograd.removable_handle import RemovableHandle
 
 Value = Any
 """What an operation takes and gives: a Tensor, a Python number or, inside a backward rule, a plain array."""

@@ -1,7 +1,7 @@
 """Is recording on? `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`: context managers and decorators.
 
-Imports nothing of the package. The switch belongs to the thread, as in PyTorch: a data-loading thread under `no_grad`
-does not switch recording off for the thread that trains. It is one small number, so that an operation asks once.
+The switch belongs to the thread, as in PyTorch: a data-loading thread under `no_grad` does not switch recording off for
+the thread that trains. It is one small number, so that an operation asks once.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.edges import NO_EDGE
 from mini_autograd.graph import function as graph
+from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.graph.function import AFTER, BEFORE, CONSTANT, OUTPUT
 from mini_autograd.graph.grad_mode import WATCHED, no_grad, state
 from mini_autograd.numerics.arrays import dtype_name

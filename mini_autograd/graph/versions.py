@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mini_autograd.edges import NO_EDGE, Edge, node_of, number_of
+from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of
 from mini_autograd.graph.function import OUTPUT, SEVERAL, Function, next_sequence_nr
 from mini_autograd.graph.grad_mode import WATCHED, state
 from mini_autograd.numerics.arrays import dtype_name

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.edges import NO_EDGE, Edge, node_of, number_of
 from mini_autograd.graph import function
+from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of
 from mini_autograd.graph.function import Function, Value
 from mini_autograd.graph.grad_mode import INFERENCE, RECORDING, state
 from mini_autograd.graph.versions import error_name

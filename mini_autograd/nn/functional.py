@@ -1,7 +1,7 @@
 """`torch.nn.functional`: what layers compute, as functions of tensors.
 
-Imports arrays, function, creation and the operations. The one idea to know: everything here is defined with its rule in
-operations/; only what is put together from these stands below.
+The one idea to know: everything here is defined with its rule in operations/; only what is put together from these
+stands below.
 """
 
 from __future__ import annotations

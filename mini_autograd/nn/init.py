@@ -1,8 +1,7 @@
 """Initialisers: fill a tensor with first values, in place.
 
-Imports arrays, generator, tensor, creation and parameter. The one idea to know: the variance of what is drawn is chosen
-so that a layer hands signals on (or gradients back) at the size at which it got them. The same seed gives PyTorch's
-numbers.
+The one idea to know: the variance of what is drawn is chosen so that a layer hands signals on (or gradients back) at
+the size at which it got them. The same seed gives PyTorch's numbers.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.edges import NO_EDGE
+from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.graph.grad_mode import INFERENCE, state
 from mini_autograd.graph.versions import note_change
 from mini_autograd.graph.views import memory_of

@@ -1,8 +1,7 @@
 """What the engine asks of arrays: dtypes as PyTorch promotes them, and `sum_to`, which undoes a broadcast.
 
-Imports NumPy only (CuPy when a tensor is to go to a GPU), and knows nothing of tensors. The one idea to know: inside
-the engine a 0-d array is mostly a NumPy *scalar* (that is what `a * b` of two 0-d arrays returns, and it is several
-times faster); only `Tensor.numpy` makes it an array.
+The one idea to know: inside the engine a 0-d array is mostly a NumPy *scalar* (that is what `a * b` of two 0-d arrays
+returns, and it is several times faster); only `Tensor.numpy` makes it an array.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Programs that run block by block: steps on large arrays, taken while the numbers are in the cache.
 
-Imports tracing and NumPy. The one idea to know: arithmetic on a large array waits for memory, so ten operations on it
-cost ten times the way through memory. A program takes one block of the arrays through all its steps, then the next.
+The one idea to know: arithmetic on a large array waits for memory, so ten operations on it cost ten times the way
+through memory. A program takes one block of the arrays through all its steps, then the next.
 """
 
 from __future__ import annotations

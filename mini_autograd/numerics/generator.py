@@ -1,8 +1,8 @@
 """Random numbers: PyTorch's generator on a CPU, so that the same seed gives the same numbers.
 
-Imports arrays, and NumPy's random module when first used. The one idea to know: PyTorch draws 32-bit words from the
-Mersenne Twister, which NumPy has too; how it makes floats, normal numbers and permutations of them is written here. The
-results are equal to the last bit or two (PyTorch's cosine is not NumPy's).
+The one idea to know: PyTorch draws 32-bit words from the Mersenne Twister, which NumPy has too; how it makes floats,
+normal numbers and permutations of them is written here. The results are equal to the last bit or two (PyTorch's cosine
+is not NumPy's).
 """
 
 from __future__ import annotations

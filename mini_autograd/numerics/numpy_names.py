@@ -1,7 +1,7 @@
 """NumPy's names of arguments: who writes `x.argmax(axis=1, keepdims=True)` is understood, as in PyTorch.
 
-Imports nothing of the package. The one idea to know: the operations know `dim` and `keepdim` only; the public functions
-and methods are given their other names here, so that the engine itself does not pay for the translation.
+The one idea to know: the operations know `dim` and `keepdim` only; the public functions and methods are given their
+other names here, so that the engine itself does not pay for the translation.
 """
 
 import functools

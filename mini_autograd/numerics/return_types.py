@@ -1,7 +1,6 @@
 """`torch.return_types`: what functions with several results return, tuples with names that print as PyTorch's do.
 
-Imports nothing of the package. The one idea to know: `x.max(dim=0)` is a `return_types.max`, so the text says whose
-results these are.
+The one idea to know: `x.max(dim=0)` is a `return_types.max`, so the text says whose results these are.
 """
 
 from __future__ import annotations

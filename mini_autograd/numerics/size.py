@@ -1,7 +1,7 @@
 """`Size`: the shape of a tensor, a tuple that says whose it is.
 
-Imports nothing. The one idea to know: making one for every `tensor.shape` costs less than a tenth of an operation, and
-the engine itself reads the shapes of arrays, which are plain tuples.
+The one idea to know: making one for every `tensor.shape` costs less than a tenth of an operation, and the engine itself
+reads the shapes of arrays, which are plain tuples.
 """
 
 from __future__ import annotations

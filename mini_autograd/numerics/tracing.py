@@ -1,8 +1,8 @@
 """Arrays without numbers, which note every NumPy operation that meets them: what `compile` finds its steps with.
 
-Imports NumPy only. The one idea to know: NumPy hands a call such as `np.exp(x)` or `a * b` over to an argument that has
-`__array_ufunc__`. So the engine's own rules can run on a `Traced`, which computes nothing and writes down what was
-asked of it. Every value so met has a number; a change in place gives the array's name a new value.
+The one idea to know: NumPy hands a call such as `np.exp(x)` or `a * b` over to an argument that has `__array_ufunc__`.
+So the engine's own rules can run on a `Traced`, which computes nothing and writes down what was asked of it. Every
+value so met has a number; a change in place gives the array's name a new value.
 """
 
 from __future__ import annotations

@@ -3,29 +3,29 @@
 An operation is a class with a `forward` and a `backward`; the function that PyTorch has stands further down in the same
 file, and says which operations it is made of.
 
-elementwise: add, subtract, multiply, divide, pow, exp, log, tanh, relu, where, lerp, clone, cast
-mathematical: sqrt, rsqrt, reciprocal, square, log1p, sin, cos, erf
-rounding: abs, sign, floor, round, remainder, floor_divide
-activations: sigmoid, softplus, gelu, silu, leaky_relu
-softmax: softmax, log_softmax
-comparison: eq, lt, isnan, logical_and, isclose, any, all, nonzero: none has a gradient
-extremes: maximum, minimum, clamp, amax, amin
-sorting: max, min, argmax, sort, topk, median
-reduction: sum, mean, prod, var, std, logsumexp
-norms: norm, vector_norm, normalize
-cumulative: cumsum
-linear_algebra: matmul, dot, linear, outer
-shape: reshape, view, transpose, permute, expand, squeeze, flip, roll
-joining: cat, stack, split, chunk, unbind, narrow, select, repeat, pad
-diagonals: diagonal, diag, tril, triu, trace
-indexing: getitem (x[...]), put, assign
-gathering: gather, scatter, scatter_add, index_select, masked_fill, embedding
-convolution: conv1d, conv2d, conv_transpose2d
-pooling: max_pool2d, avg_pool2d
-normalization: layer_norm, batch_norm
-dropout: dropout
-attention: scaled_dot_product_attention
-losses: mse_loss, l1_loss, nll_loss, cross_entropy, binary_cross_entropy
+pointwise.elementwise: add, subtract, multiply, divide, pow, exp, log, tanh, relu, where, lerp, clone, cast
+pointwise.mathematical: sqrt, rsqrt, reciprocal, square, log1p, sin, cos, erf
+pointwise.rounding: abs, sign, floor, round, remainder, floor_divide
+pointwise.comparison: eq, lt, isnan, logical_and, isclose, any, all, nonzero: none has a gradient
+shapes.shape: reshape, view, transpose, permute, expand, squeeze, flip, roll
+shapes.joining: cat, stack, split, chunk, unbind, narrow, select, repeat, pad
+shapes.indexing: getitem (x[...]), put, assign
+shapes.gathering: gather, scatter, scatter_add, index_select, masked_fill, embedding
+reductions.softmax: softmax, log_softmax
+reductions.extremes: maximum, minimum, clamp, amax, amin
+reductions.sorting: max, min, argmax, sort, topk, median
+reductions.reduction: sum, mean, prod, var, std, logsumexp
+reductions.norms: norm, vector_norm, normalize
+reductions.cumulative: cumsum
+reductions.diagonals: diagonal, diag, tril, triu, trace
+products.linear_algebra: matmul, dot, linear, outer
+neural.activations: sigmoid, softplus, gelu, silu, leaky_relu
+neural.convolution: conv1d, conv2d, conv_transpose2d
+neural.pooling: max_pool2d, avg_pool2d
+neural.normalization: layer_norm, batch_norm
+neural.dropout: dropout
+neural.attention: scaled_dot_product_attention
+neural.losses: mse_loss, l1_loss, nll_loss, cross_entropy, binary_cross_entropy
 
 Four files hold no operation: fused and targets, what several of them share; windows, the geometry of kernels; and
 outputs, which writes results into tensors that are there.
@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
     """`ALL`: every operation, for those who want to walk through them."""
     if name != "ALL":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    families = (*FAMILIES, *(importlib.import_module(f"{__name__}.{family}") for family in NEURAL))
+    families = (*FAMILIES, *(importlib.import_module(f"{__name__}.neural.{family}") for family in NEURAL))
     return tuple(
         operation
         for family in families

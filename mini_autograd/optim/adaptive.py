@@ -1,6 +1,6 @@
 """Adadelta, which has a step of its own for each element.
 
-Imports views and optimizer. The one idea to know: the gradient is divided by a measure of how large it has been there.
+The one idea to know: the gradient is divided by a measure of how large it has been there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The algorithms: SGD, Adam, AdamW, RMSprop.
 
-Imports optimizer and blocks. The one idea to know: `update` gets arrays and changes them in place. What is written as
-`np.multiply(a, b, out=scratch)` is `a * b`, without an array of its own.
+The one idea to know: `update` gets arrays and changes them in place. What is written as `np.multiply(a, b,
+out=scratch)` is `a * b`, without an array of its own.
 """
 
 from __future__ import annotations

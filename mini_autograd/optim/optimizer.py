@@ -1,8 +1,7 @@
 """`Optimizer`: parameters in groups with their options, and the state that an algorithm keeps for each.
 
-Imports arrays, grad_mode, function, versions, views and tensor. The one idea to know: an algorithm is one method,
-`update`, which changes one parameter in place. It works on arrays, so nothing is recorded, and in one scratch array
-that all parameters share, so that a step allocates nothing.
+The one idea to know: an algorithm is one method, `update`, which changes one parameter in place. It works on arrays, so
+nothing is recorded, and in one scratch array that all parameters share, so that a step allocates nothing.
 """
 
 from __future__ import annotations

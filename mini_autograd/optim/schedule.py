@@ -1,7 +1,7 @@
 """What all schedules of the learning rate share.
 
-Imports optimizer. The one idea to know: a schedule says how the next rate follows from the present one, so that several
-may be used together.
+The one idea to know: a schedule says how the next rate follows from the present one, so that several may be used
+together.
 """
 
 from __future__ import annotations

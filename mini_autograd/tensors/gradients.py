@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.edges import Edge
 from mini_autograd.graph import backward as engine
 from mini_autograd.graph import function as graph
+from mini_autograd.graph.edges import Edge
 from mini_autograd.graph.grad_mode import state
 from mini_autograd.numerics.arrays import array_module
 from mini_autograd.operations.shapes.joining import stack

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.edges import NO_EDGE
+from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.graph.function import (
     COPY,
     OUTPUT,

@@ -1,7 +1,7 @@
 """The constructor of PyTorch's first years, which many tutorials still show: `Tensor([1, 2])`, `Tensor(2, 3)`.
 
-Imports arrays, size, tensor and creation. The one idea to know: today's `tensor` takes data and a dtype, and `empty`
-takes sizes; this takes either, and always gives the same dtype.
+The one idea to know: today's `tensor` takes data and a dtype, and `empty` takes sizes; this takes either, and always
+gives the same dtype.
 """
 
 from __future__ import annotations

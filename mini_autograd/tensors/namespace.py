@@ -1,6 +1,6 @@
-"""The functions that `torch` has too, one line per family: `from mini_autograd.tensors.namespace import *` gives them all.
+"""The functions that `torch` has too, one line per family. The package takes them all from here.
 
-Imports the operations and numpy_names. The functions of `torch.nn.functional` only are in nn/functional.py.
+The functions of `torch.nn.functional` only are in nn/functional.py.
 """
 
 # ruff: noqa: F401

@@ -1,6 +1,6 @@
 """Functions that few programs call: their modules are imported at the first call, so that the engine starts quickly.
 
-Imports numpy_names. The one idea to know: here are only names, of functions of `torch` and of methods of Tensor.
+The one idea to know: here are only names, of functions of `torch` and of methods of Tensor.
 """
 
 from __future__ import annotations

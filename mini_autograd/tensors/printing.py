@@ -1,7 +1,5 @@
 """How a tensor is printed, as PyTorch prints it: four digits, `1.` for whole numbers, scientific where sizes differ
 much.
-
-Imports arrays and NumPy only.
 """
 
 from __future__ import annotations

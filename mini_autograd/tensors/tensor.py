@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mini_autograd.edges import NO_EDGE, Edge, node_of, number_of
 from mini_autograd.graph import function
+from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of
 from mini_autograd.graph.function import UNCHANGED, AccumulateGrad, Function, register_tensor_type, tensor_of
 from mini_autograd.graph.grad_mode import INFERENCE, state
+from mini_autograd.graph.removable_handle import RemovableHandle
 from mini_autograd.graph.views import link_view, memory_of
 from mini_autograd.numerics import arrays
 from mini_autograd.numerics.size import Size, size_of
@@ -25,7 +26,6 @@ from mini_autograd.operations.products import linear_algebra
 from mini_autograd.operations.reductions import reduction
 from mini_autograd.operations.shapes import indexing
 from mini_autograd.operations.shapes import shape as shapes
-from mini_autograd.removable_handle import RemovableHandle
 from mini_autograd.tensors import gradients
 
 NONLEAF_GRAD = (

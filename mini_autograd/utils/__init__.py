@@ -1,13 +1,8 @@
-"""`torch.utils`: what it has that the engine has too, under PyTorch's names.
+"""`torch.utils`: data sets and loaders, and checkpoints that save memory.
 
-Both ways of PyTorch work: `utils.data.DataLoader`, and `from mini_autograd.utils.data import DataLoader`.
+Samples come in and batches go out; a function comes in, and one goes out that keeps less for its backward pass.
 """
 
-import sys
-
 from mini_autograd.utils import checkpoint, data
-
-sys.modules[f"{__name__}.checkpoint"] = checkpoint
-sys.modules[f"{__name__}.data"] = data
 
 __all__ = ["checkpoint", "data"]

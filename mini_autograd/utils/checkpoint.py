@@ -1,9 +1,9 @@
 """`checkpoint`: do not keep what a part of the forward pass saves, but compute that part again in the backward pass.
 
-Imports custom, gradients, hooks, grad_mode, function and random. The one idea to know: saved-tensor hooks put a number
-in the place of each saved tensor. When the first of them is asked for, the function runs again, and other hooks collect
-what it saves. `Reentrant` is PyTorch's older way: one node for all, which starts a backward pass of its own. Where to
-cut a chain, and what it costs: Griewank 1992; for networks, Chen and others 2016.
+The one idea to know: saved-tensor hooks put a number in the place of each saved tensor. When the first of them is asked
+for, the function runs again, and other hooks collect what it saves. `Reentrant` is PyTorch's older way: one node for
+all, which starts a backward pass of its own. Where to cut a chain, and what it costs: Griewank 1992; for networks, Chen
+and others 2016.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mini_autograd.autograd import function
+from mini_autograd.autograd.function import Function
 from mini_autograd.graph import function as graph
 from mini_autograd.graph.grad_mode import enable_grad, state
 from mini_autograd.graph.hooks import saved_tensors_hooks
@@ -116,7 +116,7 @@ def random_numbers_from(before: Any) -> Iterator[None]:
         set_rng_state(after)
 
 
-class Reentrant(function.Function):
+class Reentrant(Function):
     """A whole function as one node: it runs unrecorded, and again, recorded, in the backward pass."""
 
     torch_name = "CheckpointFunctionBackward"

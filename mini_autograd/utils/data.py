@@ -1,8 +1,8 @@
 """Data sets and loaders, as `torch.utils.data`.
 
-Imports arrays, generator, tensor, creation, random and the operations. The one idea to know: a loader asks a sampler
-for indices, a data set for the samples at these, and a collate function to make a batch of them. With the same seed the
-order is PyTorch's. There are no worker processes: options for these are accepted and ignored.
+The one idea to know: a loader asks a sampler for indices, a data set for the samples at these, and a collate function
+to make a batch of them. With the same seed the order is PyTorch's. There are no worker processes: options for these are
+accepted and ignored.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from textwrap import indent
 
 import nbformat
 import pytest
-from autograder.lessons.build.notebook.notebook import assemble
 from playwright.sync_api import expect
 
 from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.build.notebook import assemble
 from autograder.lessons.student.delivery import Workspace
 from autograder.notebooks.cells import grade_id
 from tests.browser.student_answers import ANSWERS, CHOSEN, OWN_CELL

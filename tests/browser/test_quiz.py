@@ -9,11 +9,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from autograder.lessons.build.notebook.notebook import assemble
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from playwright.sync_api import expect
 
 from autograder.judge.judge import judge_notebook
+from autograder.lessons.build.notebook import assemble
 from autograder.lessons.release import SEALED, release_notebook
 from autograder.notebooks.cells import grade_id
 from autograder.quizzes.sealing import open_answer, open_questions

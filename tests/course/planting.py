@@ -19,9 +19,9 @@ from types import CodeType
 from typing import Any, ClassVar
 
 import pytest
-from autograder.lessons.build.notebook.text import STYLE_TAG, TextCell, read_lesson
 
 from autograder.judge.steps import test_code as taken_apart
+from autograder.lessons.build.text import STYLE_TAG, TextCell, read_lesson
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
 STARTS = re.compile(r"^start_lesson\(", re.MULTILINE)

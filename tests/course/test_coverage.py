@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from autograder.lessons.build.notebook.coverage import Coverage, checklist, coverage
+
+from autograder.lessons.build.coverage import Coverage, checklist, coverage
 
 COURSE = Path(__file__).parents[2] / "course"
 TOPICS = checklist(COURSE / "checklist.toml")

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from autograder.lessons.build.notebook.lesson_engines import calls_start, engine_after
-from autograder.lessons.build.notebook.notebook import assemble, notebook_text, styles
-from autograder.lessons.build.notebook.text import read_lesson
 from nbformat import NotebookNode
 
 from autograder.lessons.audit import variants
+from autograder.lessons.build.lesson_engines import calls_start, engine_after
+from autograder.lessons.build.notebook import assemble, notebook_text, styles
+from autograder.lessons.build.text import read_lesson
 from autograder.lessons.student import starting
 from autograder.notebooks.cells import grade_id
 from autograder.sandbox.inside.engine_file import SealedEngine, scratch

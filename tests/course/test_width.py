@@ -5,7 +5,8 @@ from pathlib import Path
 
 import jupytext
 import pytest
-from autograder.lessons.build.notebook.notebook import assemble
+
+from autograder.lessons.build.notebook import assemble
 
 LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*.py"))
 LONGEST = 104  # with the file browser open, a cell shows 105 characters of the usual font

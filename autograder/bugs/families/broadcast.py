@@ -14,8 +14,8 @@ import numpy as np
 
 from autograder.bugs.bug import Bug, Variant
 from autograder.runs.reference_patch import any_shape, engine_changed, patched
-from mini_autograd.edges import NO_EDGE
 from mini_autograd.graph import backward as engine
+from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.numerics import arrays
 
 FAMILY = "broadcast"

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     warm_up(feedback=True)
     from autograder.grading.course import CourseError
-    from autograder.grading.report.class_report import progress_display
+    from autograder.grading.report import progress_display
 
     console = progress_display.wide_console()
     try:
@@ -59,30 +59,30 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _loop(arguments: argparse.Namespace, console: Console) -> int:
     from autograder.grading.course import open_course
-    from autograder.grading.pretend_class import course
-    from autograder.grading.report.class_report import progress_display
+    from autograder.grading.pretend_class import pretend_course
+    from autograder.grading.report import progress_display
     from autograder.grading.run import Request, grade_class
 
     members = loaded(arguments.members)
     lesson = arguments.members.resolve().parent / "lessons" / f"{members.LESSON}.py"
     root = (arguments.build / "course").resolve()
     with _step(console, f"build and release {lesson.stem}"):
-        course.make_course(root, lesson)
+        pretend_course.make_course(root, lesson)
     with _step(console, f"collect {len(members.CLASS)} submissions"):
-        course.hand_in(root, lesson, members.CLASS)
-        course.collect(root, lesson.stem)
-    before = course.files_of(root)
+        pretend_course.hand_in(root, lesson, members.CLASS)
+        pretend_course.collect(root, lesson.stem)
+    before = pretend_course.files_of(root)
     with _step(console, f"grade with {arguments.workers} workers, and write feedback"):
         request = Request(lesson.stem, root, workers=arguments.workers, feedback=True)
         with progress_display.reporter(console) as reporter:
             records = grade_class(request, reporter.start, reporter.record, reporter.notice)
     with _step(console, "export the marks"), open_course(root) as course:
-        course.export(course, root / "grades.csv")
-        marks = course.marks_of(course, lesson.stem)
-    after = course.files_of(root)
+        pretend_course.export(course, root / "grades.csv")
+        marks = pretend_course.marks_of(course, lesson.stem)
+    after = pretend_course.files_of(root)
     after.pop("grades.csv", None)
     problems = judged(members.CLASS, records)
-    damage = course.changed(before, after) + course.disagreements(records, marks)
+    damage = pretend_course.changed(before, after) + pretend_course.disagreements(records, marks)
     console.print(results(members.CLASS, records, problems))
     for notice in reporter.notices:
         console.print(f"{lesson.stem}: {notice}", highlight=False, markup=False, soft_wrap=True)
@@ -112,7 +112,7 @@ def results(members: tuple[Pretender, ...], records: list[SubmissionRecord], pro
     from rich.table import Table
 
     from autograder.grading.pretend_class.students import diagnoses
-    from autograder.grading.report.class_report.progress_display import shown_points
+    from autograder.grading.report.progress_display import shown_points
 
     by_student = {record.student: record for record in records}
     table = Table(title="the pretend class", title_justify="left")

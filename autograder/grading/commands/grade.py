@@ -93,7 +93,7 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     from rich.markup import escape
 
     from autograder.files import atomic_write
-    from autograder.grading.report.class_report import progress_display
+    from autograder.grading.report import progress_display
     from autograder.grading.run import grade_class
     from autograder.grading.submission.class_records import NEEDS_A_LOOK
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 if TYPE_CHECKING:
     from autograder.grading.course import Course
-    from autograder.grading.report.class_report.class_report import ClassReport
+    from autograder.grading.report.class_report import ClassReport
     from autograder.grading.submission.assignments import Assignment
     from autograder.grading.submission.class_records import SubmissionRecord
 
@@ -75,9 +75,9 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     """Everything that the page shows."""
     from autograder.grading.course import CourseError, prepare
     from autograder.grading.gradebook.assignment_reader import is_released_as_usual
-    from autograder.grading.report.class_report.class_report import ClassReport, made_now
-    from autograder.grading.report.class_report.notices import notices
-    from autograder.grading.report.class_report.similarity import groups
+    from autograder.grading.report.class_report import ClassReport, made_now
+    from autograder.grading.report.notices import notices
+    from autograder.grading.report.similarity import groups
     from autograder.grading.run import read_records
 
     prepare(course, lesson)
@@ -107,7 +107,7 @@ def _answers(course: Course, assignment: Assignment, records: Iterable[Submissio
     """Each student's answers as text. What was handed out is known from the gradebook."""
     import nbformat
 
-    from autograder.grading.report.class_report.similarity import answers
+    from autograder.grading.report.similarity import answers
 
     given = {row["name"]: row["source"] for row in assignment.rows["source_cell"]}
     for record in records:

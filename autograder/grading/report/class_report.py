@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from autograder.bugs.bank import BUGS
-from autograder.grading.report.class_report.similarity import Group
+from autograder.grading.report.similarity import Group
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, SubmissionRecord
 
 BARS = 10

@@ -23,9 +23,9 @@ from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel
 from autograder.lessons.audit.nondeterminism import nondeterministic_cells
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.strength import Check, strength_of
-from autograder.lessons.build.notebook.lesson_files import LessonTextError, data_files
-from autograder.lessons.build.notebook.notebook import assemble, styles
-from autograder.lessons.build.notebook.rules import gradient_checks
+from autograder.lessons.build.lesson_files import LessonTextError, data_files
+from autograder.lessons.build.notebook import assemble, styles
+from autograder.lessons.build.rules import gradient_checks
 from autograder.lessons.release import ReleaseError, release_notebook
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
 from autograder.runs.context import CheckContext, listening, noting_seeds

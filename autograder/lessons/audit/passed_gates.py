@@ -20,7 +20,7 @@ import autograder
 import mini_autograd
 from autograder.files import write_if_changed
 from autograder.lessons.audit.finding import Finding
-from autograder.lessons.build.notebook.lesson_files import LessonTextError, data_files
+from autograder.lessons.build.lesson_files import LessonTextError, data_files
 from autograder.sandbox import isolation_available
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autograder.lessons.build.notebook.quiz_cells import expand_quiz
-from autograder.lessons.build.notebook.text import TextCell
+from autograder.lessons.build.quiz_cells import expand_quiz
+from autograder.lessons.build.text import TextCell
 from autograder.quizzes.sealing import seal_hints
 
 HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."

@@ -18,11 +18,11 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from autograder.lessons.build.notebook.expansion import expanded
-from autograder.lessons.build.notebook.lesson_files import LessonTextError, lesson_texts
-from autograder.lessons.build.notebook.names import is_of_course, missing_names, names_bound_by
-from autograder.lessons.build.notebook.rules import Owner, syntax_tree
-from autograder.lessons.build.notebook.text import TextCell, read_lesson
+from autograder.lessons.build.expansion import expanded
+from autograder.lessons.build.lesson_files import LessonTextError, lesson_texts
+from autograder.lessons.build.names import is_of_course, missing_names, names_bound_by
+from autograder.lessons.build.rules import Owner, syntax_tree
+from autograder.lessons.build.text import TextCell, read_lesson
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 
 CALL = re.compile(r"^start_lesson\(\)[ \t]*$", re.MULTILINE)

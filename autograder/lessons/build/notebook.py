@@ -15,11 +15,11 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.files import write_if_changed
-from autograder.lessons.build.notebook.expansion import expanded
-from autograder.lessons.build.notebook.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
-from autograder.lessons.build.notebook.lesson_files import data_files
-from autograder.lessons.build.notebook.rules import check_lesson, engine_names_are_kept
-from autograder.lessons.build.notebook.text import TextCell, read_lesson
+from autograder.lessons.build.expansion import expanded
+from autograder.lessons.build.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
+from autograder.lessons.build.lesson_files import data_files
+from autograder.lessons.build.rules import check_lesson, engine_names_are_kept
+from autograder.lessons.build.text import TextCell, read_lesson
 
 # Only the first line of a cell with a sealed text is shown: the rest tells nobody anything.
 SEALED_CALL = re.compile(r"^(hints|quiz|start_lesson)\(.{100}", re.MULTILINE)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from inspect import cleandoc
 
-from autograder.lessons.build.notebook.text import TextCell
+from autograder.lessons.build.text import TextCell
 from autograder.quizzes.sealing import Answer, seal_quiz
 
 # The first line is all that JupyterLab shows once the click widget has folded the cell, so it must fit the page.

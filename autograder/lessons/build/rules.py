@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from autograder.lessons.build.notebook.text import PLAIN_TAGS, STYLE_TAG, TextCell
+from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell
 from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges, without_hidden_tests
 from autograder.notebooks.trusted import bound_names
 from autograder.notebooks.unclaimed import called, unclaimed_points

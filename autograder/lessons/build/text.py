@@ -17,7 +17,7 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from autograder.lessons.build.notebook.lesson_files import LessonTextError
+from autograder.lessons.build.lesson_files import LessonTextError
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, marks
 
 PLAIN_TAGS = {"demo", "engine", "visible", "quiz", "hint", "raises-exception"}

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from autograder.lessons.audit.passed_gates import PassedGates
-    from autograder.lessons.build.notebook.lesson_files import LessonTextError, texts_asked_for
+    from autograder.lessons.build.lesson_files import LessonTextError, texts_asked_for
 
     try:
         texts = texts_asked_for(arguments.course, arguments.lessons)
@@ -131,8 +131,8 @@ def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
     """The mutants of one lesson, and whether each keeps full marks."""
     from autograder.lessons.audit.gates import SECRETS, points_of_tests
     from autograder.lessons.audit.mutants import mutants_in, survivors_among
-    from autograder.lessons.build.notebook.lesson_files import data_files
-    from autograder.lessons.build.notebook.notebook import assemble
+    from autograder.lessons.build.lesson_files import data_files
+    from autograder.lessons.build.notebook import assemble
 
     source = assemble(text)
     judge = isolated_judge(Limits(cell_seconds=5.0, query_seconds=3.0))

@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build the lessons. Every lesson is tried; the exit status is 1 when one could not be built."""
-    from autograder.lessons.build.notebook.lesson_files import LessonTextError, texts_asked_for
-    from autograder.lessons.build.notebook.notebook import build_lesson
+    from autograder.lessons.build.lesson_files import LessonTextError, texts_asked_for
+    from autograder.lessons.build.notebook import build_lesson
 
     failed = False
     try:

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Deliver, then become the server. The exit status is 1 when there is nothing to show."""
-    from autograder.lessons.build.notebook.lesson_files import lesson_texts
+    from autograder.lessons.build.lesson_files import lesson_texts
     from autograder.lessons.student import lab
     from autograder.lessons.student.delivery import Workspace, deliver_all
 

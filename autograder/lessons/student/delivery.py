@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.files import write_file
-from autograder.lessons.build.notebook.lesson_files import LessonTextError, data_files, lesson_texts
+from autograder.lessons.build.lesson_files import LessonTextError, data_files, lesson_texts
 
 HIDDEN_FOLDER = ".course"
 STATE_FILE = "delivered.json"
@@ -128,7 +128,7 @@ def deliver_all(texts: Sequence[Path], course_dir: Path, workspace: Workspace) -
 def _files(text: Path, course_dir: Path) -> Iterator[tuple[str, bytes]]:
     """The files of a lesson as students get them: name in the workspace, content."""
     # Slow to import, and needed after a change only.
-    from autograder.lessons.build.notebook.notebook import assemble, notebook_text
+    from autograder.lessons.build.notebook import assemble, notebook_text
     from autograder.lessons.release import ReleaseError, release_notebook
 
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.cards.style import FAINT, RIGHT, RULE, SANS, TEXT, UNDECIDED
-from autograder.lessons.build.notebook.lesson_files import LESSON_NAME
+from autograder.lessons.build.lesson_files import LESSON_NAME
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
 from autograder.quizzes.sealing import SealError, open_answer, question_keys
 

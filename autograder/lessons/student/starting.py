@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.lessons.build.notebook.names import completed, is_of_course, statements
+from autograder.lessons.build.names import completed, is_of_course, statements
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
 from autograder.notebooks.regions import SOLUTION, edges
 from autograder.runs.context import check_context

@@ -20,10 +20,10 @@ import time
 from multiprocessing.util import Finalize
 
 from autograder.sandbox.inside.wire import WireClosed, WireTimeout
-from autograder.sandbox.process.process import isolation
-from autograder.sandbox.process.process.limits import Limits, SandboxDied, SandboxUnavailable
-from autograder.sandbox.process.process.memory import MemoryGroup
-from autograder.sandbox.process.process.starting import settings_of, start_in_bubblewrap
+from autograder.sandbox.process import isolation
+from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxUnavailable
+from autograder.sandbox.process.memory import MemoryGroup
+from autograder.sandbox.process.starting import settings_of, start_in_bubblewrap
 
 READY = b"+"
 CREDENTIALS = struct.Struct("3i")  # process, user, group

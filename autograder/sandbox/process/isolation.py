@@ -21,7 +21,7 @@ from pathlib import Path
 
 from autograder.sandbox.inside.absent import WITHHELD
 from autograder.sandbox.inside.protocol import words
-from autograder.sandbox.process.process.limits import Limits, SandboxUnavailable
+from autograder.sandbox.process.limits import Limits, SandboxUnavailable
 
 INSIDE = Path(__file__).parent / "inside"
 CODE = "/opt/sandbox"

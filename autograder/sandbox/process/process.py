@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from autograder.sandbox.inside.wire import Wire, WireClosed, WireError, WireTimeout
-from autograder.sandbox.process.process.allowance import ASLEEP, Allowance, Usage, usage_of_process, usage_of_tree
-from autograder.sandbox.process.process.forkserver import ForkedProcess, memory_limited_by, why_not_warm
-from autograder.sandbox.process.process.isolation import require_isolation
-from autograder.sandbox.process.process.limits import Limits, SandboxDied, SandboxUnavailable
-from autograder.sandbox.process.process.starting import FreshProcess, Started
+from autograder.sandbox.process.allowance import ASLEEP, Allowance, Usage, usage_of_process, usage_of_tree
+from autograder.sandbox.process.forkserver import ForkedProcess, memory_limited_by, why_not_warm
+from autograder.sandbox.process.isolation import require_isolation
+from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxUnavailable
+from autograder.sandbox.process.starting import FreshProcess, Started
 
 QUICK = 0.25  # seconds in which most questions are answered; how much time a process has used is looked up after that
 NOT_STARTED = "A sandbox could not be started: {}."

@@ -21,8 +21,8 @@ import tempfile
 from importlib.util import cache_from_source
 from typing import Any, Protocol
 
-from autograder.sandbox.process.process import isolation
-from autograder.sandbox.process.process.limits import Limits, SandboxDied
+from autograder.sandbox.process import isolation
+from autograder.sandbox.process.limits import Limits, SandboxDied
 
 START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from inside.main import main; del sys.path[0]; main()"
 

@@ -1,7 +1,6 @@
 """Activations as modules: ReLU, GELU, Tanh, Sigmoid, Softmax and so on.
 
-Imports tensor, parameter, init, functional and module. The one idea to know: each is one function with its options
-fixed.
+The one idea to know: each is one function with its options fixed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Multi-head attention.
 
-Imports arrays, tensor, creation, parameter, init, functional, module, layers and the operations. The one idea to know:
-queries, keys and values are projected, cut into heads along the features, and each head attends by itself.
+The one idea to know: queries, keys and values are projected, cut into heads along the features, and each head attends
+by itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A module's hooks for the backward pass: what `register_full_backward_hook` and its pre-hook need.
 
-Imports custom and tensor. The one idea to know: the module's inputs and outputs each pass through one node that does
-nothing, so that all gradients on their way into the module, and out of it, are at one place where hooks can see them.
-Different from PyTorch, where they see zeros, hooks see None for an input that needs no gradient.
+The one idea to know: the module's inputs and outputs each pass through one node that does nothing, so that all
+gradients on their way into the module, and out of it, are at one place where hooks can see them. Different from
+PyTorch, where they see zeros, hooks see None for an input that needs no gradient.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Modules that hold modules: Sequential, ModuleList, ModuleDict.
 
-Imports module and parameter. The one idea to know: the names of what they hold are its positions, "0", "1", ...
+The one idea to know: the names of what they hold are its positions, "0", "1", ...
 """
 
 from __future__ import annotations

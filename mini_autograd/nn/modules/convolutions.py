@@ -1,7 +1,6 @@
 """Convolutional layers: Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d.
 
-Imports tensor, parameter, functional, module, layers and the operations. The one idea to know: they differ in the
-number of axes, and in which function they call.
+The one idea to know: they differ in the number of axes, and in which function they call.
 """
 
 from __future__ import annotations

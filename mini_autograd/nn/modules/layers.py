@@ -1,7 +1,6 @@
 """Linear layers, embeddings, and what only rearranges: Linear, Embedding, Flatten, Identity.
 
-Imports tensor, parameter, init, functional and module. The one idea to know: a layer holds parameters and options; what
-it computes stands in `functional`.
+The one idea to know: a layer holds parameters and options; what it computes stands in `functional`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`load_state_dict`: from a dict of tensors back into a module, with PyTorch's report of what does not fit.
 
-Imports parameter and tensor. The one idea to know: everything that fits is copied first, and then all that was wrong is
-said at once.
+The one idea to know: everything that fits is copied first, and then all that was wrong is said at once.
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from mini_autograd.graph.removable_handle import RemovableHandle
 from mini_autograd.nn.modules.backward_hooks import ModuleCall
 from mini_autograd.nn.modules.hooks import run_hooks, run_pre_hooks, run_remaining_hooks
 from mini_autograd.nn.modules.loading import IncompatibleKeys, load
 from mini_autograd.nn.parameter import Parameter
 from mini_autograd.numerics.arrays import dtype_name, is_floating
-from mini_autograd.removable_handle import RemovableHandle
 from mini_autograd.tensors.tensor import Tensor
 
 M = TypeVar("M", bound="Module")

@@ -1,7 +1,6 @@
 """Layers that normalize, and dropout: LayerNorm, BatchNorm1d, BatchNorm2d, Dropout, Dropout2d.
 
-Imports arrays, tensor, creation, parameter, init, functional and module. The one idea to know: batch norm and dropout
-look at `training`.
+The one idea to know: batch norm and dropout look at `training`.
 """
 
 from __future__ import annotations

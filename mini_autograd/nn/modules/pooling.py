@@ -1,6 +1,6 @@
 """Pooling layers: MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d, AdaptiveAvgPool2d.
 
-Imports tensor, functional and module. The one idea to know: they hold options only.
+The one idea to know: they hold options only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Recurrent layers: RNN, LSTM, GRU, which read whole sequences.
 
-Imports tensor, creation, parameter, init, module, functional and the operations. The one idea to know: a layer is the
-step of its kind in a Python loop over time; what depends on the inputs alone is computed for all times in one product
-before.
+The one idea to know: a layer is the step of its kind in a Python loop over time; what depends on the inputs alone is
+computed for all times in one product before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TransformerEncoderLayer: attention and a small network.
 
-Imports tensor, creation, init, functional, module, containers, layers, normalizations and attention. The one idea to
-know: every part is added to what it reads, and either the sum is normalized or (`norm_first`) what the part reads.
+The one idea to know: every part is added to what it reads, and either the sum is normalized or (`norm_first`) what the
+part reads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`torch.nn.utils`: clipping of gradients; `rnn` has padding of sequences.
 
-Imports grad_mode, function, tensor, parameter, rnn and the operations. The one idea to know: clipping changes the
-gradients in place, between `backward()` and `step()`.
+The one idea to know: clipping changes the gradients in place, between `backward()` and `step()`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`torch.nn.utils.rnn`: sequences of several lengths as one tensor. Packed sequences are left out.
-
-Imports creation, tensor and the operations.
-"""
+"""`torch.nn.utils.rnn`: sequences of several lengths as one tensor. Packed sequences are left out."""
 
 from __future__ import annotations
 

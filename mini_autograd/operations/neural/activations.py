@@ -1,7 +1,7 @@
 """The functions between the layers of a network: sigmoid, softplus, GELU and their relatives. ReLU is in elementwise.
 
-Imports arrays, blocks, function, elementwise, mathematical and extremes. The one idea to know: what is left of a kink
-and right of it is chosen by a mask; at the kink itself the rule says what PyTorch's says.
+The one idea to know: what is left of a kink and right of it is chosen by a mask; at the kink itself the rule says what
+PyTorch's says.
 """
 
 from __future__ import annotations

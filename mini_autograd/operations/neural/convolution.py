@@ -1,8 +1,8 @@
 """Convolution in one or two dimensions, and its transpose.
 
-Imports arrays, function, fused, blocks and windows. The one idea to know: sum(g * convolution(x, w)) is linear in x, in
-w and in g. The gradient with respect to any of the three is again an operation that is linear in the other two, so
-three operations (`Convolution`, `ConvolutionInput`, `ConvolutionWeight`) are each other's rules, to any order.
+The one idea to know: sum(g * convolution(x, w)) is linear in x, in w and in g. The gradient with respect to any of the
+three is again an operation that is linear in the other two, so three operations (`Convolution`, `ConvolutionInput`,
+`ConvolutionWeight`) are each other's rules, to any order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Dropout: elements set to 0 at random.
 
-Imports arrays, function and generator. The one idea to know: it is a product with a mask that is drawn in the forward
-pass and kept for the backward pass; the mask holds 0 and 1 / (1 - p), so that the expected value does not change.
+The one idea to know: it is a product with a mask that is drawn in the forward pass and kept for the backward pass; the
+mask holds 0 and 1 / (1 - p), so that the expected value does not change.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What operations share that fuse several steps into one: layer norm, cross entropy, attention.
 
-Imports function. The one idea to know: such an operation keeps what it computed on the way (a mean, probabilities) as
-plain arrays, next to its inputs. That is right for an ordinary backward pass. In a pass that is itself recorded these
-would count as constants, so a rule computes them again from the saved inputs, which are then Tensors.
+The one idea to know: such an operation keeps what it computed on the way (a mean, probabilities) as plain arrays, next
+to its inputs. That is right for an ordinary backward pass. In a pass that is itself recorded these would count as
+constants, so a rule computes them again from the saved inputs, which are then Tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Losses, each in one step with its reduction.
 
-Imports arrays, function and the operations. The one idea to know: cross entropy is always -sum(q log p), with p the
-softmax of the input and q the target's distribution, whatever it is made of, so its gradient is p sum(q) - q.
+The one idea to know: cross entropy is always -sum(q log p), with p the softmax of the input and q the target's
+distribution, whatever it is made of, so its gradient is p sum(q) - q.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Normalization: layer and batch norm, each with its whole rule in one step.
 
-Imports function, fused and versions. The one idea to know: standardizing n numbers takes away two directions (their
-mean and their length), and its derivative takes the same two away from the gradient. That map is symmetric, so forward
-mode and reverse mode share it.
+The one idea to know: standardizing n numbers takes away two directions (their mean and their length), and its
+derivative takes the same two away from the gradient. That map is symmetric, so forward mode and reverse mode share it.
 """
 
 from __future__ import annotations

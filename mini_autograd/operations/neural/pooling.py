@@ -1,8 +1,7 @@
 """Max and average pooling in one or two dimensions.
 
-Imports arrays, function and windows. The one idea to know: once it is known which element of a window is the largest,
-max pooling is a linear operation (pick that element), and so is averaging. A linear operation and its transpose are
-each other's rule, to any order.
+The one idea to know: once it is known which element of a window is the largest, max pooling is a linear operation (pick
+that element), and so is averaging. A linear operation and its transpose are each other's rule, to any order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The targets of losses: class numbers as distributions, and PyTorch's errors for targets and options that do not fit.
-
-Imports arrays, function, elementwise and shape.
-"""
+"""The targets of losses: class numbers as distributions, and PyTorch's errors for what does not fit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """How a kernel slides over the last axes of an array: the geometry that convolution and pooling share.
 
-Imports nothing of the package. The one idea to know: instead of visiting windows one after the other, visit the places
-of the kernel. All elements that one place of the kernel meets are one strided slice, so a 3x3 kernel needs nine slices
-however large the image is.
+The one idea to know: instead of visiting windows one after the other, visit the places of the kernel. All elements that
+one place of the kernel meets are one strided slice, so a 3x3 kernel needs nine slices however large the image is.
 """
 
 from __future__ import annotations

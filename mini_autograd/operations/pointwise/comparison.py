@@ -1,7 +1,7 @@
 """Questions about numbers, answered with bool tensors: comparisons, logic, `isnan` and the like, `any` and `all`.
 
-Imports arrays, function and elementwise. The one idea to know: an answer does not change when the question's numbers
-change a little, so none of these is recorded, and no gradient flows through them.
+The one idea to know: an answer does not change when the question's numbers change a little, so none of these is
+recorded, and no gradient flows through them.
 """
 
 from __future__ import annotations

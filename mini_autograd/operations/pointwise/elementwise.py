@@ -1,9 +1,9 @@
 """Operations that act on every element by itself: arithmetic, powers, exp, log, tanh, relu, where.
 
-Imports arrays, blocks, function and outputs. The one idea to know: a rule is the derivative of a number; broadcasting
-never appears, because the backward pass sums gradients back to the shape of each input. Inputs may have any shapes that
-broadcast; the result has their common shape, and the dtype that PyTorch promotes theirs to. More of the kind is in
-mathematical, rounding, binary, activations, extremes and comparison.
+The one idea to know: a rule is the derivative of a number; broadcasting never appears, because the backward pass sums
+gradients back to the shape of each input. Inputs may have any shapes that broadcast; the result has their common shape,
+and the dtype that PyTorch promotes theirs to. More of the kind is in mathematical, rounding, binary, activations,
+extremes and comparison.
 """
 
 from __future__ import annotations

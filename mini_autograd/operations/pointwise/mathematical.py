@@ -1,8 +1,7 @@
 """Functions of one number: sqrt, rsqrt, reciprocal, square, log1p, sin, cos, erf.
 
-Imports arrays, blocks, function and elementwise. The one idea to know: a rule multiplies the incoming gradient by the
-derivative, written with the output where that is shorter than with the input. exp, log and tanh are in elementwise,
-sigmoid in activations.
+The one idea to know: a rule multiplies the incoming gradient by the derivative, written with the output where that is
+shorter than with the input. exp, log and tanh are in elementwise, sigmoid in activations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`out=`: results that are written into a tensor that is there already.
 
-Imports arrays, function and grad_mode. The one idea to know: what is written this way has no history, so PyTorch allows
-it only where nothing is recorded.
+The one idea to know: what is written this way has no history, so PyTorch allows it only where nothing is recorded.
 """
 
 from __future__ import annotations

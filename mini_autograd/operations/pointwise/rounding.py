@@ -1,7 +1,7 @@
 """Functions that are straight lines between jumps or kinks: abs, sign, rounding, remainders.
 
-Imports arrays, function and elementwise. The one idea to know: a step function has the derivative 0 wherever it has
-one, and PyTorch says 0 at the steps too; so a rounded value passes zeros on, not None.
+The one idea to know: a step function has the derivative 0 wherever it has one, and PyTorch says 0 at the steps too; so
+a rounded value passes zeros on, not None.
 """
 
 from __future__ import annotations

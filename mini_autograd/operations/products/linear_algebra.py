@@ -1,7 +1,6 @@
 """The matrix product in all its cases, `linear`, and what is composed of products: dot, outer.
 
-Imports arrays, function, outputs, elementwise and shape. The one idea to know: with Y = A B, a change of A changes Y
-by dA B, so the gradient of A is G transpose(B).
+The one idea to know: with Y = A B, a change of A changes Y by dA B, so the gradient of A is G transpose(B).
 """
 
 from __future__ import annotations

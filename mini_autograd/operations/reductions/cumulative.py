@@ -1,7 +1,7 @@
 """Running sums: cumsum.
 
-Imports arrays, function, elementwise, shape and joining. The one idea to know: an element is in its own result and in
-all later ones, so gradients are summed from the end: a reversed running sum.
+The one idea to know: an element is in its own result and in all later ones, so gradients are summed from the end: a
+reversed running sum.
 """
 
 from __future__ import annotations

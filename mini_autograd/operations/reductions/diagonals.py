@@ -1,7 +1,6 @@
 """Diagonals and triangles of matrices: tril, triu, diagonal, diag, diag_embed, trace.
 
-Imports arrays, function, elementwise, indexing, shape and reduction. The one idea to know: a triangle is a product with
-a fixed mask of ones and zeros, and a diagonal is `x[i, i + offset]`.
+The one idea to know: a triangle is a product with a fixed mask of ones and zeros, and a diagonal is `x[i, i + offset]`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The larger and the smaller: maximum, minimum, clamp, amax, amin. What also says *where* it was found is in sorting.
 
-Imports arrays, function, elementwise, comparison and reduction. The one idea to know: the chosen element gets the whole
-gradient of the result, and where several elements tie they share it evenly. Only `clamp` leaves it to x where x is the
-bound.
+The one idea to know: the chosen element gets the whole gradient of the result, and where several elements tie they
+share it evenly. Only `clamp` leaves it to x where x is the bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lengths of vectors and matrices: norm, vector_norm, normalize.
 
-Imports arrays, function, elementwise, comparison, rounding, shape, reduction and extremes. The one idea to know: every
-p has its own formula, and where a norm is 0 or has a kink the gradient is PyTorch's subgradient, which is finite.
+The one idea to know: every p has its own formula, and where a norm is 0 or has a kink the gradient is PyTorch's
+subgradient, which is finite.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Operations that combine the elements along axes: sum, mean, prod, var, std, logsumexp. Norms are in norms.
 
-Imports arrays, function, elementwise, comparison, mathematical and shape. The one idea to know: the transpose of
-summing is repeating. A result is brought back to the rank of its input (`restore`), and then broadcasts with it.
+The one idea to know: the transpose of summing is repeating. A result is brought back to the rank of its input
+(`restore`), and then broadcasts with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """softmax and log_softmax: numbers turned into probabilities, along one axis.
 
-Imports arrays, function and elementwise. The one idea to know: shifting all numbers by the same amount changes nothing,
-so the largest is subtracted first and nothing overflows; and the gradient has no component along such a shift.
+The one idea to know: shifting all numbers by the same amount changes nothing, so the largest is subtracted first and
+nothing overflows; and the gradient has no component along such a shift.
 """
 
 from __future__ import annotations

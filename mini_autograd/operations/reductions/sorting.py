@@ -1,6 +1,5 @@
 """What is found along an axis together with its place: max, min, argmax, sort, topk, median.
 
-Imports arrays, function, return_types, elementwise, indexing, shape, gathering, reduction, cumulative and extremes.
 The one idea to know: once the places are known, the result is `x[places]`, and only the element that was picked gets
 the gradient, whatever it ties with.
 """

@@ -1,8 +1,8 @@
 """Picking by a tensor of indices or by a mask, and adding back: gather, scatter_add, index_select, masked_fill,
 embedding and their relatives.
 
-Imports arrays, function, elementwise, indexing and shape operations. The one idea to know: each of them is `x[index]`,
-`put` or `assign` with an index that is worked out here; their rules stand in indexing.
+The one idea to know: each of them is `x[index]`, `put` or `assign` with an index that is worked out here; their rules
+stand in indexing.
 """
 
 from __future__ import annotations

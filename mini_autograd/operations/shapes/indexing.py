@@ -1,7 +1,7 @@
 """Indexing: `x[index]`, with all that NumPy's and PyTorch's indices share, and what undoes it.
 
-Imports arrays and function. The one idea to know: an element that was picked several times gets the sum of the
-gradients of its copies. The operations of gathering and sorting are these with an index that is worked out first.
+The one idea to know: an element that was picked several times gets the sum of the gradients of its copies. The
+operations of gathering and sorting are these with an index that is worked out first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Joining tensors and taking them apart: cat, stack and their relatives, split, chunk, unbind; pad, repeat.
 
-Imports arrays, function, elementwise, views and shape. The one idea to know: the gradient of a joined tensor is taken
-apart at the same places; the parts of a split are slices, each with its own node.
+The one idea to know: the gradient of a joined tensor is taken apart at the same places; the parts of a split are
+slices, each with its own node.
 """
 
 from __future__ import annotations

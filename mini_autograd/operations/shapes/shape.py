@@ -1,8 +1,7 @@
 """Operations that only rearrange: reshape, squeeze, expand, transpose, permute, flip, roll. Results share memory with
 their input where NumPy can, except those of flip and roll.
 
-Imports arrays, function, elementwise and views. The one idea to know: the gradient is rearranged back by the inverse of
-the same move.
+The one idea to know: the gradient is rearranged back by the inverse of the same move.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import time
 from _thread import interrupt_main
 
 import pytest
-from autograder.lessons.build.notebook.notebook import assemble
 
+from autograder.lessons.build.notebook import assemble
 from autograder.lessons.release import release_notebook
 from autograder.notebooks.cells import grade_id
 from autograder.runs.context import check_context

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from autograder.lessons.build.notebook.lesson_engines import engine_after
 
 from autograder.judge import judge_notebook  # noqa: F401  (makes what asks a rule travel whole)
+from autograder.lessons.build.lesson_engines import engine_after
 from autograder.runs.context import check_context
 from autograder.sandbox import Sandbox
 from autograder.student import check_gradients

@@ -11,7 +11,7 @@ import pytest
 
 from autograder.cli import main
 from autograder.grading.commands.class_run import PROJECT, loaded
-from autograder.grading.pretend_class.course import changed, disagreements, files_of
+from autograder.grading.pretend_class.pretend_course import changed, disagreements, files_of
 from autograder.grading.pretend_class.students import Edit, Pretender, faults, notebook_of
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
 from autograder.grading.submission.graded_notebooks import bugs_of

@@ -12,9 +12,9 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from autograder.sandbox.process.process.isolation import Isolation
 
 from autograder.cli import main
+from autograder.sandbox.process.isolation import Isolation
 from tests.autograder.grading.here import in_this_process
 
 pytestmark = pytest.mark.sandbox

@@ -17,7 +17,8 @@ from autograder.grading.grader_version import ROOTS, deciding_modules, hash_of_c
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = """
 import importlib, json, pkgutil, sys
-import autograder.grading.submission.by_nbgrader, autograder.grading.workers.preloaded, autograder.nbgrader_plugins, autograder.student
+import autograder.grading.submission.by_nbgrader, autograder.grading.workers.preloaded
+import autograder.nbgrader_plugins, autograder.student
 import autograder.lessons.student.progress, autograder.quizzes.sealing, autograder.lessons.student.starting
 import autograder.sandbox.inside
 for package in (autograder.nbgrader_plugins, autograder.sandbox.inside):

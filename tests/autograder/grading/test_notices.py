@@ -8,13 +8,13 @@ from unittest import mock
 
 import nbformat
 import pytest
-from autograder.grading.report.class_report.notices import notices
 from nbgrader.converters import Autograde
 from nbgrader.utils import capture_log
 
 from autograder.cli import main
 from autograder.grading.course import generate_assignment, open_course
 from autograder.grading.gradebook.assignment_reader import read_assignment
+from autograder.grading.report.notices import notices
 from tests.autograder.conftest import nbgrader_cell
 from tests.autograder.grading.here import ASSIGNMENT, grade_all, in_this_process
 

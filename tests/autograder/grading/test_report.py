@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autograder.grading.report.class_report.class_report import ClassReport
-from autograder.grading.report.class_report.progress_display import results_table
-from autograder.grading.report.class_report.similarity import groups, plain
 from rich.console import Console
 
 from autograder.cli import main
 from autograder.files import atomic_write
 from autograder.grading.errors import in_words
 from autograder.grading.gradebook.exporters import harmless
+from autograder.grading.report.class_report import ClassReport
+from autograder.grading.report.progress_display import results_table
+from autograder.grading.report.similarity import groups, plain
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
 from tests.autograder.grading.here import grade_all
 

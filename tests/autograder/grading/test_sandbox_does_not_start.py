@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autograder.sandbox.process.process.limits import SandboxDied
-from autograder.sandbox.process.process.starting import FreshProcess
 
 from autograder.cli import main
 from autograder.judge import judge_notebook
 from autograder.sandbox import SandboxUnavailable
-from autograder.sandbox.process.process import isolation
+from autograder.sandbox.process import isolation
+from autograder.sandbox.process.limits import SandboxDied
+from autograder.sandbox.process.starting import FreshProcess
 from tests.autograder.grading.here import grade, in_this_process
 from tests.autograder.judge.notebooks import notebook
 

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from autograder.sandbox.process.process.forkserver import warm_process
 
 from autograder.judge import judge_notebook
 from autograder.sandbox import Limits
+from autograder.sandbox.process.forkserver import warm_process
 from tests.autograder.judge.notebooks import notebook, read_table, stock_points
 
 pytestmark = pytest.mark.sandbox

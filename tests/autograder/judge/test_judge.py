@@ -17,7 +17,7 @@ from autograder.judge import judge_notebook
 from autograder.judge.outputs import clean_data, clean_student_outputs
 from autograder.judge.points import points_for_value
 from autograder.sandbox import Limits, Sandbox, SandboxUnavailable
-from autograder.sandbox.process.process import isolation
+from autograder.sandbox.process import isolation
 from tests.autograder.judge.notebooks import cell, notebook, stock_points
 
 pytestmark = pytest.mark.sandbox

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 import torch as torch  # here, because a test that was stopped while it imports it would leave half of it
-from autograder.sandbox.process.process.process import StudentProcess
 
 from autograder.judge import judge_notebook
 from autograder.sandbox import Limits
 from autograder.sandbox.inside.protocol import BASES, SPECIAL_METHODS
 from autograder.sandbox.inside.wire import LENGTH, MAGIC, PREFIX, Wire
+from autograder.sandbox.process.process import StudentProcess
 from tests.autograder.judge.notebooks import notebook, stock_points
 
 LIMITS = Limits(cell_seconds=5, query_seconds=5, grace_seconds=1, restarts=10**9, message_bytes=1 << 20)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from autograder.lessons.build.notebook.lesson_files import LessonTextError
-from autograder.lessons.build.notebook.notebook import assemble, build_lesson, styles
-from autograder.lessons.build.notebook.text import read_lesson
 
 from autograder import cli
+from autograder.lessons.build.lesson_files import LessonTextError
+from autograder.lessons.build.notebook import assemble, build_lesson, styles
+from autograder.lessons.build.text import read_lesson
 from autograder.quizzes import sealing
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autograder.lessons.build.notebook.lesson_engines import engine_after, engine_before, engine_source
-from autograder.lessons.build.notebook.lesson_files import LessonTextError
-from autograder.lessons.build.notebook.notebook import assemble
 
+from autograder.lessons.build.lesson_engines import engine_after, engine_before, engine_source
+from autograder.lessons.build.lesson_files import LessonTextError
+from autograder.lessons.build.notebook import assemble
 from autograder.lessons.release import release_notebook
 from autograder.lessons.student.delivery import Workspace
 from autograder.sandbox.inside.engine_file import EngineError, open_engine, seal_engine

@@ -332,14 +332,14 @@ def test_the_command_names_what_failed_and_writes_json(
     monkeypatch.setattr(audit, "isolated_judge", lambda: small_judge)
     lesson = make_lesson(TEXT.replace("[3.0, -1.5]", "[0.0]"))
     report = tmp_path / "findings.json"
-    audit = audit_of(lesson)
-    assert cli.main([*audit, "--json", str(report)]) == 1
+    command = audit_of(lesson)
+    assert cli.main([*command, "--json", str(report)]) == 1
     output = capsys.readouterr().out
     assert "01_gates, zeros: no marks for gradients:\n  test_slope: 2 of 2 points for nothing" in output
     records = json.loads(report.read_text())
     assert {record["gate"]: record["passed"] for record in records}["zeros: no marks for gradients"] is False
     (lesson.text.parent / "01_gates.py").write_text('# %% tags=["nonsense"]\n1\n')
-    assert cli.main([*audit, "01"]) == 1
+    assert cli.main([*command, "01"]) == 1
     assert "01_gates.py:1" in capsys.readouterr().out
 
 
@@ -428,7 +428,7 @@ def test_a_damaged_file_of_passed_gates_says_nothing(make_lesson: Callable[[str]
 def test_gates_run_no_code_that_the_fingerprint_leaves_out() -> None:
     project = Path(autograder.__file__).parents[1]
     finder = ModuleFinder(path=[str(project)])
-    for name in ("lessons.audit_command", "lessons.kernel_nursery", "sandbox.inside.main", "student"):
+    for name in ("lessons.commands.audit", "lessons.audit.kernel_forkserver", "sandbox.inside.main", "student"):
         finder.import_hook(f"autograder.{name}")
     assert "autograder.lessons.audit.gates" in finder.modules
     places = [name.split(".") for name in finder.modules]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autograder.lessons.build.notebook.notebook import assemble, notebook_text
 from nbformat import NotebookNode
 
 from autograder.judge import judge_notebook
 from autograder.lessons.audit import variants
+from autograder.lessons.build.notebook import assemble, notebook_text
 from autograder.lessons.student import starting
 from autograder.notebooks.cells import grade_id
 from autograder.sandbox import isolation_available

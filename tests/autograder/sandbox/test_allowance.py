@@ -8,7 +8,11 @@ import threading
 import time
 
 import pytest
-from autograder.sandbox.process.process.allowance import (
+
+from autograder.judge import judge_notebook
+from autograder.sandbox import Limits, NotAnswered, Sandbox
+from autograder.sandbox.process import allowance
+from autograder.sandbox.process.allowance import (
     ASLEEP,
     AT_MOST,
     Allowance,
@@ -18,10 +22,6 @@ from autograder.sandbox.process.process.allowance import (
     usage_of_this_thread,
     usage_of_tree,
 )
-
-from autograder.judge import judge_notebook
-from autograder.sandbox import Limits, NotAnswered, Sandbox
-from autograder.sandbox.process.process import allowance
 from tests.autograder.judge.notebooks import notebook
 
 LIMIT = 10.0

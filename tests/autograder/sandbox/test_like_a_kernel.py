@@ -9,12 +9,12 @@ import re
 from pathlib import Path
 
 import pytest
-from autograder.lessons.build.notebook.notebook import assemble, data_files
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.lessons.audit.kernel_run import run_in_kernel
 from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.build.notebook import assemble, data_files
 from autograder.notebooks.cells import is_test
 from autograder.sandbox import Limits, Sandbox
 

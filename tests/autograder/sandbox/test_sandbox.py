@@ -13,7 +13,7 @@ from autograder.sandbox import Limits, NotAnswered, NotRebuilt, Refused, Sandbox
 from autograder.sandbox import sandbox as module_of_sandbox
 from autograder.sandbox.files import read_files
 from autograder.sandbox.handles import mark_constructor
-from autograder.sandbox.process.process import isolation, process
+from autograder.sandbox.process import isolation, process
 
 pytestmark = pytest.mark.sandbox
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autograder.sandbox import Limits, Sandbox, SandboxUnavailable, isolation_in_force
-from autograder.sandbox.process.process import forkserver
+from autograder.sandbox.process import forkserver
 
 pytestmark = pytest.mark.sandbox
 

@@ -8,8 +8,8 @@ import pytest
 from mini_autograd import operations
 
 FOLDER = Path(operations.__file__).parent
-FILES = {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
-WITHOUT_OPERATIONS = {"fused", "outputs", "targets", "windows"}
+FILES = {f"{path.parent.name}.{path.stem}" for path in FOLDER.glob("*/[!_]*.py")}
+WITHOUT_OPERATIONS = {"neural.fused", "pointwise.outputs", "neural.targets", "neural.windows"}
 
 LINES = [line.partition(": ") for line in (operations.__doc__ or "").splitlines()]
 DIRECTORY = {file: entries for file, colon, entries in LINES if colon and file in FILES}
@@ -27,8 +27,10 @@ def test_the_rule_is_where_the_directory_says(file: str) -> None:
     assert names
     for name in names:
         assert callable(getattr(module, name)), name
-        assert file == "comparison" or getattr(module, name).__module__ == module.__name__, name
+        assert file == "pointwise.comparison" or getattr(module, name).__module__ == module.__name__, name
 
 
 def test_every_operation_stands_in_a_listed_file() -> None:
-    assert {operation.__module__.rpartition(".")[2] for operation in operations.ALL} <= set(DIRECTORY)
+    assert {operation.__module__.removeprefix(f"{operations.__name__}.") for operation in operations.ALL} <= set(
+        DIRECTORY
+    )
