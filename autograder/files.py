@@ -1,4 +1,5 @@
-"""Files that are there as a whole or not at all: half a table of marks would be imported like a whole one.
+"""Where the course lies, and files that are there as a whole or not at all: half a table of marks would be imported
+like a whole one.
 
 Standard library only, so that `autograder lab` need not wait for Jupyter's libraries when nothing has changed.
 """
@@ -10,6 +11,9 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+COURSE = PROJECT / "course"
 
 
 @contextlib.contextmanager

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from autograder.files import PROJECT
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from autograder.grading.submission.class_records import SubmissionRecord
 
 STOPPED = 130  # what a shell says of a command that was interrupted
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autograder.files import COURSE
+
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
     from autograder.grading.course import Course
 
-COURSE = Path(__file__).resolve().parents[2] / "course"
 MOST_NAMED = 5
 
 

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autograder.files import COURSE
+
 if TYPE_CHECKING:
     from autograder.grading.run import Request
     from autograder.grading.submission.class_records import SubmissionRecord
     from autograder.grading.workers.cluster_connection import Connection
 
 STOPPED = 130  # what a shell says of a command that was interrupted
-COURSE = Path(__file__).resolve().parents[2] / "course"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from autograder.files import COURSE
+
 if TYPE_CHECKING:
     from autograder.grading.course import Course
     from autograder.grading.report.class_report import ClassReport
     from autograder.grading.submission.assignments import Assignment
     from autograder.grading.submission.class_records import SubmissionRecord
-
-COURSE = Path(__file__).resolve().parents[2] / "course"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def write(course: Course, lesson: str, target: Path) -> None:
 
     report = collected(course, lesson, target)
     environment = Environment(
-        loader=PackageLoader("autograder.grading"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("autograder.grading.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["coded"] = coded
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-COURSE = Path(__file__).resolve().parents[2] / "course"
+from autograder.files import COURSE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

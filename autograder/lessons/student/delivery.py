@@ -23,10 +23,12 @@ from autograder.lessons.build.lesson_files import LessonTextError, data_files, l
 
 HIDDEN_FOLDER = ".course"
 STATE_FILE = "delivered.json"
+AUTOGRADER = Path(__file__).parents[2]
 BUILDER = (
-    *("build.py", "engines.py", "expansion.py", "names.py", "places.py", "quizzes.py", "release.py", "rules.py"),
-    *("sealing.py", "text.py", "../sandbox/inside/engine_file.py"),
+    *("lessons/build/*.py", "lessons/release.py", "nbgrader_plugins/release.py", "notebooks/cells.py"),
+    *("notebooks/regions.py", "quizzes/sealing.py", "sandbox/inside/engine_file.py"),
 )
+"""What decides how a text becomes a notebook: where one of these has changed, notebooks are built anew."""
 
 MESSAGES = {
     "new": "{name}: delivered",
@@ -142,7 +144,7 @@ def _files(text: Path, course_dir: Path) -> Iterator[tuple[str, bytes]]:
 
 def _fingerprint(text: Path, course_dir: Path) -> str:
     """Changes with everything on which a delivered lesson depends."""
-    parts = [(Path(__file__).parent / name).read_bytes() for name in BUILDER]
+    parts = [path.read_bytes() for name in BUILDER for path in sorted(AUTOGRADER.glob(name))]
     if b"start_lesson()" in text.read_bytes():  # then it carries the engine of the lessons before it
         parts += [earlier.read_bytes() for earlier in lesson_texts(course_dir) if earlier.name < text.name]
     parts += [text.read_bytes(), *(file.read_bytes() for file in data_files(text, course_dir))]

@@ -23,7 +23,7 @@ from autograder.sandbox.inside.absent import WITHHELD
 from autograder.sandbox.inside.protocol import words
 from autograder.sandbox.process.limits import Limits, SandboxUnavailable
 
-INSIDE = Path(__file__).parent / "inside"
+INSIDE = Path(__file__).parents[1] / "inside"
 CODE = "/opt/sandbox"
 HOME = "/home/student"
 WRITABLE = ("/tmp", HOME)
