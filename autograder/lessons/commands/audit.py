@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.lessons.commands.build import COURSE
+from autograder.files import COURSE
 from autograder.sandbox import Limits
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.lessons.commands.build import COURSE
+from autograder.files import COURSE
 
 if TYPE_CHECKING:
     from autograder.lessons.build.coverage import Coverage, Topic

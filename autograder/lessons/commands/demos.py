@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from autograder.lessons.commands.build import COURSE
+from autograder.files import COURSE
 
 NAME = "gallery"
 

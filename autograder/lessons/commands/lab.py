@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from autograder.lessons.commands.build import COURSE
+from autograder.files import COURSE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
