@@ -312,7 +312,7 @@ def _module(frame: types.FrameType | None) -> str:
 
 def _is_library(path: Any) -> bool:
     """Whether a file belongs to Python or a library: it lies where these do, or it is older than all submissions that
-    are graded here, and neither in the working directory nor among a submission's files.
+    are graded here and not in the working directory; and it is in no case among a submission's files.
     """
     try:
         real = Path(os.fsdecode(path)).resolve()
@@ -320,9 +320,23 @@ def _is_library(path: Any) -> bool:
             return False
         if any(real.is_relative_to(root) for root in _resolved((*_guard.roots, sys.prefix, sys.base_prefix))):
             return True
+        if any(real.is_relative_to(root) for root in _packages()):
+            return True
         return not real.is_relative_to(Path.cwd()) and real.stat().st_ctime < _since
     except (OSError, TypeError, ValueError):
         return False
+
+
+def _packages() -> Iterator[str]:
+    """The folders of packages that are loaded, and of those that the environment has installed where they are written.
+    One can be the working directory's own, as where this project is graded with from its own folder.
+    """
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and "." not in name and isinstance(getattr(module, "__path__", None), list):
+            yield os.path.dirname(os.path.realpath(file))
+        if name.startswith("__editable__"):
+            yield from map(os.path.realpath, getattr(module, "MAPPING", {}).values())
 
 
 @functools.lru_cache(maxsize=64)

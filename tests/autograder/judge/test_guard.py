@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from autograder.judge import judge_notebook
 from tests.autograder.judge.notebooks import notebook
 
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.sandbox
 
 ACT = "open(ACTED, 'w').close()"
@@ -128,6 +130,24 @@ def test_a_thread_that_outlives_its_test_stays_guarded(tmp_path: Path) -> None:
     ]
     assert judge_notebook(notebook(*cells)).points == 4
     assert not acted.exists()
+
+
+OWN = ("autograder.student", "autograder.checks", "mini_autograd")
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_packages_of_the_working_directory_are_imported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the project grades from its own folder: what is imported first in a test is no student's."""
+    monkeypatch.chdir(ROOT)
+    before = {key: module for key, module in sys.modules.items() if f"{key}.".startswith(f"{name}.")}
+    for key in before:
+        monkeypatch.delitem(sys.modules, key)
+    try:
+        verdict = judge_notebook(notebook("x = 1", f"# test\nimport {name}\nassert x == 1"))
+    finally:
+        for key in [key for key in sys.modules if f"{key}.".startswith(f"{name}.")]:
+            del sys.modules[key]
+    assert verdict.points == 2, verdict.cells
 
 
 HONEST = {
