@@ -25,8 +25,9 @@ HIDDEN_FOLDER = ".course"
 STATE_FILE = "delivered.json"
 AUTOGRADER = Path(__file__).parents[2]
 BUILDER = (
-    *("lessons/build/*.py", "lessons/release.py", "nbgrader_plugins/release.py", "notebooks/cells.py"),
-    *("notebooks/regions.py", "quizzes/sealing.py", "sandbox/inside/engine_file.py"),
+    *("lessons/build/*.py", "lessons/release.py", "nbgrader_plugins/configuration.py", "nbgrader_plugins/release.py"),
+    *("notebooks/cells.py", "notebooks/regions.py", "notebooks/unclaimed.py", "quizzes/sealing.py"),
+    "sandbox/inside/engine_file.py",
 )
 """What decides how a text becomes a notebook: where one of these has changed, notebooks are built anew."""
 

@@ -231,7 +231,7 @@ def test_operators_and_single_numbers_are_no_way_round(name, step, shape):
     assert points == 0, message
 
 
-RIGHT = numerical_gradient_detector.Trial(Draw((np.ones((5, 6)),), None))
+RIGHT = numerical_gradient_detector.WatchedDraw(Draw((np.ones((5, 6)),), None))
 
 
 @pytest.mark.parametrize("entry", [None, [], {}, {"forward": "x"}, {"forward": 1, "repeated": None}, {"forward": -1}])
