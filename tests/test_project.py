@@ -82,6 +82,27 @@ def as_tuple(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
+NAMES_OF_PYTORCH = {
+    # the class that users derive from, and its base
+    "mini_autograd": {"Function"}
+    # a module, and the operation after which a node of the graph is called
+    | {"BatchNorm", "Dropout", "Embedding", "L1Loss", "LayerNorm", "Linear", "LogSoftmax"}
+    | {"MaxPool", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh"},
+    "autograder": set(),
+}
+"""Names that PyTorch gives to two classes."""
+
+
+@pytest.mark.parametrize("package", NAMES_OF_PYTORCH)
+def test_no_two_public_classes_of_a_package_share_a_name(package: str) -> None:
+    found: dict[str, list[str]] = {}
+    for module, path in modules_below(ROOT, package).items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module)
+    assert {name for name, modules in found.items() if len(modules) > 1} <= NAMES_OF_PYTORCH[package]
+
+
 def modules_below(root: Path, *packages: str) -> dict[str, Path]:
     """The modules of some packages, by name."""
     return {
