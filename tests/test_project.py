@@ -96,21 +96,13 @@ NAMES_OF_PYTORCH = {
 
 @pytest.mark.parametrize("package", NAMES_OF_PYTORCH)
 def test_no_two_public_classes_of_a_package_share_a_name(package: str) -> None:
-    found: dict[str, list[str]] = {}
-    for module, path in modules_below(ROOT, package).items():
+    found: dict[str, list[Path]] = {}
+    for path in (ROOT / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(module)
-    assert {name for name, modules in found.items() if len(modules) > 1} <= NAMES_OF_PYTORCH[package]
-
-
-def modules_below(root: Path, *packages: str) -> dict[str, Path]:
-    """The modules of some packages, by name."""
-    return {
-        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
-        for package in packages
-        for path in (root / package).rglob("*.py")
-    }
+                found.setdefault(node.name, []).append(path)
+    shared = {name: paths for name, paths in found.items() if len(paths) > 1}
+    assert shared.keys() <= NAMES_OF_PYTORCH[package], shared
 
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])

@@ -18,18 +18,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import autograder
 from autograder.files import write_file
 from autograder.lessons.build.lesson_files import LessonTextError, data_files, lesson_texts
 
 HIDDEN_FOLDER = ".course"
 STATE_FILE = "delivered.json"
-AUTOGRADER = Path(__file__).parents[2]
+PACKAGE = Path(autograder.__file__).parent
 BUILDER = (
     *("lessons/build/*.py", "lessons/release.py", "nbgrader_plugins/configuration.py", "nbgrader_plugins/release.py"),
     *("notebooks/cells.py", "notebooks/regions.py", "notebooks/unclaimed.py", "quizzes/sealing.py"),
     "sandbox/inside/engine_file.py",
 )
-"""What decides how a text becomes a notebook: where one of these has changed, notebooks are built anew."""
+"""The code that decides what a lesson is made into, below PACKAGE."""
 
 MESSAGES = {
     "new": "{name}: delivered",
@@ -145,7 +146,7 @@ def _files(text: Path, course_dir: Path) -> Iterator[tuple[str, bytes]]:
 
 def _fingerprint(text: Path, course_dir: Path) -> str:
     """Changes with everything on which a delivered lesson depends."""
-    parts = [path.read_bytes() for name in BUILDER for path in sorted(AUTOGRADER.glob(name))]
+    parts = [file.read_bytes() for pattern in BUILDER for file in sorted(PACKAGE.glob(pattern))]
     if b"start_lesson()" in text.read_bytes():  # then it carries the engine of the lessons before it
         parts += [earlier.read_bytes() for earlier in lesson_texts(course_dir) if earlier.name < text.name]
     parts += [text.read_bytes(), *(file.read_bytes() for file in data_files(text, course_dir))]

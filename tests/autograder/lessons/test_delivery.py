@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder import cli
-from autograder.lessons.student.delivery import HIDDEN_FOLDER, STATE_FILE, Workspace
+from autograder.lessons.student.delivery import BUILDER, HIDDEN_FOLDER, PACKAGE, STATE_FILE, Workspace
 
 Deliver = Callable[..., list[tuple[str, str]]]
 
@@ -198,6 +198,11 @@ def test_touched_data_is_kept_too(deliver: Deliver, course: Path, folder: Path) 
     (course / "data" / "points.csv").write_text("1,2\n3,5\n")
     assert deliver()[1] == ("beside", "points (update 2026-11-20).csv")
     assert mine.read_text() == "7,8\n"
+
+
+@pytest.mark.parametrize("pattern", BUILDER)
+def test_the_builder_is_where_it_is_looked_for(pattern: str) -> None:
+    assert list(PACKAGE.glob(pattern))
 
 
 def test_a_changed_builder_delivers_again(deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
