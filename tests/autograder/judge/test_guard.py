@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
 import pytest
 
-from autograder.judge import judge_notebook
+from autograder.judge import guard, judge_notebook
 from tests.autograder.judge.notebooks import notebook
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -130,6 +131,20 @@ def test_a_thread_that_outlives_its_test_stays_guarded(tmp_path: Path) -> None:
     ]
     assert judge_notebook(notebook(*cells)).points == 4
     assert not acted.exists()
+
+
+def test_the_modules_that_the_guard_names_are_there() -> None:
+    """One that has moved would be refused what it may do."""
+    ours = [
+        guard.STARTING,
+        *guard.OUR_GENERATORS,
+        *(module for module, _ in guard.GENERATORS if "autograder" in module),
+    ]
+    for name in ours:
+        importlib.import_module(name)
+    for module, function in guard.GENERATORS:
+        if module in sys.modules:
+            assert f"def {function}" in Path(str(sys.modules[module].__file__)).read_text()
 
 
 OWN = ("autograder.student", "autograder.checks", "mini_autograd")
