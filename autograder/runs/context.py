@@ -17,24 +17,16 @@ from typing import Any
 class CheckContext:
     """`seed` draws the inputs (None: a fixed seed per expression); `hidden` keeps inputs and numbers off the cards."""
 
-    given_seed: int | None = None
+    seed: int | None = None
     graded: bool = False
     hidden: bool = False
     reports: list[Any] = field(default_factory=list)
-
-    @property
-    def seed(self) -> int | None:
-        """The seed. Whoever wants to know which seeds are used is told that this one was."""
-        if (used := _SEEDS_USED.get()) is not None and self.given_seed is not None:
-            used.add(self.given_seed)
-        return self.given_seed
 
 
 Listener = Callable[["CheckContext", Any], None]
 """Is told of every check of gradients: its context, and each expression with what was expected of it."""
 
 _LISTENER: ContextVar[Listener | None] = ContextVar("autograder_check_listener", default=None)
-_SEEDS_USED: ContextVar[set[int] | None] = ContextVar("autograder_seeds_used", default=None)
 _CURRENT: ContextVar[CheckContext | None] = ContextVar("autograder_check_context", default=None)
 
 
@@ -51,17 +43,6 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _LISTENER.reset(token)
-
-
-@contextmanager
-def noting_seeds() -> Iterator[set[int]]:
-    """Yields a set that holds every seed that a check inside has asked for: the rest of the checks depend on none."""
-    used: set[int] = set()
-    token = _SEEDS_USED.set(used)
-    try:
-        yield used
-    finally:
-        _SEEDS_USED.reset(token)
 
 
 def tell(context: CheckContext, asked: Any) -> None:

@@ -20,7 +20,6 @@ from autograder.judge import seed_of
 from autograder.lessons.audit import variants
 from autograder.lessons.audit.finding import Finding
 from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
-from autograder.lessons.audit.nondeterminism import nondeterministic_cells
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.strength import Check, strength_of
 from autograder.lessons.build.lesson_files import LessonTextError, data_files
@@ -28,7 +27,7 @@ from autograder.lessons.build.notebook import assemble, styles
 from autograder.lessons.build.rules import gradient_checks
 from autograder.lessons.release import ReleaseError, release_notebook
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
-from autograder.runs.context import CheckContext, listening, noting_seeds
+from autograder.runs.context import CheckContext, listening
 
 Judge = Callable[..., Any]
 """`judge(notebook, source, folder, secret)`: the verdict on a notebook; the secret decides the random inputs. With
@@ -48,7 +47,6 @@ class Lesson:
     folder: Path
     source: NotebookNode = field(default_factory=NotebookNode)
     checks: list[Check] = field(default_factory=list)  # those of the solved notebook, once it was judged
-    seeded: set[str] | None = None  # the test cells that have used their seed, once the solved notebook was judged
 
     @cached_property
     def solved_run(self) -> NotebookNode:
@@ -194,34 +192,28 @@ def full_marks(lesson: Lesson, notebook: NotebookNode, points_only: bool = True)
 
 
 def solved_gets_full_marks(lesson: Lesson) -> Result:
-    """The judge gives the instructor's solutions all points. What the checks asked is kept for later gates, and which
-    test cells depend on their seed.
-    """
+    """The judge gives the instructor's solutions all points. What the checks asked is kept for later gates."""
     cells = {seed_of(SECRETS[0], name): name for name in lesson.tests}
 
     def keep(context: CheckContext, asked: Any) -> None:
         lesson.checks += [Check(cells.get(context.seed or 0, ""), program, expected) for program, expected in asked]
 
     lesson.checks.clear()
-    with listening(keep), noting_seeds() as used:
-        result = full_marks(lesson, variants.solved(lesson.source), points_only=False)
-    lesson.seeded = {name for seed, name in cells.items() if seed in used}
-    return result
+    with listening(keep):
+        return full_marks(lesson, variants.solved(lesson.source), points_only=False)
 
 
 def same_marks_for_all_draws(lesson: Lesson) -> Result:
     """Luck decides nothing: with other random inputs, right solutions have the same marks.
 
-    Every test cell runs once more with another seed, and those that can draw other numbers run again and again where
-    they stand. A cell cannot if it has not used its seed, and if it runs nothing that draws without one.
+    Every test cell runs again and again where it stands, each time with another seed.
     """
-    seeded = set(lesson.tests) if lesson.seeded is None else lesson.seeded
-    names = sorted(seeded | nondeterministic_cells(lesson.source))
-    notebook, copies = variants.drawn_again(lesson.source, names, DRAWS - 1)  # one draw has earned full marks
+    notebook, copies = variants.drawn_again(lesson.source, DRAWS - 1)  # one has earned full marks
     given = _judged(lesson, notebook, SECRETS[1])
     points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
     wrong = [name for name in points if name not in given or given[name].points != points[name]]
-    return f"{DRAWS} seeds for {len(names)} cells", tuple(f"{name}: other marks with other numbers" for name in wrong)
+    note = f"{DRAWS} seeds for {len(lesson.tests)} cells"
+    return note, tuple(f"{name}: other marks with other numbers" for name in wrong)
 
 
 def bugs_cost_points(lesson: Lesson) -> Result:
