@@ -1,6 +1,6 @@
 """Little experiments with an engine that values and gradients of one expression do not replace: which tensors keep a
-gradient, what is freed, what is recorded. Like those of `student_side` these functions travel into the sandbox, so they
-stand alone, and return plain trees.
+gradient, what is freed, what is recorded. Like those of `engine_protocol` these functions travel into the sandbox, so
+they stand alone, and return plain trees.
 
 A probe is `probe(make, no_grad)`: `make(numbers)` gives a leaf that requires a gradient. It returns what it saw, by a
 description of it.

@@ -2,8 +2,8 @@
 
 A forgotten comma or a forgotten tuple shows far away from the rule: `backward` goes through an array as if it were the
 tuple, and takes its first row for the gradient of the first input. So the rule is asked. `ask_rule` travels into the
-sandbox, like the functions of `student_side`, and knows engines whose results have a `rule` and `inputs` (lesson 02 on)
-or a `grad_fn` with `next_functions` (lesson 05 on, as in PyTorch); about others nothing is said.
+sandbox, like the functions of `engine_protocol`, and knows engines whose results have a `rule` and `inputs` (lesson 02
+on) or a `grad_fn` with `next_functions` (lesson 05 on, as in PyTorch); about others nothing is said.
 """
 
 from __future__ import annotations

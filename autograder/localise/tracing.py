@@ -63,7 +63,7 @@ class Step:
         return Step(self.kind, self.name, arguments, options, self.pick)
 
     def sent(self) -> tuple[Any, ...]:
-        """The plain form that `student_side.replayed` understands."""
+        """The plain form that `engine_protocol.replayed` understands."""
         arguments, options = _replaced((self.arguments, self.options), lambda value: {"value": value.number})
         return self.kind, self.name, arguments, dict(options), self.pick
 

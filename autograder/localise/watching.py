@@ -2,9 +2,9 @@
 `exp` and the like.
 
 A difference quotient of whatever order needs a function at several points around the one that forward used, and
-backpropagation never does. These functions travel into the sandbox, as those of `student_side`. Besides a profiler they
-put two things in place for one run: arrays of a class that tells which universal functions are applied to it, and, for
-engines of single numbers, functions of `math` and NumPy that note their argument.
+backpropagation never does. These functions travel into the sandbox, as those of `engine_protocol`. Besides a profiler
+they put two things in place for one run: arrays of a class that tells which universal functions are applied to it, and,
+for engines of single numbers, functions of `math` and NumPy that note their argument.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """What nbgrader's converter and our preprocessors make of a submitted notebook, on plain data and without nbgrader.
 
 nbgrader converts each notebook twice, checks it after each of thirteen steps, and asks the gradebook for every cell.
-That costs five times what judging costs. For a course whose configuration leaves those steps as they are, this module
-does the same to a notebook in one go; a test holds both ways side by side. What it does not know it leaves to
-nbgrader, by raising `Unusual`.
+For a course whose configuration leaves those steps as they are, this module does the same to a notebook in one go; a
+test holds both ways side by side. What it does not know it leaves to nbgrader, by raising `Unusual`.
+
+What it saves, measured on lesson 02: a third to a half of the processor time of a submission, 0.75 s in place of 1.14
+on a busy machine and about 0.2 in place of 0.36 on an idle one, so half a minute or more for a class of 200.
 """
 
 from __future__ import annotations

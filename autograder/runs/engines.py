@@ -1,6 +1,6 @@
 """The engines that an expression runs on: the student's, which may live in a sandbox, and the two trusted ones.
 
-All of them follow the protocol of `student_side.run_programs`. PyTorch is imported when first needed, and only here.
+All of them follow the protocol of `engine_protocol.run_programs`. PyTorch is imported when first needed, and only here.
 """
 
 from __future__ import annotations

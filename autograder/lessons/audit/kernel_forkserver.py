@@ -53,18 +53,18 @@ def next_birth() -> dict[str, Any] | None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a kernel, so none may stay as a zombie
     for line in sys.stdin:
         request: dict[str, Any] = json.loads(line)
-        nursery = os.getpid()
+        server = os.getpid()
         process = os.fork()
         if process == 0:
-            request["environment"]["JPY_PARENT_PID"] = str(nursery)  # with it the kernel ends
+            request["environment"]["JPY_PARENT_PID"] = str(server)  # with it the kernel ends
             return request
         print(process, flush=True)
     return None
 
 
-def end_fork(nursery: int) -> None:
+def end_fork(server: int) -> None:
     """End a fork without taking its modules apart one by one, which would first copy the memory of all of them."""
-    if os.getpid() != nursery:
+    if os.getpid() != server:
         os._exit(0)
 
 

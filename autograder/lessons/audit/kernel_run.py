@@ -28,7 +28,7 @@ NAME_IN_MESSAGE = re.compile(r"name '(\w+)' is not defined")
 def run_in_kernel(notebook: NotebookNode, folder: Path, forked: bool = True) -> NotebookNode:
     """A copy of the notebook with the outputs of every cell, run in `folder`. A failing cell does not stop the rest.
 
-    `forked`: the kernel may be one that has its imports behind it (see `warm_kernel.py`).
+    `forked`: the kernel may be one that has its imports behind it (see `forked_kernel.py`).
     """
     notebook = copy.deepcopy(notebook)
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")

@@ -255,7 +255,7 @@ check_gradients({"rows": lambda a: a[np.array([[0, 1], [1, 1], [2, 0]])]}, [(3, 
 
 
 def test_the_seed_depends_on_the_secret_and_the_cell_only():
-    test = "# test\nfrom autograder.checks import context\nprint('seed', context.current().seed)"
+    test = "# test\nfrom autograder.runs import context\nprint('seed', context.current().seed)"
     shown = [str(verdict_on("x = 1", test, secret=secret)[1].cells[1].outputs) for secret in (b"a", b"a", b"b")]
     assert shown[0] == shown[1] != shown[2]
 

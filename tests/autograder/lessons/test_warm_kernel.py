@@ -85,7 +85,7 @@ def test_what_a_cell_leaves_to_the_end_is_done_before_a_kernel_ends(tmp_path: Pa
 
 
 def test_a_new_process_forks_when_the_old_one_has_ended(tmp_path: Path) -> None:
-    forked_kernel.nursery().close()
+    forked_kernel.fork_server().close()
     assert printed(run(tmp_path, "print(2)")) == ["2"]
 
 
