@@ -7,13 +7,14 @@ sit in one rule or in all, and can take forms that give different numbers (a wro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 
 from autograder.bugs.orders import Order
 from autograder.runs.reference_patch import WrongRule, any_shape, symbol, wrong_rules
+from autograder.runs.replay import Plant
 
 MOST_SUBSETS = 30
 KEPT_OR_ADDED = (True, False)
@@ -22,8 +23,6 @@ LOOK_AT = {  # by the family of a bug that sits in no rule
     "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
     "broadcast": "the place where the gradient of a broadcast input gets back the shape of that input",
 }
-
-Plant = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,16 @@ import numpy as np
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
 from autograder.bugs.pairs import Pair, find_pairs
-from autograder.bugs.search import Evidence, OverBudget, Search, Suspect, consistent_with_passing, suspects_in
+from autograder.bugs.search import Search, Suspect, consistent_with_passing, suspects_in
 from autograder.runs.engines import Draw, Run
 from autograder.runs.expected import expected_of_draws
 from autograder.runs.inputs import Array
 from autograder.runs.methods import reference_methods
 from autograder.runs.programs import Program, programs_of
 from autograder.runs.reference_patch import LOCK, OPERATIONS
+from autograder.runs.replay import Evidence, OverBudget
 
-__all__ = ["Diagnosis", "Evidence", "diagnose", "diagnose_all"]
+__all__ = ["Diagnosis", "diagnose", "diagnose_all"]
 
 LARGEST = 20_000  # numbers in one draw
 MOST_NAMED = 3
@@ -95,12 +96,12 @@ def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
     search = Search()
     with LOCK, reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        failing.sort(key=lambda entry: len(search.operations(entry, 0)))
+        failing.sort(key=lambda entry: len(search.graph(entry, 0).operations))
         try:
             bugs, found = _single(search, failing, passing)
             if bugs:
                 diagnosis = _diagnosis(bugs, found, failing)
-                known = all(name in OPERATIONS for entry in failing for name in search.operations(entry, 0))
+                known = all(name in OPERATIONS for entry in failing for name in search.graph(entry, 0).operations)
                 return diagnosis if known else replace(diagnosis, certain=None, operations=())
             return _of_pairs(find_pairs(search, failing, passing, VISIBLE))
         except OverBudget:

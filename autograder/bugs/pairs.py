@@ -11,20 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, repeat
 
-from autograder.bugs.bug import Bug, Plant
-from autograder.bugs.search import (
-    Evidence,
-    OverBudget,
-    Search,
-    Suspect,
-    both,
-    consistent_with_passing,
-    same_effects,
-    same_numbers,
-    suspects_in,
-)
+from autograder.bugs.bug import Bug
+from autograder.bugs.search import Search, Suspect, both, consistent_with_passing, suspects_in
 from autograder.runs.engines import Run
 from autograder.runs.reference_patch import symbol
+from autograder.runs.replay import Evidence, OverBudget, Plant, same_effects, same_numbers
 
 MOST_PAIRS = 600  # runs of two bugs at once
 MOST_PLANTS = 2  # of a bug that depends on the order of visits
@@ -120,7 +111,9 @@ def _together(
         alone = _alone(search, entry, decomposition, bugs)
         number = entry.quickest
         right = entry.expected[number]
-        wrong = differing(entry.runs[number], right.reference, search.allowed(entry, number), right.draw.epsilon)
+        wrong = differing(
+            entry.runs[number], right.reference, search.replays.allowed(entry, number), right.draw.epsilon
+        )
         for first, second in combinations(alone, 2):
             ones = {first.suspect.bug, second.suspect.bug}
             known = pairs.get(frozenset(ones))
@@ -147,14 +140,14 @@ def _alone(search: Search, entry: Evidence, decomposition: int, bugs: Sequence[B
     """What each suspect does alone, of those that change nothing that is right."""
     number = entry.quickest
     reference, run = entry.expected[number].reference, entry.runs[number]
-    allowed = search.allowed(entry, number)
+    allowed = search.replays.allowed(entry, number)
     epsilon = entry.expected[number].draw.epsilon
     wrong = differing(run, reference, allowed, epsilon)
     found = []
     for bug in bugs:
         for variant in search.variants(entry, decomposition, bug):
             for plant in variant.plants[:MOST_PLANTS]:
-                planted = search.planted(entry, number, decomposition, plant)
+                planted = search.replays.planted(entry, number, decomposition, plant)
                 if planted is None or not same_effects(planted, run, epsilon):
                     continue
                 changes = differing(planted, reference, allowed, epsilon)

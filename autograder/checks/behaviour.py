@@ -17,9 +17,9 @@ from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
 from autograder.bugs.matching import MOST_NAMED, Diagnosis
 from autograder.cards.check_report import Line, Report
-from autograder.localise.answers import failure_in
 from autograder.localise.probes import PROBES, run_probes
 from autograder.localise.showing import shown
+from autograder.runs.answers import failure_in
 from autograder.runs.context import CheckContext
 from autograder.runs.engines import REFERENCE, TORCH, run_where_it_lives
 from autograder.runs.errors import LessonError

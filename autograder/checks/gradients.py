@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.bugs.breaking import BrokenEngine
-from autograder.bugs.matching import Diagnosis, Evidence, diagnose_all
+from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.cards.check_report import Line, Report
 from autograder.localise import numerical_gradient_detector
-from autograder.localise.answers import Comparison, Problem, compare
 from autograder.localise.localising import Place, localise
 from autograder.localise.showing import heat_maps, shown
 from autograder.runs import engine_protocol
+from autograder.runs.answers import Comparison, Problem, compare
 from autograder.runs.comparison import Worst, two_numbers
 from autograder.runs.context import CheckContext, tell
 from autograder.runs.engines import run_where_it_lives
@@ -23,6 +23,7 @@ from autograder.runs.errors import LessonError
 from autograder.runs.expected import Expected, as_pytorch, expected_of, numerical_gradient
 from autograder.runs.inputs import FLOAT32, FLOAT64, Spec, cases_of
 from autograder.runs.programs import Program, programs_of
+from autograder.runs.replay import Evidence
 
 Expression = Callable[..., Any] | Mapping[str, Callable[..., Any]]
 ANY, PYTORCH = "any", "PyTorch"

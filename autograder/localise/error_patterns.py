@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.localise.answers import Unusable, number_or_array
+from autograder.runs.answers import Unusable, number_or_array
 from autograder.runs.inputs import Array
 
 MOST_IN_ANOTHER_ORDER = 5

@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from autograder.bugs.matching import Evidence, diagnose_all
+from autograder.bugs.matching import diagnose_all
 from autograder.cards.heat_map import HeatMap
-from autograder.localise.answers import NO_TENSOR, UNWRITTEN, Problem
 from autograder.localise.returned import misfit
 from autograder.localise.showing import heat_maps, shown
 from autograder.localise.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
 from autograder.localise.tracing import Step, Trace, Value, trace
+from autograder.runs.answers import NO_TENSOR, UNWRITTEN, Problem
 from autograder.runs.comparison import two_numbers
 from autograder.runs.engines import Draw
 from autograder.runs.expected import Expected
 from autograder.runs.programs import Program
+from autograder.runs.replay import Evidence
 
 MOST_DRAWS = 3
 LARGEST = 20_000  # numbers in one draw

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autograder.cards.heat_map import HeatMap, heat_map
-from autograder.localise.answers import Problem
+from autograder.runs.answers import Problem
 from autograder.runs.engines import Run
 from autograder.runs.expected import Expected
 

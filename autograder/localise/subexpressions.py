@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from autograder.localise.answers import Comparison, compare
 from autograder.localise.tracing import Step, Trace, Value
 from autograder.runs import engine_protocol
+from autograder.runs.answers import Comparison, compare
 from autograder.runs.comparison import ROUNDINGS, Tolerance
 from autograder.runs.engines import REFERENCE, Draw, run_trusted, run_where_it_lives
 from autograder.runs.errors import LessonError

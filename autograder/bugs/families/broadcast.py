@@ -34,7 +34,9 @@ def _undone(wrong: Undo, stored: bool) -> Iterator[None]:
 
 def undoing(*wrong: Undo) -> Callable[[Sequence[str]], list[Variant]]:
     """Variants of an engine that undoes broadcasting in one of these ways."""
-    return lambda present: [Variant((), (partial(_undone, way, True), partial(_undone, way, False))) for way in wrong]
+    return lambda present: [
+        Variant((), (partial(_undone, way, True), partial(_undone, way, False)), arrays_only=True) for way in wrong
+    ]
 
 
 def added_axes(grad: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -174,7 +176,8 @@ broadcast_one_operand_only = Bug(
     hint="Exchange the operands: check b + a where a + b was right.",
     misconception="Only the second operand is ever broadcast.",
     engine=lambda present: [
-        Variant((), (partial(_undone_for_one, one, True), partial(_undone_for_one, one, False))) for one in (1, 0)
+        Variant((), (partial(_undone_for_one, one, True), partial(_undone_for_one, one, False)), arrays_only=True)
+        for one in (1, 0)
     ],
     engine_operations=BROADCASTING,
 )

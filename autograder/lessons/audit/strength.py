@@ -25,8 +25,8 @@ import numpy as np
 import mini_autograd as ma
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug, Plant, Variant
-from autograder.localise.answers import compare
 from autograder.runs import engine_protocol
+from autograder.runs.answers import compare
 from autograder.runs.engines import REFERENCE
 from autograder.runs.expected import Expected
 from autograder.runs.methods import reference_methods

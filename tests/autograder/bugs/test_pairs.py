@@ -3,11 +3,12 @@
 import pytest
 
 from autograder.bugs.bank import BUGS
-from autograder.bugs.matching import Evidence, diagnose_all
+from autograder.bugs.matching import diagnose_all
 from autograder.bugs.pairs import Pair
 from autograder.runs.expected import expected_of
 from autograder.runs.inputs import cases_of
 from autograder.runs.programs import programs_of
+from autograder.runs.replay import Evidence
 from autograder.student import check_gradients
 from tests.autograder.bugs import planted
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from autograder.judge import judge_notebook  # noqa: F401  (makes the student's side travel whole)
-from autograder.localise.answers import compare
 from autograder.localise.localising import localise
 from autograder.localise.subexpressions import rendered
 from autograder.localise.tracing import trace
 from autograder.runs import engine_protocol
+from autograder.runs.answers import compare
 from autograder.runs.context import check_context
 from autograder.runs.engines import REFERENCE, Draw, forward
 from autograder.runs.expected import expected_of
