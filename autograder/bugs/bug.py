@@ -130,7 +130,7 @@ class Bug:
     def _plants(self, form: Mapping[str, WrongRule], operations: Sequence[str]) -> tuple[Plant, ...]:
         rules = {name: form[name] for name in operations}
         if not self.shapes:
-            return (lambda: wrong_rules(rules),)
+            return (partial(wrong_rules, rules),)
         return tuple(partial(_misshapen, rules, stored) for stored in self.shapes)
 
     @contextmanager

@@ -14,11 +14,9 @@ from autograder.cards.check_report import Line, Report
 from autograder.localise import numerical_gradient_detector
 from autograder.localise.localising import Place, localise
 from autograder.localise.showing import heat_maps, shown
-from autograder.runs import engine_protocol
-from autograder.runs.answers import Comparison, Problem, compare
+from autograder.runs.answers import Comparison, Problem, compared_on
 from autograder.runs.comparison import Worst, two_numbers
 from autograder.runs.context import CheckContext, tell
-from autograder.runs.engines import run_where_it_lives
 from autograder.runs.errors import LessonError
 from autograder.runs.expected import Expected, as_pytorch, expected_of, numerical_gradient
 from autograder.runs.inputs import FLOAT32, FLOAT64, Spec, cases_of
@@ -75,17 +73,8 @@ def gradients_report(
     if at_kinks == PYTORCH:
         expected = [tuple(map(as_pytorch, entries)) for entries in expected]
     tell(context, tuple(zip(programs, expected, strict=True)))
-    sent = [
-        {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
-        for program, entries in zip(programs, expected, strict=True)
-    ]
-    answers = run_where_it_lives(engine, engine_protocol.run_programs, sent)
-    if not isinstance(answers, list) or len(answers) != len(programs):
-        answers = [None] * len(programs)
-    outcomes = [
-        Outcome(program, entries, compare(answer, entries, program.arguments))
-        for program, entries, answer in zip(programs, expected, answers, strict=True)
-    ]
+    comparisons = compared_on(engine, programs, expected)
+    outcomes = [Outcome(*one) for one in zip(programs, expected, comparisons, strict=True)]
     report = _report(engine, _by_the_chain_rule(engine, outcomes, cases), context, points, name or "Gradients")
     return report.reworded(SOMEBODYS) if isinstance(engine, BrokenEngine) else report
 

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from autograder.runs.comparison import Worst, explained, most_wrong, within, worst_element
-from autograder.runs.engines import Run
+from autograder.runs.engine_protocol import run_programs
+from autograder.runs.engines import Run, run_where_it_lives
 from autograder.runs.expected import Expected
 from autograder.runs.inputs import Array
+from autograder.runs.programs import Program
 
 LONGEST_TEXT = 400
 SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError", "RuntimeError")
@@ -69,6 +71,21 @@ class Unusable(Exception):  # noqa: N818
         super().__init__(text)
         self.public = public or text
         self.forward = forward
+
+
+def compared_on(engine: Any, programs: Sequence[Program], expected: Sequence[Sequence[Expected]]) -> list[Comparison]:
+    """Run programs on a student's engine, where it lives, and compare each with what is expected of it."""
+    sent = [
+        {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
+        for program, entries in zip(programs, expected, strict=True)
+    ]
+    answers = run_where_it_lives(engine, run_programs, sent)
+    if not isinstance(answers, list) or len(answers) != len(programs):
+        answers = [None] * len(programs)
+    return [
+        compare(answer, entries, program.arguments)
+        for program, entries, answer in zip(programs, expected, answers, strict=True)
+    ]
 
 
 def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str]) -> Comparison:

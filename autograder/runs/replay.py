@@ -60,8 +60,8 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class RecordedGraph:
-    """The graph of an expression: its root, the class names of its operations, and whether anything in it has a
-    dimension (where nothing has, nothing is broadcast)."""
+    """The graph of an expression: its root, the class names of its operations, and whether anything in it, or
+    in another draw, has a dimension (where nothing has, nothing is broadcast)."""
 
     root: Function
     operations: tuple[str, ...]
@@ -140,7 +140,9 @@ def graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
         root = GraphRoot((entry.program.function(*leaves).gradient_edge,))
     nodes = reachable(root)
     names = {type(node).__name__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)}
-    return RecordedGraph(root, tuple(sorted(names)), any(shape for node in nodes for shape, _ in node.outputs))
+    sizes = [array.ndim for right in entry.expected for array in right.draw.inputs]
+    sizes += [len(shape) for node in nodes for shape, _ in node.outputs]
+    return RecordedGraph(root, tuple(sorted(names)), any(sizes))
 
 
 def _run(program: Program, draw: Draw) -> Run:

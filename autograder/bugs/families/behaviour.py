@@ -7,7 +7,7 @@ Each of them names the behaviour that shows it (see `autograder.checks.behaviour
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -58,10 +58,8 @@ non_leaf_gradient_kept = Bug(
 )
 
 
-@contextmanager
-def _nothing_freed() -> Iterator[None]:
-    with patched(Function, {"release": lambda self: None}):
-        yield
+def _nothing_freed() -> AbstractContextManager[None]:
+    return patched(Function, {"release": lambda self: None})
 
 
 graph_not_freed = Bug(
@@ -76,15 +74,13 @@ graph_not_freed = Bug(
 )
 
 
-@contextmanager
-def _always_freed() -> Iterator[None]:
+def _always_freed() -> AbstractContextManager[None]:
     right = engine.run_backward
 
     def run_backward(edges: Any, grads: Any, retain_graph: bool, *others: Any, **options: Any) -> Any:
         return right(edges, grads, False, *others, **options)
 
-    with engine_changed(run_backward=run_backward):
-        yield
+    return engine_changed(run_backward=run_backward)
 
 
 retain_graph_ignored = Bug(
@@ -99,16 +95,14 @@ retain_graph_ignored = Bug(
 )
 
 
-@contextmanager
-def _zero_left_out() -> Iterator[None]:
+def _zero_left_out() -> AbstractContextManager[None]:
     right = engine.accumulate_leaf
 
     def accumulate_leaf(tensor: Any, grad: Any) -> None:
         if np.any(grad):
             right(tensor, grad)
 
-    with engine_changed(accumulate_leaf=accumulate_leaf):
-        yield
+    return engine_changed(accumulate_leaf=accumulate_leaf)
 
 
 none_for_zero = Bug(
@@ -123,8 +117,7 @@ none_for_zero = Bug(
 )
 
 
-@contextmanager
-def _zero_from_the_start() -> Iterator[None]:
+def _zero_from_the_start() -> AbstractContextManager[None]:
     right = vars(Tensor)["grad"]
 
     def grad(self: Any) -> Any:
@@ -132,8 +125,7 @@ def _zero_from_the_start() -> Iterator[None]:
             self._grad = tensor_of(np.zeros_like(self.array))
         return right.fget(self)
 
-    with patched(Tensor, {"grad": property(grad, right.fset)}):
-        yield
+    return patched(Tensor, {"grad": property(grad, right.fset)})
 
 
 zero_for_none = Bug(
@@ -148,10 +140,8 @@ zero_for_none = Bug(
 )
 
 
-@contextmanager
-def _still_recording() -> Iterator[None]:
-    with patched(grad_mode.no_grad, {"entered": lambda self: grad_mode.state.mode | grad_mode.RECORDING}):
-        yield
+def _still_recording() -> AbstractContextManager[None]:
+    return patched(grad_mode.no_grad, {"entered": lambda self: grad_mode.state.mode | grad_mode.RECORDING})
 
 
 recording_left_on = Bug(

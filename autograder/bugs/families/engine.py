@@ -41,7 +41,7 @@ def _overwriting(names: Sequence[str], order: orders.Order) -> Plant:
         else:
             pending[edge] = grad + (0.0 if overwrites else pending.get(edge, 0.0))
 
-    return lambda: engine_changed(send=send, accumulate=accumulate, topological_order=order)
+    return partial(engine_changed, send=send, accumulate=accumulate, topological_order=order)
 
 
 def _overwriting_pending(names: Sequence[str], order: orders.Order) -> Plant:
@@ -59,7 +59,7 @@ def _overwriting_pending(names: Sequence[str], order: orders.Order) -> Plant:
         else:
             right_accumulate(pending, edge, grad)
 
-    return lambda: engine_changed(send=send, accumulate=accumulate, topological_order=order)
+    return partial(engine_changed, send=send, accumulate=accumulate, topological_order=order)
 
 
 def _assignments(present: Sequence[str]) -> list[Variant]:
@@ -86,13 +86,11 @@ assigned_not_accumulated = Bug(
 )
 
 
-@contextmanager
-def _overwritten_leaf() -> Iterator[None]:
+def _overwritten_leaf() -> AbstractContextManager[None]:
     def accumulate_leaf(tensor: Any, grad: Any) -> None:
         tensor.grad = tensor_of(grad.copy())
 
-    with engine_changed(accumulate_leaf=accumulate_leaf):
-        yield
+    return engine_changed(accumulate_leaf=accumulate_leaf)
 
 
 leaf_overwritten = Bug(
@@ -107,7 +105,7 @@ leaf_overwritten = Bug(
 
 
 def _visiting(order: orders.Order) -> Plant:
-    return lambda: engine_changed(topological_order=order)
+    return partial(engine_changed, topological_order=order)
 
 
 def _visiting_again(last_first: bool) -> Plant:
@@ -190,22 +188,18 @@ def _in_order(order: orders.Order, contexts: Sequence[Callable[[], AbstractConte
     return plant
 
 
-@contextmanager
-def _shared_leaf_gradient() -> Iterator[None]:
-    with engine_changed(own=lambda held, key: held[key]):
-        yield
+def _shared_leaf_gradient() -> AbstractContextManager[None]:
+    return engine_changed(own=lambda held, key: held[key])
 
 
-@contextmanager
-def _shared_pending_gradient() -> Iterator[None]:
+def _shared_pending_gradient() -> AbstractContextManager[None]:
     def accumulate(pending: Any, edge: Any, grad: Any) -> None:
         if edge in pending:
             pending[edge] += grad
         else:
             pending[edge] = grad
 
-    with engine_changed(accumulate=accumulate):
-        yield
+    return engine_changed(accumulate=accumulate)
 
 
 gradient_aliased = Bug(
@@ -360,14 +354,12 @@ input_mutated = Bug(
 )
 
 
-@contextmanager
-def _narrow_leaf_gradients() -> Iterator[None]:
+def _narrow_leaf_gradients() -> AbstractContextManager[None]:
     def accumulate_leaf(tensor: Any, grad: Any) -> None:
         known = 0.0 if tensor.grad is None else tensor.grad.array
         tensor._grad = tensor_of(np.asarray(grad + known, dtype=np.float32))
 
-    with engine_changed(accumulate_leaf=accumulate_leaf):
-        yield
+    return engine_changed(accumulate_leaf=accumulate_leaf)
 
 
 dtype_narrowed = Bug(
