@@ -194,7 +194,10 @@ left = [number for number in started if number != first and os.waitpid(number, o
 
 
 def test_the_warm_process_ends_with_its_owner():
-    program = "from autograder.sandbox import warm, Sandbox; s = Sandbox(); s.prepare(); print(warm.warm_process().pid)"
+    program = (
+        "from autograder.sandbox import Sandbox; from autograder.sandbox.process import forkserver; "
+        "s = Sandbox(); s.prepare(); print(forkserver.warm_process().pid)"
+    )
     for ending in ("", "; import os, signal; __import__('sys').stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)"):
         done = subprocess.run([sys.executable, "-c", program + ending], capture_output=True, text=True, check=False)
         number = int(done.stdout)
