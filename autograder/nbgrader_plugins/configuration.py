@@ -81,7 +81,7 @@ def configure(c: Config) -> None:
     c.GenerateAssignment.preprocessors = _adapted(c.GenerateAssignment.get("preprocessors"), RELEASE)
     c.Autograde.sanitize_preprocessors = _adapted(c.Autograde.get("sanitize_preprocessors"), SANITIZE)
     c.Autograde.autograde_preprocessors = _adapted(c.Autograde.get("autograde_preprocessors"), AUTOGRADE)
-    c.Autograde.exporter_class = f"{PLUGINS}.submissions.SubmissionExporter"
+    c.Autograde.exporter_class = f"{PLUGINS}.submission_exporter.SubmissionExporter"
     c.GenerateFeedback.preprocessors = _adapted(c.GenerateFeedback.get("preprocessors"), FEEDBACK)
     c.GenerateFeedback.exporter_class = f"{PLUGINS}.feedback.FeedbackExporter"
     # These reach Formgrader's page too, which always uses nbconvert's own HTML exporter.

@@ -1,6 +1,7 @@
 """What `configure` puts where, also on top of what a course has set itself."""
 
 import json
+import re
 
 import pytest
 from nbgrader.converters import GenerateAssignment
@@ -37,6 +38,14 @@ def test_a_course_may_name_our_steps_of_a_release_where_they_once_were() -> None
         configure(c)
         assert c.GenerateAssignment.preprocessors == listed
         assert import_item(listed[0]) is import_item(f"autograder.nbgrader_plugins.release.{name}")
+
+
+def test_every_class_that_is_named_is_there() -> None:
+    c = Config()
+    configure(c)
+    named = re.findall(r"autograder(?:\.\w+)+", json.dumps(c))
+    assert "autograder.nbgrader_plugins.judge_notebook.JudgeNotebook" in named
+    assert all(import_item(name) for name in named)
 
 
 def test_formgrader_can_show_the_configuration_as_json() -> None:
