@@ -44,8 +44,8 @@ def filled_in(text: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     "text",
     [
-        "from mini_autograd import function\nfunction.Tensor = int",
-        "from mini_autograd import function as graph\ndef fill():\n    graph.Function.name = 1",
+        "from mini_autograd.graph import function\nfunction.Tensor = int",
+        "from mini_autograd.graph import function as graph\ndef fill():\n    graph.Function.name = 1",
         "from mini_autograd.tensors.tensor import Tensor\nTensor.first, Tensor.second = 1, 2",
         "from mini_autograd.tensors.tensor import Tensor\nfor name in 'ab':\n    setattr(Tensor, name, name)",
     ],
