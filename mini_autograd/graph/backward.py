@@ -19,7 +19,7 @@ from mini_autograd.graph import anomaly, hooks
 from mini_autograd.graph import function as graph
 from mini_autograd.graph.edges import NO_EDGE, Edge, OutputOf, node_of, number_of, unpacked
 from mini_autograd.graph.function import SEVERAL, AccumulateGrad, Function, GraphRoot
-from mini_autograd.graph.grad_mode import enable_grad, no_grad
+from mini_autograd.graph.grad_mode import enable_grad, no_grad, state
 from mini_autograd.graph.versions import check_saved, latest_change, note_change
 from mini_autograd.numerics import arrays
 
@@ -62,7 +62,7 @@ def visit_all(
     here, without the way through `visit`. Of `ends`, each gets the gradient that arrives there.
     """
     needed = set() if ends is None else nodes_leading_to(ends, order)
-    plain = anomaly.active() is None and not create_graph
+    plain = not (create_graph or (state.watchers and anomaly.active()))
     for node in order:
         grad = pending.pop(node, None)
         if (
@@ -115,8 +115,8 @@ def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:
         return ()
     if latest_change[0] > node.sequence_nr:
         check_saved(node)
-    watcher = anomaly.active()
-    if watcher is None:
+    watcher = state.watchers and anomaly.active()
+    if not watcher:
         return node.input_gradients(arrived, create_graph)
     return anomaly.watched_gradients(node, arrived, create_graph, watcher.check_nan)
 
