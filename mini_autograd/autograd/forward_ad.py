@@ -213,4 +213,4 @@ def jvp(function: Any, primals: Sequence[Tensor], tangents: Sequence[Tensor]) ->
     return values[0], slopes[0]
 
 
-__all__ = ["UnpackedDualTensor", "dual_level", "jvp", "make_dual", "unpack_dual"]
+__all__ = ["UnpackedDualTensor", "dual_level", "make_dual", "unpack_dual"]

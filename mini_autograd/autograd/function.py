@@ -20,6 +20,8 @@ from mini_autograd.graph.versions import changed_text, error_name, note_change, 
 from mini_autograd.graph.views import note_custom_view
 from mini_autograd.tensors.in_place import rebase
 
+__all__ = ["Function", "once_differentiable"]
+
 
 class Function(graph.Function):
     """Static `forward(ctx, *args)` and `backward(ctx, *grads)`; with a static `setup_context(ctx, inputs, output)`,

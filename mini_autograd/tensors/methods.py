@@ -54,7 +54,7 @@ def _operator(function: Callable[[Value, Value], Value], reflected: bool = False
     return method
 
 
-_made_for_user = on_demand.called_later("legacy", "new_tensor")
+_made_for_user = on_demand.called_later("tensors.legacy", "new_tensor")
 
 
 def _new(cls: type[Tensor], *args: Any, **options: Any) -> Any:

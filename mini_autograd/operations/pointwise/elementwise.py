@@ -2,8 +2,7 @@
 
 The one idea to know: a rule is the derivative of a number; broadcasting never appears, because the backward pass sums
 gradients back to the shape of each input. Inputs may have any shapes that broadcast; the result has their common shape,
-and the dtype that PyTorch promotes theirs to. More of the kind is in mathematical, rounding, binary, activations,
-extremes and comparison.
+and the dtype that PyTorch promotes theirs to. More of the kind is in mathematical, rounding and comparison.
 """
 
 from __future__ import annotations
