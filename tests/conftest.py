@@ -22,7 +22,7 @@ LONGEST_FIRST = (
     "autograder/judge",
     "autograder/sandbox",
     "autograder/lessons",
-    "mini_autograd/test_graph_lifetime.py",
+    "mini_autograd/graph/test_graph_lifetime.py",
     "mini_autograd/test_opinfo.py",
     "course",
     "autograder",
