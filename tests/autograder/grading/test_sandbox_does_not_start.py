@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from autograder.cli import main
+from autograder.grading.submission.directly import DirectWay
 from autograder.judge import judge_notebook
+from autograder.nbgrader_plugins.direct import Unusual
 from autograder.sandbox import SandboxUnavailable
 from autograder.sandbox.process import isolation
 from autograder.sandbox.process.limits import SandboxDied
@@ -68,7 +71,13 @@ def test_a_notebook_gets_no_verdict(monkeypatch: pytest.MonkeyPatch, starts: int
         judge_notebook(notebook(*cells))
 
 
-def test_earlier_marks_stay(small_course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_nbgrader", [False, True])
+def test_earlier_marks_stay(
+    small_course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by_nbgrader: bool
+) -> None:
+    """With nbgrader's own converter, too, which says only that something went wrong."""
+    if by_nbgrader:
+        monkeypatch.setattr(DirectWay, "grade", mock.Mock(side_effect=Unusual))
     for student in ("ann", "bob"):
         small_course.submit(student, small_course.answered())
     earlier = grade(small_course, "bob").points
