@@ -62,8 +62,8 @@ class Isolation:
 
 @functools.cache
 def isolation_available() -> Isolation:
-    """Try once to start Python behind the mounts that a submission gets. The answer is true or false in a condition and
-    says in `description` what is in force, or what is missing.
+    """Try once to start Python behind the mounts, and as the user, that a submission gets. The answer is true or false
+    in a condition and says in `description` what is in force, or what is missing.
     """
     bwrap = shutil.which("bwrap")
     if bwrap is None:
@@ -71,7 +71,8 @@ def isolation_available() -> Isolation:
     reasons = []
     for user_namespace in (False, True) if os.geteuid() == 0 else (True,):
         trial = bubblewrap_command(Isolation(True, "", user_namespace), Limits(), None, None)
-        command = [*trial, "--", sys.executable, "-I", "-S", "-c", ""]
+        become = "" if user_namespace else f"from inside.confine import become; become({FIRST_UID})"
+        command = [*trial, "--", sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {CODE!r}); {become}"]
         try:
             result = subprocess.run(command, capture_output=True, timeout=TRIAL_SECONDS, check=False, env={})
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -80,7 +81,8 @@ def isolation_available() -> Isolation:
         if result.returncode == 0:
             filters = "with a system call filter" if seccomp_filter() else "without a system call filter"
             return Isolation(True, f"bubblewrap, {filters}", user_namespace)
-        reasons.append(result.stderr.decode("utf-8", "replace").strip())
+        said = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        reasons.append(said[-1] if said else f"exit status {result.returncode}")
     enable = "sudo sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
     found = "; ".join(reasons)
     if "mount proc" in found:
