@@ -15,21 +15,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType, MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from autograder.bugs.breaking import BrokenEngine, Expression, broken_engine, exposure
 from autograder.cards.check_report import Line, Report
 from autograder.cards.credit import Credit
-from autograder.checks.behaviour import behaviour_report
-from autograder.checks.functions import function_report, handwritten_report
 from autograder.checks.gradients import gradients_report
-from autograder.checks.tangents import tangents_report
 from autograder.quizzes.sealing import open_questions
 from autograder.quizzes.typed_quiz import Hints, quiz_report
 from autograder.runs.context import current
 from autograder.runs.engines import prepare_torch_in_background
 from autograder.runs.errors import CheckFailed, LessonError
 from autograder.runs.inputs import between, positive
+
+if TYPE_CHECKING:
+    from autograder.bugs.breaking import BrokenEngine, Expression
 
 __all__ = [
     "CheckFailed",
@@ -107,6 +106,8 @@ def check_handwritten_gradient(
 
     Each gradient is worth its share of the points.
     """
+    from autograder.checks.functions import handwritten_report
+
     report = handwritten_report(function, expression, inputs, current(), points=points, name=name)
     return _finish(report, points)
 
@@ -124,6 +125,8 @@ def check_function(
 
     `tolerance` is relative to max(1, |right|); without it, it follows from the conditioning of the reference.
     """
+    from autograder.checks.functions import function_report
+
     report = function_report(function, reference, inputs, current(), points=points, name=name, tolerance=tolerance)
     return _finish(report, points)
 
@@ -139,6 +142,8 @@ def check_tangents(
     """Check a forward mode, a function `jvp(function, inputs, tangents)` that returns the value and its tangent, on
     random inputs and directions. `expression` and `inputs` are those of `check_gradients`, and so are the points.
     """
+    from autograder.checks.tangents import tangents_report
+
     return _finish(tangents_report(jvp, expression, inputs, current(), points=points, name=name), points)
 
 
@@ -158,8 +163,20 @@ def check_engine(
             no_grad = _in_caller(frame, "no_grad")
     except NameError as error:
         return _finish(_missing(error.name or ENGINE, points), points)
+    from autograder.checks.behaviour import behaviour_report
+
     report = behaviour_report(found, behaviours, no_grad, current(), points=points, name=name)
     return _finish(report, points)
+
+
+def broken_engine(name: str) -> BrokenEngine:
+    """The reference engine with that bug of the bank, for `expose` and for `check_gradients(engine=...)`.
+
+    Raises LessonError for a name that the bank does not have.
+    """
+    from autograder.bugs.breaking import broken
+
+    return broken(name)
 
 
 def expose(
@@ -175,6 +192,8 @@ def expose(
     `expression`: a function of tensors, or a text such as "a * b + a" (in graded cells, where functions of the student
     cannot run on this side). `inputs`: numbers or arrays. `most`: how many operations the example may have.
     """
+    from autograder.bugs.breaking import exposure
+
     try:
         found = exposure(engine, expression, inputs)
         small = most is None or len(found.operations) <= most

@@ -117,9 +117,12 @@ def measured(page: Any, root: Any, actions: list[Callable[[], None]], part: str 
 def in_browser() -> Iterator[Row]:
     """Every demo, the graph explorer and a quiz, used in one notebook."""
     tools, known = browser_tests(), demos()
-    with tempfile.TemporaryDirectory() as home, tools.browser() as browser, tools.serving(Path(home)) as served:
-        context = browser.new_context(viewport={"width": 1400, "height": 1000})
-        lab = tools.Lab(context.new_page(), *served)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        tools.browser(Path(home) / "profile") as profile,
+        tools.serving(Path(home)) as served,
+    ):
+        lab = tools.Lab(profile.new_page(), *served)
         sources = [GRAPH, *(f"{name}()" for name in known), *QUIZ]
         lab.open_notebook(lab.write_notebook("widgets.ipynb", sources))
         lab.run_all()
@@ -129,7 +132,6 @@ def in_browser() -> Iterator[Row]:
         for index, (name, demo) in enumerate(known.items(), 1):
             yield from demo_rows(lab, index, name, demo)
         yield from quiz_rows(lab, len(sources) - 1)
-        context.close()
 
 
 def explorer_rows(lab: Any) -> Iterator[Row]:

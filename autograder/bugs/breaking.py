@@ -1,6 +1,6 @@
 """Break-it labs: an engine with one bug of the bank planted in it, and the question which example shows that.
 
-    engine = broken_engine("operands_swapped")
+    engine = broken("operands_swapped")
     engine.run(lambda a, b: a * b, [2.0, 3.0])     # value and gradients of the broken engine
     expose(engine, lambda a, b: a * b, [2.0, 3.0])
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Evaluation:
 class BrokenEngine:
     """The reference with a bug. Printing it gives nothing away but its name."""
 
+    broken_on_purpose: ClassVar[bool] = True
     bug: Bug
 
     def run(self, expression: Expression, inputs: Sequence[Any]) -> Evaluation:
@@ -84,7 +85,7 @@ class BrokenEngine:
         return f"<an engine with the bug {self.bug.name}>"
 
 
-def broken_engine(name: str) -> BrokenEngine:
+def broken(name: str) -> BrokenEngine:
     """The reference engine with that bug of the bank. Raises LessonError for a name that the bank does not have."""
     if name not in BY_NAME or BY_NAME[name].behaviour:
         known = ", ".join(sorted(bug.name for bug in BUGS if not bug.behaviour))

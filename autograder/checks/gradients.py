@@ -5,23 +5,20 @@ runs -> comparison -> diagnosis -> report.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from autograder.bugs.breaking import BrokenEngine
-from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.cards.check_report import Line, Report
+from autograder.checks.outcome import Outcome
 from autograder.localise import numerical_gradient_detector
-from autograder.localise.localising import Place, localise
 from autograder.localise.showing import heat_maps, shown
-from autograder.runs.answers import Comparison, Problem, compared_on
+from autograder.runs.answers import Problem, compared_on
 from autograder.runs.comparison import Worst, two_numbers
 from autograder.runs.context import CheckContext, tell
 from autograder.runs.errors import LessonError
 from autograder.runs.expected import Expected, as_pytorch, expected_of, numerical_gradient
 from autograder.runs.inputs import FLOAT32, FLOAT64, Spec, cases_of
 from autograder.runs.programs import Program, programs_of
-from autograder.runs.replay import Evidence
 
 Expression = Callable[..., Any] | Mapping[str, Callable[..., Any]]
 ANY, PYTORCH = "any", "PyTorch"
@@ -31,25 +28,6 @@ SOMEBODYS = {  # an engine that was broken on purpose is not the reader's
     "yours": "broken engine",
     "your ": "its ",
 }
-MOST_LOCALISED = 2  # expressions that are taken apart
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One program of a check after it ran: what was expected, and how the student's answer compares."""
-
-    program: Program
-    expected: tuple[Expected, ...]
-    comparison: Comparison
-
-    @property
-    def problem(self) -> Problem | None:
-        return self.comparison.problem
-
-    def evidence(self) -> Evidence:
-        """What a diagnosis starts from."""
-        compared = self.comparison
-        return Evidence(self.program, self.expected, compared.runs, self.problem is None, compared.raised)
 
 
 def gradients_report(
@@ -76,7 +54,7 @@ def gradients_report(
     comparisons = compared_on(engine, programs, expected)
     outcomes = [Outcome(*one) for one in zip(programs, expected, comparisons, strict=True)]
     report = _report(engine, _by_the_chain_rule(engine, outcomes, cases), context, points, name or "Gradients")
-    return report.reworded(SOMEBODYS) if isinstance(engine, BrokenEngine) else report
+    return report.reworded(SOMEBODYS) if getattr(type(engine), "broken_on_purpose", False) else report
 
 
 def _by_the_chain_rule(engine: Any, outcomes: list[Outcome], cases: Sequence[Sequence[Spec]]) -> list[Outcome]:
@@ -96,7 +74,6 @@ def _unless(outcome: Outcome, reason: str) -> Outcome:
 def _report(
     engine: Any, outcomes: Sequence[Outcome], context: CheckContext, points: float | None, title: str
 ) -> Report:
-    diagnosis, place = _explained(engine, outcomes)
     lines = tuple(_line(outcome, number, context.hidden) for number, outcome in enumerate(outcomes))
     share = sum(line.passed for line in lines) / len(lines)
     hidden = context.hidden
@@ -105,58 +82,19 @@ def _report(
         lines=lines,
         earned=share * (points or 0.0),
         points=points,
-        diagnosis=diagnosis.sentence(),
-        hints=_hints(diagnosis) if place is None else place.hints,
         compared=() if hidden else _compared(outcomes),
         hidden=hidden,
-        bugs=tuple(bug.name for bug in diagnosis.candidates) or (() if place is None else place.bugs),
-        place="" if place is None else place.public if hidden else place.sentence,
-        place_facts=() if place is None or hidden else place.facts,
-        place_maps=() if place is None or hidden else place.maps,
-        operations=() if place is None else place.operations,
+        **_cause(engine, outcomes, hidden),
     )
 
 
-def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Place | None]:
-    """The bug that explains everything, else the place where it goes wrong. Gradients of a wrong shape, or None, may
-    also come from a rule that does not return one gradient per input, so then the rules are asked first.
-    """
-    diagnosis = diagnose_all([outcome.evidence() for outcome in outcomes])
-    bug = diagnosis.certain
-    if bug is not None and not bug.shapes and not bug.drops_gradients:
-        return diagnosis, None
-    place = _place(engine, outcomes)
-    if place is not None and place.certain:
-        return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
-    return diagnosis, place if bug is None else None
+def _cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, Any]:
+    """What a report says of the cause of wrong answers; nothing where all are right."""
+    if all(outcome.problem is None for outcome in outcomes):
+        return {}
+    from autograder.checks.diagnosis import cause  # with the bug bank, which right answers need not wait for
 
-
-def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:
-    """Where the first, short expression goes wrong for which that can be said."""
-    failing = [
-        outcome
-        for outcome in outcomes
-        if outcome.problem
-        and not outcome.problem.unwritten
-        and outcome.problem.public != numerical_gradient_detector.NOT_BACKPROPAGATION
-    ]
-    failing.sort(key=lambda outcome: len(outcome.program.function.__code__.co_code))
-    for outcome in failing[:MOST_LOCALISED]:
-        if outcome.problem is None:
-            continue
-        place = localise(engine, outcome.program, outcome.expected, outcome.problem)
-        if place is not None:
-            return place
-    return None
-
-
-def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """A question, the misconception behind the bug, and where to look; empty where no bug is certain."""
-    bug = diagnosis.certain
-    if bug is None:
-        return ()
-    belief = f"This mistake often comes from a belief: *{bug.misconception}*"
-    return diagnosis.hint(), belief, f"Look at {bug.where_to_look(diagnosis.operations)}."
+    return cause(engine, outcomes, hidden)
 
 
 def _line(outcome: Outcome, number: int, hidden: bool) -> Line:

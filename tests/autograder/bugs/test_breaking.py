@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from autograder.bugs.bank import BUGS
-from autograder.bugs.breaking import broken_engine, exposure
+from autograder.bugs.breaking import exposure
 from autograder.bugs.expressions import expression_of
 from autograder.runs.errors import LessonError
-from autograder.student import CheckFailed, between, check_gradients, expose
+from autograder.student import CheckFailed, between, broken_engine, check_gradients, expose
 
 
 def test_a_broken_engine_gives_the_numbers_of_its_bug() -> None:
