@@ -14,6 +14,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from benchmarks.house import picture
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -144,3 +146,8 @@ NAMED = {
 @pytest.mark.parametrize("text", NAMED)
 def test_what_is_not_there_would_be_found(text: str) -> None:
     assert not_found(ROOT / "README.md", text) == NAMED[text]
+
+
+def test_the_architecture_page_shows_the_rooms_as_they_are() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    assert picture() in page, "run python -m benchmarks.house --picture, and put what it prints into the page"
