@@ -31,9 +31,8 @@ from typing import Any
 from autograder.judge.texts import Texts
 from autograder.sandbox.inside.protocol import words
 
-STARTING = (
-    "autograder.sandbox.process.starting"  # the one place from which programs are started, also while a test runs
-)
+# The one place from which programs are started, also while a test runs.
+STARTING = "autograder.sandbox.process.starting"
 STARTS = words("subprocess.Popen os.system os.exec os.posix_spawn os.spawn pty.spawn os.startfile webbrowser.open")
 # What pickles of plain data, NumPy's arrays among them, name.
 PLAIN = {
