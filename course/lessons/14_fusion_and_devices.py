@@ -68,7 +68,7 @@ def milliseconds(compute, rounds=7):
 # %% tags=["demo"]
 from mini_autograd import allocator
 
-allocator.keep_freed_memory()  # or every new array would cost page faults on top, and hide what is measured here
+allocator.keep_freed_memory()  # or page faults would hide what is measured here
 many = np.random.default_rng(0).normal(size=4_000_000)
 existing = np.ones(many.shape)
 times = {

@@ -42,7 +42,7 @@ import mini_autograd
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
-mini_autograd.allocator.keep_freed_memory()  # this process trains: what a step frees, the next one uses again
+mini_autograd.allocator.keep_freed_memory()  # a training step uses again what the last one freed
 
 # %% tags=["demo"]
 NAMES = ["ada", "ben", "eva", "ida", "leo", "max", "tim"]

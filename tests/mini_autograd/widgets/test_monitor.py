@@ -136,7 +136,7 @@ def test_a_loader_of_a_stream_has_no_length():
 def test_measuring_and_drawing_take_a_small_part_of_the_time(monkeypatch):
     """With a clock that only moves when gradients are measured, the loop has no time of its own: measuring stops."""
     now = [0.0]
-    module = sys.modules["mini_autograd.widgets.monitor"]
+    module = sys.modules["mini_autograd.widgets.demos.monitor"]
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
 
     def costly(model):
@@ -200,7 +200,7 @@ def test_a_plain_progress_bar_outside_notebooks():
 
 
 def test_log_needs_a_loop(monkeypatch):
-    monkeypatch.setattr(sys.modules["mini_autograd.widgets.monitor"], "running", [])
+    monkeypatch.setattr(sys.modules["mini_autograd.widgets.demos.monitor"], "running", [])
     with pytest.raises(RuntimeError, match="before any loop"):
         monitor.log(loss=1.0)
 
