@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.browser
 PROJECT = Path(__file__).parents[2]
 
 SETUP = f"""

@@ -82,6 +82,7 @@ class LessonTests:
         assert len(found.points) == self.test_cells
         assert not found.lost
 
+    @pytest.mark.slow
     def test_a_mistake_costs_points_where_it_was_made_and_is_named(self, mistake: Planted) -> None:
         found = marks(self.lesson, mistake)
         chance = self.may_cost(mistake) - set(mistake.costs)

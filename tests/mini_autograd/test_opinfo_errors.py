@@ -46,6 +46,7 @@ def why_different(sample: Any, text: str) -> str | None:
     return next((reason for reason, applies in DIFFERENT.items() if applies(sample, text)), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if OPS[name].error_inputs_func is not None])
 def test_errors_are_those_of_pytorch(name: str) -> None:
     for sample in wrong_calls(name):

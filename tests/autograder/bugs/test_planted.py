@@ -55,6 +55,7 @@ def test_one_expression_alone_is_never_misdiagnosed_as_certain(mistake, style):
         assert credit == 1 or len(bugs) != 1 or bugs == (mistake.bug,), f"{name} {bugs}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", planted.STYLES)
 def test_right_engines_pass_every_check(style):
     for name, check in planted.CHECKS.items():

@@ -60,11 +60,13 @@ def one_line_more(path: Path) -> Iterator[None]:
         path.write_bytes(before)
 
 
+@pytest.mark.slow
 def test_every_module_that_a_worker_has_loaded_is_of_the_grader(loaded: set[str]) -> None:
     assert len(loaded) > 150
     assert not {*loaded, *ROOTS} - deciding_modules(ROOT).keys()
 
 
+@pytest.mark.slow
 def test_a_changed_line_of_any_module_of_the_grader_shows(tree: Path) -> None:
     before = hash_of_code(tree)
     modules = deciding_modules(tree)

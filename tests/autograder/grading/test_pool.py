@@ -44,6 +44,7 @@ def test_every_task_has_its_result(tasks: list[str], workers: int) -> None:
     assert run(tasks, workers) == {task: f"hello {task}" for task in tasks}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tasks",
     [["exit"], ["a", "exit", "b", "c"], ["kill 1", "a", "exit 2", "b", "c", "exit 3"], ["exit 1", "exit 2", "a"]],

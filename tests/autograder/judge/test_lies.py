@@ -167,6 +167,7 @@ def lie(example: int) -> None:
         assert len(json.dumps(judged)) < 200_000
 
 
+@pytest.mark.slow
 def test_ten_thousand_lies_earn_nothing(monkeypatch):
     monkeypatch.setattr("autograder.sandbox.sandbox.StudentProcess", Liar)
     for example in range(400):
@@ -213,6 +214,7 @@ def lie_about_gradients(example: int) -> None:
     assert verdict.cells[0].message
 
 
+@pytest.mark.slow
 def test_lies_about_gradients_earn_nothing(monkeypatch):
     monkeypatch.setattr("autograder.sandbox.sandbox.StudentProcess", Liar)
     for example in range(100):

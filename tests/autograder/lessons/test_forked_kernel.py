@@ -12,7 +12,10 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.lessons.audit import forked_kernel, kernel_run
 from autograder.lessons.audit.kernel_run import failures, run_in_kernel
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+pytestmark = [
+    pytest.mark.slow,  # they start kernels
+    pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only"),
+]
 LAUNCH = ["-m", "ipykernel_launcher", "-f", "connection.json"]
 
 

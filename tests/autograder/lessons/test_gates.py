@@ -140,6 +140,7 @@ UNSOUND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNSOUND)
 def test_an_unsound_lesson_is_stopped_by_its_gate(name: str, make_lesson: Callable[[str], Lesson]) -> None:
     gate, old, new, expected = UNSOUND[name]

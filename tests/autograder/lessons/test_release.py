@@ -75,6 +75,7 @@ def test_a_cell_of_the_builder_is_refused(tag: str, lesson: Path) -> None:
         verify_release(source, released)
 
 
+@pytest.mark.slow
 def test_nbgrader_makes_the_same_release(course: Path, lesson: Path) -> None:
     build_lesson(lesson, course)
     config = "from autograder.nbgrader_plugins import configure\nc = get_config()\nconfigure(c)\n"

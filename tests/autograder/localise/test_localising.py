@@ -270,6 +270,7 @@ def called_certain(report):
     return set() if report.diagnosis.startswith("one of these") else set(report.bugs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_an_unknown_mistake_is_localised_and_never_called_by_a_wrong_name(name):
     odd = MISTAKES[name]

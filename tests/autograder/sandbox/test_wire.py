@@ -112,6 +112,7 @@ JUNK = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(st.builds(lambda tag, rest: [tag, *rest], TAGS, st.lists(JUNK, max_size=4)), st.binary(max_size=24))
 def test_junk_is_malformed_or_harmless(code, data):

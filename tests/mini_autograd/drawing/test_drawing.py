@@ -281,6 +281,7 @@ def test_a_cycle_is_refused():
         read_graph(b)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes_are_read_but_not_drawn():
     node = MiniTensor(1.0)
     for _ in range(100_000):

@@ -55,6 +55,7 @@ def random_like_shapes(tensors: list[Any]) -> list[np.ndarray]:
     return [generator.standard_normal(t.shape).astype(t.dtype) for t in tensors]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_operation_stays_on_the_device(name: str) -> None:
     op = OPS[name]

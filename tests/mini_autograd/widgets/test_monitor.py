@@ -220,6 +220,7 @@ for i in monitor(range(20), model=model):
 )
 
 
+@pytest.mark.slow
 def test_in_a_notebook_the_last_picture_stays():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     NotebookClient(notebook, timeout=300, allow_errors=True).execute()

@@ -27,6 +27,7 @@ def static_picture(widget):
     return data["image/svg+xml"], data["text/plain"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [accumulation, activations, optimizer_paths])
 def test_every_preset_of_a_demo_is_shown(make):
     demo = make()

@@ -150,6 +150,7 @@ def test_no_torch_is_imported():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_the_widget():
     source = (
         "import torch\nfrom mini_autograd.widgets import explore\n"

@@ -43,6 +43,7 @@ def labels_of(page):
     return re.findall(r'<svg[^>]*aria-label="([^"]+)"', pictures)
 
 
+@pytest.mark.slow
 def test_plain_nbconvert_shows_a_picture_for_each_widget(executed, tmp_path):
     nbformat.write(executed, tmp_path / "all.ipynb")
     command = [sys.executable, "-m", "nbconvert", "--to", "html", "all.ipynb"]
