@@ -16,7 +16,7 @@ import threading
 import time
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -163,8 +163,20 @@ def _run_step(step: TestStatement, namespace: TestNamespace, is_hidden: bool) ->
             _import_there_too(step, namespace)
     code = step.code
     if code.co_flags & inspect.CO_COROUTINE:
-        return asyncio.run(types.FunctionType(code, namespace)())
+        return _completed(types.FunctionType(code, namespace)())
     return eval(code, namespace)
+
+
+def _completed(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a test cell with `await` gives. Formgrader grades from within an event loop of its own, which is set aside
+    meanwhile: asyncio runs no second one inside it.
+    """
+    around = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return asyncio.run(coroutine)
+    finally:
+        asyncio._set_running_loop(around)
 
 
 def _import_there_too(step: TestStatement, namespace: TestNamespace) -> None:

@@ -1,5 +1,6 @@
 """Hidden tests stay hidden, the instructor's names stay the instructor's, and odd notebooks get a verdict."""
 
+import asyncio
 import copy
 import json
 import signal
@@ -445,3 +446,17 @@ def test_without_bubblewrap_grading_refuses_and_names_the_command(monkeypatch):
         assert verdict.isolation.startswith("none")
     finally:
         isolation.isolation_available.cache_clear()
+
+
+@pytest.mark.sandbox
+def test_a_test_cell_may_await_also_where_an_event_loop_runs_already() -> None:
+    async def graded() -> float:
+        await asyncio.sleep(0)
+        cells = notebook(
+            "async def f(x):\n    return x + 1", "# test\nimport asyncio\nassert await asyncio.sleep(0, 3) == 3"
+        )
+        points = judge_notebook(cells).cells[0].points
+        await asyncio.sleep(0)  # the loop goes on
+        return points
+
+    assert asyncio.run(graded()) == 2
