@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import sys
 import time
 import weakref
 from collections import Counter
@@ -33,6 +32,7 @@ from autograder.sandbox.port import Referring
 from autograder.sandbox.process.allowance import ASLEEP, Allowance, Usage, usage_of_this_thread
 from autograder.sandbox.process.limits import Limits, NotAnswered, SandboxDied, SandboxError, SandboxUnavailable
 from autograder.sandbox.process.process import StudentProcess
+from autograder.sandbox.replies import builtin_class, names_in, places_in, print_again
 from autograder.sandbox.travel import (
     ACTING_MODULES,
     REAL_MODULES,
@@ -77,9 +77,7 @@ class Sandbox:
         self.files = read_files(files, self.limits.files_bytes) if files else {}
         self.notes: list[str] = []
         self.allowance: Allowance | None = None  # for all questions of a test cell together
-        self.around: tuple[Callable[[], None], Callable[[], None]] | None = (
-            None  # called before and after each question
-        )
+        self.around: tuple[Callable[[], None], Callable[[], None]] | None = None  # before and after each question
         self.used = 0.0
         self.starts = 0
         self.generation = 0
@@ -88,9 +86,7 @@ class Sandbox:
         self._held: Counter[int] = Counter()  # how many references there are to each number
         self._released: list[int] = []  # numbers that had none; one may have come back since
         self._process: StudentProcess | None = None
-        self.failure: SandboxUnavailable | OSError | None = (
-            None  # why there is no process, through no fault of its code
-        )
+        self.failure: SandboxUnavailable | OSError | None = None  # why there is no process; not its code's fault
         self._begin()
 
     def __enter__(self) -> Sandbox:
@@ -342,7 +338,7 @@ class Sandbox:
             self.around[1]()
         outputs = reply.get("outputs")
         if isinstance(outputs, list):
-            _print_again(outputs)
+            print_again(outputs)
         decoder = self._decoder(reply_buffers, arguments, request["name"] if request["do"] == "lookup" else "")
         with self._believing_nothing():
             self._write_back(reply.get("changed"), decoder, arguments)
@@ -390,7 +386,7 @@ class Sandbox:
 
         module = functools.partial(self._module, name)
         return Decoder(
-            buffers, {"h": self._handle, "g": argument, "x": _builtin, "X": self._exception_class, "m": module}
+            buffers, {"h": self._handle, "g": argument, "x": builtin_class, "X": self._exception_class, "m": module}
         )
 
     def _handle(self, number: Any, kind: Any, description: Any = None) -> Handle:
@@ -411,7 +407,7 @@ class Sandbox:
     def _handle_class(self, description: Any) -> tuple[type[Handle], str | None]:
         if type(description) is not dict or len(self._classes) > CLASSES_LIMIT:
             raise Malformed("a class is not described, or there are too many")
-        special, base = _names(description.get("special")), description.get("base")
+        special, base = names_in(description.get("special")), description.get("base")
         if not isinstance(base, (str, type(None))):
             raise Malformed("a class is not described")
         return make_handle_class(errors.clean_name(description.get("name")), special, base), base
@@ -421,7 +417,7 @@ class Sandbox:
         if type(changes) is not list or len(changes) > CLASSES_LIMIT:
             raise Malformed("changed classes are not a list, or there are too many")
         for number, special in changes:
-            change_handle_class(self._classes[number][0], _names(special))
+            change_handle_class(self._classes[number][0], names_in(special))
 
     def _apply_known(self, ref: Referring) -> Any:
         return self._answer({"do": "apply", "name": "identity", "args": [["h", self.number_of(ref)]]})
@@ -465,44 +461,7 @@ class Sandbox:
         error = errors.make_instance(
             kind, description["message"][:2000], arguments if type(arguments) is tuple else None
         )
-        error.student_where = _places(description.get("where"))  # type: ignore[attr-defined]
+        error.student_where = places_in(description.get("where"))  # type: ignore[attr-defined]
         if type(description.get("instance")) is int:
             error.student_reference = Reference(self, description["instance"], self.generation, None)  # type: ignore[attr-defined]
         return error
-
-
-def _names(code: Any) -> list[str]:
-    if type(code) is not list or not all(type(name) is str for name in code):
-        raise Malformed("a class is not described")
-    return code
-
-
-def _print_again(outputs: list[Any]) -> None:
-    """What student code printed while it was asked something is printed here, where the test may be listening."""
-    for output in outputs:
-        if isinstance(output, dict) and output.get("output_type") == "stream" and isinstance(output.get("text"), str):
-            stream = sys.stderr if output.get("name") == "stderr" else sys.stdout
-            stream.write(output["text"].encode("utf-8", "replace").decode())
-
-
-def _places(code: Any) -> tuple[tuple[int, str, str], ...]:
-    found = []
-    for place in code[:5] if type(code) is list else []:
-        if (
-            type(place) is list
-            and len(place) == 3
-            and type(place[0]) is int
-            and type(place[1]) is str
-            and type(place[2]) is str
-        ):
-            found.append((place[0], place[1][:200], place[2][:80]))
-    return tuple(found)
-
-
-def _builtin(name: Any) -> Any:
-    import builtins
-
-    found = getattr(builtins, name, None) if type(name) is str else None
-    if not isinstance(found, type):
-        raise Malformed("no such builtin class")
-    return found
