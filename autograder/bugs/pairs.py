@@ -126,7 +126,7 @@ def _together(
                 if known is not None:  # it explains the numbers; only where it sits has not been tried to the end
                     continue
                 raise OverBudget
-            if not search.explains(entry, decomposition, [both(first.plant, second.plant)]):
+            if not search.replays.explains(entry, decomposition, [both(first.plant, second.plant)]):
                 continue
             if len(consistent_with_passing(search, [first.suspect, second.suspect], entry, passing)) == 2:
                 bugs_found = (first.suspect.bug, second.suspect.bug)

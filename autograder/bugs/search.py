@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cache
 
 from autograder.bugs.bug import Bug, Variant
 from autograder.bugs.orders import Order, distinct
 from autograder.runs.reference_patch import OPERATOR_DECOMPOSITIONS
-from autograder.runs.replay import Evidence, Plant, RecordedGraph, Replays, graph_of
+from autograder.runs.replay import Evidence, Plant, Replays, graph_of
 
 
 @dataclass(frozen=True)
@@ -24,47 +24,33 @@ class Suspect:
     decompositions: tuple[int, ...] = ()
 
 
-@dataclass
 class Search:
-    """The ways of planting bugs in expressions, each found once, and what a replay with a bug explains."""
+    """The ways of planting bugs in the expressions of a check, each found once, and what replays with them explain."""
 
-    replays: Replays = field(default_factory=Replays)
-    found: dict[Any, Any] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.replays = Replays()
+        self.graph = cache(graph_of)
+        self.variants = cache(self._variants)
+        self._distinct_orders = cache(self._find_distinct_orders)
 
-    def _once(self, key: Any, find: Callable[[], Any]) -> Any:
-        if key not in self.found:
-            self.found[key] = find()
-        return self.found[key]
-
-    def graph(self, entry: Evidence, decomposition: int) -> RecordedGraph:
-        """The graph of an expression, in that operator decomposition."""
-        return self._once(("graph", id(entry), decomposition), lambda: graph_of(entry, decomposition))
-
-    def explains(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
-        """Whether the reference with one of these plants gives the student's numbers in every draw."""
-        return self.replays.explains(entry, decomposition, plants)
-
-    def variants(self, entry: Evidence, decomposition: int, bug: Bug, partial: bool = False) -> list[Variant]:
+    def _variants(self, entry: Evidence, decomposition: int, bug: Bug, partial: bool = False) -> list[Variant]:
         """The ways of planting a bug in an expression, the same ones at every call; each order of visits once."""
-
-        def found() -> list[Variant]:
-            present = self.graph(entry, decomposition).operations
-            variants = bug.partial_variants(present) if partial else bug.variants(present)
-            if not self.graph(entry, decomposition).has_arrays:
-                variants = [variant for variant in variants if not variant.arrays_only]
-            return [self.with_distinct_orders(entry, decomposition, variant) for variant in variants]
-
-        return self._once(("variants", id(entry), decomposition, bug, partial), found)
+        graph = self.graph(entry, decomposition)
+        variants = bug.partial_variants(graph.operations) if partial else bug.variants(graph.operations)
+        possible = [variant for variant in variants if graph.has_arrays or not variant.arrays_only]
+        return [self.with_distinct_orders(entry, decomposition, variant) for variant in possible]
 
     def with_distinct_orders(self, entry: Evidence, decomposition: int, variant: Variant) -> Variant:
+        """The variant with one plant for each order of visits that differs in this expression."""
         if variant.ordered is None:
             return variant
-
-        def found() -> tuple[Order, ...]:
-            return distinct(self.graph(entry, decomposition).root, variant.orders)
-
-        kept = self._once(("orders", id(entry), decomposition, variant.orders), found)
+        kept = self._distinct_orders(entry, decomposition, variant.orders)
         return replace(variant, plants=tuple(map(variant.ordered, kept)))
+
+    def _find_distinct_orders(
+        self, entry: Evidence, decomposition: int, orders: tuple[Order, ...]
+    ) -> tuple[Order, ...]:
+        return distinct(self.graph(entry, decomposition).root, orders)
 
     def decompositions(self, entry: Evidence) -> Iterator[int]:
         """The decompositions in which an expression consists of different operations."""
@@ -87,7 +73,7 @@ def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Su
             for decomposition in search.decompositions(entry)
             for bug in bugs
             for variant in search.variants(entry, decomposition, bug, partial)
-            if search.explains(entry, decomposition, variant.plants)
+            if search.replays.explains(entry, decomposition, variant.plants)
         ]
         if found:
             return found
@@ -117,7 +103,9 @@ def _spares(search: Search, variant: Variant, entry: Evidence, decomposition: in
     decomposition = search.same_decomposition(entry, decomposition)
     if variant.operations and not set(variant.operations) & set(search.graph(entry, decomposition).operations):
         return True
-    return search.explains(entry, decomposition, search.with_distinct_orders(entry, decomposition, variant).plants)
+    return search.replays.explains(
+        entry, decomposition, search.with_distinct_orders(entry, decomposition, variant).plants
+    )
 
 
 def both(first: Plant, second: Plant) -> Plant:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from itertools import repeat
 from typing import Any
 
@@ -30,7 +31,7 @@ Plant = Callable[[], AbstractContextManager[None]]
 """Makes a context in which the reference has a bug."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """One expression of a check: what was right, what the student's engine gave, and whether that passed.
 
@@ -72,12 +73,13 @@ class OverBudget(Exception):  # noqa: N818
     """A diagnosis needs more runs than it may take."""
 
 
-@dataclass
 class Replays:
     """Tells whether the reference with a bug gives a student's numbers, and counts the runs that this takes."""
 
-    runs: int = 0
-    known: dict[Any, Any] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.runs = 0
+        self.allowed = cache(_allowed)
+        self._first = cache(self._planted)
 
     def explains(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
         """Whether the reference with a bug gives the student's numbers in every draw.
@@ -104,18 +106,10 @@ class Replays:
                 return True
         return False
 
-    def allowed(self, entry: Evidence, number: int) -> list[float]:
-        """What is allowed for each gradient of a draw, at its largest."""
-        gradients = entry.expected[number].tolerance.gradients
-        return self._once(("allowed", id(entry), number), lambda: [float(np.max(array)) for array in gradients])
-
     def planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | None:
         """A draw on the reference with a bug; None where something raises. Of the first draw this is kept."""
-        if number == entry.quickest:
-            return self._once(
-                ("run", id(entry), decomposition, plant), lambda: self._planted(entry, number, decomposition, plant)
-            )
-        return self._planted(entry, number, decomposition, plant)
+        run = self._first if number == entry.quickest else self._planted
+        return run(entry, number, decomposition, plant)
 
     def _planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | None:
         self.runs += 1
@@ -127,10 +121,10 @@ class Replays:
         except Exception:
             return None
 
-    def _once(self, key: Any, found: Callable[[], Any]) -> Any:
-        if key not in self.known:
-            self.known[key] = found()
-        return self.known[key]
+
+def _allowed(entry: Evidence, number: int) -> list[float]:
+    """What is allowed for each gradient of a draw, at its largest."""
+    return [float(np.max(array)) for array in entry.expected[number].tolerance.gradients]
 
 
 def graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
