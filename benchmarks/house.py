@@ -234,10 +234,11 @@ def picture() -> str:
     lines = ["flowchart TD"]
     graph = grimp.build_graph(*PACKAGES)
     for package in PACKAGES:
-        rooms = sorted(child for child in graph.find_children(package) if graph.find_children(child))
+        rooms = sorted(graph.find_children(package))
         arrows = {room: {other for other in rooms if other != room and _imports(graph, room, other)} for room in rooms}
         lines.append(f"    subgraph {package}")
-        lines += [f"        {room}[{room.rpartition('.')[2]}]" for room in rooms]
+        shown = [room for room in rooms if arrows[room] or any(room in others for others in arrows.values())]
+        lines += [f"        {room}[{room.rpartition('.')[2]}]" for room in shown]
         lines += [f"        {room} --> {other}" for room in rooms for other in sorted(_nearest(arrows, room))]
         lines.append("    end")
     return "\n".join([*lines, f"    {PACKAGES[0]} --> {PACKAGES[1]}"])
