@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,7 @@ def plain_points(plain: NotebookNode) -> list[float]:
     # Drawing the traceback of a deep recursion takes many seconds, and IPython draws it twice.
     shell.showtraceback = shell._format_exception_for_storage = lambda *_, **__: None
     for node in plain.cells:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), _no_event_loop():
             result = shell.run_cell(node.source, store_history=True)
         node.outputs = []
         if not result.success:
@@ -69,6 +71,19 @@ def plain_points(plain: NotebookNode) -> list[float]:
             data, _ = shell.display_formatter.format(result.result)
             node.outputs = [new_output("execute_result", data, execution_count=1)]
     return stock_points(plain)
+
+
+@contextlib.contextmanager
+def _no_event_loop() -> Iterator[None]:
+    """Where a browser's driver has run in this process, its event loop still counts as running, and IPython, which
+    starts one of its own for `await`, would refuse to.
+    """
+    around = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(around)
 
 
 def read_table(path: Path) -> dict[str, tuple[list[str], list[float]]]:
