@@ -1,8 +1,8 @@
 """Orders in which an engine may visit the nodes of a graph: right ones (there are many) and tempting wrong ones.
 
-Imports mini_autograd only. Every function takes the root of a backward pass and gives its nodes. Leaves mostly come
-last: an engine that adds to a leaf's gradient whenever something arrives gives leaves no place in the order. An engine
-with a dict of pending gradients does, which matters where the order is wrong.
+Every function takes the root of a backward pass and gives its nodes. Leaves mostly come last: an engine that adds to
+a leaf's gradient whenever something arrives gives leaves no place in the order. An engine with a dict of pending
+gradients does, which matters where the order is wrong.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Changing the reference engine for a while: patch functions, run something, put them back.
 
-Imports mini_autograd only. The changes are global to the process, so everything that runs the reference for a check
-holds LOCK meanwhile; two threads that check at the same time take turns.
+The changes are global to the process, so everything that runs the reference for a check holds LOCK meanwhile; two
+threads that check at the same time take turns.
 """
 
 from __future__ import annotations

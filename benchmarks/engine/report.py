@@ -1,7 +1,6 @@
 """The table: what was measured, the targets beside it, and a mark where a target is missed.
 
-Imports measuring. The one idea to know: a row is a line of `TARGETS`, so what is promised and what is printed cannot
-drift apart.
+The one idea to know: a row is a line of `TARGETS`, so what is promised and what is printed cannot drift apart.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads a lesson's text (jupytext's percent format) into cells that remember their line.
 
 Everything that is wrong with a lesson is reported as a `LessonTextError` that says file, line and cell, because an
-author has to find the place in a file of a thousand lines. Imports jupytext and nbformat.
+author has to find the place in a file of a thousand lines.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import copy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,23 +36,23 @@ class TextCell:
     source: str
     metadata: dict[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def nbgrader(self) -> dict[str, Any]:
         return dict(marks(self))
 
-    @property
+    @cached_property
     def grade_id(self) -> str:
         return grade_id(self)
 
-    @property
+    @cached_property
     def is_test(self) -> bool:
         return is_grade(self) and not is_solution(self)
 
-    @property
+    @cached_property
     def is_solution(self) -> bool:
         return is_solution(self)
 
-    @property
+    @cached_property
     def tags(self) -> list[str]:
         return list(self.metadata.get("tags", []))
 
