@@ -26,7 +26,7 @@ from autograder.runs.engines import REFERENCE
 from autograder.runs.errors import LessonError
 from autograder.runs.inputs import Array
 from autograder.runs.methods import reference_methods
-from autograder.runs.reference_patch import LOCK, OPERATIONS, symbol
+from autograder.runs.reference_patch import OPERATIONS, symbol
 from mini_autograd.graph.backward import reachable
 from mini_autograd.graph.function import AccumulateGrad, GraphRoot
 
@@ -77,7 +77,7 @@ class BrokenEngine:
         """
         found = self.bug.variants(list(OPERATIONS))
         plant = max(found, key=lambda variant: len(variant.operations)).plants[0]
-        with LOCK, reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"), plant():
+        with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"), plant():
             warnings.simplefilter("ignore")
             return function(REFERENCE, *arguments)
 
@@ -158,7 +158,7 @@ def _count(number: int, what: str) -> str:
 
 def operations_of(expression: Expression, inputs: Sequence[Any], repeated: bool = False) -> list[str]:
     """The class names of the operations that an expression records: each once, or one per node."""
-    with LOCK, reference_methods():
+    with reference_methods():
         output = _output(expression, [REFERENCE(np.array(x, dtype=np.float64), requires_grad=True) for x in inputs])
         nodes = reachable(GraphRoot((output.gradient_edge,)))
     names = [type(node).__name__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)]
@@ -167,7 +167,7 @@ def operations_of(expression: Expression, inputs: Sequence[Any], repeated: bool 
 
 
 def _run(expression: Expression, inputs: Sequence[Any], variant: Variant | None) -> Evaluation:
-    with LOCK, reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
+    with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if variant is None:
             return _answer(expression, inputs)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from autograder.localise import watching
-from autograder.runs.comparison import Tolerance, Worst, tolerance_of, two_numbers, within, worst_element
+from autograder.runs.comparison import Tolerance, Worst, tolerances_of, two_numbers, within, worst_element
 from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, run_trusted, run_where_it_lives
 from autograder.runs.errors import LessonError
 from autograder.runs.expected import DRAWS, Expected
@@ -166,7 +166,7 @@ def _stretched(program: Program, draw: Draw, specs: Sequence[Spec], span: tuple[
     try:
         with np.errstate(all="ignore"):
             reference, torch = (run_trusted(engine, program, [stretched])[0] for engine in (REFERENCE, TORCH))
-            tolerance = tolerance_of(program, stretched, reference)
+            [tolerance] = tolerances_of(program, [stretched], [reference])
     except (LessonError, ArithmeticError):
         return None
     arrays = (reference.value, *reference.dense(), tolerance.value, *tolerance.gradients)

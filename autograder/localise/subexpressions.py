@@ -121,7 +121,7 @@ def _by_reference(part: Part) -> tuple[Expected, ...]:
         rounding = ROUNDINGS * draw.epsilon
         allowed = [np.asarray(rounding * np.max(np.abs(array), initial=1e-300)) for array in run.dense()]
         value = np.asarray(rounding * np.max(np.abs(run.value), initial=1e-300))
-        found.append(Expected(draw, run, run, Tolerance(value, tuple(allowed)), None, None, 0.0, 0.0))
+        found.append(Expected(draw, run, 0.0, torch=run, tolerance=Tolerance(value, tuple(allowed))))
     return tuple(found)
 
 

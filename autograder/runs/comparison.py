@@ -25,7 +25,7 @@ import numpy as np
 from autograder.runs.engines import Draw, Run
 from autograder.runs.inputs import Array
 from autograder.runs.programs import Program
-from autograder.runs.rounding import sensitivity
+from autograder.runs.rounding import sensitivities
 
 EPSILON = float(np.finfo(np.float64).eps)
 ROUNDINGS = 512
@@ -62,9 +62,13 @@ class Worst:
         return self.place + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
 
 
-def tolerance_of(program: Program, draw: Draw, reference: Run) -> Tolerance:
-    """The tolerance for one draw; the formula stands at the top of this file."""
-    moved = sensitivity(program, draw, reference)
+def tolerances_of(program: Program, draws: Sequence[Draw], references: Sequence[Run]) -> list[Tolerance]:
+    """The tolerance for each draw; the formula stands at the top of this file."""
+    moved = sensitivities(program, draws, references)
+    return [_tolerance_of(*each) for each in zip(draws, references, moved, strict=True)]
+
+
+def _tolerance_of(draw: Draw, reference: Run, moved: Run) -> Tolerance:
     largest = max([1e-300, *(largest_finite(array) for array in reference.dense())])
     seeds = [draw.seed(reference.value.shape), *([] if draw.again is None else [draw.again])]
     largest = max([largest, *(float(np.max(np.abs(seed), initial=0.0)) for seed in seeds)])

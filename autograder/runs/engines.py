@@ -20,7 +20,6 @@ from autograder.runs.errors import Interrupted, LessonError
 from autograder.runs.inputs import FLOAT64, Array
 from autograder.runs.methods import reference_methods, torch_tensor, uses_methods
 from autograder.runs.programs import Program
-from autograder.runs.reference_patch import LOCK
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def prepare_torch_in_background() -> None:
 def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: Sequence[Draw]) -> list[Run]:
     """Run a program on a trusted engine. Raises LessonError when it fails there."""
     sent = [{"function": program.function, "draws": [{**draw.sent(), "dtype": FLOAT64} for draw in draws]}]
-    with LOCK, reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
+    with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if engine is TORCH and uses_methods(program.function):
             engine = TorchEngine(torch_tensor())
@@ -150,7 +149,7 @@ def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: 
 def forward(program: Program, inputs: Sequence[Array]) -> Array:
     """The value of a program, computed by the reference without recording."""
     try:
-        with LOCK, reference_methods(), ma.no_grad(), np.errstate(all="ignore"):
+        with reference_methods(), ma.no_grad(), np.errstate(all="ignore"):
             output = program.function(*(REFERENCE(array) for array in inputs))
             return np.asarray(output.data, dtype=np.float64)
     except Exception as error:

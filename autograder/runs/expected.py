@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from autograder.runs import finite_differences as fd
-from autograder.runs.comparison import Tolerance, difference, tolerance_of
+from autograder.runs.comparison import Tolerance, difference, tolerances_of
 from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, forward, run_trusted
 from autograder.runs.errors import LessonError
 from autograder.runs.inputs import FLOAT64, Array, Fixed, Spec, draw_cotangent, key_of, rounded
+from autograder.runs.methods import reference_methods
 from autograder.runs.programs import Program
 
 CANDIDATES = 12
@@ -27,22 +28,32 @@ ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
-class Expected:
-    """One draw and its right answer. `low` and `high` bound the gradients that are right at a kink (None: no kink).
+class Differentiated:
+    """One draw and its gradients by the reference, which finite differences confirm.
 
-    `sums`: at a kink, what the elements of each gradient have to add up to (nan where that is open): elements that tie
-    for a maximum may share its gradient in any way, but all of it.
+    `low` and `high` bound the gradients that are right at a kink (None: no kink). `sums`: at a kink, what the elements
+    of each gradient have to add up to (nan where that is open): elements that tie for a maximum may share its gradient
+    in any way, but all of it.
     """
 
     draw: Draw
     reference: Run
+    numerical_difference: float
+    low: tuple[Array, ...] | None = None
+    high: tuple[Array, ...] | None = None
+    sums: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected(Differentiated):
+    """One draw and its right answer."""
+
     torch: Run
     tolerance: Tolerance
-    low: tuple[Array, ...] | None
-    high: tuple[Array, ...] | None
-    torch_difference: float
-    numerical_difference: float
-    sums: tuple[float, ...] = ()
+
+    @property
+    def torch_difference(self) -> float:
+        return difference(self.reference, self.torch)
 
 
 MOST_KEPT = 500
@@ -70,7 +81,8 @@ def expected_of(
     known = None if identity is None else _KNOWN.get(key)
     if known is not None:
         return known
-    answer = _calculated(program, cases, seed, accumulates, plain, dtype)
+    with reference_methods():
+        answer = _calculated(program, cases, seed, accumulates, plain, dtype)
     if identity is not None and sum(array.size for entry in answer for array in entry.draw.inputs) <= LARGEST_KEPT:
         if len(_KNOWN) >= MOST_KEPT:
             _KNOWN.clear()
@@ -82,39 +94,42 @@ def _calculated(
     program: Program, cases: Sequence[Sequence[Spec]], seed: int | None, accumulates: bool, plain: bool, dtype: str
 ) -> tuple[Expected, ...]:
     generator = np.random.default_rng([seed or 0, program.seed()])
-    found: list[Expected] = []
+    found: list[Differentiated] = []
     for case in cases:
-        found += _expected_of_case(program, case[: len(program.arguments)], generator, accumulates, plain, dtype)
+        found += _draws_of_case(program, case[: len(program.arguments)], generator, accumulates, plain, dtype)
     if not any(np.any(gradient != 0) for entry in found for gradient in entry.reference.dense()):
         raise LessonError("the gradient is zero wherever it is checked: an engine that does nothing would pass")
-    return tuple(found)
+    return _beside_pytorch(program, found)
 
 
 def expected_of_draws(program: Program, draws: Sequence[Draw]) -> tuple[Expected, ...]:
     """The right answers for given draws."""
     generator = np.random.default_rng(0)
     references = run_trusted(REFERENCE, program, draws)
-    answers = [_with_answer(program, d, r, True, generator) for d, r in zip(draws, references, strict=True)]
-    return tuple(answer for answer in answers if answer is not None)
+    found = [_differentiated(program, *each, True, generator) for each in zip(draws, references, strict=True)]
+    return _beside_pytorch(program, [entry for entry in found if entry is not None])
 
 
-def _expected_of_case(
+def _draws_of_case(
     program: Program,
     specs: Sequence[Spec],
     generator: np.random.Generator,
     accumulates: bool,
     plain: bool,
     dtype: str,
-) -> list[Expected]:
+) -> list[Differentiated]:
+    """The draws of a case, of which none lies at a kink unless all arguments are fixed."""
     fixed = all(isinstance(spec, Fixed) for spec in specs)
     shape = forward(program, [spec.draw(generator) for spec in specs]).shape
-    kept: list[Expected] = []
+    kept: list[Differentiated] = []
     for _ in range(ATTEMPTS):
         missing = DRAWS - len(kept)
         for draw, run in _candidates(program, specs, shape, generator, missing, DRAWS if fixed else CANDIDATES):
             again = accumulates and not kept
             finished = _in_dtype(_finished(draw, shape, generator, again, plain or not kept), dtype)
-            entry = _with_answer(program, finished, run, fixed, generator)
+            same = finished.cotangent is not None and finished.again is None and finished.dtype == FLOAT64
+            reference = run if same else run_trusted(REFERENCE, program, [finished])[0]
+            entry = _differentiated(program, finished, reference, fixed, generator)
             kept += [entry] if entry is not None else []
         if len(kept) >= DRAWS:
             return kept[:DRAWS]
@@ -165,25 +180,31 @@ def _in_dtype(draw: Draw, dtype: str) -> Draw:
     return Draw(tuple(rounded(array, dtype) for array in draw.inputs), cotangents[0], cotangents[1], dtype)
 
 
-def _with_answer(
-    program: Program, draw: Draw, candidate: Run, fixed: bool, generator: np.random.Generator
-) -> Expected | None:
-    """The draw with its answer, or None when it lies at or near a kink that another draw can avoid."""
-    same = draw.cotangent is not None and draw.again is None and draw.dtype == FLOAT64
-    reference = candidate if same else run_trusted(REFERENCE, program, [draw])[0]
-    torch = run_trusted(TORCH, program, [draw])[0]
-    tolerance = tolerance_of(program, draw, reference)
-    torch_difference = difference(reference, torch)
-    low = high = None
+def _differentiated(
+    program: Program, draw: Draw, reference: Run, fixed: bool, generator: np.random.Generator
+) -> Differentiated | None:
+    """The draw beside finite differences; None when it lies at or near a kink that another draw can avoid."""
     numerical, suspicious = _compare_with_values(program, draw, reference, generator)
-    if suspicious:
-        if not fixed:
-            return None
-        low, high = _one_sided(program, draw, reference)
-    elif not tolerance.accepts(reference, torch):
-        raise LessonError("the reference and PyTorch disagree on this expression")
-    sums = () if low is None or high is None else _sums(program, draw, reference, low, high)
-    return Expected(draw, reference, torch, tolerance, low, high, torch_difference, numerical, sums)
+    if not suspicious:
+        return Differentiated(draw, reference, numerical)
+    if not fixed:
+        return None
+    low, high = _one_sided(program, draw, reference)
+    return Differentiated(draw, reference, numerical, low, high, _sums(program, draw, reference, low, high))
+
+
+def _beside_pytorch(program: Program, found: Sequence[Differentiated]) -> tuple[Expected, ...]:
+    """The answers for these draws: PyTorch runs all of them at once, as do those runs that tell what is allowed."""
+    draws, references = [entry.draw for entry in found], [entry.reference for entry in found]
+    torches = run_trusted(TORCH, program, draws)
+    tolerances = tolerances_of(program, draws, references)
+    for entry, torch, tolerance in zip(found, torches, tolerances, strict=True):
+        if entry.low is None and not tolerance.accepts(entry.reference, torch):
+            raise LessonError("the reference and PyTorch disagree on this expression")
+    return tuple(
+        Expected(**vars(entry), torch=torch, tolerance=tolerance)
+        for entry, torch, tolerance in zip(found, torches, tolerances, strict=True)
+    )
 
 
 def _compare_with_values(

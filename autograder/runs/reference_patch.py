@@ -136,8 +136,8 @@ def disturbed(size: float, generator: np.random.Generator) -> Iterator[None]:
     """Every arithmetic result of the reference, forward and backward, is wrong by a random relative `size`."""
 
     def noisy(array: Any) -> Any:
-        noise = generator.uniform(0.5, 1.0, np.shape(array)) * np.where(generator.random(np.shape(array)) < 0.5, -1, 1)
-        return array * (1.0 + size * noise)
+        noise = generator.uniform(-0.5, 0.5, np.shape(array))
+        return array * (1.0 + size * (noise + np.copysign(0.5, noise)))  # never less than half of the size
 
     rules = [
         (

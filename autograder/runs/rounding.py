@@ -8,6 +8,8 @@ of the inputs this sees cancellation between intermediate results, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from autograder.runs.engines import REFERENCE, Draw, Run, run_trusted
@@ -19,10 +21,17 @@ DISTURBANCE = 2.0**-30
 SAMPLES = 3
 
 
-def sensitivity(program: Program, draw: Draw, reference: Run) -> Run:
-    """For the value and each gradient of a run: how far it moves per relative disturbance, element by element."""
+def sensitivities(program: Program, draws: Sequence[Draw], references: Sequence[Run]) -> list[Run]:
+    """For the value and each gradient of each run: how far it moves per relative disturbance, element by element."""
     with disturbed(DISTURBANCE, np.random.default_rng(0)):
-        runs = run_trusted(REFERENCE, program, [draw] * SAMPLES)
+        runs = run_trusted(REFERENCE, program, [draw for draw in draws for _ in range(SAMPLES)])
+    return [
+        _sensitivity(draw, reference, runs[SAMPLES * number : SAMPLES * (number + 1)])
+        for number, (draw, reference) in enumerate(zip(draws, references, strict=True))
+    ]
+
+
+def _sensitivity(draw: Draw, reference: Run, runs: Sequence[Run]) -> Run:
     value = np.maximum.reduce([_moved(run.value, reference.value) for run in runs])
     gradients = [[_moved(a, b) for a, b in zip(run.dense(), reference.dense(), strict=True)] for run in runs]
     largest = [np.maximum.reduce(list(samples)) for samples in zip(*gradients, strict=True)]

@@ -31,7 +31,7 @@ from autograder.runs.engines import REFERENCE
 from autograder.runs.expected import Expected
 from autograder.runs.methods import reference_methods
 from autograder.runs.programs import Program
-from autograder.runs.reference_patch import LOCK, OPERATIONS, Call, patched, symbol
+from autograder.runs.reference_patch import OPERATIONS, Call, patched, symbol
 
 DIFFERENT = 1e-6
 """Relative: how far the vector-Jacobian product of an operation must move for a bug to count as present."""
@@ -88,7 +88,7 @@ def strength_of(checks: Sequence[Check], writes_backward: bool) -> Strength:
     cells: dict[str, list[Check]] = {}
     for check in checks:
         cells.setdefault(check.cell, []).append(check)
-    with LOCK, reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
+    with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         graphs = {id(check): calls_in(check) for check in checks}
         for cell, its_checks in cells.items():

@@ -62,7 +62,7 @@ def plain_points(plain: NotebookNode) -> list[float]:
     # Drawing the traceback of a deep recursion takes many seconds, and IPython draws it twice.
     shell.showtraceback = shell._format_exception_for_storage = lambda *_, **__: None
     for node in plain.cells:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), _no_event_loop():
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), no_event_loop():
             result = shell.run_cell(node.source, store_history=True)
         node.outputs = []
         if not result.success:
@@ -74,7 +74,7 @@ def plain_points(plain: NotebookNode) -> list[float]:
 
 
 @contextlib.contextmanager
-def _no_event_loop() -> Iterator[None]:
+def no_event_loop() -> Iterator[None]:
     """Where a browser's driver has run in this process, its event loop still counts as running, and IPython, which
     starts one of its own for `await`, would refuse to.
     """

@@ -19,7 +19,7 @@ from autograder.judge.outputs import clean_data, clean_student_outputs
 from autograder.judge.points import points_for_value
 from autograder.sandbox import Limits, Sandbox, SandboxUnavailable
 from autograder.sandbox.process import isolation
-from tests.autograder.judge.notebooks import cell, notebook, stock_points
+from tests.autograder.judge.notebooks import cell, no_event_loop, notebook, stock_points
 
 pytestmark = pytest.mark.sandbox
 
@@ -459,4 +459,5 @@ def test_a_test_cell_may_await_also_where_an_event_loop_runs_already() -> None:
         await asyncio.sleep(0)  # the loop goes on
         return points
 
-    assert asyncio.run(graded()) == 2
+    with no_event_loop():
+        assert asyncio.run(graded()) == 2
