@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from autograder.grading.workers.early_forkserver import warm_up
 
-    warm_up(feedback=True)
+    warm_up(checks=True, feedback=True)
     from autograder.grading.course import CourseError
     from autograder.grading.report import progress_display
 

@@ -71,12 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
     """Have workers get ready, while this process imports what it needs itself; on a cluster, where there is one."""
-    needed = not _all_graded_before(arguments)
-    if not arguments.cluster:
-        from autograder.grading.workers.early_forkserver import warm_up
+    from autograder.grading.workers.early_forkserver import uses_checks, warm_up
 
+    needed = not _all_graded_before(arguments)
+    checks = uses_checks(arguments.course, arguments.lesson)
+    if not arguments.cluster:
         if needed:
-            warm_up(arguments.feedback)
+            warm_up(checks, arguments.feedback)
         yield None
         return
     from autograder.grading.workers.cluster_connection import Connection
@@ -84,7 +85,7 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
     cluster = Connection(arguments.cluster)
     try:
         if needed:
-            cluster.open()
+            cluster.open(checks)
         yield cluster
     finally:
         cluster.close()

@@ -29,8 +29,10 @@ class Connection:
         self.failures_allowed = 0
         self.seen = 0.0
 
-    def open(self) -> None:
-        """Have all workers get ready to grade. Raises `CourseError` where there is no such cluster."""
+    def open(self, checks: bool = True) -> None:
+        """Have all workers get ready to grade, with our checks or without. Raises `CourseError` where there is no such
+        cluster.
+        """
         if self.client is not None:
             return
         try:
@@ -45,7 +47,7 @@ class Connection:
             raise CourseError("The Dask cluster has no workers.")
         self.failures_allowed = self.client.run_on_scheduler(_allow_failures, 0)
         try:
-            self.client.run(_get_ready, self.run)
+            self.client.run(_get_ready, self.run, checks)
         except Exception as error:  # the worker's: it may not have this package
             reason = f"{type(error).__name__}: {error}"
             raise CourseError(f"A worker of the Dask cluster cannot get ready to grade. {reason}") from error
@@ -76,8 +78,8 @@ class Connection:
             raise CourseError(ALONE.format(WITHOUT_WORKERS))
 
 
-def _get_ready(run: str, dask_worker: Any = None) -> None:
-    start_servers(run, dask_worker.state.nthreads)
+def _get_ready(run: str, checks: bool, dask_worker: Any = None) -> None:
+    start_servers(run, dask_worker.state.nthreads, checks)
 
 
 def _allow_failures(count: int, dask_scheduler: Any = None) -> int:

@@ -84,6 +84,8 @@ def main() -> None:
     """Import everything slow, then fork a process for each connection, until standard input ends."""
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # which may be anything of the worker's
     importlib.import_module("autograder.grading.workers.preloaded")
+    if "checks" in sys.argv[3:]:
+        importlib.import_module("autograder.grading.workers.preloaded_checks")
     grader_version()
     forking = multiprocessing.get_context("fork")  # safe, as nothing here has started a thread
     with socket.socket(fileno=int(sys.argv[1])) as listener:

@@ -85,11 +85,12 @@ class GradingServer:
 @dataclass
 class ServerPool:
     """What this worker has for one run: processes that nobody asks just now, and the one that it has started itself
-    for others to be forked from. `busy`: how many are being asked.
+    for others to be forked from. `busy`: how many are being asked. `checks`: whether they have our checks imported.
     """
 
     idle: list[GradingServer] = field(default_factory=list)
     busy: int = 0
+    checks: bool = True
     parent: subprocess.Popen[bytes] | None = None
     used: float = field(default_factory=time.monotonic)
 
@@ -132,11 +133,12 @@ def _close_forgotten() -> None:
         _runs.pop(name).close(_path(name))
 
 
-def start_servers(run: str, count: int) -> None:
-    """Start so many processes that will grade in this run."""
+def start_servers(run: str, count: int, checks: bool = True) -> None:
+    """Start so many processes that will grade in this run. `checks`: the assignment uses our checks."""
     with _lock:
         _close_forgotten()
         known = _known(run)
+        known.checks = checks
         known.idle += [GradingServer(_connected(run, known)) for _ in range(count)]
 
 
@@ -210,7 +212,7 @@ def _start_parent(run: str, known: ServerPool) -> None:
             own.unlink()
         environment = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
         number = listener.fileno()
-        command = [sys.executable, "-c", SERVE, str(number), str(path)]
+        command = [sys.executable, "-c", SERVE, str(number), str(path), *(["checks"] if known.checks else [])]
         known.parent = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, pass_fds=[number])
 
 
