@@ -103,7 +103,7 @@ class LessonTests:
 
 
 def marks(lesson: str, planted: Planted | None = None) -> Marks:
-    """What a lesson's test cells give for its solutions, in one of which a mistake may stand."""
+    """What a lesson's test cells give for its solutions; those from the mistake on, where a solution has one."""
     names: dict[str, Any] = {"__name__": lesson}
     points: dict[str, tuple[float, float]] = {}
     bugs: set[str] = set()
@@ -111,6 +111,11 @@ def marks(lesson: str, planted: Planted | None = None) -> Marks:
     for cell in cells_that_define(lesson, tests=True):
         source, nbgrader = cell.source, cell.nbgrader
         if nbgrader.get("grade"):
+            if planted and not replaced:  # it runs before the mistake, as in the solved notebook
+                for definition in _definitions(source):
+                    with suppress(NameError):  # it needs what only a loop of the cell assigns
+                        exec(definition, names)
+                continue
             credit = _credit(source, names)
             bugs |= {bug for report in getattr(credit, "reports", ()) for bug in report.bugs}
             points[nbgrader["grade_id"]] = (nbgrader["points"] if credit is None else float(credit), nbgrader["points"])
@@ -221,6 +226,13 @@ def _cells(lesson: str) -> list[TextCell]:
 def _only_defines(source: str) -> bool:
     """Whether a cell consists of imports, definitions and assignments; others only try things out."""
     return all(isinstance(statement, DEFINITIONS) for statement in ast.parse(source).body)
+
+
+@cache
+def _definitions(source: str) -> list[CodeType]:
+    """The statements of a test cell that define what later ones may use, and check nothing."""
+    kept = [statement for statement in ast.parse(source).body if isinstance(statement, DEFINITIONS)]
+    return [_code(ast.unparse(statement)) for statement in kept if not ast.unparse(statement).startswith("credit = ")]
 
 
 @cache  # most cells of a lesson are the same in all its tests
