@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import allocator, autograd
+from mini_autograd import autograd
 from mini_autograd.autograd import Function
 from mini_autograd.graph import saved_values
 from mini_autograd.graph.grad_mode import (
@@ -87,7 +87,7 @@ arrays.keep_numpy_quiet()
 globals().update(on_demand.by_name(on_demand.FUNCTIONS))
 
 ON_DEMAND = {"compile": "fusion", "vmap": "func"}
-ON_DEMAND |= {name: name for name in ("cuda", "func", "linalg", "nn", "optim", "utils")}
+ON_DEMAND |= {name: name for name in ("allocator", "cuda", "func", "linalg", "nn", "optim", "utils")}
 """name -> the module where it is: not every program uses these, and the engine alone starts as quickly as NumPy"""
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from mini_autograd.graph import anomaly, hooks
 from mini_autograd.graph import function as graph
-from mini_autograd.graph.edges import NO_EDGE, Edge, OutputOf, node_of, number_of, unpacked
+from mini_autograd.graph.edges import NO_EDGE, Edge, OutputOf, node_of, number_of
 from mini_autograd.graph.function import SEVERAL, AccumulateGrad, Function, GraphRoot
 from mini_autograd.graph.grad_mode import enable_grad, no_grad, state
 from mini_autograd.graph.versions import check_saved, latest_change, note_change
@@ -147,7 +147,9 @@ def collect(pending: Pending, node: Function, grad: Any) -> list[Any] | None:
 
 def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
     """Hand the gradients of a node's inputs on, each along its edge, in the shape and dtype that the input has."""
-    for edge, grad in zip(unpacked(node.edges), grads):  # noqa: B905  (`strict` would cost as much as the zip)
+    edges = node.edges
+    # As `unpacked` does, but without the call: this runs for each node.
+    for edge, grad in zip(edges if type(edges) is tuple else (edges,), grads):  # noqa: B905  (`strict` costs as much)
         if grad is None or edge is NO_EDGE:
             continue
         if type(grad) is not edge.output_type and (
@@ -219,8 +221,9 @@ def reachable(root: Function) -> set[Function]:
     """`root` and all nodes below it."""
     found, stack = {root}, [root]
     while stack:
-        for edge in unpacked(stack.pop().edges):
-            node = node_of(edge)
+        edges = stack.pop().edges
+        for edge in edges if type(edges) is tuple else (edges,):  # `unpacked` and `node_of` without the calls
+            node = edge.node if type(edge) is OutputOf else edge
             if node is not None and node not in found:
                 found.add(node)
                 stack.append(node)
