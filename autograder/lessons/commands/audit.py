@@ -69,10 +69,13 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     known = None if arguments.all or os.environ.get("CI") else passed
     findings = []
-    with Console(stderr=True).status(f"auditing {len(texts)} lessons"):
+    progress = Console(stderr=True)
+    with progress.status(f"auditing {len(texts)} lessons"):
         for text, found in zip(texts, audits(texts, arguments.course, workers, known), strict=True):
             passed.keep(text, arguments.course, found)
             findings += found
+            good = sum(finding.passed for finding in found)
+            progress.print(f"{text.stem}: {good} of {len(found)} gates passed", highlight=False)
     if arguments.json:
         arguments.json.write_text(json.dumps([finding.as_record() for finding in findings], indent=1) + "\n")
     show(findings)
