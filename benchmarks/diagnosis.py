@@ -9,28 +9,25 @@ expressions to verdict and name, without what is kept between checks (half of it
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from autograder.bugs.bank import BUGS, bug
 from autograder.bugs.bug import Bug
-from autograder.checks import gradients
+from autograder.checks import diagnosis
 from autograder.runs import expected
 from autograder.student import check_engine, check_gradients
 from benchmarks.diagnosis_styles import STYLES, notices
+from tests.autograder.bugs import planted
 
 SLOW = 300  # milliseconds
-PLANTED = Path(__file__).resolve().parents[1] / "tests" / "autograder" / "bugs" / "planted.py"
 
 
 @dataclass(frozen=True)
@@ -85,17 +82,6 @@ def _share(part: int, whole: int) -> str:
     return "100 %" if part == whole else f"{min(percent, 99.9):.1f} %" if percent > 99 else f"{percent:.0f} %"
 
 
-def planted_module() -> Any:
-    """The mistakes, which the tests use as well."""
-    spec = importlib.util.spec_from_file_location("planted", PLANTED)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["planted"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
     """A result, and the milliseconds of processor time that it took."""
     began = time.process_time()
@@ -106,20 +92,19 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 @contextmanager
 def timed_diagnosis(times: list[float]) -> Iterator[None]:
     """Note how long the first diagnosis inside takes: that of the whole check, not those of its parts."""
-    search = gradients.diagnose_all
+    search = diagnosis.diagnose_all
 
     def diagnose(evidence: Any) -> Any:
         found, took = timed(lambda: search(evidence))
         times.append(took)
         return found
 
-    with patch.object(gradients, "diagnose_all", diagnose):
+    with patch.object(diagnosis, "diagnose_all", diagnose):
         yield
 
 
 def trials(only: Sequence[str]) -> list[Trial]:
     """Every mistake in every style of engine, one check each."""
-    planted = planted_module()
     check_gradients(lambda a: a.cross_entropy([0]), [(1, 2)], points=1, engine=planted.STYLES["closures"]())  # imports
     found = []
     for mistake in planted.MISTAKES:

@@ -26,7 +26,7 @@ def existence_and_shape(engine: Any, expression: Expression, inputs: Sequence[Ar
 
 def sum_in_float32(engine: Any, expression: Expression, inputs: Sequence[Array]) -> bool:
     """The gradients of the sum of the output, beside PyTorch's, in float32 and with the tolerance that this needs."""
-    arrays = [array.astype(np.float32) for array in inputs]
+    arrays: list[Any] = [array.astype(np.float32) for array in inputs]
     leaves, _ = differentiated(engine, expression, arrays)
     return not _agree(leaves, _torch_gradients(expression, arrays), 1e-4, 1e-5)
 

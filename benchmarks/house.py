@@ -254,7 +254,8 @@ def _nearest(arrows: dict[str, set[str]], room: str) -> set[str]:
 
 
 def _reached(arrows: dict[str, set[str]], room: str) -> set[str]:
-    found, todo = set(), [room]
+    found: set[str] = set()
+    todo = [room]
     while todo:
         new = arrows[todo.pop()] - found
         found |= new

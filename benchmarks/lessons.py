@@ -75,7 +75,7 @@ def figures(text: Path, quick: bool) -> Figures:
 
 def planted(lesson: str) -> list[Any]:
     """The mistakes that the tests of a lesson plant in its solutions."""
-    found = []
+    found: list[Any] = []
     for path in sorted(TESTS.glob("test_*.py")):
         if f'LESSON = "{lesson}"' in path.read_text(encoding="utf-8"):
             found += getattr(importlib.import_module(f"tests.course.{path.stem}"), "PLANTED", [])
@@ -108,8 +108,9 @@ def run_solved(source: Any, text: Path) -> tuple[float, int]:
 
 def total(lines: list[Figures]) -> Figures:
     """All lessons together."""
-    numbers = list(zip(*(list(asdict(line).values())[1:] for line in lines), strict=True))
-    return Figures("all", *(None if None in column else sum(column) for column in numbers))
+    columns = {name: [getattr(line, name) for line in lines] for name in list(asdict(lines[0]))[1:]}
+    sums: dict[str, Any] = {name: None if None in column else sum(column) for name, column in columns.items()}
+    return Figures("all", **sums)
 
 
 def show(lines: list[Figures]) -> None:

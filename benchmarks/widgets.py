@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import itertools
 import json
 import statistics
@@ -35,6 +34,7 @@ from mini_autograd.drawing import read_graph
 from mini_autograd.drawing.layout import lay_out
 from mini_autograd.widgets.demos.monitor import Monitor
 from mini_autograd.widgets.demos.monitor_picture import draw
+from tests.browser import conftest
 
 PROJECT = Path(__file__).resolve().parents[1]
 TIMES = 15
@@ -83,17 +83,7 @@ def demos() -> dict[str, Any]:
     """The demos of the package by name, each with its description."""
     widgets = importlib.import_module("mini_autograd.widgets")
     modules = {name: sys.modules.get(getattr(widgets, name).__module__) for name in widgets.__all__}
-    return {name: module.demo() for name, module in modules.items() if hasattr(module, "demo")}
-
-
-def browser_tests() -> Any:
-    """The part of the browser tests that starts a JupyterLab and drives it."""
-    spec = importlib.util.spec_from_file_location("browser_tests", PROJECT / "tests" / "browser" / "conftest.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return {name: module.demo() for name, module in modules.items() if module is not None and hasattr(module, "demo")}
 
 
 def measured(page: Any, root: Any, actions: list[Callable[[], None]], part: str = ".ma-canvas") -> list[float]:
@@ -116,13 +106,13 @@ def measured(page: Any, root: Any, actions: list[Callable[[], None]], part: str 
 
 def in_browser() -> Iterator[Row]:
     """Every demo, the graph explorer and a quiz, used in one notebook."""
-    tools, known = browser_tests(), demos()
+    known = demos()
     with (
         tempfile.TemporaryDirectory() as home,
-        tools.browser(Path(home) / "profile") as profile,
-        tools.serving(Path(home)) as served,
+        conftest.browser(Path(home) / "profile") as profile,
+        conftest.serving(Path(home)) as served,
     ):
-        lab = tools.Lab(profile.new_page(), *served)
+        lab = conftest.Lab(profile.new_page(), *served)
         sources = [GRAPH, *(f"{name}()" for name in known), *QUIZ]
         lab.open_notebook(lab.write_notebook("widgets.ipynb", sources))
         lab.run_all()

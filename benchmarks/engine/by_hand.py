@@ -112,7 +112,7 @@ def long_chain() -> Job:
         grad = np.ones_like(x)
         for _ in range(LONG_CHAIN // 2):
             grad = grad * 0.999
-        return grad
+        return np.float32(grad)
 
     return Job(step, LONG_CHAIN)
 
