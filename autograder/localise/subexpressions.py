@@ -121,7 +121,8 @@ def _by_reference(part: Part) -> tuple[Expected, ...]:
         rounding = ROUNDINGS * draw.epsilon
         allowed = [np.asarray(rounding * np.max(np.abs(array), initial=1e-300)) for array in run.dense()]
         value = np.asarray(rounding * np.max(np.abs(run.value), initial=1e-300))
-        found.append(Expected(draw, run, 0.0, torch=run, tolerance=Tolerance(value, tuple(allowed))))
+        tolerance = Tolerance(value, tuple(allowed))
+        found.append(Expected(draw, run, 0.0, torch=run, tolerance=tolerance, torch_difference=0.0))
     return tuple(found)
 
 

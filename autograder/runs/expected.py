@@ -50,10 +50,7 @@ class Expected(Differentiated):
 
     torch: Run
     tolerance: Tolerance
-
-    @property
-    def torch_difference(self) -> float:
-        return difference(self.reference, self.torch)
+    torch_difference: float
 
 
 MOST_KEPT = 500
@@ -202,7 +199,7 @@ def _beside_pytorch(program: Program, found: Sequence[Differentiated]) -> tuple[
         if entry.low is None and not tolerance.accepts(entry.reference, torch):
             raise LessonError("the reference and PyTorch disagree on this expression")
     return tuple(
-        Expected(**vars(entry), torch=torch, tolerance=tolerance)
+        Expected(**vars(entry), torch=torch, tolerance=tolerance, torch_difference=difference(entry.reference, torch))
         for entry, torch, tolerance in zip(found, torches, tolerances, strict=True)
     )
 
