@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator
+
+MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO)
+"""What no submission is to blame for."""
 
 
 class CourseError(Exception):

@@ -17,7 +17,7 @@ from autograder.grading.errors import in_words
 from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
 from autograder.grading.gradebook.mark_writer import Entry, Marks
 from autograder.grading.report.notices import notices
-from autograder.grading.submission.assignments import Assignment, Earlier, TooLargeError, read_submission
+from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 from autograder.grading.submission.result import Result
 from autograder.grading.submission.standin import stand_in
@@ -162,7 +162,7 @@ class _Run:
     def _fingerprint(self, student: str, earlier: Earlier | None) -> str:
         try:
             return read_submission(self._submitted(student), student, earlier).fingerprint(self.assignment)
-        except TooLargeError:
+        except UnusableError:
             return ""
 
     def _waiting(self, student: str, fingerprint: str, kept: str) -> Result | None:

@@ -17,13 +17,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from autograder.grading.errors import MACHINE_FAULTS
 from autograder.nbgrader_plugins.direct import Settings
 
 LARGEST = 200_000_000  # bytes of one submission; nbgrader's own limit for handing in is half of it
 
 
-class TooLargeError(ValueError):
-    """A submission that nobody needs to read to know that it is none."""
+class UnusableError(ValueError):
+    """A submission that cannot be graded as it lies there: it is too large, or a file of it cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,19 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def read_submission(folder: Path, student: str, earlier: Earlier | None = None) -> Submission:
-    """What lies in a submission's folder. Raises `TooLargeError`."""
+    """What lies in a submission's folder. Raises `UnusableError`, and OSError where the machine is at fault."""
+    try:
+        files, links = _contents(folder)
+    except OSError as error:
+        if error.errno in MACHINE_FAULTS:
+            raise
+        file = Path(os.fsdecode(error.filename or "")).name[:60]
+        raise UnusableError(f"A file of the submission cannot be read. {error.strerror}: {file}") from error
+    return Submission(student, files, links, earlier or Earlier())
+
+
+def _contents(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The files below a folder by their relative names, and the names of links."""
     files, links, room = {}, [], LARGEST
     for name, link in sorted(_walk(folder)):
         if link:
@@ -102,9 +115,9 @@ def read_submission(folder: Path, student: str, earlier: Earlier | None = None) 
             continue
         room -= (folder / name).stat().st_size
         if room < 0:
-            raise TooLargeError(f"The submission is larger than {LARGEST // 1_000_000} MB.")
+            raise UnusableError(f"The submission is larger than {LARGEST // 1_000_000} MB.")
         files[name] = (folder / name).read_bytes()
-    return Submission(student, files, tuple(links), earlier or Earlier())
+    return files, tuple(links)
 
 
 def _with_files(digest: Any, files: Mapping[str, bytes], links: tuple[str, ...]) -> str:
@@ -114,9 +127,15 @@ def _with_files(digest: Any, files: Mapping[str, bytes], links: tuple[str, ...])
     return digest.hexdigest()
 
 
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be listed must not pass for an empty one; one that is not there is empty."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
 def _walk(folder: Path) -> Iterator[tuple[str, bool]]:
     """The files below a folder and whether each is a link. Devices and pipes are left out."""
-    for directory, folders, files in os.walk(folder):
+    for directory, folders, files in os.walk(folder, onerror=_refuse):
         for entry in [*folders, *files]:
             path = Path(directory, entry)
             mode = path.lstat().st_mode

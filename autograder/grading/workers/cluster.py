@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading.errors import CourseError
-from autograder.grading.submission.assignments import Assignment, Submission, TooLargeError, read_submission
+from autograder.grading.submission.assignments import Assignment, Submission, UnusableError, read_submission
 from autograder.grading.workers.cluster_connection import KEPT, Connection
 from autograder.grading.workers.cluster_forkserver import GradedSubmission, Unread
 from autograder.grading.workers.cluster_worker import ServerDiedError, grade_remotely
@@ -122,5 +122,5 @@ class _Tasks(contextlib.AbstractContextManager["_Tasks"], Executor):
 def _read(task: Task) -> Submission | Unread:
     try:
         return read_submission(task.folder, task.student, task.earlier)
-    except TooLargeError as error:
+    except UnusableError as error:
         return Unread(task.student, str(error))

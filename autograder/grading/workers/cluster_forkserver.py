@@ -18,13 +18,13 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.grader_version import grader_version
 from autograder.grading.submission.assignments import Assignment, Submission
 from autograder.grading.submission.result import Result
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.worker import Workshop
 from autograder.grading.workers.cluster_worker import read_message, write_message
-from autograder.grading.workers.local import MACHINE_FAULTS
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.grading.submission.assignments import Assignment, Earlier, TooLargeError, read_submission
+from autograder.grading.errors import MACHINE_FAULTS
+from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.worker import Workshop, on_path
 from autograder.grading.workers.spool import Spool
-
-MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO)
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def grade_in_worker(task: Task) -> Finished:
         _workshop = _workshop or Workshop(_job.assignment, _job.spool.work)
         try:
             submission = read_submission(task.folder, task.student, task.earlier)
-        except TooLargeError as error:
+        except UnusableError as error:
             _job.spool.put(ungraded(_job.assignment, task.student, "failed", str(error)), None)
         else:
             _job.spool.put(*_workshop.grade(submission))

@@ -5,6 +5,7 @@ earned.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from nbformat.v4 import new_code_cell
 
 from autograder.grading.course import open_course
 from autograder.notebooks.reading import note_of, read_submission
-from tests.autograder.grading.here import grade
+from tests.autograder.grading.here import grade, grade_all
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore:Object of type")]
 
@@ -162,6 +163,23 @@ def test_a_link_to_another_submission_earns_nothing(small_course: Any) -> None:
     link.symlink_to(target)
     record = grade(small_course, "eve")
     assert (record.status, record.points) == ("unreadable", 0)
+
+
+def test_a_file_that_cannot_be_read_costs_nobody_else(small_course: Any) -> None:
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered())
+    folder = os.open(small_course.root / "submitted" / "ann" / ASSIGNMENT, os.O_RDONLY)
+    for _ in range(20):  # a path of 5,000 letters, which no call of the system takes
+        os.mkdir("d" * 250, dir_fd=folder)
+        folder, above = os.open("d" * 250, os.O_RDONLY, dir_fd=folder), folder
+        os.close(above)
+    os.close(os.open("file", os.O_CREAT, dir_fd=folder))
+    os.close(folder)
+    records = grade_all(small_course)
+    ann, bob = records["ann"], records["bob"]
+    assert (ann.status, ann.points) == ("failed", 0)
+    assert ann.reason.startswith("A file of the submission cannot be read. File name too long: ")
+    assert (bob.status, bob.points) == ("graded", 5)
 
 
 @pytest.mark.parametrize("name", ["other.ipynb", "strings.txt"])
