@@ -448,7 +448,6 @@ def test_without_bubblewrap_grading_refuses_and_names_the_command(monkeypatch):
         isolation.isolation_available.cache_clear()
 
 
-@pytest.mark.sandbox
 def test_a_test_cell_may_await_also_where_an_event_loop_runs_already() -> None:
     async def graded() -> float:
         await asyncio.sleep(0)
