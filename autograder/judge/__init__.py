@@ -2,6 +2,7 @@
 and points back.
 """
 
+from autograder.judge.apart import JudgeDied, judge_apart
 from autograder.judge.judge import CellVerdict, Verdict, judge_notebook, seed_of
 
-__all__ = ["CellVerdict", "Verdict", "judge_notebook", "seed_of"]
+__all__ = ["CellVerdict", "JudgeDied", "Verdict", "judge_apart", "judge_notebook", "seed_of"]

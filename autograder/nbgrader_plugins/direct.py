@@ -22,7 +22,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.judge import judge_notebook
+from autograder.judge import judge_apart
 from autograder.notebooks.cells import grade_id, is_untouched
 from autograder.notebooks.known_cells import (
     KnownCell,
@@ -95,7 +95,7 @@ def graded_notebook(raw: bytes | None, known: KnownNotebook, settings: Settings,
     notebook = stand_in(NO_FILE) if raw is None else read_submission(raw)
     restore(notebook, known)
     limits = Limits(cell_seconds=settings.cell_seconds, query_seconds=settings.query_seconds)
-    verdict = judge_notebook(
+    verdict = judge_apart(
         notebook, source=known.source, secret=settings.secret, limits=limits, files=files, unsafe=settings.unsafe
     )
     notebook.metadata["autograder"] = {**notebook.metadata.get("autograder", {}), "isolation": verdict.isolation}

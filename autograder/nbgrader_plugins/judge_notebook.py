@@ -20,7 +20,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Float, default
 
-from autograder.judge import judge_notebook
+from autograder.judge import JudgeDied, judge_apart
 from autograder.nbgrader_plugins.configuration import cell_seconds
 from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
@@ -33,7 +33,7 @@ SAID: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what each run of
 class JudgeNotebook(NbGraderPreprocessor):
     """Runs a submission in the sandbox, its tests on the trusted side, and writes the outputs that carry the marks."""
 
-    unavailable: ClassVar[SandboxUnavailable | None] = None  # why nbgrader's converter failed, where that is why
+    failure: ClassVar[SandboxUnavailable | JudgeDied | None] = None  # why nbgrader's converter failed, if that is why
 
     unsafe = Bool(
         False,
@@ -59,11 +59,9 @@ class JudgeNotebook(NbGraderPreprocessor):
         secret = course_secret(coursedir)
         with submitted_files(coursedir, place["assignment"], place["student"]) as files:
             try:
-                verdict = judge_notebook(
-                    nb, source=source, secret=secret, limits=limits, files=files, unsafe=self.unsafe
-                )
-            except SandboxUnavailable as error:
-                JudgeNotebook.unavailable = error
+                verdict = judge_apart(nb, source=source, secret=secret, limits=limits, files=files, unsafe=self.unsafe)
+            except (SandboxUnavailable, JudgeDied) as error:
+                JudgeNotebook.failure = error
                 raise
         nb.metadata["autograder"] = {**nb.metadata.get("autograder", {}), "isolation": verdict.isolation}
         return nb, resources

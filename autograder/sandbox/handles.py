@@ -88,6 +88,8 @@ class Reference:
     def plain(self) -> Any:
         """The plain value beneath, for a class with a plain base."""
         value = self.sandbox.base_value(self)
+        if is_handle(value):
+            raise Refused(f"{_describe(value)} is too large, or nested too deeply, for a test")
         convert = ORDERED.get(self.base or "")
         return convert(value) if convert else value
 

@@ -81,10 +81,10 @@ class NbgraderWay:
             self.coursedir.student_id = student
             converter = Autograde(coursedir=self.coursedir, parent=self.app)
             converter.force = True
-            JudgeNotebook.unavailable = None
+            JudgeNotebook.failure = None
             outcome = capture_log(converter)
-            if JudgeNotebook.unavailable is not None:
-                raise JudgeNotebook.unavailable
+            if JudgeNotebook.failure is not None:
+                raise JudgeNotebook.failure
             if not outcome["success"]:
                 self._probe()
                 return ungraded(self.assignment, student, "failed", complaint(outcome))

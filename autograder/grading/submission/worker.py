@@ -25,6 +25,7 @@ from autograder.grading.submission.directly import TIMESTAMP, DirectWay
 from autograder.grading.submission.result import Result
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.work_folders import WorkFolders
+from autograder.judge import JudgeDied
 from autograder.nbgrader_plugins.direct import submitted_at
 from autograder.sandbox import SandboxUnavailable
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 MOST_NAMES, LONGEST_NAME = 3, 60
 NO_TIME = "`timestamp.txt` holds no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
+DIED = "Judging this submission failed twice: {}. Nobody else's marks are touched."
 PATTERN = "nbgrader takes names with *, ? or [ for patterns and would grade somebody else's notebook."
 
 
@@ -72,6 +74,8 @@ class Workshop:
             raise  # the machine's fault: no disk left, no memory; not a result of this submission
         except SandboxUnavailable as error:
             result = ungraded(self.assignment, submission.student, "not graded", str(error))
+        except JudgeDied as error:
+            result = ungraded(self.assignment, submission.student, "died", DIED.format(error))
         except Exception as error:
             result = self._failed(submission, f"{type(error).__name__}: {error}".splitlines()[0][:300])
         folder = self.folders.folder("autograded", submission.student)

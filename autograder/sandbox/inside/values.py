@@ -14,18 +14,26 @@ import decimal
 import fractions
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-MAX_DEPTH = 40
+MAX_DEPTH = 100
 MAX_NODES = 1_000_000
-MAX_INTEGER_BITS = 1 << 16
+MAX_INTEGER_BITS = 1 << 20
+MAX_FRACTION_BITS = 1 << 16
+MAX_SAME_HASH = 64  # in a set or dict; the time to build one grows with the square of it
 DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f(2|4|8|16)|c(8|16|32)|S\d{1,6}|U\d{1,6}|[mM]8(\[[A-Za-z0-9]{1,8}\])?)")
 NUMPY_KINDS = frozenset("biufcSUmM")
 SEQUENCES: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "f"}
-BUILDERS: dict[str, Callable[[list[Any]], Any]] = {"l": list, "t": tuple, "s": set, "f": frozenset}
+BUILDERS: dict[str, Callable[[list[Any]], Any]] = {
+    "l": list,
+    "t": tuple,
+    "s": lambda items: set(_hashable(items)),
+    "f": lambda items: frozenset(_hashable(items)),
+}
 
 
 class NotPlain(Exception):  # noqa: N818
@@ -73,6 +81,12 @@ class Encoder:
             return self.other(value)
         return ["i", hex(value)]
 
+    def fraction(self, value: fractions.Fraction) -> Any:
+        parts = value.numerator, value.denominator
+        if any(part.bit_length() > MAX_FRACTION_BITS for part in parts):
+            return self.other(value)
+        return ["F", [self.encode(part) for part in parts]]
+
     def _key(self, value: Any, depth: int) -> Any:
         """Members of sets and keys: a handle's hash would be a question to its owner, so these must be plain."""
         other, self.other = self.other, _refuse
@@ -97,7 +111,7 @@ OTHER_PLAIN: dict[type, Callable[[Encoder, Any], Any]] = {
     type(...): lambda e, v: ["e"],
     type(NotImplemented): lambda e, v: ["N"],
     slice: lambda e, v: ["S", [e.encode(part) for part in (v.start, v.stop, v.step)]],
-    fractions.Fraction: lambda e, v: ["F", [e.encode(v.numerator), e.encode(v.denominator)]],
+    fractions.Fraction: lambda e, v: e.fraction(v),
     decimal.Decimal: lambda e, v: ["D", str(v)],
     datetime.date: lambda e, v: ["date", v.isoformat()],
     datetime.datetime: lambda e, v: ["datetime", v.isoformat()] if v.tzinfo is None else e.other(v),
@@ -127,7 +141,7 @@ class Decoder:
                 return BUILDERS[tag]([self.decode(item, depth + 1) for item in _list(rest[0])])
             if tag == "d":
                 keys, values = ([self.decode(item, depth + 1) for item in _list(part)] for part in rest)
-                return dict(zip(keys, values, strict=True))
+                return dict(zip(_hashable(keys), values, strict=True))
             if tag in self.others:
                 return self.others[tag](*rest)
             return SIMPLE[tag](self, *rest)
@@ -165,12 +179,19 @@ class Decoder:
 
     def pair(self, code: Any) -> list[int]:
         numbers = [self.decode(part) for part in _list(code)]
-        if len(numbers) != 2 or not all(type(number) is int for number in numbers):
-            raise Malformed("a fraction is not made of two integers")
+        if len(numbers) != 2 or not all(type(n) is int and n.bit_length() <= MAX_FRACTION_BITS for n in numbers):
+            raise Malformed("a fraction is not made of two integers of moderate size")
         return numbers
 
     def bounds(self, code: Any) -> slice:
         return slice(*(self.decode(part) for part in _list(code)[:3]))
+
+
+def _hashable(items: list[Any]) -> list[Any]:
+    """Members of a set, or keys. Raises Malformed for many with the same hash, which somebody has chosen."""
+    if len(items) > MAX_SAME_HASH and max(Counter(map(hash, items)).values()) > MAX_SAME_HASH:
+        raise Malformed("many parts of a set or dict have the same hash")
+    return items
 
 
 def _list(code: Any) -> list[Any]:

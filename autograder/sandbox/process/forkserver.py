@@ -32,10 +32,12 @@ CLOSE_SECONDS = 5.0
 
 
 class WarmProcess:
-    """A process that forks others. It ends with the process that started it, or with `close`."""
+    """A process that forks others. It ends with the process that started it, or with `close`. `user` is the process
+    that may ask it: its owner, or a fork of the owner that shares it.
+    """
 
     def __init__(self) -> None:
-        self.owner = os.getpid()
+        self.owner = self.user = os.getpid()
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         limits = Limits()
         settings = {**settings_of(limits), "warm": True, "filter": isolation.seccomp_filter().hex()}
@@ -138,10 +140,24 @@ def warm_process() -> WarmProcess:
     """The warm process of this one."""
     global _current
     with _lock:
-        if _current is None or _current.owner != os.getpid():
+        if _current is None or _current.user != os.getpid():
             _current = WarmProcess()
             Finalize(None, _forget, (_current,), exitpriority=0)  # at exit, also of a worker of multiprocessing
         return _current
+
+
+def share_warm_process() -> None:
+    """In a fork of the process that has a warm one: go on with that one. It is still the other's to end."""
+    global _lock
+    _lock = threading.Lock()
+    if _current is not None:
+        _current.user = os.getpid()
+
+
+def end_warm_process() -> None:
+    """End the warm process, and with it whatever it has forked; the next submission starts another."""
+    if _current is not None:
+        _forget(_current)
 
 
 def _forget(warm: WarmProcess) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,12 +35,12 @@ exec {bwrap} "$@"
 
 
 def only_the_first(monkeypatch: pytest.MonkeyPatch, starts: int) -> None:
-    """Let so many sandboxes start, and none after them."""
-    started = []
+    """Let so many sandboxes start, and none after them, in this process and in its forks together."""
+    started = multiprocessing.Value("i", 0)
 
     def wait(process: Any, connection: Any, deadline: float) -> None:
-        started.append(process)
-        if len(started) > starts:
+        started.value += 1
+        if started.value > starts:
             raise SandboxDied("no more processes")
 
     monkeypatch.setattr("autograder.sandbox.process.process.why_not_warm", lambda: "forks are not tried here")

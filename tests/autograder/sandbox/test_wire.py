@@ -8,6 +8,7 @@ import json
 import math
 import socket
 import struct
+import sys
 import threading
 import time
 
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.sandbox.inside.values import Decoder, Encoder, Malformed, NotPlain
+from autograder.sandbox.inside.values import MAX_DEPTH, Decoder, Encoder, Malformed, NotPlain
 from autograder.sandbox.inside.wire import MAGIC, Wire, WireClosed, WireError, WireTimeout
 
 HUGE = 1 << 10_000_000
@@ -150,10 +151,33 @@ def test_lies_about_sizes_and_types_are_malformed(code):
 
 def test_too_deep_is_malformed():
     code = 1
-    for _ in range(100):
+    for _ in range(MAX_DEPTH + 10):
         code = ["l", [code]]
     with pytest.raises(Malformed):
         Decoder([], {}).decode(code)
+
+
+@pytest.mark.parametrize("kind", ["s", "f", "d"])
+def test_parts_with_one_hash_are_malformed(kind):
+    """The time to build a set of them grows with the square of their number: an hour for what fits into a message."""
+    period = sys.hash_info.modulus
+    same = [["i", hex(period * k)] for k in range(2, 450_000)]
+    assert hash(period * 2) == hash(period * 3)
+    code = ["d", same, same] if kind == "d" else [kind, same]
+    with pytest.raises(Malformed, match="same hash"):
+        Decoder([], {}).decode(code)
+
+
+def test_a_few_parts_with_one_hash_are_not():
+    value = {sys.hash_info.modulus * k: -1 for k in range(20)} | dict.fromkeys(range(-50, 50))
+    assert there_and_back(value) == value
+
+
+def test_a_fraction_of_huge_integers_is_malformed():
+    """Reducing one takes time that grows with the square of its digits."""
+    digits = ["i", hex(3**50_000)]
+    with pytest.raises(Malformed, match="moderate size"):
+        Decoder([], {}).decode(["F", [digits, digits]])
 
 
 @pytest.fixture

@@ -1,0 +1,105 @@
+"""A notebook is judged in a process of its own: nothing that happens there reaches the next one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autograder.judge import JudgeDied, Verdict, judge_apart
+from autograder.sandbox import Limits
+from autograder.sandbox.process import forkserver
+from tests.autograder.judge.notebooks import notebook
+
+pytestmark = pytest.mark.sandbox
+
+LEAVES_STATE = "# test\nold = np.seterr(all='raise')\nassert g(3) == 4\nnp.seterr(**old)"
+PATCHES = "# test\nimport numpy\nnumpy.allclose, kept = (lambda *a: True), numpy.allclose\ng(3)\nnumpy.allclose = kept"
+GOOD, RAISING, WRONG = "import numpy as np\ndef g(x): return x + 1", "def g(x): raise ValueError", "def g(x): return x"
+DEADLY = "# test\nimport os\nos._exit(3)"
+
+
+def points(*cells: str, **options: Any) -> list[float]:
+    return [cell.points for cell in judge_apart(notebook(*cells), **options).cells]
+
+
+@pytest.mark.parametrize("test", [LEAVES_STATE, PATCHES])
+def test_what_a_test_changes_and_does_not_restore_ends_with_it(test: str) -> None:
+    before = np.geterr(), np.allclose
+    underflow = "# test\nimport numpy as np\nassert np.exp(np.float64(-1000)) == 0"
+    wrong = "# test\nimport numpy as np\nassert np.allclose(g(3), 4)"
+    assert points(RAISING, test, underflow)[0] == 0
+    assert (np.geterr(), np.allclose) == before
+    assert points(GOOD, test, underflow, wrong) == [2, 2, 2]
+    assert points(WRONG, wrong) == [0]
+
+
+def test_the_notebook_gets_its_outputs() -> None:
+    judged = notebook("print('seen')", GOOD, "# test\nassert g(1) == 3")
+    verdict = judge_apart(judged)
+    assert isinstance(verdict, Verdict)
+    assert judged.cells[0].outputs[0].text == "seen\n"
+    assert judged.cells[2].outputs[-1].output_type == "error"
+
+
+def test_what_is_wrong_with_the_call_is_raised_here() -> None:
+    with pytest.raises(TypeError, match="no_such_option"):
+        judge_apart(notebook(GOOD), no_such_option=1)
+
+
+def test_a_test_that_ends_its_process_costs_nobody_else_anything() -> None:
+    with pytest.raises(JudgeDied, match="ended without an answer"):
+        judge_apart(notebook(GOOD, DEADLY))
+    assert points(GOOD, "# test\nassert g(1) == 2") == [2]
+
+
+def test_a_test_that_no_alarm_reaches_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adding in C hears no signal, and the submission says how far."""
+    monkeypatch.setattr("autograder.judge.running.SPARE", 1.0)
+    endless = notebook("def n(): return 10**12", "# test\nassert sum(range(n())) > 0")
+    with pytest.raises(JudgeDied, match="processor time"):
+        judge_apart(endless, limits=Limits(cell_seconds=0.2))
+
+
+def test_forks_share_the_warm_process() -> None:
+    points(GOOD)
+    warm = forkserver.warm_process()
+    points(GOOD)
+    assert forkserver.warm_process() is warm
+
+
+@pytest.fixture
+def interrupted_soon() -> Iterator[None]:
+    def ring(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 3.0)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("interrupted_soon")
+def test_ctrl_c_leaves_nothing_running() -> None:
+    points(GOOD)
+    warm = forkserver.warm_process()
+    with pytest.raises(KeyboardInterrupt):
+        judge_apart(notebook("while True: pass"), limits=Limits(cell_seconds=600))
+    deadline = time.monotonic() + 60
+    while _children(os.getpid()) & {warm.pid} or _children(warm.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _children(process: int) -> set[int]:
+    try:
+        return set(map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()))
+    except FileNotFoundError:
+        return set()
