@@ -21,13 +21,16 @@ from autograder.grading.submission.assignments import Assignment, Earlier, Unusa
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 from autograder.grading.submission.result import Result
 from autograder.grading.submission.standin import stand_in
+from autograder.grading.submission.trials import failures, inside, keep_trials, kept_trials, trials_of
 from autograder.grading.submission.ungraded import ungraded
+from autograder.grading.submission.worker import on_path
 from autograder.grading.workers.cluster_connection import Connection
 from autograder.grading.workers.early_forkserver import PRELOAD
 from autograder.grading.workers.feedback_pages import write_feedback
 from autograder.grading.workers.local import Finished, Job, Task, grade_in_worker, open_worker
 from autograder.grading.workers.pool import Died, WorkerPool
 from autograder.grading.workers.spool import Spool
+from autograder.judge import SolutionTrial
 from autograder.sandbox import isolation_available
 
 BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one waits for others
@@ -35,6 +38,11 @@ CANNOT_GO_ON = (
     "This machine cannot go on: {}. What was graded is kept; run the same command again when this has been seen to."
 )
 NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it, and run the same command again."
+NO_TRIALS = "The solution could not be judged: its process was killed, twice. All tests are judged outside."
+NOT_GRADED = (
+    "So nothing was graded. Correct the test or the solution, run nbgrader generate_assignment, and grade again; or "
+    "grade as it is with --ignore-failing-solution."
+)
 DIED = "The process that graded this submission was killed, twice. Nobody else's marks are touched."
 
 
@@ -50,6 +58,7 @@ class Request:
     feedback: bool = False
     force: bool = False
     cluster: Connection | None = None
+    ignore_failing_solution: bool = False
 
 
 def grade_class(
@@ -57,10 +66,12 @@ def grade_class(
     on_start: Callable[[int], None] = lambda total: None,
     on_record: Callable[[SubmissionRecord], None] = lambda record: None,
     on_notice: Callable[[str], None] = lambda notice: None,
+    on_remark: Callable[[str], None] = lambda remark: None,
 ) -> list[SubmissionRecord]:
     """Grade the submissions of one assignment in parallel. Raises `CourseError` for a request that cannot be met.
 
-    `on_notice` gets what is wrong with the assignment itself, so that its marks may be, and with feedback pages.
+    `on_notice` gets what is wrong with the assignment itself, so that its marks may be, and with feedback pages;
+    `on_remark` which tests run in the submission's process.
     """
     isolation = isolation_available()
     if not request.unsafe and not isolation:
@@ -79,7 +90,7 @@ def grade_class(
             students.remove(student)
         spool = Spool.of(course.root, request.assignment)
         with spool.held():
-            run = _Run(request, course, spool, students, on_record)
+            run = _Run(request, course, spool, students, on_record, on_notice, on_remark)
             for notice in notices(run.assignment, as_written=is_released_as_usual(course.app.config)):
                 on_notice(notice)
             try:
@@ -112,6 +123,8 @@ class _Run:
     spool: Spool
     students: list[str]
     on_record: Callable[[SubmissionRecord], None]
+    on_notice: Callable[[str], None]
+    on_remark: Callable[[str], None]
     records: list[SubmissionRecord] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
     written: float = 0.0
@@ -137,6 +150,8 @@ class _Run:
             else:
                 todo.append(Task(student, self._submitted(student), earlier.get(student, Earlier())))
         self._flush()
+        if todo:
+            self._try_solutions()
         for task, outcome in self._outcomes(todo):
             if isinstance(outcome, Died):
                 self.spool.put(ungraded(self.assignment, task.student, "died", DIED), None)
@@ -145,6 +160,27 @@ class _Run:
                 raise CourseError(CANNOT_GO_ON.format(outcome.fault))
             self._take(task.student)
         self._flush()
+
+    def _trials(self) -> dict[str, SolutionTrial]:
+        ((_, trials),) = WorkerPool(trials_of, 1, on_path, (self.course.root,), PRELOAD).run([self.assignment])
+        if isinstance(trials, Died):
+            return {"": SolutionTrial(fault=NO_TRIALS)}
+        keep_trials(self.spool.root, self.assignment, trials)
+        return trials
+
+    def _try_solutions(self) -> None:
+        """Have the assignment's own solution judged first, unless that was done. Raises CourseError where it fails."""
+        trials = kept_trials(self.spool.root, self.assignment) or self._trials()
+        for fault in [trial.fault for trial in trials.values() if trial.fault]:
+            self.on_notice(fault)
+        failed = failures(trials)
+        if failed and not self.request.ignore_failing_solution:
+            raise CourseError("\n".join([*failed, NOT_GRADED]))
+        for said in failed:
+            self.on_notice(said)
+        for said in inside(trials):
+            self.on_remark(said)
+        self.assignment = replace(self.assignment, trials=trials)
 
     def _outcomes(self, todo: list[Task]) -> Iterable[tuple[Task, Finished | Died]]:
         if not todo:
@@ -241,7 +277,7 @@ def _cell_records(result: Result, entry: Entry) -> Iterator[CellRecord]:
         row: dict[str, Any] = entry.grades[cell.notebook, cell.name]
         given = row["auto_score"] if row["manual_score"] is None else row["manual_score"]
         points = None if given is None else given + (row["extra_credit"] or 0.0)
-        yield CellRecord(cell.name, points, cell.max_points, cell.message, cell.notebook, cell.bugs)
+        yield CellRecord(cell.name, points, cell.max_points, cell.message, cell.notebook, cell.bugs, cell.inside)
 
 
 def read_records(course: Course, name: str) -> tuple[Assignment, list[SubmissionRecord]]:

@@ -4,5 +4,15 @@ and points back.
 
 from autograder.judge.apart import JudgeDied, judge_apart
 from autograder.judge.judge import CellVerdict, Verdict, judge_notebook, seed_of
+from autograder.judge.trial import SolutionTrial, try_solution
 
-__all__ = ["CellVerdict", "JudgeDied", "Verdict", "judge_apart", "judge_notebook", "seed_of"]
+__all__ = [
+    "CellVerdict",
+    "JudgeDied",
+    "SolutionTrial",
+    "Verdict",
+    "judge_apart",
+    "judge_notebook",
+    "seed_of",
+    "try_solution",
+]

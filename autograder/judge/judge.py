@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import hmac
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ import cloudpickle
 from autograder.cards.check_report import Report
 from autograder.judge import mirroring
 from autograder.judge.answers import STOPPED, troubles
+from autograder.judge.inside import run_inside
 from autograder.judge.messages import cut, error_name, explain, said_by
 from autograder.judge.namespace import TestNamespace, TrustedPath
 from autograder.judge.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.points import points_for_value
-from autograder.judge.running import CellOutcome, run_test
+from autograder.judge.running import CellOutcome, Ran, run_test
 from autograder.localise import probes, returned, watching
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.regions import hidden_lines
@@ -38,13 +40,14 @@ SECOND_TRY = 5.0  # seconds for a cell that ran into its limit in the first pass
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """What one test cell earned, and in a sentence why not more."""
+    """What one test cell earned, and in a sentence why not more. `inside`: the test ran in the submission's process."""
 
     grade_id: str
     points: float
     max_points: float
     message: str
     seconds: float
+    inside: bool = False
 
 
 @dataclass
@@ -74,6 +77,8 @@ def judge_notebook(
     files: Path | None = None,
     unsafe: bool = False,
     points_only: bool = False,
+    inside: Collection[str] = (),
+    helpers: Path | None = None,
 ) -> Verdict:
     """Run and judge a notebook in place: the outputs of every code cell are rewritten.
 
@@ -82,26 +87,51 @@ def judge_notebook(
     seeds the inputs of gradient checks, `files` is a folder of files that the notebook may read. Raises
     SandboxUnavailable where student code cannot be isolated, unless `unsafe`, or where a sandbox does not start;
     otherwise every test cell gets a verdict, whatever the notebook holds. With `points_only` nobody will look at the
-    outputs, so that one run is enough.
+    outputs, so that one run is enough. `inside` names test cells that run in the submission's process. `helpers` is a
+    folder of the instructor's with modules that tests import.
     """
     isolation = "none: the instructor asked for it" if unsafe else isolation_in_force()
     began = time.monotonic()
+    sandboxes: list[Sandbox] = []
+
+    def started() -> Sandbox:
+        for sandbox in sandboxes:
+            sandbox.close()
+        sandboxes.append(Sandbox(limits, files=files, unsafe=unsafe))
+        return stack.enter_context(sandboxes[-1])
+
     with contextlib.ExitStack() as stack:
-        stack.enter_context(TrustedPath())
+        stack.enter_context(TrustedPath(helpers))
         names = trusted_names(notebook, source)
-        sandboxes = [stack.enter_context(Sandbox(limits, files=files, unsafe=unsafe))]
-        scored = shown = _Pass(sandboxes[0], names, secret).run(notebook)
-        if not points_only and _must_be_shown_apart(notebook, scored):
-            sandboxes[0].close()
-            sandboxes.append(stack.enter_context(Sandbox(limits, files=files, unsafe=unsafe)))
-            shown = _Pass(sandboxes[1], names, secret, scored, visible_only=True).run(notebook)
+        within = run_inside(notebook, started(), inside) if inside else []
+        if within and _is_all_there(notebook, within):
+            scored = shown = within
+        else:
+            scored = shown = _Pass(started(), names, secret, inside, helpers).run(notebook)
+            if not points_only and _must_be_shown_apart(notebook, scored):
+                shown = _Pass(started(), names, secret, inside, helpers, scored, visible_only=True).run(notebook)
+            scored, shown = _with_those(within, scored), _with_those(within, shown)
     verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
-    verdict.cells = _write_outputs(notebook, source, shown, scored)
+    verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
     verdict.seconds = time.monotonic() - began
     return verdict
 
 
-def _write_outputs(notebook: Any, source: Any | None, shown: list[_Ran], scored: list[_Ran]) -> list[CellVerdict]:
+def _is_all_there(notebook: Any, within: list[Ran]) -> bool:
+    """Whether the run inside decides every test, and met no hidden one, so that its outputs may be shown."""
+    tests = [(cell, ran) for (_, cell), ran in zip(code_cells(notebook), within, strict=True) if cell.is_test]
+    return all(ran.outcome is not None and not hidden_lines(cell.source) for cell, ran in tests)
+
+
+def _with_those(within: list[Ran], outside: list[Ran]) -> list[Ran]:
+    """What ran outside, with the tests that were decided inside in their places."""
+    decided = [ran if ran.outcome is not None else None for ran in within] or [None] * len(outside)
+    return [there or here for there, here in zip(decided, outside, strict=True)]
+
+
+def _write_outputs(
+    notebook: Any, source: Any | None, shown: list[Ran], scored: list[Ran], inside: Collection[str]
+) -> list[CellVerdict]:
     """Put what was shown, and under each test cell its verdict, into the notebook. Gives these verdicts, in order."""
     for (node, _), seen in zip(code_cells(notebook), shown, strict=True):
         node["execution_count"] = None
@@ -111,12 +141,12 @@ def _write_outputs(notebook: Any, source: Any | None, shown: list[_Ran], scored:
     for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
         if cell.is_test:
             outcomes = seen.outcome or CellOutcome(), ran.outcome or CellOutcome()
-            node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""))
+            node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""), cell.grade_id in inside)
             verdicts.append(judged)
     return verdicts
 
 
-def _must_be_shown_apart(notebook: Any, scored: list[_Ran]) -> bool:
+def _must_be_shown_apart(notebook: Any, scored: list[Ran]) -> bool:
     """Whether what is shown has to come from a second process that never meets a hidden test, so that no output can
     tell what a hidden test asked. What the first one showed before any hidden test can tell nothing, and neither can a
     test that passed or failed without a word more.
@@ -129,15 +159,6 @@ def _must_be_shown_apart(notebook: Any, scored: list[_Ran]) -> bool:
     return False
 
 
-@dataclass
-class _Ran:
-    """One cell of one pass: a student's outputs, or how a test went."""
-
-    outputs: list[Any] = field(default_factory=list)
-    outcome: CellOutcome | None = None
-    stopped: bool = False
-
-
 class _Pass:
     """One run through a notebook: every cell in order, in one sandbox, tests in one namespace."""
 
@@ -146,40 +167,44 @@ class _Pass:
         sandbox: Sandbox,
         names: TrustedNames,
         secret: bytes,
-        before: list[_Ran] | None = None,
+        skipped: Collection[str],
+        helpers: Path | None,
+        before: list[Ran] | None = None,
         visible_only: bool = False,
     ):
-        self.sandbox, self.secret, self.visible_only = sandbox, secret, visible_only
+        self.sandbox, self.secret, self.skipped, self.visible_only = sandbox, secret, skipped, visible_only
         self.namespace = TestNamespace(sandbox, names)
         self.before = before
-        self.files = mirroring.Files(sandbox)
+        self.files = mirroring.Files(sandbox, helpers)
 
-    def run(self, notebook: Any) -> list[_Ran]:
+    def run(self, notebook: Any) -> list[Ran]:
         with mirroring.seeds(self.sandbox), contextlib.closing(self.files):
             return [self.cell(number, cell) for number, (_, cell) in enumerate(code_cells(notebook))]
 
-    def _could_go_on(self, ran: _Ran) -> _Ran:
+    def _could_go_on(self, ran: Ran) -> Ran:
         """What ran, unless there was no sandbox to run it in. Raises what stood in the way."""
         if self.sandbox.failure is not None:
             raise self.sandbox.failure
         return ran
 
-    def cell(self, number: int, cell: CodeCell) -> _Ran:
+    def cell(self, number: int, cell: CodeCell) -> Ran:
         known_to_stop = self.before is not None and self.before[number].stopped
         seconds = self.sandbox.limits.cell_seconds
+        if cell.is_test and cell.grade_id in self.skipped:
+            return Ran()
         if cell.is_test:
-            return self._could_go_on(_Ran(outcome=self.test(cell, seconds)))
+            return self._could_go_on(Ran(outcome=self.test(cell, seconds)))
         if cell.is_demo or not cell.source.strip():
-            return _Ran()
+            return Ran()
         return self._could_go_on(self.student(cell, min(seconds, SECOND_TRY) if known_to_stop else seconds))
 
-    def student(self, cell: CodeCell, seconds: float) -> _Ran:
+    def student(self, cell: CodeCell, seconds: float) -> Ran:
         result = self.sandbox.execute(cell.source, seconds)
         self.namespace.forget(parse(cell.source))
         outputs = clean_student_outputs(result.outputs)
         if result.timed_out or result.died:
             outputs += clean_student_outputs([_error(STOPPED, result.error or "")])
-        return _Ran(outputs, stopped=result.timed_out)
+        return Ran(outputs, stopped=result.timed_out)
 
     def test(self, cell: CodeCell, seconds: float) -> CellOutcome:
         try:
@@ -205,7 +230,9 @@ class TestNotRun(Exception):  # noqa: N818
     __test__ = False
 
 
-def _judge(cell: CodeCell, shown: CellOutcome, scored: CellOutcome, before: str) -> tuple[list[Any], CellVerdict]:
+def _judge(
+    cell: CodeCell, shown: CellOutcome, scored: CellOutcome, before: str, inside: bool
+) -> tuple[list[Any], CellVerdict]:
     """Outputs and verdict of a test cell. Points come from the run of everything, words from the run without hidden
     tests, except that a hidden test has failed. `before`: what was wrong with the answer before the test began.
     """
@@ -223,9 +250,10 @@ def _judge(cell: CodeCell, shown: CellOutcome, scored: CellOutcome, before: str)
         cards_text=cards_text,
         full=full,
         bugs=_certain_bugs(reports),
+        inside=inside,
     )
     seconds = shown.seconds + (scored.seconds if scored is not shown else 0.0)
-    return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds)
+    return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds, inside)
 
 
 def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[float, str, bool]:

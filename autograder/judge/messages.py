@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from autograder.cards.check_report import LIKELY, Report
-from autograder.judge.running import CellOutcome, TestTimeout
+from autograder.judge.running import CellOutcome, FailedInside, TestTimeout
 from autograder.sandbox import NotAnswered, Refused, SandboxDied, StaleHandle
 from autograder.sandbox.errors import RemoteError
 
@@ -23,6 +23,8 @@ def explain(outcome: CellOutcome) -> str:
 
 def error_name(outcome: CellOutcome) -> str:
     """A class name for the error output."""
+    if isinstance(outcome.error, FailedInside):
+        return cut(outcome.error.kind, 60)
     if outcome.failed_hidden or outcome.error is None:
         return "HiddenTestFailed" if outcome.failed_hidden else "TestFailed"
     return cut(type(outcome.error).__name__, 60)
@@ -56,6 +58,8 @@ def _visible(outcome: CellOutcome) -> str:
         return f"{text or f'This is not true: {source}'}{hint}"
     if isinstance(error, NameError):
         return f"{text}: is it defined in your notebook, and did its cell run without an error?"
+    if isinstance(error, FailedInside):
+        return text
     if isinstance(error, Refused):
         return f"{text}."
     return f"{source} failed with {type(error).__name__}: {text}{hint}"

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from autograder.judge.guard import within_reach
+from autograder.judge.namespace import modules_in
 from autograder.notebooks.magics import plain_python
 from autograder.sandbox import Sandbox, SandboxError
 
@@ -53,14 +54,16 @@ def seeds(sandbox: Sandbox) -> Iterator[None]:
 
 
 class Files:
-    """A folder that mirrors the notebook's working directory while a test runs that reads or writes files.
+    """A folder that mirrors the notebook's working directory while a test runs that reads or writes files, itself or by
+    a module in the folder `helpers`.
 
     Changes there are fetched after each question to the student's code, changes here are sent before the next one.
     Close it when the notebook is done.
     """
 
-    def __init__(self, sandbox: Sandbox):
+    def __init__(self, sandbox: Sandbox, helpers: Path | None = None):
         self.sandbox = sandbox
+        self.helpers_touch = any(touches_files(path.read_text("utf-8", "replace")) for path in modules_in(helpers))
         self.folder = Path(tempfile.mkdtemp(prefix="judge-"))
         self.there: dict[str, Any] = {}
         self.here: dict[str, tuple[int, int]] = {}
@@ -72,7 +75,7 @@ class Files:
     @contextlib.contextmanager
     def shared(self, source: str) -> Iterator[None]:
         """While inside, the working directory is the mirror, if the test's source looks as if it used files."""
-        if not touches_files(source):
+        if not (self.helpers_touch or touches_files(source)):
             yield
             return
         before = os.getcwd()

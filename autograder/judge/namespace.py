@@ -10,7 +10,10 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
+import os
 import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from autograder.judge.texts import Texts
@@ -20,6 +23,7 @@ from autograder.sandbox.handles import mark_constructor, reference
 
 CACHED_CLASSES = frozenset({"function", "type", "module", "builtin_function_or_method"})
 FILENAME = "<instructor's cells>"
+EXECUTION = "NBGRADER_EXECUTION"  # nbgrader's name for what a notebook is run for
 
 
 class TypeOf:
@@ -128,15 +132,38 @@ class TestNamespace(dict[str, Any]):
         return False
 
 
+def modules_in(folder: Path | None) -> list[Path]:
+    """The Python files of a folder and of those directly in it."""
+    return [] if folder is None else [*folder.glob("*.py"), *folder.glob("*/*.py")]
+
+
 class TrustedPath:
-    """While tests run, no import may find a file in the working directory: it may be a student's."""
+    """While tests run, no import may find a file in the working directory: it may be a student's. Modules in `helpers`,
+    a folder of the instructor's, are found first, as beside the notebook. And tests can see, as nbgrader has it, that a
+    notebook is graded.
+    """
+
+    def __init__(self, helpers: Path | None = None) -> None:
+        self.names = {path.relative_to(helpers).parts[0].removesuffix(".py") for path in modules_in(helpers) if helpers}
+        self.helpers = [str(helpers)] if self.names else []
 
     def __enter__(self) -> None:
-        import os
-
-        self.before = list(sys.path)
+        self.before = list(sys.path), sys.dont_write_bytecode, os.environ.get(EXECUTION)
+        self.set_aside = self._take_helpers()
         here = {"", ".", os.getcwd()}
-        sys.path[:] = [entry for entry in sys.path if entry not in here]
+        sys.path[:] = [*self.helpers, *(entry for entry in sys.path if entry not in here)]
+        sys.dont_write_bytecode = True  # the instructor's folder stays as it is
+        os.environ[EXECUTION] = "autograde"
 
     def __exit__(self, *exception: object) -> None:
-        sys.path[:] = self.before
+        self._take_helpers()
+        sys.modules.update(self.set_aside)
+        sys.path[:], sys.dont_write_bytecode, execution = self.before
+        if execution is None:
+            del os.environ[EXECUTION]
+        else:
+            os.environ[EXECUTION] = execution
+
+    def _take_helpers(self) -> dict[str, ModuleType]:
+        """Forget the modules that have the names of helpers, and give them."""
+        return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in self.names}

@@ -136,15 +136,17 @@ def verdict_outputs(
     cards_text: str,
     full: bool,
     bugs: Sequence[str] = (),
+    inside: bool = False,
 ) -> list[Any]:
     """The outputs of a test cell, from which nbgrader's `determine_grade` reads exactly these points.
 
-    `bugs` are the names of mistakes that the checks are certain of; reports about a class count them.
+    `bugs` are the names of mistakes that the checks are certain of; reports about a class count them. `inside` is noted
+    too.
     """
     outputs = []
     if printed.strip():
         outputs.append(new_output("stream", name="stdout", text=printable(printed)))
-    metadata = {"autograder": {"message": message, "points": points, "bugs": list(bugs)}}
+    metadata = {"autograder": {"message": message, "points": points, "bugs": list(bugs), "inside": inside}}
     if cards or message:
         text = cards_text or message
         html = cards or f"<p>{escape(message)}</p>"

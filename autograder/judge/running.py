@@ -40,6 +40,14 @@ class TestTimeout(BaseException):
     __test__ = False
 
 
+class FailedInside(Exception):  # noqa: N818
+    """A test failed in the submission's process. `kind` is the name of what it says was raised."""
+
+    def __init__(self, text: str, kind: str = "TestFailed"):
+        super().__init__(text)
+        self.kind = kind
+
+
 @dataclass
 class CellOutcome:
     """How a test cell went. `failed_hidden`: what went wrong did so in the hidden part, so that its details are
@@ -64,6 +72,15 @@ class CellOutcome:
         """
         shows = self.printed.strip() or any(not getattr(report, "hidden", False) for report in self.reports)
         return not shows and (self.error is None or self.failed_hidden or self.bare)
+
+
+@dataclass
+class Ran:
+    """One cell of one run through a notebook: a student's outputs, or how a test went."""
+
+    outputs: list[Any] = field(default_factory=list)
+    outcome: CellOutcome | None = None
+    stopped: bool = False
 
 
 class BoundedText(io.StringIO):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -90,13 +90,29 @@ def known_notebooks(rows: Mapping[str, list[dict[str, Any]]], files: Mapping[str
     return found
 
 
-def graded_notebook(raw: bytes | None, known: KnownNotebook, settings: Settings, files: Path | None) -> NotebookNode:
-    """A submitted file as it is after grading; None stands for what is no file. `files` is what it may read."""
+def graded_notebook(
+    raw: bytes | None,
+    known: KnownNotebook,
+    settings: Settings,
+    files: Path | None,
+    helpers: Path,
+    inside: Collection[str] = (),
+) -> NotebookNode:
+    """A submitted file as it is after grading; None stands for what is no file. `files` is what it may read, `helpers`
+    what its tests may import, `inside` which of these run in its process.
+    """
     notebook = stand_in(NO_FILE) if raw is None else read_submission(raw)
     restore(notebook, known)
     limits = Limits(cell_seconds=settings.cell_seconds, query_seconds=settings.query_seconds)
     verdict = judge_apart(
-        notebook, source=known.source, secret=settings.secret, limits=limits, files=files, unsafe=settings.unsafe
+        notebook,
+        source=known.source,
+        secret=settings.secret,
+        limits=limits,
+        files=files,
+        unsafe=settings.unsafe,
+        inside=inside,
+        helpers=helpers,
     )
     notebook.metadata["autograder"] = {**notebook.metadata.get("autograder", {}), "isolation": verdict.isolation}
     for cell in notebook.cells:

@@ -7,6 +7,7 @@ marks as always.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -18,15 +19,18 @@ from weakref import WeakKeyDictionary
 from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Bool, Float, default
+from traitlets import Bool, Dict, Float, default
 
-from autograder.judge import JudgeDied, judge_apart
+from autograder.judge import JudgeDied, SolutionTrial, judge_apart, try_solution
 from autograder.nbgrader_plugins.configuration import cell_seconds
 from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
+from autograder.notebooks.cells import code_cells
 from autograder.notebooks.lost_points import ADVICE, lost_points, tests_in
 from autograder.sandbox import Limits, SandboxUnavailable
 
+TRIALS: dict[str, SolutionTrial] = {}  # of each assignment that this process has graded
+SOLUTION_FAILS = "%s.ipynb: the solution itself does not get full marks for the test cell %r. %s"
 SAID: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what each run of nbgrader's converter has said
 
 
@@ -46,6 +50,13 @@ class JudgeNotebook(NbGraderPreprocessor):
     ).tag(config=True)
     query_seconds = Float(10, help="Processor time that the answer to one question of a test may use.").tag(config=True)
 
+    inside = Dict(
+        default_value=None,
+        allow_none=True,
+        help="The test cells that run in the submission's process, by notebook. Where this is not set, the solution in "
+        "the source notebook is judged first, and decides.",
+    ).tag(config=True)
+
     @default("cell_seconds")
     def _cell_seconds(self) -> float:
         return cell_seconds(self.config)
@@ -57,14 +68,31 @@ class JudgeNotebook(NbGraderPreprocessor):
         self._say_lost_points(nb, place["assignment"], place["notebook"])
         limits = Limits(cell_seconds=self.cell_seconds, query_seconds=self.query_seconds)
         secret = course_secret(coursedir)
+        helpers = Path(coursedir.format_path(coursedir.source_directory, ".", place["assignment"]))
+        options: dict[str, Any] = {"secret": secret, "limits": limits, "unsafe": self.unsafe, "helpers": helpers}
+        inside = self._inside(nb, source, place, options)
         with submitted_files(coursedir, place["assignment"], place["student"]) as files:
             try:
-                verdict = judge_apart(nb, source=source, secret=secret, limits=limits, files=files, unsafe=self.unsafe)
+                verdict = judge_apart(nb, source=source, files=files, inside=inside, **options)
             except (SandboxUnavailable, JudgeDied) as error:
                 JudgeNotebook.failure = error
                 raise
         nb.metadata["autograder"] = {**nb.metadata.get("autograder", {}), "isolation": verdict.isolation}
         return nb, resources
+
+    def _inside(self, nb: NotebookNode, source: NotebookNode | None, place: Any, options: dict[str, Any]) -> list[str]:
+        """The tests of this notebook that run in the submission's process, as the instructor says, or else the trial of
+        the solution.
+        """
+        if self.inside is not None or source is None:
+            return list((self.inside or {}).get(place["notebook"], ()))
+        tests = {cell.grade_id: cell.source for _, cell in code_cells(nb) if cell.is_test and cell.locked}
+        key = json.dumps([source, tests, str(options)], sort_keys=True)
+        if key not in TRIALS:
+            trial = TRIALS[key] = try_solution(source, tests, files=options["helpers"], **options)
+            for cell, said in trial.failed.items():
+                self.log.warning(SOLUTION_FAILS, place["notebook"], cell, said)
+        return list(TRIALS[key].inside)
 
     def _say_lost_points(self, nb: NotebookNode, assignment: str, notebook: str) -> None:
         """A warning for each test that gives marks for nothing: once for all submissions of a run."""

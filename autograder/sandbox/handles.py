@@ -6,7 +6,8 @@ Each class of the submission gets a handle class of its own with exactly the spe
 with an expected value itself, so operations with a value of the test's own follow these rules:
 
 * An object that the test made by calling a class of the submission (`Money(3)`), and what arithmetic makes of it, is
-  *declared*: the test asks for the class's own behaviour, and everything is forwarded.
+  *declared*: the test asks for the class's own behaviour, and all of it is forwarded but comparisons with plain values,
+  which are refused. (An attribute may return the object itself, and a function may return it where a number belongs.)
 * An object whose class derives from a plain one (a named tuple, a `Counter`) is compared, and calculated with, by its
   plain value.
 * Any other object, such as one returned where a number was expected, is never equal to a plain value, cannot be ordered
@@ -262,11 +263,11 @@ def _exactly(kind: type, value: Any) -> Any:
 def _compare(name: str, handle: Handle, other: object) -> Any:
     """`==`, `!=`, `<`, ... between a handle and anything."""
     ref = reference(handle)
-    if is_handle(other) or ref.declared or ref.sandbox.is_exception_proxy(other):
+    if is_handle(other) or ref.sandbox.is_exception_proxy(other):
         return ref.ask(name, handle, other)
     if ref.base is not None:
         return getattr(operator, name)(ref.plain(), other)
-    if name in ("eq", "ne"):
+    if name in ("eq", "ne") and (other is None or not ref.declared):
         if other is not None:
             ref.sandbox.note(f"{_describe(handle)} was compared with a plain value and counts as different from it")
         return name == "ne"

@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--feedback", action="store_true", help="generate the feedback pages as well")
     parser.add_argument(
+        "--ignore-failing-solution",
+        action="store_true",
+        help="grade also where the solution in the source notebook fails tests of its own",
+    )
+    parser.add_argument(
         "--unsafe-no-sandbox",
         action="store_true",
         help="run submissions without isolation: they can then do whatever you can do on this machine",
@@ -103,9 +108,9 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     console = progress_display.wide_console()
     started = time.perf_counter()
     with progress_display.reporter(console) as reporter:
-        records = grade_class(request, reporter.start, reporter.record, reporter.notice)
+        records = grade_class(request, reporter.start, reporter.record, reporter.notice, reporter.remark)
     console.print(progress_display.results_table(records, arguments.lesson))
-    for notice in reporter.notices:
+    for notice in [*reporter.notices, *reporter.remarks]:
         console.print(f"{arguments.lesson}: {escape(notice)}", highlight=False, soft_wrap=True)
     console.print(_summary(request, records, time.perf_counter() - started), highlight=False)
     if request.unsafe:
@@ -128,6 +133,7 @@ def _request(arguments: argparse.Namespace, cluster: Connection | None) -> Reque
         feedback=arguments.feedback,
         force=arguments.force,
         cluster=cluster,
+        ignore_failing_solution=arguments.ignore_failing_solution,
     )
 
 

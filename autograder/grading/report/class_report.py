@@ -10,7 +10,7 @@ from datetime import datetime
 
 from autograder.bugs.bank import BUGS
 from autograder.grading.report.similarity import Group
-from autograder.grading.submission.class_records import NEEDS_A_LOOK, SubmissionRecord
+from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 
 BARS = 10
 SLOWEST = 5
@@ -28,7 +28,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Exercise:
-    """How a class did at one graded cell. `ungraded`: a person has to give the points."""
+    """How a class did at one graded cell. `ungraded`: a person has to give the points. `inside`: the test ran in the
+    submissions' processes.
+    """
 
     name: str
     max_points: float
@@ -37,6 +39,7 @@ class Exercise:
     none: int
     ungraded: int
     mean: float
+    inside: bool = False
 
     @property
     def students(self) -> int:
@@ -114,11 +117,11 @@ class ClassReport:
     @property
     def exercises(self) -> list[Exercise]:
         """In the order of the lesson."""
-        cells: dict[tuple[str, str], list[tuple[float | None, float]]] = {}
+        cells: dict[tuple[str, str], list[CellRecord]] = {}
         for record in sorted(self.graded, key=lambda record: record.status != "graded"):
             for cell in record.cells:
-                cells.setdefault((cell.notebook, cell.grade_id), []).append((cell.points, cell.max_points))
-        return [_exercise(name, marks) for (_, name), marks in cells.items()]
+                cells.setdefault((cell.notebook, cell.grade_id), []).append(cell)
+        return [_exercise(name, met) for (_, name), met in cells.items()]
 
     @property
     def mistakes(self) -> list[Mistake]:
@@ -153,19 +156,20 @@ def made_now() -> str:
     return datetime.now().strftime("%d %B %Y, %H:%M")
 
 
-def _exercise(name: str, marks: Sequence[tuple[float | None, float]]) -> Exercise:
-    given = [(points, most) for points, most in marks if points is not None]
+def _exercise(name: str, met: Sequence[CellRecord]) -> Exercise:
+    given = [(cell.points, cell.max_points) for cell in met if cell.points is not None]
     full = sum(points >= most for points, most in given)
     none = sum(points <= 0 < most for points, most in given)
     shares = [points / most for points, most in given if most]
     return Exercise(
         name,
-        max((most for _, most in marks), default=0.0),
+        max((cell.max_points for cell in met), default=0.0),
         full,
         len(given) - full - none,
         none,
-        len(marks) - len(given),
+        len(met) - len(given),
         statistics.fmean(shares) if shares else 0.0,
+        any(cell.inside for cell in met),
     )
 
 

@@ -31,6 +31,7 @@ class Reporter:
         self.done = 0
         self.total = 0
         self.notices: list[str] = []
+        self.remarks: list[str] = []
 
     def start(self, total: int) -> None:
         self.total = total
@@ -42,6 +43,10 @@ class Reporter:
     def notice(self, text: str) -> None:
         """Kept for the end, where it is not scrolled away."""
         self.notices.append(text)
+
+    def remark(self, text: str) -> None:
+        """Kept for the end as well; nothing is wrong."""
+        self.remarks.append(text)
 
 
 class BarReporter(Reporter):

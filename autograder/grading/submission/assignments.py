@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading.errors import MACHINE_FAULTS
+from autograder.judge import SolutionTrial
 from autograder.nbgrader_plugins.direct import Settings
 
 LARGEST = 200_000_000  # bytes of one submission; nbgrader's own limit for handing in is half of it
@@ -32,7 +33,8 @@ class Assignment:
     """One assignment of a course: its rows of the gradebook, its files, and how to grade.
 
     `usual` says that the course leaves nbgrader's steps of grading as they are, `penalties` that it has some for late
-    submissions; `ignored` are patterns of names of files that do not count.
+    submissions; `ignored` are patterns of names of files that do not count. `trials` is what its own solutions came to,
+    by notebook, once that is known.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Assignment:
     ignored: tuple[str, ...] = ()
     usual: bool = False
     penalties: bool = False
+    trials: Mapping[str, SolutionTrial] = field(default_factory=dict)
 
     @cached_property
     def fingerprint(self) -> str:

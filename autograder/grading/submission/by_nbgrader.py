@@ -50,6 +50,7 @@ class NbgraderWay:
         quieted(self.app)
         self.app.update_config(cloudpickle.loads(assignment.config))
         self.app.config.JudgeNotebook.unsafe = assignment.settings.unsafe
+        self.app.config.JudgeNotebook.inside = {name: list(trial.inside) for name, trial in assignment.trials.items()}
         self.coursedir = self.app.coursedir = CourseDirectory(parent=self.app)
         self._arrange()
         (folders.root / EMPTY).touch()

@@ -14,7 +14,9 @@ NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died", "not graded")
 
 @dataclass(frozen=True)
 class CellRecord:
-    """The mark of one graded cell. `points` is None where a person has to grade it."""
+    """The mark of one graded cell. `points` is None where a person has to grade it. `inside`: its test ran in the
+    submission's process, which could change what the test saw.
+    """
 
     grade_id: str
     points: float | None
@@ -22,6 +24,7 @@ class CellRecord:
     message: str = ""
     notebook: str = ""
     bugs: tuple[str, ...] = ()
+    inside: bool = False
 
 
 @dataclass(frozen=True)

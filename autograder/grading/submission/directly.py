@@ -42,6 +42,9 @@ class DirectWay:
     def __init__(self, assignment: Assignment, folders: WorkFolders) -> None:
         self.assignment, self.folders = assignment, folders
         self.notebooks = known_notebooks(assignment.rows, assignment.files)
+        self.helpers = folders.folder("source", ".")
+        for name, content in assignment.files.items():
+            write_file(self.helpers / name, content)
         self.ignored = (*assignment.ignored, "*.ipynb")
         self.due: datetime | None = assignment.rows["assignment"][0]["duedate"]
 
@@ -55,7 +58,9 @@ class DirectWay:
             raise Unusual
         extra = list(self._place_files(submission, folder))
         graded = {
-            name: graded_notebook(raw, known, self.assignment.settings, folder if extra else None)
+            name: graded_notebook(
+                raw, known, self.assignment.settings, folder if extra else None, self.helpers, self.inside(name)
+            )
             for name, known in self.notebooks.items()
             for raw in self._handed_in(submission, name)
         }
@@ -69,6 +74,10 @@ class DirectWay:
             for name in names:
                 os.chmod(os.path.join(directory, name), READ_ONLY)
         return self._result(student, timestamp, graded)
+
+    def inside(self, notebook: str) -> tuple[str, ...]:
+        """The tests of a notebook that run in the submission's process."""
+        return tuple(self.assignment.trials[notebook].inside) if notebook in self.assignment.trials else ()
 
     def _handed_in(self, submission: Submission, name: str) -> Iterator[bytes | None]:
         """The file of a notebook, None for a link, or nothing at all."""

@@ -42,7 +42,8 @@ def cell_result(
     notebook: str, name: str, points: float | None, max_points: float, note: Mapping[str, Any]
 ) -> GradedCell:
     """A graded cell, with what the judge has noted on it."""
-    return GradedCell(notebook, name, points, max_points, str(note.get("message") or ""), bugs_of(note))
+    said = str(note.get("message") or "")
+    return GradedCell(notebook, name, points, max_points, said, bugs_of(note), note.get("inside") is True)
 
 
 def bugs_of(note: Mapping[str, Any]) -> tuple[str, ...]:

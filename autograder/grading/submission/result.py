@@ -15,7 +15,9 @@ from autograder.grading.submission.class_records import Status
 
 @dataclass(frozen=True)
 class GradedCell:
-    """One graded cell. `auto` is None where a person has to grade it; `bugs` are names of the bug bank."""
+    """One graded cell. `auto` is None where a person has to grade it; `bugs` are names of the bug bank; `inside` says
+    that its test ran in the submission's process.
+    """
 
     notebook: str
     name: str
@@ -23,6 +25,7 @@ class GradedCell:
     max_points: float
     message: str = ""
     bugs: tuple[str, ...] = ()
+    inside: bool = False
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def isolated_judge(limits: Limits | None = None) -> Judge:
     if unsafe:
         print("No sandbox on this machine: the lessons' own solutions are judged without isolation.", file=sys.stderr)
 
-    def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes, **options: bool) -> Any:
+    def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes, **options: Any) -> Any:
         return judge_notebook(
             notebook, source=source, secret=secret, files=folder, limits=limits, unsafe=unsafe, **options
         )

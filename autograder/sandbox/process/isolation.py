@@ -150,6 +150,7 @@ def environment(home: str) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "NBGRADER_EXECUTION": "autograde",
     }
 
 

@@ -45,6 +45,7 @@ def test_a_class_is_graded_and_written_as_json(small_course: Any, tmp_path: Path
         "message": "",
         "notebook": "strings",
         "bugs": [],
+        "inside": False,
     }
     assert all(name in printed for name in records)
 

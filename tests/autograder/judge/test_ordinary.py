@@ -1,4 +1,6 @@
-"""Ordinary notebooks earn under the judge exactly what they earn in one plain IPython namespace."""
+"""Ordinary notebooks earn under the judge exactly what they earn in one plain IPython namespace. What cannot be judged
+from outside is marked in the table as judged inside.
+"""
 
 import copy
 from pathlib import Path
@@ -6,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.judge import judge_notebook
+from autograder.notebooks.cells import code_cells
 from tests.autograder.judge.notebooks import notebook, plain_points, read_table, stock_points
 
 pytestmark = pytest.mark.sandbox
@@ -18,6 +21,7 @@ def test_an_ordinary_notebook_earns_what_it_earns_in_one_namespace(name, tmp_pat
     monkeypatch.chdir(tmp_path)
     judged = notebook(*ORDINARY[name][0])
     expected = plain_points(copy.deepcopy(judged))
-    verdict = judge_notebook(judged)
+    inside = [cell.grade_id for _, cell in code_cells(judged) if cell.is_test] if name.endswith("(inside)") else ()
+    verdict = judge_notebook(judged, inside=inside)
     assert [cell.points for cell in verdict.cells] == expected, [cell.message for cell in verdict.cells]
     assert stock_points(judged) == expected

@@ -1,0 +1,112 @@
+"""Before a class is graded its assignment's own solution is: what it fails is said, and what only its process can
+answer for is judged there, by both ways of grading.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from nbgrader.converters import Autograde
+from nbgrader.utils import capture_log
+
+from autograder.cli import main
+from autograder.grading.course import open_course
+from autograder.grading.submission import trials
+from autograder.grading.submission.directly import DirectWay
+from autograder.nbgrader_plugins.direct import Unusual
+from tests.autograder.grading.here import ASSIGNMENT, grade_all, in_this_process
+from tests.autograder.grading.test_notices import change_source, release
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore:Object of type")]
+
+LOOKS_AT_CODE = "import inspect\nassert 'return' in inspect.getsource(length)\nassert length('abc') == 3"
+FAILS = "assert length('abc') == 4"
+
+
+@pytest.fixture
+def course(small_course: Any) -> Any:
+    """One of whose tests looks at code, with a right submission and a wrong one."""
+    change_source(small_course, "test_length", LOOKS_AT_CODE)
+    release(small_course)
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered(length="return 4"))
+    return small_course
+
+
+def run(course: Any, *options: str) -> int:
+    with in_this_process():
+        return main(["grade", ASSIGNMENT, "--course", str(course.root), *options])
+
+
+@pytest.mark.parametrize("by_nbgrader", [False, True])
+def test_marks_that_were_judged_inside_are_marked(
+    course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, by_nbgrader: bool
+) -> None:
+    if by_nbgrader:
+        monkeypatch.setattr(DirectWay, "grade", mock.Mock(side_effect=Unusual))
+    found = tmp_path / "marks.json"
+    assert run(course, "--json", str(found)) == 0
+    said = capsys.readouterr().out
+    assert (
+        "The test cell 'test_length' of strings.ipynb is judged inside, because the solution fails it outside" in said
+    )
+    records = {record["student"]: record for record in json.loads(found.read_text())}
+    assert [records[student]["points"] for student in ("ann", "bob")] == [5, 3]
+    assert {cell["grade_id"]: cell["inside"] for cell in records["bob"]["cells"]} == {
+        "test_length": True,
+        "test_shout": False,
+    }
+    page = tmp_path / "report.html"
+    assert main(["report", ASSIGNMENT, "--course", str(course.root), "--to", str(page)]) == 0
+    assert "<code>test_length</code> (inside)" in page.read_text()
+    assert "<code>test_shout</code> (inside)" not in page.read_text()
+
+
+def test_nbgrader_s_own_command_gives_the_same_marks(course: Any) -> None:
+    with open_course(course.root) as opened:
+        opened.coursedir.assignment_id = ASSIGNMENT
+        assert capture_log(Autograde(coursedir=opened.coursedir, parent=opened.app))["success"]
+        with opened.gradebook() as gradebook:
+            marks = [gradebook.find_submission(ASSIGNMENT, student).score for student in ("ann", "bob")]
+    assert marks == [5, 3]
+
+
+def test_an_assignment_that_fails_its_own_solution_is_not_graded(small_course: Any, capsys: Any) -> None:
+    change_source(small_course, "test_length", FAILS)
+    release(small_course)
+    small_course.submit("ann", small_course.answered())
+    assert run(small_course) == 2
+    said = capsys.readouterr().err
+    assert "The solution in strings.ipynb fails the test cell 'test_length'. This is not true: `assert" in said
+    assert "--ignore-failing-solution" in said
+    assert not (small_course.root / "autograded").exists()
+    assert run(small_course, "--ignore-failing-solution") == 1
+    assert "fails the test cell 'test_length'" in capsys.readouterr().out
+    assert grade_all(small_course, ignore_failing_solution=True)["ann"].points == 3
+
+
+def test_a_trial_is_made_once_for_each_version_of_an_assignment(course: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = mock.Mock(side_effect=trials.trials_of)
+    monkeypatch.setattr("autograder.grading.run.trials_of", made)
+    grade_all(course)
+    grade_all(course, force=True)
+    assert made.call_count == 1
+    change_source(course, "test_shout", "assert shout('b') == 'B'")
+    release(course)
+    grade_all(course)
+    assert made.call_count == 2
+    (course.root / ".autograder" / ASSIGNMENT / trials.FILE).write_text("{")
+    grade_all(course, force=True)
+    assert made.call_count == 3
+
+
+def test_a_trial_that_dies_is_said_and_nobody_suffers(course: Any, capsys: Any) -> None:
+    change_source(course, "test_length", "import os\nif length('abc') == 3:\n    os._exit(1)")
+    release(course)
+    assert run(course) == 1
+    assert "The trial of the solution in strings.ipynb came to no end" in " ".join(capsys.readouterr().out.split())
+    assert grade_all(course)["bob"].points == 5

@@ -1,0 +1,134 @@
+"""Tests that only the submission's own process can answer for run there, and the instructor's solution says which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.judge import CellVerdict, judge_notebook, try_solution
+from autograder.sandbox import Limits
+from tests.autograder.judge.notebooks import notebook, stock_points
+
+pytestmark = pytest.mark.sandbox
+
+ANSWER = "def twice(number):\n    return 2 * number\nprint('seen')"
+LOOKS_AT_CODE = """# test
+import inspect
+assert 'return' in inspect.getsource(twice)
+assert list(inspect.signature(twice).parameters)[0] == 'number'"""
+LOOKS_AT_NAMES = "# test\nassert 'twice' in dir() and 'thrice' not in globals()"
+CALLS = "# test\nassert twice(2) == 4"
+HIDDEN = "# test\n### BEGIN HIDDEN TESTS\nassert twice(1917) == 3834, 'twice(1917)'\n### END HIDDEN TESTS"
+TELLS = "def twice(number):\n    raise ValueError(f'asked for {number}, with ' + str(In[-1]))"
+
+
+def judged(*cells: str, inside: tuple[str, ...], **options: Any) -> tuple[Any, list[CellVerdict]]:
+    node = notebook(*cells)
+    return node, judge_notebook(node, inside=inside, **options).cells
+
+
+def test_a_test_inside_sees_the_notebook_as_a_kernel_shows_it() -> None:
+    node, cells = judged(ANSWER, LOOKS_AT_CODE, LOOKS_AT_NAMES, CALLS, inside=("cell1", "cell2"))
+    assert [(cell.points, cell.inside) for cell in cells] == [(2, True), (2, True), (2, False)]
+    assert stock_points(node) == [2, 2, 2]
+    assert node.cells[0].outputs[0].text == "seen\n"
+
+
+def test_what_fails_is_said_in_words() -> None:
+    wrong = ANSWER.replace("number", "n")
+    node, cells = judged(
+        wrong, LOOKS_AT_CODE, "# test\nassert twice(1) == 3, 'not 3'", "# test\nthrice(1)", inside=NAMES
+    )
+    assert [cell.points for cell in cells] == stock_points(node) == [0, 0, 0]
+    assert cells[0].message == "This is not true: `assert list(inspect.signature(twice).parameters)[0] == 'number'`"
+    assert cells[1].message == "not 3. It failed at `assert twice(1) == 3, 'not 3'`."
+    assert cells[2].message == "NameError: name 'thrice' is not defined. It failed at `thrice(1)`."
+
+
+NAMES = tuple(f"cell{number}" for number in range(9))
+
+
+def test_points_in_part_and_what_a_test_leaves_for_the_next() -> None:
+    node, cells = judged(ANSWER, "# test\nkept = 1.5\nkept", "# test\nassert kept == 1.5", inside=("cell1", "cell2"))
+    assert [cell.points for cell in cells] == stock_points(node) == [1.5, 2]
+
+
+@pytest.mark.parametrize("inside", [("cell1",), ("cell1", "cell2"), ("cell2",)])
+def test_nothing_tells_what_a_hidden_test_asked(inside: tuple[str, ...]) -> None:
+    node, cells = judged(TELLS, HIDDEN, "# test\ntwice(0)", "twice(5)", inside=inside)
+    assert [cell.points for cell in cells] == [0, 0]
+    assert "1917" not in str(node.cells[1].outputs) + str([cell.message for cell in cells])
+    shown = str([cell.outputs for cell in node.cells])
+    assert "asked for 5" in shown
+    assert "1917" not in shown
+
+
+def test_a_student_s_cell_does_not_show_what_it_saw_of_hidden_tests() -> None:
+    node, _ = judged(ANSWER, HIDDEN, "print(In)", inside=("cell1",))
+    assert "1917" not in str(node.cells[2].outputs)
+
+
+def test_an_endless_test_and_a_deadly_one_cost_only_their_points() -> None:
+    cells = [
+        "import os\ndef wait():\n    while True: pass\ndef leave(): os._exit(1)",
+        "# test\nwait()",
+        "# test\nleave()",
+    ]
+    limits = Limits(cell_seconds=1, grace_seconds=1)
+    _, found = judged(*cells, "# test\nassert os", inside=("cell1", "cell2", "cell3"), limits=limits)
+    assert [cell.points for cell in found] == [0, 0, 2]
+    assert "took too long" in found[0].message
+    assert "stopped the notebook's process" in found[1].message
+
+
+def test_the_solution_says_what_is_judged_inside() -> None:
+    trial = try_solution(notebook(ANSWER, LOOKS_AT_CODE, CALLS, LOOKS_AT_NAMES, "# test\nassert twice(2) == 5"), {})
+    assert list(trial.inside) == ["cell1", "cell3"]
+    assert list(trial.failed) == ["cell4"]
+    assert trial.failed["cell4"] == "This is not true: `assert twice(2) == 5`"
+
+
+def test_a_test_that_rests_on_one_inside_goes_inside_with_it() -> None:
+    """What the first cell binds is not outside, where it is not run."""
+    tests = "# test\nimport inspect\nsource = inspect.getsource(twice)", "# test\nassert 'return' in source", CALLS
+    trial = try_solution(notebook(ANSWER, *tests), {})
+    assert list(trial.inside) == ["cell1", "cell2"]
+    assert not trial.failed
+
+
+def test_the_trial_takes_the_tests_as_they_were_released() -> None:
+    source = notebook(ANSWER, "# test\n### AUTOTEST twice(3)")
+    assert list(try_solution(source, {"cell1": "assert twice(3) == 7"}).failed) == ["cell1"]
+    assert not try_solution(source, {"cell1": "assert twice(3) == 6"}).failed
+
+
+@pytest.fixture
+def helpers(tmp_path: Path) -> Path:
+    """A module beside the notebook, called like one that is loaded here, and a file that it reads."""
+    (tmp_path / "tests.py").write_text(
+        "def check(function):\n    with open('numbers.txt') as file:\n"
+        "        assert [function(int(line)) for line in file] == [2, 4]\n"
+    )
+    (tmp_path / "numbers.txt").write_text("1\n2\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("answer", "points"),
+    [
+        (ANSWER, 2),
+        ("def twice(number): return number", 0),
+        ("open('tests.py', 'w').write('def check(f): pass')\ndef twice(number): return number", 0),
+    ],
+)
+def test_a_module_beside_the_notebook_is_the_instructor_s(helpers: Path, answer: str, points: float) -> None:
+    """Whatever the submission writes in its place; and the tests of this project are what they were."""
+    import tests
+
+    test = "# test\nfrom tests import check\ncheck(twice)"
+    _, cells = judged(answer, test, inside=(), files=helpers, helpers=helpers)
+    assert [cell.points for cell in cells] == [points]
+    assert __import__("tests") is tests
+    assert sorted(path.name for path in helpers.iterdir()) == ["numbers.txt", "tests.py"]
