@@ -67,6 +67,16 @@ def make_instance(kind: type[BaseException], message: str, arguments: tuple[Any,
     return error
 
 
+def that_ends_no_loop(error: BaseException) -> BaseException:
+    """A StopIteration that a function of the student's raised, as an error here: it would end the loop of a test, such
+    as one over `map(answer, inputs)`, before anything is compared. (In a generator Python does the same.)
+    """
+    kind = make_class(type(error).__name__, (RuntimeError,))
+    other = make_instance(kind, str(error), error.args)
+    other.__dict__.update(error.__dict__)
+    return other
+
+
 def _text(error: BaseException) -> str | None:
     try:
         return str(error)

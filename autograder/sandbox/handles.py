@@ -383,7 +383,21 @@ def _contains(self: Handle, item: Any) -> bool:
 
 def _iterate(self: Handle) -> Iterator[Any]:
     result = reference(self).ask("iter", self)
-    return iter(result) if isinstance(result, (list, tuple)) else result
+    found = iter(result) if isinstance(result, (list, tuple)) else result
+    return _as_many_as_said(self, found) if "__len__" in vars(type(self)) else found
+
+
+def _as_many_as_said(handle: Handle, found: Iterator[Any]) -> Iterator[Any]:
+    """The items of an object that has a length. One that says 3 and gives none would end the loop of a test before
+    anything is compared.
+    """
+    number = 0
+    for item in found:
+        yield item
+        number += 1
+    said = len(handle)  # type: ignore[arg-type]
+    if said != number:
+        raise Refused(f"{_describe(handle)} says that it has {said} items, and gives {number}")
 
 
 def _exit(self: Handle, kind: Any, error: Any, traceback: Any) -> Any:

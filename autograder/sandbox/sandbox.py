@@ -343,6 +343,8 @@ class Sandbox:
         with self._believing_nothing():
             self._write_back(reply.get("changed"), decoder, arguments)
             error = self._exception(reply["error"], decoder) if "error" in reply else None
+            if isinstance(error, (StopIteration, StopAsyncIteration)) and request.get("name") != "next":
+                error = errors.that_ends_no_loop(error)
             value = decoder.decode(reply.get("value"))
         if late:
             seconds = self.limits.query_seconds

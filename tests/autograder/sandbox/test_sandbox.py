@@ -282,7 +282,7 @@ def test_the_array_interface_of_an_object_is_never_believed(sandbox):
     ("source", "error"),
     [
         ("raise KeyError('x')", KeyError),
-        ("raise StopIteration", StopIteration),
+        ("raise StopIteration", RuntimeError),
         ("raise UnicodeDecodeError('utf-8', b'', 0, 1, 'x')", UnicodeDecodeError),
         ("raise ExceptionGroup('g', [ValueError(1)])", Exception),
         ("raise SystemExit(3)", SystemExit),
