@@ -27,7 +27,8 @@ from autograder.judge.running import CellOutcome, Ran, run_test
 from autograder.localise import probes, returned, watching
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.regions import hidden_lines
-from autograder.notebooks.trusted import TrustedNames, parse, trusted_names
+from autograder.notebooks.statements import parse
+from autograder.notebooks.trusted import TrustedNames, trusted_names
 from autograder.runs import engine_protocol
 from autograder.sandbox import Limits, Sandbox, isolation_in_force
 
@@ -173,7 +174,7 @@ class _Pass:
         visible_only: bool = False,
     ):
         self.sandbox, self.secret, self.skipped, self.visible_only = sandbox, secret, skipped, visible_only
-        self.namespace = TestNamespace(sandbox, names)
+        self.namespace = TestNamespace(sandbox, names, helpers)
         self.before = before
         self.files = mirroring.Files(sandbox, helpers)
 

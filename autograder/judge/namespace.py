@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import importlib
 import os
 import sys
@@ -17,7 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from autograder.judge.texts import Texts
-from autograder.notebooks.trusted import TrustedNames, bound_names
+from autograder.notebooks.statements import bound_names
+from autograder.notebooks.trusted import TrustedNames
 from autograder.sandbox import Sandbox, is_handle
 from autograder.sandbox.handles import mark_constructor, reference
 
@@ -43,10 +45,11 @@ class TestNamespace(dict[str, Any]):
 
     __test__ = False  # not a class for pytest to collect
 
-    def __init__(self, sandbox: Sandbox, trusted: TrustedNames):
+    def __init__(self, sandbox: Sandbox, trusted: TrustedNames, helpers: Path | None = None):
         super().__init__({"__name__": "__main__", "__builtins__": builtins, "__type_of__": TypeOf()})
         self.sandbox = sandbox
         self.trusted = trusted
+        self.beside = helpers or Path.cwd()  # where the instructor's own statements find files
         self.looked_up: dict[str, Any] = {}
         self.unavailable: set[str] = set()
         self.imported: dict[str, frozenset[str]] = {}  # imports that were made in the submission too: what they bind
@@ -113,7 +116,8 @@ class TestNamespace(dict[str, Any]):
         if name in self.unavailable:
             return False
         try:
-            exec(compile(ast.Module([statement], []), FILENAME, "exec"), self)
+            with contextlib.chdir(self.beside):
+                exec(compile(ast.Module([statement], []), FILENAME, "exec"), self)
         except Exception:
             self.unavailable.add(name)
             return False

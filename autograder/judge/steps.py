@@ -13,7 +13,7 @@ from typing import Any
 
 from autograder.notebooks.magics import plain_python
 from autograder.notebooks.regions import hidden_lines
-from autograder.notebooks.trusted import bound_names
+from autograder.notebooks.statements import bound_names
 
 CELLS_KEPT = 512
 

@@ -2,8 +2,8 @@
 submission binds them to.
 
 They are found in the source notebook where there is one, else in the locked cells, which nbgrader has restored: what
-import statements bind, functions, and constants. A name that a solution cell of the source binds belongs to the
-student.
+import statements bind, functions, and, with a source, data (see `given_data.py`). A name that a solution cell of the
+source binds belongs to the student.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.notebooks.cells import CodeCell, code_cells
+from autograder.notebooks.given_data import given_data
+from autograder.notebooks.statements import bound_names, parse
 from autograder.sandbox.inside.engine_file import open_engine
 
 # What test cells conventionally mean by these names, should no cell of the instructor's say so.
@@ -68,11 +70,15 @@ def _names_in(cells: tuple[CodeCell, ...], from_source: bool) -> TrustedNames:
         )
     for name, module in CONVENTIONAL.items():
         names.statements[name] = ast.parse(f"import {module} as {name}").body[0]
-    for cell in ours:
-        for statement in parse(cell.source):
-            _collect(names, statement, constants=from_source)
+    given = [statement for cell in ours for statement in parse(cell.source)]
+    for statement in given:
+        _collect(names, statement)
     for name in names.students:
         names.statements.pop(name, None)
+    if from_source:
+        answers = [statement for cell in theirs for statement in parse(cell.source)]
+        data = given_data(given, answers, names.statements)
+        names.statements |= {name: data[name] for name in data.keys() - names.students}
     return names
 
 
@@ -83,7 +89,7 @@ def _engines(cells: Iterable[CodeCell]) -> Iterator[str]:
             yield open_engine(sealed).source
 
 
-def _collect(names: TrustedNames, statement: ast.stmt, constants: bool) -> None:
+def _collect(names: TrustedNames, statement: ast.stmt) -> None:
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         if not is_stateful(statement):
             if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
@@ -91,8 +97,6 @@ def _collect(names: TrustedNames, statement: ast.stmt, constants: bool) -> None:
             names.statements.update((name, single) for name, single in split_import(statement))
     elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
         names.statements[statement.name] = statement
-    elif constants and isinstance(statement, ast.Assign) and _is_constant(statement.value):
-        names.statements.update((target.id, statement) for target in statement.targets if isinstance(target, ast.Name))
 
 
 def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ast.stmt]]:
@@ -117,44 +121,5 @@ def is_stateful(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] in STATEFUL
 
 
-def parse(source: str) -> list[ast.stmt]:
-    """The statements of a cell; none if it is not plain Python even after IPython's own syntax is taken out."""
-    try:
-        return ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        lines = (("pass" if line.lstrip()[:1] in ("%", "!", "?") else line) for line in source.splitlines())
-        try:
-            return ast.parse("\n".join(lines)).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return []
-
-
-def bound_names(statements: Iterable[ast.stmt]) -> set[str]:
-    """Names that statements bind at the level of the cell."""
-    found: set[str] = set()
-    todo: list[ast.AST] = list(statements)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
-        else:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                found.add(node.id)
-            if not isinstance(node, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
-                todo.extend(ast.iter_child_nodes(node))
-    return found
-
-
 def _not_imported(cell: CodeCell) -> set[str]:
     return bound_names(s for s in parse(cell.source) if not isinstance(s, (ast.Import, ast.ImportFrom)))
-
-
-def _is_constant(node: ast.expr) -> bool:
-    """Immutable literals: a mutable one may be changed by the submission, as it may be meant to."""
-    if isinstance(node, ast.UnaryOp):
-        return _is_constant(node.operand)
-    return isinstance(node, ast.Constant) or (
-        isinstance(node, ast.Tuple) and all(_is_constant(item) for item in node.elts)
-    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell
 from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges, without_hidden_tests
-from autograder.notebooks.trusted import bound_names
+from autograder.notebooks.statements import bound_names
 from autograder.notebooks.unclaimed import called, unclaimed_points
 
 KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items"}
