@@ -66,10 +66,19 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
         configure(app.config)
         if unsafe:
             app.config.JudgeNotebook.unsafe = True
+        _refuse_empty(app.coursedir)
         app.coursedir.db_url = _patient(app.coursedir.db_url)
         if not (root / "nbgrader_config.py").exists() and not Path(app.coursedir.root, "source").is_dir():
             raise CourseError(f"{directory} is not an nbgrader course: no nbgrader_config.py and no source folder.")
         yield Course(app)
+
+
+def _refuse_empty(coursedir: CourseDirectory) -> None:
+    """SQLite takes a file without content for a new gradebook, and nobody would learn that the old one is lost."""
+    name = coursedir.db_url.partition("?")[0].removeprefix("sqlite:///")
+    path = Path(coursedir.root, name)
+    if name != coursedir.db_url and path.is_file() and path.stat().st_size == 0:
+        raise CourseError(f"The gradebook {name} has no content. Put a copy of it back, or delete it to begin anew.")
 
 
 def _initialize(app: NbGrader, root: Path) -> None:
@@ -137,6 +146,14 @@ def submitted_students(course: Course, assignment: str, pattern: str = "*") -> l
     matches = (named.match(folder) for folder in glob.glob(coursedir.format_path(step, pattern, assignment)))
     excluded = coursedir.student_id_exclude.split(",")
     return sorted({match["student"] for match in matches if match and match["student"] not in excluded})
+
+
+def hidden_submissions(course: Course, assignment: str) -> list[str]:
+    """The folders of submissions that are left out, as nbgrader leaves them out: their names begin with a dot."""
+    folders = glob.glob(course.coursedir.format_path(course.coursedir.submitted_directory, ".*", assignment))
+    found = {Path(os.path.relpath(folder, course.root)).parts for folder in folders}
+    names = {next((part for part in parts if part.startswith(".")), "") for parts in found}
+    return sorted(names - {"", *course.coursedir.student_id_exclude.split(","), *course.coursedir.ignore})
 
 
 def complaint(outcome: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.course import Course, CourseError, open_course, prepare, submitted_students
+from autograder.grading.course import Course, CourseError, hidden_submissions, open_course, prepare, submitted_students
 from autograder.grading.errors import in_words
 from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
 from autograder.grading.gradebook.mark_writer import Entry, Marks
@@ -37,6 +37,7 @@ BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one 
 CANNOT_GO_ON = (
     "This machine cannot go on: {}. What was graded is kept; run the same command again when this has been seen to."
 )
+HIDDEN = "the folder {} is left out, because its name begins with a dot. Rename it, and run the same command again."
 NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it, and run the same command again."
 NO_TRIALS = "The solution could not be judged: its process was killed, twice. All tests are judged outside."
 NOT_GRADED = (
@@ -85,6 +86,8 @@ def grade_class(
         if not students:
             where = course.folder("submitted", request.student, request.assignment)
             raise CourseError(f"There are no submissions of {request.assignment!r}: nothing matches {where}.")
+        for name in hidden_submissions(course, request.assignment):
+            on_notice(HIDDEN.format(name))
         for student in [student for student in students if not _has_a_name(student)]:
             on_notice(NO_NAME.format(os.fsencode(student)))
             students.remove(student)

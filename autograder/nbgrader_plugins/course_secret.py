@@ -13,14 +13,24 @@ from nbgrader.coursedir import CourseDirectory
 
 FILE_NAME = ".autograder_secret"
 SQLITE = "sqlite:///"
+SHORTEST = 16  # bytes
+TOO_SHORT = (
+    "{} holds the secret that hides the inputs of graded checks, and it is empty or too short. Put your copy of it "
+    "back, or delete it: the next run makes a new one and grades with other inputs."
+)
 
 
 def course_secret(coursedir: CourseDirectory) -> bytes:
-    """Read the course's secret; make it at first use, readable by its owner only."""
+    """Read the course's secret; make it at first use, readable by its owner only. Raises ValueError for one that
+    anybody could guess.
+    """
     path = secret_path(coursedir)
     if not path.exists():
         _make(path)
-    return path.read_bytes()
+    secret = path.read_bytes()
+    if len(secret) < SHORTEST:
+        raise ValueError(TOO_SHORT.format(path))
+    return secret
 
 
 def secret_path(coursedir: CourseDirectory) -> Path:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autograder.files import COURSE
 
@@ -30,14 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file and say where it is. Returns 2 for a request that cannot be met."""
-    from nbgrader.plugins import CsvExportPlugin
-
     from autograder.files import atomic_write
     from autograder.grading.course import open_course
     from autograder.grading.errors import CourseError, faults_said
-    from autograder.grading.gradebook.exporters import CanvasExportPlugin, MoodleExportPlugin
+    from autograder.grading.gradebook.exporters import CanvasExportPlugin, HarmlessCsvExportPlugin, MoodleExportPlugin
 
-    plugins = {"canvas": CanvasExportPlugin, "moodle": MoodleExportPlugin, "nbgrader": CsvExportPlugin}
+    plugins: dict[str, Any] = {
+        "canvas": CanvasExportPlugin,
+        "moodle": MoodleExportPlugin,
+        "nbgrader": HarmlessCsvExportPlugin,
+    }
     target = (arguments.to or Path(f"{arguments.platform}.csv")).resolve()
     roster = arguments.canvas_gradebook and arguments.canvas_gradebook.resolve()
     try:

@@ -111,7 +111,9 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
         records = grade_class(request, reporter.start, reporter.record, reporter.notice, reporter.remark)
     console.print(progress_display.results_table(records, arguments.lesson))
     for notice in [*reporter.notices, *reporter.remarks]:
-        console.print(f"{arguments.lesson}: {escape(notice)}", highlight=False, soft_wrap=True)
+        console.print(
+            f"{arguments.lesson}: {escape(progress_display.shown_name(notice))}", highlight=False, soft_wrap=True
+        )
     console.print(_summary(request, records, time.perf_counter() - started), highlight=False)
     if request.unsafe:
         console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from nbgrader.api import Gradebook, Student, SubmittedAssignment
-from nbgrader.plugins import ExportPlugin
+from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
 
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the last four are the first four as wide as Chinese letters
@@ -89,6 +90,18 @@ class CanvasExportPlugin(_Table):
             yield [*about, *(number(scores.get(found or "")) for scores in marks.values())]
 
 
+class HarmlessCsvExportPlugin(CsvExportPlugin):
+    """nbgrader's own CSV, with names that no spreadsheet takes for formulas."""
+
+    def export(self, gradebook: Gradebook) -> None:
+        super().export(gradebook)
+        path = Path(self.to or "grades.csv")
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = [[text if _is_number(text) else harmless(text) for text in row] for row in csv.reader(file)]
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+
+
 class MoodleExportPlugin(_Table):
     """The CSV for Moodle's grade import: identify students by "Username", and map each lesson to its grade item."""
 
@@ -125,6 +138,14 @@ def number(value: float | None) -> str:
 def harmless(text: str) -> str:
     """A name that a spreadsheet would take for a formula is text."""
     return f"'{text}" if text.lstrip().startswith(FORMULA) or text[:1] in ("\t", "\r", "\n") else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _name(student: Student) -> str:

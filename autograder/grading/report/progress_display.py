@@ -38,7 +38,8 @@ class Reporter:
 
     def record(self, record: SubmissionRecord) -> None:
         self.done += 1
-        self.console.print(f"{self.done}/{self.total} {escape(summary(record))}", highlight=False, soft_wrap=True)
+        line = f"{self.done}/{self.total} {summary(record)}"
+        self.console.print(escape(line), highlight=False, soft_wrap=True)
 
     def notice(self, text: str) -> None:
         """Kept for the end, where it is not scrolled away."""
@@ -81,8 +82,13 @@ def reporter(console: Console) -> Iterator[Reporter]:
 def summary(record: SubmissionRecord) -> str:
     """One record in one line."""
     note = f"  {record.first_message}" if record.first_message else ""
-    line = f"{record.student}  {record.status}  {shown_points(record)}  {record.seconds:.1f} s{note}"
+    line = f"{shown_name(record.student)}  {record.status}  {shown_points(record)}  {record.seconds:.1f} s{note}"
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 3]}..."
+
+
+def shown_name(name: str) -> str:
+    """A name as a terminal may print it: the name of a folder can hold what makes it move, color and ring."""
+    return "".join(character if character.isprintable() else "?" for character in name)
 
 
 def shown_points(record: SubmissionRecord) -> str:
@@ -101,5 +107,5 @@ def results_table(records: Iterable[SubmissionRecord], assignment: str) -> Table
     for record in records:
         status = "" if record.status == "graded" else f"{record.status}: "
         found = escape(f"{status}{record.first_message}")
-        table.add_row(escape(record.student), shown_points(record), f"{record.seconds:.1f}", found)
+        table.add_row(escape(shown_name(record.student)), shown_points(record), f"{record.seconds:.1f}", found)
     return table

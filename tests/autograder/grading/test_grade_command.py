@@ -117,6 +117,35 @@ def test_a_folder_whose_name_is_no_text_is_left_out_and_named(small_course: Any,
     assert r"words: the folder b'J\xfcrgen' is left out, because its name is not UTF-8." in printed
 
 
+def test_a_folder_that_begins_with_a_dot_is_left_out_and_named(small_course: Any, capfd: pytest.CaptureFixture) -> None:
+    small_course.submit("ann", small_course.answered())
+    small_course.submit(".bob", small_course.answered())
+    small_course.submit(".ipynb_checkpoints", small_course.answered())
+    with in_this_process():
+        assert main(["grade", "words", "--course", str(small_course.root)]) == 1
+    printed = capfd.readouterr().out
+    assert "words: the folder .bob is left out, because its name begins with a dot." in printed
+    assert "checkpoints" not in printed
+
+
+def test_a_name_cannot_steer_the_terminal(small_course: Any, capfd: pytest.CaptureFixture) -> None:
+    small_course.submit("an\x1bcn\x07", small_course.answered())
+    with in_this_process():
+        main(["grade", "words", "--course", str(small_course.root)])
+    said = "".join(capfd.readouterr())
+    assert "an?cn?  graded  5 / 5" in said
+    assert "\x1bc" not in said
+
+
+def test_a_gradebook_without_content_is_no_new_one(small_course: Any, capfd: pytest.CaptureFixture) -> None:
+    small_course.submit("ann", small_course.answered())
+    gradebook = small_course.root / "gradebook.db"
+    gradebook.write_bytes(b"")
+    assert main(["grade", "words", "--course", str(small_course.root)]) == 2
+    assert "gradebook.db has no content. Put a copy of it back" in capfd.readouterr().err
+    assert gradebook.stat().st_size == 0
+
+
 def test_pages_that_cannot_be_made_are_named(small_course: Any, capfd: pytest.CaptureFixture) -> None:
     small_course.submit("ann", small_course.answered())
     small_course.submit("bob", small_course.answered(), name="other.ipynb")  # has no page to make

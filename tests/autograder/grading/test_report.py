@@ -125,6 +125,7 @@ def test_canvas_moodle_and_nbgrader_get_the_same_marks(graded: Any, tmp_path: Pa
     moodle = table("--for", "moodle")
     assert {row[0]: row[5] for row in moodle[1:] if row[0] in marks} == marks
     nbgrader = table("words")
+    assert [row[4] for row in nbgrader if row[3] == "zoe"] == ["'=1+1"]
     score = nbgrader[0].index("score")
     found = {row[3]: float(row[score]) for row in nbgrader[1:] if row[3] in marks}
     assert found == {student: float(mark or 0) for student, mark in marks.items()}

@@ -314,9 +314,9 @@ def calls(function): return function()
 def students_limit(): return limit()
 def students_count(): return count()"""
 WHERE = {
-    "given() == os.getpid()": "a given function that a test calls runs outside",
+    "given() == by_lambda() == os.getpid()": "a given function or lambda that a test calls runs outside",
     "calls_given() == calls(given) == student() != os.getpid()": "and inside for students' code",
-    "Given().where() == by_lambda() == student()": "given classes and lambdas live inside",
+    "Given().where() == student()": "given classes live inside",
     "calls(lambda: os.getpid()) == student()": "a function of the test travels",
     "[count(), count(), students_count()] == [1, 2, 1]": "what a given function changes exists twice",
     "[limit(), students_limit()] == [9, 3]": "a name that a test binds means nothing to students' code",

@@ -4,6 +4,7 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.nbgrader_plugins.course_secret import course_secret, secret_path
@@ -40,3 +41,10 @@ def test_it_lies_beside_the_gradebook(tmp_path: Path) -> None:
         ("postgresql+psycopg://user@host/grades", tmp_path),
     ):
         assert secret_path(CourseDirectory(root=str(tmp_path), db_url=url)).parent == folder
+
+
+def test_one_that_anybody_could_guess_is_refused(tmp_path: Path) -> None:
+    coursedir = CourseDirectory(root=str(tmp_path))
+    secret_path(coursedir).write_bytes(b"")
+    with pytest.raises(ValueError, match="empty or too short"):
+        course_secret(coursedir)
