@@ -19,7 +19,7 @@ from autograder.notebooks.cells import marks
 HALF = "\\ud"  # how the half of a character is written in JSON, or a whole one in two halves
 ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
 CONFLICT = re.compile(rb"^<{7}(?= )", re.MULTILINE)  # as git writes it
-LARGEST = 50_000_000
+LARGEST = 120_000_000  # more than nbgrader lets a student hand in; outputs make most of it, and are thrown away
 NO_FILE = "It is a link or a special file, not a notebook."
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 

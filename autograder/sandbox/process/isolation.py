@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import glob
 import os
 import shutil
 import site
@@ -34,6 +35,7 @@ UNMASK = (
     "`--security-opt systempaths=unconfined`, Podman's with `--security-opt unmask=ALL`."
 )
 FIRST_UID, UIDS = 200_000, 100_000
+PACKAGES = ("lib*/python*/*-packages", "local/lib*/python*/*-packages")  # where a Python keeps them, below its root
 SYSTEM_PATHS: tuple[str, ...] = ("/usr", "/etc/alternatives", "/etc/fonts", "/etc/localtime", "/nix/store")
 SYSTEM_PATHS += ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
@@ -222,9 +224,13 @@ def _open_folders(paths: tuple[str, ...]) -> list[str]:
 
 @functools.cache
 def _withheld_paths() -> tuple[str, ...]:
-    """Folders and files that would show the course's own code or another engine: they are covered up."""
-    folders = {*site.getsitepackages(), *(path for path in sysconfig.get_paths().values()), *sys.path}
+    """Folders and files that would show the course's own code or another engine: they are covered up. In the packages
+    of every Python that is visible, also of the one that this environment was made of.
+    """
     visible = (*_python_paths(), "/usr")
+    folders = {*site.getsitepackages(), *sysconfig.get_paths().values(), *sys.path}
+    installed = [path for root in visible for place in PACKAGES for path in glob.glob(f"{glob.escape(root)}/{place}")]
+    folders |= set(map(os.path.realpath, installed))
     found = []
     for folder in sorted(
         {os.path.realpath(folder) for folder in folders if folder and os.path.isdir(folder)} | folders

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autograder.sandbox import Limits, Sandbox, SandboxUnavailable, isolation_in_force
-from autograder.sandbox.process import forkserver
+from autograder.sandbox.process import forkserver, isolation
 
 pytestmark = pytest.mark.sandbox
 
@@ -205,3 +205,15 @@ def test_the_warm_process_ends_with_its_owner():
         while Path(f"/proc/{number}").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not Path(f"/proc/{number}").exists()
+
+
+def test_the_packages_of_every_visible_python_are_covered_up(tmp_path, monkeypatch):
+    """Also of the one that the environment was made of, which need not be on the path to be found."""
+    hidden = [
+        tmp_path / place / "torch" for place in ("lib/python3.12/site-packages", "local/lib/python3.9/dist-packages")
+    ]
+    for folder in hidden:
+        folder.mkdir(parents=True)
+        (folder.parent / "networkx").mkdir()
+    monkeypatch.setattr(isolation, "_python_paths", lambda: (str(tmp_path),))
+    assert set(isolation._withheld_paths.__wrapped__()) == set(map(str, hidden))  # the other is remembered

@@ -1,0 +1,31 @@
+"""The bug bank: classic mistakes in automatic differentiation, each with its words beside the change that plants it.
+
+The entries stand in `families`, one module per family. The same entries diagnose, audit, teach and simulate.
+"""
+
+from __future__ import annotations
+
+from autograder.bugs.bug import Bug
+from autograder.bugs.families import (
+    behaviour,
+    broadcast,
+    engine,
+    linear_algebra,
+    local_rule,
+    neural,
+    reduction,
+    shape,
+    upstream,
+)
+
+FAMILIES = (local_rule, upstream, broadcast, linear_algebra, reduction, shape, neural, engine, behaviour)
+
+BUGS: tuple[Bug, ...] = tuple(entry for family in FAMILIES for entry in family.BUGS)
+"""All bugs. Where several explain a student's numbers equally well, the earlier one is named first."""
+
+BY_NAME = {entry.name: entry for entry in BUGS}
+
+
+def bug(name: str) -> Bug:
+    """The bug of that name. Raises KeyError."""
+    return BY_NAME[name]

@@ -1,0 +1,195 @@
+"""Break-it labs: an engine with one bug of the bank planted in it, and the question which example shows that.
+
+    engine = broken("operands_swapped")
+    engine.run(lambda a, b: a * b, [2.0, 3.0])     # value and gradients of the broken engine
+    expose(engine, lambda a, b: a * b, [2.0, 3.0])
+
+The broken engine is the reference with the bug in it while an expression runs, so everything else is right. An
+expression is a function of tensors, or a text such as "a * b", which is all that a graded notebook hands over.
+`check_gradients(..., engine=engine)` shows the card that a student with this mistake would see.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from autograder.bugs.bank import BUGS, BY_NAME
+from autograder.bugs.bug import Bug, Variant
+from autograder.bugs.expressions import expression_of
+from autograder.runs.comparison import EPSILON
+from autograder.runs.engines import REFERENCE
+from autograder.runs.errors import LessonError
+from autograder.runs.inputs import Array
+from autograder.runs.methods import reference_methods
+from autograder.runs.reference_patch import OPERATIONS, symbol
+from mini_autograd.graph.backward import reachable
+from mini_autograd.graph.function import AccumulateGrad, GraphRoot
+
+DIFFERENT = 1e7 * EPSILON
+"""Relative: how far apart two gradients must be for an example to count, well above rounding."""
+
+
+Expression = Callable[..., Any] | str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an engine made of an expression: its value and the gradient of each input (None: none arrived)."""
+
+    value: Array
+    gradients: tuple[Array | None, ...]
+
+
+@dataclass(frozen=True)
+class BrokenEngine:
+    """The reference with a bug. Printing it gives nothing away but its name."""
+
+    broken_on_purpose: ClassVar[bool] = True
+    bug: Bug
+
+    def run(self, expression: Expression, inputs: Sequence[Any]) -> Evaluation:
+        """The expression of tensors made of `inputs`, forward, and backward with a cotangent of ones.
+
+        Raises LessonError where the expression does not run even without the bug.
+        """
+        right = _run(expression, inputs, None)
+        variant = self._variant(expression, inputs)
+        if variant is None:
+            return right
+        try:
+            return _run(expression, inputs, variant)
+        except Exception as error:
+            raise LessonError(f"the broken engine raised {type(error).__name__}: {error}") from error
+
+    def _variant(self, expression: Expression, inputs: Sequence[Any]) -> Variant | None:
+        """The bug in as many operations of this expression as it can sit in; None if it can sit in none."""
+        found = self.bug.variants(operations_of(expression, inputs))
+        return max(found, key=lambda variant: len(variant.operations)) if found else None
+
+    def __run_remotely__(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call `function` with the reference in this engine's place while the bug is in it, wherever it can sit: how a
+        check runs what it has to run on an engine that is not a class of the notebook.
+        """
+        found = self.bug.variants(list(OPERATIONS))
+        plant = max(found, key=lambda variant: len(variant.operations)).plants[0]
+        with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"), plant():
+            warnings.simplefilter("ignore")
+            return function(REFERENCE, *arguments)
+
+    def __repr__(self) -> str:
+        return f"<an engine with the bug {self.bug.name}>"
+
+
+def broken(name: str) -> BrokenEngine:
+    """The reference engine with that bug of the bank. Raises LessonError for a name that the bank does not have."""
+    if name not in BY_NAME or BY_NAME[name].behaviour:
+        known = ", ".join(sorted(bug.name for bug in BUGS if not bug.behaviour))
+        raise LessonError(f"there is no bug {name!r} to be planted; there are: {known}")
+    return BrokenEngine(BY_NAME[name])
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Whether an example shows a bug: the right answer, the broken one, and how large the example is."""
+
+    name: str
+    right: Evaluation
+    broken: Evaluation | None
+    problem: str
+    operations: tuple[str, ...]
+    numbers: int
+
+    @property
+    def exposed(self) -> bool:
+        return bool(self.problem)
+
+    def sentence(self) -> str:
+        """What came out, for a student."""
+        size = f"{_count(len(self.operations), 'operation')} on {_count(self.numbers, 'number')}"
+        if not self.exposed:
+            return f"not exposed: the broken engine gives the right gradients here ({size})."
+        return f"exposed with {size}: {self.problem}."
+
+
+def exposure(engine: BrokenEngine, expression: Expression, inputs: Sequence[Any]) -> Exposure:
+    """Run an example on the broken engine and on the right one. Raises LessonError where it does not run at all."""
+    right = _run(expression, inputs, None)
+    names = tuple(symbol(name) for name in operations_of(expression, inputs, repeated=True))
+    numbers = sum(np.size(value) for value in inputs)
+    try:
+        broken: Evaluation | None = engine.run(expression, inputs)
+        problem = _difference(right, broken)
+    except LessonError as error:
+        broken, problem = None, str(error)
+    return Exposure(engine.bug.name, right, broken, problem, names, numbers)
+
+
+def _difference(right: Evaluation, broken: Evaluation | None) -> str:
+    """The first gradient that differs, in words; empty where all agree."""
+    assert broken is not None
+    for number, (good, bad) in enumerate(zip(right.gradients, broken.gradients, strict=True)):
+        where = f"the gradient of input {number + 1}"
+        if (good is None) != (bad is None):
+            return f"{where} is {_shown(bad)}, right is {_shown(good)}"
+        if good is None or bad is None:
+            continue
+        scale = 1.0 + float(np.max(np.abs(good), initial=0.0))
+        if good.shape != bad.shape or not np.allclose(good, bad, rtol=DIFFERENT, atol=DIFFERENT * scale):
+            return f"{where} is {_shown(bad)}, right is {_shown(good)}"
+    return ""
+
+
+def _shown(array: Array | None) -> str:
+    if array is None:
+        return "None"
+    if array.ndim == 0:
+        return f"{array.item():.6g}"
+    return " ".join(np.array2string(array, precision=4, threshold=12, separator=", ").split())
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def operations_of(expression: Expression, inputs: Sequence[Any], repeated: bool = False) -> list[str]:
+    """The class names of the operations that an expression records: each once, or one per node."""
+    with reference_methods():
+        output = _output(expression, [REFERENCE(np.array(x, dtype=np.float64), requires_grad=True) for x in inputs])
+        nodes = reachable(GraphRoot((output.gradient_edge,)))
+    names = [type(node).__name__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)]
+    known = [name for name in names if name in OPERATIONS]
+    return sorted(names if repeated else set(known))
+
+
+def _run(expression: Expression, inputs: Sequence[Any], variant: Variant | None) -> Evaluation:
+    with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if variant is None:
+            return _answer(expression, inputs)
+        with variant.plants[0]():
+            return _answer(expression, inputs)
+
+
+def _answer(expression: Expression, inputs: Sequence[Any]) -> Evaluation:
+    leaves = [REFERENCE(np.array(x, dtype=np.float64), requires_grad=True) for x in inputs]
+    output = _output(expression, leaves)
+    REFERENCE.start_backward(output, np.ones(output.shape))
+    gradients = tuple(None if leaf.grad is None else np.array(leaf.grad.array) for leaf in leaves)
+    return Evaluation(np.array(output.detach().array), gradients)
+
+
+def _output(expression: Expression, leaves: Sequence[Any]) -> Any:
+    if not callable(expression):
+        expression = expression_of(expression, len(leaves))
+    try:
+        output = expression(*leaves)
+    except Exception as error:
+        raise LessonError(f"the expression does not run: {type(error).__name__}: {error}") from error
+    if not hasattr(output, "backward") or not output.requires_grad:
+        raise LessonError("the expression must return a tensor that depends on its inputs")
+    return output

@@ -1,0 +1,154 @@
+"""Which bug explains a student's wrong numbers: run each bug that applies on the same draws, and compare.
+
+A bug is believed only if it gives the student's numbers in every draw of every failing expression, and none that differ
+from the student's in the expressions that pass. One such bug is certain, unless the expressions use operations that no
+bug can sit in, such as writes through views; a few are named together; otherwise two bugs at once are tried (see
+`pairs`), and then there is silence.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autograder.bugs.bank import BUGS
+from autograder.bugs.bug import Bug
+from autograder.bugs.pairs import Pair, find_pairs
+from autograder.bugs.search import Search, Suspect, consistent_with_passing, suspects_in
+from autograder.runs.engines import Draw, Run
+from autograder.runs.expected import expected_of_draws
+from autograder.runs.inputs import Array
+from autograder.runs.methods import reference_methods
+from autograder.runs.programs import Program, programs_of
+from autograder.runs.reference_patch import OPERATIONS
+from autograder.runs.replay import Evidence, OverBudget
+
+__all__ = ["Diagnosis", "diagnose", "diagnose_all"]
+
+LARGEST = 20_000  # numbers in one draw
+MOST_NAMED = 3
+VISIBLE = tuple(bug for bug in BUGS if not bug.behaviour)
+"""The bugs that values and gradients of an expression can show."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What explains the numbers of a student.
+
+    `certain`: the one bug that does. `candidates`: all that do, or the members of the pairs that do, the likeliest
+    first. `operations`: the rules that the certain bug sits in. `pairs`: two bugs at once, where no single bug explains
+    everything; a single pair is certain.
+    """
+
+    certain: Bug | None = None
+    candidates: tuple[Bug, ...] = ()
+    operations: tuple[str, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+
+    def sentence(self) -> str:
+        """One sentence for the student; empty where nothing is known."""
+        if self.certain is not None:
+            place = self.certain.place(self.operations)
+            return f"{place and f'{place} '}{self.certain.explained(self.operations)}."
+        if len(self.pairs) == 1:
+            return f"two mistakes at once: {self.pairs[0].sentence()}."
+        texts = [pair.sentence() for pair in self.pairs] or [bug.explanation for bug in self.candidates]
+        if len(texts) == 1:  # it fits, but an exception alone proves nothing
+            texts.append("a mistake that is not known")
+        return f"one of these: {'; or '.join(texts)}." if texts else ""
+
+    def hint(self) -> str:
+        return "" if self.certain is None else self.certain.hint
+
+
+def diagnose(
+    program: Any,
+    inputs: Sequence[Sequence[Array]],
+    cotangents: Sequence[Array],
+    student_gradients: Sequence[Sequence[Array]],
+) -> Diagnosis:
+    """Diagnose one expression over several draws: `inputs[i]` and `cotangents[i]` gave `student_gradients[i]`."""
+    if not isinstance(program, Program):
+        (program,) = programs_of(program, len(inputs[0]))
+    draws = [
+        Draw(tuple(np.asarray(array, dtype=np.float64) for array in arrays), np.asarray(cotangent, dtype=np.float64))
+        for arrays, cotangent in zip(inputs, cotangents, strict=True)
+    ]
+    expected = expected_of_draws(program, draws)
+    runs = [
+        Run(right.reference.value, tuple(np.asarray(g, dtype=np.float64) for g in gradients))
+        for right, gradients in zip(expected, student_gradients, strict=True)
+    ]
+    right = all(e.tolerance.accepts(e.reference, run) for e, run in zip(expected, runs, strict=True))
+    return diagnose_all([Evidence(program, expected, runs, passed=right)])
+
+
+def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
+    """The diagnosis of a whole check. Says nothing when it would take too long."""
+    failing = [entry for entry in evidence if not entry.passed and entry.usable]
+    if not failing or max(entry.size for entry in evidence) > LARGEST:
+        return Diagnosis()
+    passing = [entry for entry in evidence if entry.passed and entry.runs]
+    search = Search()
+    with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        failing.sort(key=lambda entry: len(search.graph(entry, 0).operations))
+        try:
+            bugs, found = _single(search, failing, passing)
+            if bugs:
+                diagnosis = _diagnosis(bugs, found, failing)
+                known = all(name in OPERATIONS for entry in failing for name in search.graph(entry, 0).operations)
+                return diagnosis if known else replace(diagnosis, certain=None, operations=())
+            return _of_pairs(find_pairs(search, failing, passing, VISIBLE))
+        except OverBudget:
+            return Diagnosis()
+
+
+def _single(
+    search: Search, failing: Sequence[Evidence], passing: Sequence[Evidence]
+) -> tuple[tuple[Bug, ...], list[list[Suspect]]]:
+    """The bugs each of which explains everything, and where they would sit in each failing expression."""
+    found: list[list[Suspect]] = []
+    bugs = VISIBLE
+    for entry in failing:
+        found.append(consistent_with_passing(search, suspects_in(search, entry, bugs), entry, passing))
+        bugs = tuple(bug for bug in bugs if any(suspect.bug is bug for suspect in found[-1]))
+    spoken = {bug: _decompositions(bug, found) for bug in bugs}
+    likely = [bug for bug in bugs if spoken[bug]]
+    return tuple(sorted(likely, key=lambda bug: (min(spoken[bug]), len(bug.operations)))), found
+
+
+def _decompositions(bug: Bug, found: Sequence[Sequence[Suspect]]) -> list[int]:
+    """The operator decompositions in which a bug explains every expression: an engine has only one."""
+    spoken = [
+        {decomposition for s in suspects if s.bug is bug for decomposition in s.decompositions} for suspects in found
+    ]
+    return sorted(set.intersection(*spoken))
+
+
+def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]], failing: Sequence[Evidence]) -> Diagnosis:
+    """What to say about the bugs that explain all failing expressions."""
+    if len(bugs) > MOST_NAMED:
+        return Diagnosis()
+    if len(bugs) > 1 or not any(entry.runs for entry in failing):  # an exception alone proves nothing
+        return Diagnosis(None, bugs)
+    places = [_places([suspect for suspect in suspects if suspect.bug is bugs[0]]) for suspects in found]
+    common = sorted(set.intersection(*places))
+    return Diagnosis(bugs[0], bugs, tuple(common) if len(common) == 1 else ())
+
+
+def _of_pairs(pairs: Sequence[Pair]) -> Diagnosis:
+    if not pairs or len(pairs) > MOST_NAMED:
+        return Diagnosis()
+    return Diagnosis(candidates=tuple(dict.fromkeys(bug for pair in pairs for bug in pair.bugs)), pairs=tuple(pairs))
+
+
+def _places(suspects: Sequence[Suspect]) -> set[str]:
+    """The single operations that explain an expression, by the simplest arithmetic that does."""
+    simplest = min(suspect.decomposition for suspect in suspects)
+    operations = [suspect.variant.operations for suspect in suspects if suspect.decomposition == simplest]
+    return {names[0] for names in operations if len(names) == 1}

@@ -1,0 +1,165 @@
+"""Orders in which an engine may visit the nodes of a graph: right ones (there are many) and tempting wrong ones.
+
+Every function takes the root of a backward pass and gives its nodes. Leaves mostly come last: an engine that adds to
+a leaf's gradient whenever something arrives gives leaves no place in the order. An engine with a dict of pending
+gradients does, which matters where the order is wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from mini_autograd.graph.backward import reachable
+from mini_autograd.graph.function import AccumulateGrad, Function
+
+Order = Callable[[Function], list[Function]]
+MOST_VISITS = 5_000
+
+
+def inputs_of(node: Function) -> list[Function]:
+    """The nodes of the inputs, those without a gradient left out; an input used twice appears twice."""
+    return [source for source, _ in node.next_functions if source is not None]
+
+
+def leaves_last(order: list[Function]) -> list[Function]:
+    inner = [node for node in order if not isinstance(node, AccumulateGrad)]
+    leaves = [node for node in order if isinstance(node, AccumulateGrad)]
+    return inner + list(dict.fromkeys(leaves))
+
+
+def depth_first(root: Function, last_first: bool = False) -> list[Function]:
+    """Wrong: every node as soon as it is met on the way down, once."""
+    found: dict[Function, None] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found[node] = None
+            stack += inputs_of(node) if last_first else reversed(inputs_of(node))
+    return list(found)
+
+
+def breadth_first(root: Function, last_first: bool = False) -> list[Function]:
+    """Wrong: level by level, every node once, at the level where it is met first."""
+    found = {root: None}
+    queue = deque([root])
+    while queue:
+        inputs = inputs_of(queue.popleft())
+        for node in reversed(inputs) if last_first else inputs:
+            if node not in found:
+                found[node] = None
+                queue.append(node)
+    return list(found)
+
+
+def every_path(root: Function, last_first: bool = False) -> Iterator[Function]:
+    """Wrong: recursion without a memory of what was visited; a node comes once per path that leads to it."""
+    stack = [root]
+    leaves: dict[Function, None] = {}
+    for _ in range(MOST_VISITS):
+        if not stack:
+            break
+        node = stack.pop()
+        if isinstance(node, AccumulateGrad):
+            leaves[node] = None
+            continue
+        yield node
+        inputs = list(dict.fromkeys(inputs_of(node)))
+        stack += inputs if last_first else reversed(inputs)
+    yield from leaves
+
+
+def topological(root: Function, last_first: bool = False) -> list[Function]:
+    """Right: reversed postorder of a depth-first walk, as most engines for learners do it."""
+    finished: list[Function] = []
+    seen: set[Function] = set()
+    stack: list[tuple[Function, bool]] = [(root, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            finished.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            inputs = inputs_of(node)
+            stack += [(source, False) for source in (inputs if last_first else reversed(inputs))]
+    return leaves_last(finished[::-1])
+
+
+def by_uses(root: Function, newest_first: bool, last_first: bool) -> list[Function]:
+    """Right: a node becomes ready with the last of its uses; the newest or the oldest ready node comes next."""
+    uses = Counter(source for node in topological(root) for source in inputs_of(node))
+    ready, order = deque([root]), []
+    while ready:
+        node = ready.pop() if newest_first else ready.popleft()
+        order.append(node)
+        inputs = inputs_of(node)
+        for source in reversed(inputs) if last_first else inputs:
+            uses[source] -= 1
+            if uses[source] == 0:
+                ready.append(source)
+    return leaves_last(order)
+
+
+def newest_first(root: Function) -> list[Function]:
+    """Right: what was calculated last comes first."""
+    return leaves_last(sorted(reachable(root), key=lambda node: -node.sequence_nr))
+
+
+def any_topological(root: Function, seed: int) -> list[Function]:
+    """Right: at each step any node whose uses have all been visited."""
+    generator = np.random.default_rng(seed)
+    uses = Counter(source for node in topological(root) for source in inputs_of(node))
+    ready, order = [root], []
+    while ready:
+        node = ready.pop(generator.integers(len(ready)))
+        order.append(node)
+        for source in inputs_of(node):
+            uses[source] -= 1
+            if uses[source] == 0:
+                ready.append(source)
+    return leaves_last(order)
+
+
+def from_the_leaves(root: Function) -> list[Function]:
+    """Wrong: a topological order that nobody reversed."""
+    order = topological(root)
+    inner = [node for node in order if not isinstance(node, AccumulateGrad)]
+    return [root, *(node for node in inner[::-1] if node is not root), *order[len(inner) :]]
+
+
+def wrong_orders(order: Callable[..., list[Function]]) -> tuple[Order, ...]:
+    """The forms of a wrong order: inputs from either side, leaves in their place or last."""
+    both = [partial(order, last_first=last) for last in (False, True)]
+    return (*((lambda root, walk=walk: leaves_last(walk(root))) for walk in both), *both)
+
+
+def right_orders() -> tuple[Order, ...]:
+    """Several right orders: an engine whose result depends on the order has to be tried with each."""
+    both = [partial(topological, last_first=last) for last in (False, True)]
+    counting = [partial(by_uses, newest_first=new, last_first=last) for new in (True, False) for last in (True, False)]
+    return (*both, *counting, newest_first, *(partial(any_topological, seed=seed) for seed in range(8)))
+
+
+RIGHT_ORDERS = right_orders()
+DEPTH_FIRST, BREADTH_FIRST = wrong_orders(depth_first), wrong_orders(breadth_first)
+
+
+def distinct(root: Function, orders: Sequence[Order]) -> tuple[Order, ...]:
+    """Of several orders those that differ for this graph, ready to be used on any graph that is built in the same way.
+
+    Nodes are told apart by their place in one walk, which depends on the graph alone. The order of their creation does
+    not do: the nodes of leaves survive the first graph, and are older than all others of the second one.
+    """
+    number = {node: n for n, node in enumerate(topological(root))}
+    kept = dict.fromkeys(tuple(number[node] for node in order(root)) for order in orders)
+    return tuple(partial(_rearranged, numbers=numbers) for numbers in kept)
+
+
+def _rearranged(root: Function, numbers: Sequence[int]) -> list[Function]:
+    walked = topological(root)
+    return [walked[n] for n in numbers] if len(walked) == len(numbers) else walked

@@ -1,0 +1,121 @@
+"""Searches for the bugs that explain a student's numbers: where each can sit in an expression, and whether it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+
+from autograder.bugs.bug import Bug, Variant
+from autograder.bugs.orders import Order, distinct
+from autograder.runs.reference_patch import OPERATOR_DECOMPOSITIONS
+from autograder.runs.replay import Evidence, Plant, Replays, graph_of
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A bug, where it would sit, and the first operator decomposition in which it explains an expression;
+    `decompositions` are all in which it does, and leaves the expressions that passed as they are."""
+
+    bug: Bug
+    variant: Variant
+    decomposition: int
+    decompositions: tuple[int, ...] = ()
+
+
+class Search:
+    """The ways of planting bugs in the expressions of a check, each found once, and what replays with them explain."""
+
+    def __init__(self) -> None:
+        self.replays = Replays()
+        self.graph = cache(graph_of)
+        self.variants = cache(self._variants)
+        self._distinct_orders = cache(self._find_distinct_orders)
+
+    def _variants(self, entry: Evidence, decomposition: int, bug: Bug, partial: bool = False) -> list[Variant]:
+        """The ways of planting a bug in an expression, the same ones at every call; each order of visits once."""
+        graph = self.graph(entry, decomposition)
+        variants = bug.partial_variants(graph.operations) if partial else bug.variants(graph.operations)
+        possible = [variant for variant in variants if graph.has_arrays or not variant.arrays_only]
+        return [self.with_distinct_orders(entry, decomposition, variant) for variant in possible]
+
+    def with_distinct_orders(self, entry: Evidence, decomposition: int, variant: Variant) -> Variant:
+        """The variant with one plant for each order of visits that differs in this expression."""
+        if variant.ordered is None:
+            return variant
+        kept = self._distinct_orders(entry, decomposition, variant.orders)
+        return replace(variant, plants=tuple(map(variant.ordered, kept)))
+
+    def _find_distinct_orders(
+        self, entry: Evidence, decomposition: int, orders: tuple[Order, ...]
+    ) -> tuple[Order, ...]:
+        return distinct(self.graph(entry, decomposition).root, orders)
+
+    def decompositions(self, entry: Evidence) -> Iterator[int]:
+        """The decompositions in which an expression consists of different operations."""
+        yield from dict.fromkeys(
+            self.same_decomposition(entry, decomposition) for decomposition in range(len(OPERATOR_DECOMPOSITIONS))
+        )
+
+    def same_decomposition(self, entry: Evidence, decomposition: int) -> int:
+        """The first decomposition in which an expression consists of the same operations."""
+        present = self.graph(entry, decomposition).operations
+        return next(n for n in range(len(OPERATOR_DECOMPOSITIONS)) if self.graph(entry, n).operations == present)
+
+
+def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Suspect]:
+    """Every way of planting one of the bugs that gives the student's numbers: first in one rule or in all; where
+    nothing is found, in several."""
+    for partial in (False, True):
+        found = [
+            Suspect(bug, variant, decomposition)
+            for decomposition in search.decompositions(entry)
+            for bug in bugs
+            for variant in search.variants(entry, decomposition, bug, partial)
+            if search.replays.explains(entry, decomposition, variant.plants)
+        ]
+        if found:
+            return found
+    return []
+
+
+def consistent_with_passing(
+    search: Search, suspects: Sequence[Suspect], entry: Evidence, passing: Sequence[Evidence]
+) -> list[Suspect]:
+    """The suspects of a failing expression that leave those that passed as they are, with the decompositions in which
+    they do: in the same decomposition the bug must explain the one and be invisible in the others."""
+    found = []
+    for suspect in suspects:
+        spoken = [
+            d
+            for d in range(len(OPERATOR_DECOMPOSITIONS))
+            if search.same_decomposition(entry, d) == suspect.decomposition
+        ]
+        kept = [d for d in spoken if all(_spares(search, suspect.variant, other, d) for other in passing)]
+        if kept:
+            found.append(replace(suspect, decompositions=tuple(kept)))
+    return found
+
+
+def _spares(search: Search, variant: Variant, entry: Evidence, decomposition: int) -> bool:
+    """Whether an expression that passed would have passed with this bug, in that decomposition."""
+    decomposition = search.same_decomposition(entry, decomposition)
+    if variant.operations and not set(variant.operations) & set(search.graph(entry, decomposition).operations):
+        return True
+    return search.replays.explains(
+        entry, decomposition, search.with_distinct_orders(entry, decomposition, variant).plants
+    )
+
+
+def both(first: Plant, second: Plant) -> Plant:
+    """Two bugs at once."""
+
+    @contextmanager
+    def plant() -> Iterator[None]:
+        with ExitStack() as stack:
+            stack.enter_context(first())
+            stack.enter_context(second())
+            yield
+
+    return plant

@@ -1,0 +1,246 @@
+"""What a check has to say, as data, and its two renderings: an HTML card and plain text.
+
+A card leads with what helps most: the verdict, the likely bug or the place where it goes wrong, hints on demand; then
+what failed, with the numbers and a picture; last, folded, what was compared with what.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from autograder.cards.heat_map import HeatMap
+from autograder.cards.style import (
+    LONGEST,
+    MONO,
+    QUIET,
+    RIGHT,
+    RULE,
+    SANS,
+    TEXT,
+    TINT,
+    UNDECIDED,
+    WRONG,
+    cut,
+    escaped,
+    folded,
+    marked,
+    steps,
+)
+
+__all__ = ["LONGEST", "Line", "Report", "escaped"]
+
+MOST_LINES = 40
+COLOURS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED}
+LIKELY = "Likely:"
+SEVERAL = "one of these"  # begins a diagnosis that is not sure
+HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One expression, function or question: `status` is "right", "wrong" or "unanswered". `details` are facts that a
+    card shows on demand."""
+
+    name: str
+    status: str
+    explanation: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    diagnosis: str = ""
+    maps: tuple[HeatMap, ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.status == "right"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of one check. `points` None: it is not worth any. `hidden`: no numbers, no sources on the card.
+
+    `diagnosis` names the likely bug, `place` where it goes wrong if no bug is certain; `place_facts` and `place_maps`
+    are what was seen there. `bugs` and `operations` are the names in these two.
+    `hints` are up to three, each a step further: a question, the idea behind it, where to look.
+    """
+
+    title: str
+    lines: tuple[Line, ...]
+    earned: float = 0.0
+    points: float | None = None
+    diagnosis: str = ""
+    hints: tuple[str, ...] = ()
+    compared: tuple[tuple[str, str], ...] = ()
+    hidden: bool = False
+    bugs: tuple[str, ...] = field(default=(), compare=False)
+    place: str = ""
+    place_facts: tuple[tuple[str, str], ...] = ()
+    place_maps: tuple[HeatMap, ...] = ()
+    operations: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def passed(self) -> bool:
+        return all(line.passed for line in self.lines)
+
+    @property
+    def verdict(self) -> str:
+        right = sum(line.passed for line in self.lines)
+        if len(self.lines) == 1:
+            return self.lines[0].status
+        return f"{right} of {len(self.lines)} right"
+
+    @property
+    def message(self) -> str:
+        """One or two sentences for a gradebook: what failed first, and the likely bug or place."""
+        return f"{self.finding} {self.reason}".strip()
+
+    @property
+    def finding(self) -> str:
+        """What failed first; empty where nothing did."""
+        if self.passed:
+            return ""
+        failed = next(line for line in self.lines if not line.passed)
+        subject = f"{failed.name}: " if len(self.lines) > 1 or self.hidden else ""
+        first = f"{subject}{failed.explanation or failed.status}".strip().splitlines()[0]
+        return cut(first + ("" if first.endswith((".", "?")) else "."))
+
+    @property
+    def reason(self) -> str:
+        """The likely bug, or else the place where it goes wrong; empty where nothing is known."""
+        if self.passed:
+            return ""
+        return f"{LIKELY} {cut(self.diagnosis)}" if self.diagnosis else cut(self.place)
+
+    @property
+    def certain(self) -> bool:
+        """Whether the diagnosis is one mistake, rather than several that fit."""
+        return bool(self.diagnosis) and not self.diagnosis.startswith(SEVERAL)
+
+    def reworded(self, words: Mapping[str, str]) -> Report:
+        """The same report with some of its words replaced by others."""
+        return _reworded(self, words)
+
+    def text(self) -> str:
+        """The report for a terminal."""
+        points = "" if self.points is None else f", {number(self.earned)} of {number(self.points)} points"
+        parts = [f"{cut(self.title)}: {self.verdict}{points}"]
+        parts += [f"  likely bug: {cut(self.diagnosis)}"] if self.diagnosis else []
+        parts += [f"  where: {cut(self.place)}"] if self.place else []
+        parts += _indented(self.place_facts, self.place_maps, 4)
+        labels = ("hint", "idea", "look")
+        parts += [f"  {label}: {cut(hint)}" for label, hint in zip(labels, self.hints, strict=False)]
+        for line in self.lines[:MOST_LINES]:
+            parts += _text_of(line)
+        parts += [f"  not shown: {len(self.lines) - MOST_LINES} more"] if len(self.lines) > MOST_LINES else []
+        parts += [f"  {cut(label)}: {cut(value)}" for label, value in self.compared]
+        return "\n".join(parts)
+
+    def html(self) -> str:
+        """The report as a card."""
+        colour = RIGHT if self.passed else WRONG
+        if not self.passed and all(line.status != "wrong" for line in self.lines):
+            colour = UNDECIDED
+        inside = [_heading(self, colour)]
+        if self.diagnosis:
+            inside.append(_box("Likely bug", self.diagnosis, "", () if self.place else self.hints))
+        if self.place:
+            seen = _facts(self.place_facts) + "".join(picture.html() for picture in self.place_maps)
+            inside.append(_box("Where it goes wrong", self.place, seen, self.hints))
+        inside.append(_table(self.lines))
+        if self.compared:
+            inside.append(folded("What was compared with what", _facts(self.compared)))
+        style = (
+            f"border:1px solid {RULE};border-left:4px solid {colour};border-radius:4px;padding:10px 14px;margin:6px 0;"
+            f"max-width:860px;box-sizing:border-box;font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT}"
+        )
+        return f'<div class="autograder-card" style="{style}">{"".join(inside)}</div>'
+
+
+def _reworded(part: Any, words: Mapping[str, str]) -> Any:
+    """A part of a report with other words in all its texts. Pictures stay as they are."""
+    if isinstance(part, str):
+        for old, new in words.items():
+            part = part.replace(old, new)
+        return part
+    if isinstance(part, tuple):
+        return tuple(_reworded(entry, words) for entry in part)
+    if isinstance(part, Report | Line):
+        return replace(part, **{each.name: _reworded(getattr(part, each.name), words) for each in fields(part)})
+    return part
+
+
+def number(value: float) -> str:
+    """A number of points, without needless digits."""
+    return f"{value:.4g}"
+
+
+def _text_of(line: Line) -> list[str]:
+    margin = " " * 13
+    rows = [f"  {line.status:10} {cut(line.name)}"]
+    rows += [margin + row for row in cut(line.explanation).splitlines() if row]
+    rows += _indented((*line.facts, *line.details), line.maps, len(margin))
+    return rows + ([margin + cut(line.diagnosis)] if line.diagnosis else [])
+
+
+def _indented(facts: Sequence[tuple[str, str]], maps: Sequence[HeatMap], margin: int) -> list[str]:
+    """Facts and pictures for a terminal; the further rows of an array stand below its first one."""
+    rows = []
+    for label, value in facts:
+        first, *more = cut(value).splitlines() or [""]
+        rows += [f"{cut(label)}: {first}", *(" " * (len(cut(label)) + 2) + row for row in more)]
+    rows += [row for picture in maps for row in picture.text()]
+    return [" " * margin + row for row in rows]
+
+
+def _heading(report: Report, colour: str) -> str:
+    points = ""
+    if report.points is not None:
+        points = f'<span style="{QUIET}">{number(report.earned)} of {number(report.points)} points</span>'
+    title = f'<span style="font-weight:600">{escaped(report.title)}</span>'
+    row = "display:flex;flex-wrap:wrap;gap:4px 14px;align-items:baseline"
+    return f'<div style="{row}">{title}{marked(report.verdict, colour)}{points}</div>'
+
+
+def _table(lines: Sequence[Line]) -> str:
+    rows = "".join(_row(line) for line in lines[:MOST_LINES])
+    if len(lines) > MOST_LINES:
+        rows += f'<div style="padding:4px 0;{QUIET}">and {len(lines) - MOST_LINES} more</div>'
+    return f'<div style="margin-top:6px">{rows}</div>'
+
+
+def _row(line: Line) -> str:
+    colour = COLOURS.get(line.status, UNDECIDED)
+    status = f'<div style="width:104px;min-width:104px">{marked(line.status, colour)}</div>'
+    name_style = f"font-family:{MONO};font-size:12px;white-space:pre-wrap;word-break:break-word"
+    body = [f'<div style="{name_style}">{html.escape(cut(line.name))}</div>']
+    if line.explanation:
+        body.append(f'<div style="margin-top:2px;word-break:break-word">{escaped(line.explanation)}</div>')
+    body += [picture.html() for picture in line.maps]
+    if line.facts:
+        body.append(_facts(line.facts))
+    if line.details:
+        body.append(folded("Inputs and numbers", _facts(line.details)))
+    if line.diagnosis:
+        body.append(f'<div style="margin-top:2px">{escaped(line.diagnosis)}</div>')
+    row = f"display:flex;gap:8px;padding:6px 0;border-top:1px solid {RULE}"
+    return f'<div style="{row}">{status}<div style="min-width:0">{"".join(body)}</div></div>'
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> str:
+    """Label and value in two columns. No table: notebooks give tables stripes and right-aligned cells."""
+    value_style = f"font-family:{MONO};font-size:12px;word-break:break-word;white-space:pre-wrap;min-width:0"
+    cells = (
+        f'<div style="{QUIET}">{escaped(label)}</div><div style="{value_style}">{html.escape(cut(value))}</div>'
+        for label, value in facts
+    )
+    grid = "display:grid;grid-template-columns:max-content 1fr;gap:0 16px;align-items:baseline;margin-top:4px"
+    return f'<div style="{grid}">{"".join(cells)}</div>'
+
+
+def _box(label: str, sentence: str, seen: str, hints: Sequence[str]) -> str:
+    """The most helpful part of a card. `seen` is HTML."""
+    style = f"margin-top:8px;padding:8px 10px;background:{TINT};border-radius:4px;color:{TEXT}"
+    more = steps(HINT_LABELS, hints)
+    return f'<div style="{style}"><span style="font-weight:600">{label}:</span> {escaped(sentence)}{seen}{more}</div>'

@@ -1,0 +1,79 @@
+"""The points that a check earned: a number that carries the reports which explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autograder.cards.check_report import Report
+
+
+class Credit(float):
+    """Points earned. Adding two credits adds the points and keeps both reports.
+
+    As the last expression of a test cell it is nbgrader's partial credit, because its text is the bare number
+    (`1.5`); in a notebook it shows the cards of its reports.
+    """
+
+    reports: tuple[Report, ...]
+    live: Mapping[str, Any]
+    """What a notebook shows in the place of the cards where it can: the mime types of a widget."""
+
+    def __new__(
+        cls, points: float, reports: tuple[Report, ...] = (), live: Mapping[str, Any] = MappingProxyType({})
+    ) -> Credit:
+        credit = super().__new__(cls, round(float(points), 9))
+        credit.reports, credit.live = tuple(reports), live
+        return credit
+
+    def __add__(self, other: float) -> Credit:
+        if not isinstance(other, int | float):
+            return NotImplemented
+        return Credit(float(self) + float(other), self.reports + tuple(getattr(other, "reports", ())))
+
+    def __radd__(self, other: float) -> Credit:
+        if not isinstance(other, int | float):
+            return NotImplemented
+        return Credit(float(other) + float(self), tuple(getattr(other, "reports", ())) + self.reports)
+
+    def __repr__(self) -> str:
+        return float.__repr__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Credit, (float(self), self.reports)
+
+    def _repr_html_(self) -> str:
+        return "\n".join(report.html() for report in self.reports)
+
+    def still(self) -> dict[str, str]:
+        """The cards for pages without a kernel, and in the text what nbgrader is to read: see `_ipython_display_`."""
+        text = f"{self:g} of {self.whole:g} points" if self.is_whole else repr(self)
+        return {"text/html": self._repr_html_(), "text/plain": text}
+
+    @property
+    def whole(self) -> float:
+        return sum(report.points or 0.0 for report in self.reports)
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.reports) and self >= self.whole - 1e-9
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        bundle = {"text/plain": repr(self), **self.live}
+        if self.reports:
+            bundle["text/html"] = self._repr_html_()
+        return bundle
+
+    def _ipython_display_(self) -> None:
+        """Show the cards without the number when every check passed; otherwise leave it to IPython's ordinary way.
+
+        The hidden checks are missing on a laptop, so a right solution's credit is below the cell's points, and
+        nbgrader's Validate would call it partly wrong. A cell that shows no value is fully right to nbgrader.
+        """
+        if not self.is_whole:
+            raise NotImplementedError
+        from IPython.display import display
+
+        display({**self.live, **self.still()}, raw=True)

@@ -1,0 +1,138 @@
+"""`check_engine`: whether an engine behaves as PyTorch does where no value and no gradient of an expression shows it.
+
+The same probes run on the student's engine, on the reference and on PyTorch. A mistake is named when exactly one bug,
+planted into the reference, makes the probes see what they saw on the student's engine.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from autograder.bugs.bank import BUGS
+from autograder.bugs.bug import Bug
+from autograder.bugs.matching import MOST_NAMED, Diagnosis
+from autograder.cards.check_report import Line, Report
+from autograder.localise.probes import PROBES, run_probes
+from autograder.localise.showing import shown
+from autograder.runs.answers import failure_in
+from autograder.runs.context import CheckContext
+from autograder.runs.engines import REFERENCE, TORCH, run_where_it_lives
+from autograder.runs.errors import LessonError
+from autograder.runs.reference_patch import LOCK
+
+Seen = dict[str, Any]
+
+
+def behaviour_report(
+    engine: Any,
+    behaviours: Sequence[str],
+    no_grad: Any,
+    context: CheckContext,
+    *,
+    points: float | None,
+    name: str | None,
+) -> Report:
+    """Check the named behaviours. Raises LessonError when there is no such behaviour."""
+    unknown = [behaviour for behaviour in behaviours if behaviour not in PROBES]
+    if unknown or not behaviours:
+        raise LessonError(f"behaviours are {', '.join(map(repr, PROBES))}, not {', '.join(map(repr, unknown))}")
+    right = _trusted(behaviours)
+    answers = run_where_it_lives(engine, run_probes, [PROBES[behaviour] for behaviour in behaviours], no_grad)
+    if not isinstance(answers, list) or len(answers) != len(behaviours):
+        answers = [None] * len(behaviours)
+    lines = [_line(*cell, context.hidden) for cell in zip(behaviours, answers, right, strict=True)]
+    diagnosis = _diagnosis(behaviours, answers, right)
+    bug = diagnosis.certain
+    return Report(
+        title="Hidden check" if context.hidden else name or "Engine",
+        lines=tuple(lines),
+        earned=sum(line.passed for line in lines) / len(lines) * (points or 0.0),
+        points=points,
+        diagnosis=diagnosis.sentence(),
+        hints=() if bug is None else (bug.hint, f"This mistake often comes from a belief: *{bug.misconception}*"),
+        compared=() if context.hidden else (("compared with", "PyTorch and the reference engine"),),
+        hidden=context.hidden,
+        bugs=tuple(candidate.name for candidate in diagnosis.candidates),
+    )
+
+
+def _trusted(behaviours: Sequence[str]) -> list[Seen]:
+    """What the probes see on PyTorch, and on the reference alike."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        probes = [PROBES[behaviour] for behaviour in behaviours]
+        right = [answer["seen"] for answer in run_probes(TORCH, probes, TORCH.no_grad, Exception)]
+        reference = [_on_reference(behaviour) for behaviour in behaviours]
+    if not all(seen is not None and _same(seen, other) for seen, other in zip(reference, right, strict=True)):
+        raise LessonError("the reference and PyTorch disagree on a behaviour")
+    return right
+
+
+def _on_reference(behaviour: str, bug: Bug | None = None, number: int = 0) -> Seen | None:
+    """What a probe sees on the reference, in which a form of a bug may be planted; None where it raises."""
+    with LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with nullcontext() if bug is None else bug.variants(bug.operations)[number].plants[0]():
+            (answer,) = run_probes(REFERENCE, [PROBES[behaviour]], REFERENCE.no_grad, Exception)
+    return answer.get("seen")
+
+
+def _line(behaviour: str, answer: Any, right: Seen, hidden: bool) -> Line:
+    name = "hidden behaviour" if hidden else behaviour
+    problem = failure_in(answer)
+    if problem is not None:
+        return Line(name, "wrong", problem.public if hidden else problem.text)
+    seen = answer.get("seen") if isinstance(answer, dict) else None
+    if not isinstance(seen, dict) or list(seen) != list(right):
+        return Line(name, "wrong", "no usable answer came back")
+    wrong = next((key for key in right if not _equal(seen[key], right[key])), None)
+    if wrong is None:
+        return Line(name, "right")
+    if hidden:
+        return Line(name, "wrong", "the engine behaves differently from PyTorch")
+    return Line(name, "wrong", f"{wrong}: expected {_shown(right[wrong])}, got {_shown(seen[wrong])}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return shown(value.astype(np.float64)) if value.dtype.kind in "biuf" else "an array of something else"
+    return str(value)[:60]
+
+
+def _same(seen: Any, right: Seen) -> bool:
+    return isinstance(seen, dict) and list(seen) == list(right) and all(_equal(seen[key], right[key]) for key in right)
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Whether the same was seen: the same word, None, or the same numbers."""
+    if isinstance(second, np.ndarray):
+        fits = isinstance(first, np.ndarray) and first.dtype.kind == "f" and first.shape == second.shape
+        return fits and bool(np.allclose(first, second, rtol=1e-12, atol=1e-12))
+    return type(first) is type(second) and first == second
+
+
+def _diagnosis(behaviours: Sequence[str], answers: Sequence[Any], right: Sequence[Seen]) -> Diagnosis:
+    """The bugs that make the probes see on the reference what they saw on the student's engine: one for each behaviour
+    that is wrong; silent unless there is one bug for all of them."""
+    wrong = [
+        (behaviour, answer.get("seen") if isinstance(answer, dict) else None)
+        for behaviour, answer, expected in zip(behaviours, answers, right, strict=True)
+        if not (isinstance(answer, dict) and _same(answer.get("seen"), expected))
+    ]
+    if not wrong:
+        return Diagnosis()
+    found = [bug for bug in BUGS if bug.behaviour and all(_explains(bug, *cell) for cell in wrong)]
+    return Diagnosis(found[0] if len(found) == 1 else None, tuple(found) if len(found) <= MOST_NAMED else ())
+
+
+def _explains(bug: Bug, behaviour: str, seen: Any) -> bool:
+    for number, _ in enumerate(bug.variants(bug.operations)):
+        planted = _on_reference(behaviour, bug, number)
+        if planted is not None and _same(seen, planted):
+            return True
+    return False

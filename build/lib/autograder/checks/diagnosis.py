@@ -1,0 +1,73 @@
+"""Why gradients are wrong: the bug of the bank that explains all of them, else the place where it goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from autograder.bugs.matching import Diagnosis, diagnose_all
+from autograder.checks.outcome import Outcome
+from autograder.localise import numerical_gradient_detector
+from autograder.localise.localising import Place, localise
+
+MOST_LOCALISED = 2  # expressions that are taken apart
+
+
+def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, Any]:
+    """What a report says of the cause, as fields of `Report`. `hidden`: nothing that tells what was asked."""
+    diagnosis, place = _explained(engine, outcomes)
+    if place is None:
+        bugs = tuple(bug.name for bug in diagnosis.candidates)
+        return {"diagnosis": diagnosis.sentence(), "hints": _hints(diagnosis), "bugs": bugs}
+    return {
+        "diagnosis": diagnosis.sentence(),
+        "hints": place.hints,
+        "bugs": tuple(bug.name for bug in diagnosis.candidates) or place.bugs,
+        "place": place.public if hidden else place.sentence,
+        "place_facts": () if hidden else place.facts,
+        "place_maps": () if hidden else place.maps,
+        "operations": place.operations,
+    }
+
+
+def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Place | None]:
+    """The bug that explains everything, else the place where it goes wrong. Gradients of a wrong shape, or None, may
+    also come from a rule that does not return one gradient per input, so then the rules are asked first.
+    """
+    diagnosis = diagnose_all([outcome.evidence() for outcome in outcomes])
+    bug = diagnosis.certain
+    if bug is not None and not bug.shapes and not bug.drops_gradients:
+        return diagnosis, None
+    place = _place(engine, outcomes)
+    if place is not None and place.certain:
+        return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
+    return diagnosis, place if bug is None else None
+
+
+def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:
+    """Where the first, short expression goes wrong for which that can be said."""
+    failing = [
+        outcome
+        for outcome in outcomes
+        if outcome.problem
+        and not outcome.problem.unwritten
+        and outcome.problem.public != numerical_gradient_detector.NOT_BACKPROPAGATION
+    ]
+    failing.sort(key=lambda outcome: len(outcome.program.function.__code__.co_code))
+    for outcome in failing[:MOST_LOCALISED]:
+        if outcome.problem is None:
+            continue
+        place = localise(engine, outcome.program, outcome.expected, outcome.problem)
+        if place is not None:
+            return place
+    return None
+
+
+def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """A question, the misconception behind the bug, and where to look; empty where no bug is certain."""
+    bug = diagnosis.certain
+    if bug is None:
+        return ()
+    belief = f"This mistake often comes from a belief: *{bug.misconception}*"
+    return diagnosis.hint(), belief, f"Look at {bug.where_to_look(diagnosis.operations)}."

@@ -1,0 +1,57 @@
+"""The `autograder` command. Each subcommand lives in the package that does its work; this file only finds it.
+
+A subcommand's module is imported when that subcommand runs, so that `autograder --help` does not wait for nbgrader or
+PyTorch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+
+
+@dataclass(frozen=True)
+class Command:
+    """One subcommand: the module has `add_arguments(parser)` and `run(arguments) -> exit status`."""
+
+    name: str
+    module: str
+    help: str
+
+    def load(self) -> ModuleType:
+        return importlib.import_module(self.module)
+
+
+COMMANDS = (
+    Command("build", "autograder.lessons.commands.build", "make the instructor's notebooks from the lesson texts"),
+    Command("lab", "autograder.lessons.commands.lab", "open JupyterLab on the lessons as a student sees them"),
+    Command("demos", "autograder.lessons.commands.demos", "open all demos on one full page, for an audience"),
+    Command("audit", "autograder.lessons.commands.audit", "check that lessons are sound and their tests strict"),
+    Command("coverage", "autograder.lessons.commands.coverage", "show which cell teaches each topic of the checklist"),
+    Command("grade", "autograder.grading.commands.grade", "grade the submissions of a class"),
+    Command("report", "autograder.grading.commands.report", "make a page about a graded lesson for the instructor"),
+    Command("export", "autograder.grading.commands.export", "write the marks for Canvas, Moodle or nbgrader"),
+    Command("class", "autograder.grading.commands.class_run", "run the whole loop on a pretend class"),
+)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parse the command line and run one subcommand. Returns the exit status."""
+    arguments = sys.argv[1:] if argv is None else argv
+    parser = argparse.ArgumentParser(prog="autograder", description="Check gradients, grade classes, build lessons.")
+    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        subparser = subparsers.add_parser(command.name, help=command.help, description=command.help)
+        if command.name in arguments[:1]:
+            module = command.load()
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run)
+    parsed = parser.parse_args(arguments)
+    return int(parsed.run(parsed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Grades whole classes: workers, resumption, gradebook, reports."""

@@ -1,0 +1,183 @@
+"""`autograder grade`: grade the submissions of a class, with the marks that `nbgrader autograde` and our judge give."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import glob
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.files import COURSE
+
+if TYPE_CHECKING:
+    from autograder.grading.run import Request
+    from autograder.grading.submission.class_records import SubmissionRecord
+    from autograder.grading.workers.cluster_connection import Connection
+
+STOPPED = 130  # what a shell says of a command that was interrupted
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", nargs="?", help="the assignment, as nbgrader names it")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
+    parser.add_argument("--student", default="*", metavar="GLOB", help="grade only these students, such as 'a*'")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
+    )
+    parser.add_argument("--force", action="store_true", help="grade anew what has not changed since it was graded")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write one record per submission to this file")
+    parser.add_argument("--sandbox", action="store_true", help="say what submissions are shut in by on this machine")
+    parser.add_argument(
+        "--cluster", default="", metavar="tcp://HOST:PORT", help="grade on the workers of this Dask cluster"
+    )
+    parser.add_argument("--feedback", action="store_true", help="generate the feedback pages as well")
+    parser.add_argument(
+        "--ignore-failing-solution",
+        action="store_true",
+        help="grade also where the solution in the source notebook fails tests of its own",
+    )
+    parser.add_argument(
+        "--unsafe-no-sandbox",
+        action="store_true",
+        help="run submissions without isolation: they can then do whatever you can do on this machine",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Grade, print the table, write the JSON.
+
+    Returns 0 where every submission has a result, 1 where some need a look or the assignment itself does, 2 for a
+    request that cannot be met, and STOPPED after Ctrl-C.
+    """
+    if arguments.sandbox:
+        print(f"sandbox: {_isolation(arguments)}", flush=True)
+        if not arguments.lesson:
+            return 0
+    from autograder.grading.errors import CourseError, faults_said
+
+    try:
+        _check(arguments)
+        with faults_said(), _workers(arguments) as cluster:
+            return _grade(arguments, cluster)
+    except CourseError as error:
+        print(f"autograder grade: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("autograder grade: stopped. What was graded is kept; the same command goes on there.", file=sys.stderr)
+        return STOPPED
+
+
+@contextlib.contextmanager
+def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
+    """Have workers get ready, while this process imports what it needs itself; on a cluster, where there is one."""
+    from autograder.grading.workers.early_forkserver import uses_checks, warm_up
+
+    needed = not _all_graded_before(arguments)
+    checks = uses_checks(arguments.course, arguments.lesson)
+    if not arguments.cluster:
+        if needed:
+            warm_up(checks, arguments.feedback)
+        yield None
+        return
+    from autograder.grading.workers.cluster_connection import Connection
+
+    cluster = Connection(arguments.cluster)
+    try:
+        if needed:
+            cluster.open(checks)
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
+    from rich.markup import escape
+
+    from autograder.files import atomic_write
+    from autograder.grading.report import progress_display
+    from autograder.grading.run import grade_class
+    from autograder.grading.submission.class_records import NEEDS_A_LOOK
+
+    request = _request(arguments, cluster)
+    console = progress_display.wide_console()
+    started = time.perf_counter()
+    with progress_display.reporter(console) as reporter:
+        records = grade_class(request, reporter.start, reporter.record, reporter.notice, reporter.remark)
+    console.print(progress_display.results_table(records, arguments.lesson))
+    for notice in [*reporter.notices, *reporter.remarks]:
+        console.print(
+            f"{arguments.lesson}: {escape(progress_display.shown_name(notice))}", highlight=False, soft_wrap=True
+        )
+    console.print(_summary(request, records, time.perf_counter() - started), highlight=False)
+    if request.unsafe:
+        console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")
+    if arguments.json:
+        with atomic_write(arguments.json) as draft:
+            draft.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
+    return 1 if reporter.notices or any(record.status in NEEDS_A_LOOK for record in records) else 0
+
+
+def _request(arguments: argparse.Namespace, cluster: Connection | None) -> Request:
+    from autograder.grading.run import Request
+
+    return Request(
+        assignment=arguments.lesson,
+        course=arguments.course,
+        student=arguments.student,
+        workers=arguments.workers,
+        unsafe=arguments.unsafe_no_sandbox,
+        feedback=arguments.feedback,
+        force=arguments.force,
+        cluster=cluster,
+        ignore_failing_solution=arguments.ignore_failing_solution,
+    )
+
+
+def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: float) -> str:
+    unchanged = sum(record.unchanged for record in records)
+    workers = f"with {request.workers} worker" + "s" * (request.workers != 1)
+    where = f"on {request.cluster.address}" if request.cluster else workers
+    count = f"{len(records)} submission" + "s" * (len(records) != 1)
+    done = f"{count} in {seconds:.1f} s {where}"
+    by_hand = sum(any(cell.points is None for cell in record.cells) for record in records)
+    return (
+        done
+        + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
+        + (f"; {by_hand} with answers that a person has to grade" if by_hand else "")
+    )
+
+
+def _all_graded_before(arguments: argparse.Namespace) -> bool:
+    """Whether it looks as if there were nothing to do: workers are then made ready only when one is needed."""
+    course, lesson = glob.escape(str(arguments.course)), glob.escape(arguments.lesson)
+    submitted, graded = (
+        len(glob.glob(os.path.join(course, step, arguments.student, lesson))) for step in ("submitted", "autograded")
+    )
+    return not arguments.force and 0 < submitted <= graded
+
+
+def _isolation(arguments: argparse.Namespace) -> str:
+    """What is in force, or why there is nothing."""
+    from autograder.sandbox import isolation_available, isolation_in_force
+
+    if arguments.unsafe_no_sandbox:
+        return "none (--unsafe-no-sandbox)"
+    available = isolation_available()
+    return isolation_in_force() if available else f"none, so grading refuses. {available.description}"
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from autograder.grading.errors import CourseError
+
+    if not arguments.lesson:
+        raise CourseError("Name the assignment to grade.")
+    if arguments.workers < 1:
+        raise CourseError("--workers needs a number of at least 1.")
+    if arguments.json and not arguments.json.resolve().parent.is_dir():
+        raise CourseError(f"There is no folder {arguments.json.parent} to write {arguments.json.name} into.")

@@ -1,0 +1,118 @@
+"""`autograder report`: one HTML page about a graded lesson, for the instructor. It needs no network and no script."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from autograder.files import COURSE
+
+if TYPE_CHECKING:
+    from autograder.grading.course import Course
+    from autograder.grading.report.class_report import ClassReport
+    from autograder.grading.submission.assignments import Assignment
+    from autograder.grading.submission.class_records import SubmissionRecord
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", help="the assignment, as nbgrader names it")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
+    parser.add_argument("--to", type=Path, metavar="FILE", help="where to write it (default: reports/LESSON.html)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page and say where it is. Returns 2 for a request that cannot be met."""
+    from autograder.grading.course import open_course
+    from autograder.grading.errors import CourseError, faults_said
+
+    target = arguments.to.resolve() if arguments.to else None
+    try:
+        with faults_said(), open_course(arguments.course) as course:
+            target = target or course.root / "reports" / f"{arguments.lesson}.html"
+            write(course, arguments.lesson, target)
+    except CourseError as error:
+        print(f"autograder report: {error}", file=sys.stderr)
+        return 2
+    print(target)
+    return 0
+
+
+def write(course: Course, lesson: str, target: Path) -> None:
+    """Write the page of a lesson. Raises `CourseError` where nothing of it has been graded."""
+    from jinja2 import Environment, PackageLoader
+
+    from autograder.files import atomic_write
+
+    report = collected(course, lesson, target)
+    environment = Environment(
+        loader=PackageLoader("autograder.grading.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["coded"] = coded
+    target.parent.mkdir(parents=True, exist_ok=True)
+    page = environment.get_template("report.html.j2").render(report=report)
+    with atomic_write(target) as draft:
+        draft.write_text(page, encoding="utf-8", errors="replace")
+
+
+def coded(text: str) -> Markup:
+    """What stands between backticks as code; all of it escaped."""
+    parts = text.split("`")
+    whole = len(parts) % 2 == 1
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if whole and index % 2 else Markup("{}").format(part)
+        for index, part in enumerate(parts)
+    )
+
+
+def collected(course: Course, lesson: str, target: Path) -> ClassReport:
+    """Everything that the page shows."""
+    from autograder.grading.course import CourseError, prepare
+    from autograder.grading.gradebook.assignment_reader import is_released_as_usual
+    from autograder.grading.report.class_report import ClassReport, made_now
+    from autograder.grading.report.notices import notices
+    from autograder.grading.report.similarity import groups
+    from autograder.grading.run import read_records
+
+    prepare(course, lesson)
+    assignment, records = read_records(course, lesson)
+    if not records:
+        raise CourseError(f"Nothing of {lesson!r} has been graded: run autograder grade {lesson}.")
+    pages = _feedback(course, lesson, assignment.notebooks, records, target)
+    alike, complete = groups(dict(_answers(course, assignment, records)))
+    said = notices(assignment, as_written=is_released_as_usual(course.app.config))
+    return ClassReport(lesson, course.coursedir.course_id, made_now(), records, pages, alike, complete, said)
+
+
+def _feedback(
+    course: Course, lesson: str, notebooks: list[str], records: Iterable[SubmissionRecord], target: Path
+) -> dict[str, str]:
+    """Student -> address of the feedback page, relative to the report, where there is one."""
+    pages: dict[str, str] = {}
+    for record in records:
+        for name in notebooks:
+            page = course.folder("feedback", record.student, lesson) / f"{name}.html"
+            if page.is_file():
+                pages.setdefault(record.student, quote(os.path.relpath(page, target.parent)))
+    return pages
+
+
+def _answers(course: Course, assignment: Assignment, records: Iterable[SubmissionRecord]) -> Iterable[tuple[str, str]]:
+    """Each student's answers as text. What was handed out is known from the gradebook."""
+    import nbformat
+
+    from autograder.grading.report.similarity import answers
+
+    given = {row["name"]: row["source"] for row in assignment.rows["source_cell"]}
+    for record in records:
+        if record.status != "graded":
+            continue
+        folder = course.folder("autograded", record.student, assignment.name)
+        paths = [path for name in assignment.notebooks if (path := folder / f"{name}.ipynb").is_file()]
+        yield record.student, "\n".join(answers(nbformat.read(path, as_version=4), given) for path in paths)

@@ -1,0 +1,177 @@
+"""An nbgrader course directory, opened as nbgrader itself opens one, with our configuration on top.
+
+nbgrader looks for its configuration and for plugins in the current directory, and its converters change into the
+course's root; so opening a course changes the directory of this process for as long as it is open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import logging
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.apps.baseapp import NbGrader
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import capture_log, temp_attrs
+
+from autograder.grading.errors import CourseError as CourseError
+from autograder.nbgrader_plugins import configure
+
+WAIT_FOR_LOCK = 60  # seconds that a worker waits while another one writes to an SQLite gradebook
+
+
+@dataclass(frozen=True)
+class Course:
+    """An open course: nbgrader's application object, which carries the configuration, and its course directory."""
+
+    app: NbGrader
+
+    @property
+    def coursedir(self) -> CourseDirectory:
+        return self.app.coursedir
+
+    @property
+    def root(self) -> Path:
+        return Path(self.coursedir.root)
+
+    def gradebook(self) -> Gradebook:
+        return Gradebook(self.coursedir.db_url, self.coursedir.course_id)
+
+    def folder(self, step: str, student: str, assignment: str) -> Path:
+        """The folder of one assignment in one of nbgrader's steps, such as `submitted` or `feedback`."""
+        return Path(self.coursedir.format_path(getattr(self.coursedir, f"{step}_directory"), student, assignment))
+
+
+@contextlib.contextmanager
+def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
+    """Open an nbgrader course directory. Raises `CourseError` where there is none."""
+    root = directory.resolve()
+    if not root.is_dir():
+        raise CourseError(f"There is no course directory {directory}.")
+    put_environment_on_path()
+    with contextlib.chdir(root):
+        app = quieted(NbGrader())
+        app.load_cwd_config = False
+        _initialize(app, root)
+        quieted(app)
+        configure(app.config)
+        if unsafe:
+            app.config.JudgeNotebook.unsafe = True
+        _refuse_empty(app.coursedir)
+        app.coursedir.db_url = _patient(app.coursedir.db_url)
+        if not (root / "nbgrader_config.py").exists() and not Path(app.coursedir.root, "source").is_dir():
+            raise CourseError(f"{directory} is not an nbgrader course: no nbgrader_config.py and no source folder.")
+        yield Course(app)
+
+
+def _refuse_empty(coursedir: CourseDirectory) -> None:
+    """SQLite takes a file without content for a new gradebook, and nobody would learn that the old one is lost."""
+    name = coursedir.db_url.partition("?")[0].removeprefix("sqlite:///")
+    path = Path(coursedir.root, name)
+    if name != coursedir.db_url and path.is_file() and path.stat().st_size == 0:
+        raise CourseError(f"The gradebook {name} has no content. Put a copy of it back, or delete it to begin anew.")
+
+
+def _initialize(app: NbGrader, root: Path) -> None:
+    """Read the course's configuration. nbgrader would go on without one that has a mistake in it, and so grade by
+    other rules; here it is a `CourseError`.
+    """
+    app.raise_config_file_errors = True
+    try:
+        app.initialize([], root=str(root))
+    except (Exception, SystemExit) as error:  # SystemExit: nbgrader's answer to a setting of a wrong type
+        cause = error.__context__ if isinstance(error, SystemExit) and error.__context__ else error
+        frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if frame.filename.endswith("_config.py")]
+        line = cause.lineno if isinstance(cause, SyntaxError) else frames[-1].lineno if frames else None
+        where = f", line {line}," if line else ""
+        raise CourseError(f"nbgrader_config.py{where} cannot be used: {type(cause).__name__}: {cause}.") from error
+
+
+def quieted(app: NbGrader) -> NbGrader:
+    """nbgrader's application object with its log kept from the terminal: each converter's log is captured instead."""
+    app.log.propagate = False
+    for handler in list(app.log.handlers):
+        app.log.removeHandler(handler)
+    app.log.addHandler(logging.NullHandler())
+    return app
+
+
+def put_environment_on_path() -> None:
+    """nbgrader starts `alembic` by its bare name, which is found only with the environment's programs on PATH."""
+    programs = str(Path(sys.executable).parent)
+    paths = os.environ.get("PATH", "").split(os.pathsep)
+    if programs not in paths:
+        os.environ["PATH"] = os.pathsep.join([programs, *paths])
+
+
+def prepare(course: Course, assignment: str) -> None:
+    """Make sure that the assignment is in the gradebook, releasing it first where that has not been done."""
+    with course.gradebook() as gradebook:
+        try:
+            if gradebook.find_assignment(assignment).notebooks:
+                return
+        except MissingEntry:
+            pass
+    source = course.folder("source", ".", assignment)
+    if not source.is_dir():
+        raise CourseError(f"The course has no assignment {assignment!r}.{_suggestion(course)}")
+    generate_assignment(course, assignment)
+
+
+def generate_assignment(course: Course, assignment: str) -> None:
+    """Run nbgrader's generate_assignment. Raises `CourseError` with its last line of complaint."""
+    with temp_attrs(course.coursedir, assignment_id=assignment):
+        converter = GenerateAssignment(coursedir=course.coursedir, parent=course.app)
+        converter.force = True
+        converter.create_assignment = True
+        outcome = capture_log(converter)
+    if not outcome["success"]:
+        raise CourseError(f"nbgrader cannot release {assignment!r}: {complaint(outcome)}")
+
+
+def submitted_students(course: Course, assignment: str, pattern: str = "*") -> list[str]:
+    """The students whose submissions of the assignment lie in the course directory, in order."""
+    coursedir = course.coursedir
+    step = coursedir.submitted_directory
+    named = re.compile(coursedir.format_path(step, "(?P<student>[^/]+)", assignment, escape=True) + "/?$")
+    matches = (named.match(folder) for folder in glob.glob(coursedir.format_path(step, pattern, assignment)))
+    excluded = coursedir.student_id_exclude.split(",")
+    return sorted({match["student"] for match in matches if match and match["student"] not in excluded})
+
+
+def hidden_submissions(course: Course, assignment: str) -> list[str]:
+    """The folders of submissions that are left out, as nbgrader leaves them out: their names begin with a dot."""
+    folders = glob.glob(course.coursedir.format_path(course.coursedir.submitted_directory, ".*", assignment))
+    found = {Path(os.path.relpath(folder, course.root)).parts for folder in folders}
+    names = {next((part for part in parts if part.startswith(".")), "") for parts in found}
+    return sorted(names - {"", *course.coursedir.student_id_exclude.split(","), *course.coursedir.ignore})
+
+
+def complaint(outcome: dict[str, str]) -> str:
+    """The most telling line of what nbgrader logged: the last exception, or the last error."""
+    lines = [line.strip() for line in outcome.get("log", "").splitlines() if line.strip()]
+    exceptions = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Entry)\b", line)]
+    errors = [line.partition("]")[2].strip() for line in lines if line.startswith("[ERROR]")]
+    last = (exceptions or errors or outcome.get("error", "").strip().splitlines() or ["unknown reason"])[-1]
+    return last[:300]
+
+
+def _patient(db_url: str) -> str:
+    """The same gradebook, but a writer waits for its turn."""
+    if db_url.startswith("sqlite:///") and "?" not in db_url:
+        return f"{db_url}?timeout={WAIT_FOR_LOCK}"
+    return db_url
+
+
+def _suggestion(course: Course) -> str:
+    names = sorted(path.name for path in course.folder("source", ".", "x").parent.glob("*") if path.is_dir())
+    return f" It has: {', '.join(names)}." if names else " Its source folder is empty."

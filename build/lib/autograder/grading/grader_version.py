@@ -1,0 +1,68 @@
+"""Which code decides on marks, and a hash of it: a changed grader grades every submission again.
+
+The code is what a run and its workers can reach: from `ROOTS` on, every module of ours that one of them names, be it in
+an import, in a text such as nbgrader's configuration, or in a comment. So it may be too much, never too little. What
+only commands, reports and widgets use is not reached, and may change without grading a class again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import autograder
+
+LIBRARIES = ("torch", "numpy", "nbgrader", "nbconvert", "nbformat")
+ROOTS = ("autograder.grading.run", "autograder.grading.submission.worker", "autograder.student")
+WHOLE = ("autograder.nbgrader_plugins.", "autograder.sandbox.inside.", "mini_autograd.")
+"""Packages whose modules are named one by one nowhere."""
+WITHOUT = "mini_autograd.widgets"
+NAMED = re.compile(r"autograder(?:\.\w+)+")
+IMPORTED = re.compile(r"from (autograder[\w.]*) import (\([^)]*\)|.+)")
+
+
+@cache
+def grader_version() -> str:
+    """A hash of the code that decides on marks, and of the libraries that it compares with."""
+    libraries = [f"{library} {importlib.metadata.version(library)}" for library in LIBRARIES]
+    code = hash_of_code(Path(next(iter(autograder.__path__))).parent)
+    return hashlib.sha256("\0".join([code, platform.python_version(), *libraries]).encode()).hexdigest()
+
+
+def hash_of_code(root: Path) -> str:
+    """A hash of the code that decides on marks, of the packages below a folder."""
+    digest = hashlib.sha256()
+    for name, text in sorted(deciding_modules(root).items()):
+        digest.update(f"{name}\0{text}\0".encode())
+    return digest.hexdigest()
+
+
+def deciding_modules(root: Path) -> dict[str, str]:
+    """The modules that can decide a mark: names and texts."""
+    modules = {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for package in ("autograder", "mini_autograd")
+        for path in (root / package).rglob("*.py")
+    }
+    found: dict[str, str] = {}
+    todo = [*ROOTS, *(name for name in modules if f"{name}.".startswith(WHOLE) and not name.startswith(WITHOUT))]
+    while todo:
+        name = todo.pop()
+        if name not in found and name in modules:
+            found[name] = modules[name].read_text(encoding="utf-8")
+            todo += _named_in(found[name], modules)
+    return found
+
+
+def _named_in(text: str, modules: Mapping[str, Path]) -> Iterator[str]:
+    """The modules of `autograder` that a text names, with the packages that they are in."""
+    names = set(NAMED.findall(text))
+    names |= {f"{origin}.{name}" for origin, listed in IMPORTED.findall(text) for name in re.findall(r"\w+", listed)}
+    for name in names:
+        parts = name.split(".")
+        yield from (prefix for end, _ in enumerate(parts, 1) if (prefix := ".".join(parts[:end])) in modules)

@@ -1,0 +1,180 @@
+"""What an instructor wants to know of a graded class, as data. How it looks is the template's business."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from autograder.bugs.bank import BUGS
+from autograder.grading.report.similarity import Group
+from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
+
+BARS = 10
+SLOWEST = 5
+STUDENTS_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Bar:
+    """So many students with between `low` and `high` per cent."""
+
+    low: int
+    high: int
+    students: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """How a class did at one graded cell. `ungraded`: a person has to give the points. `inside`: the test ran in the
+    submissions' processes.
+    """
+
+    name: str
+    max_points: float
+    full: int
+    partial: int
+    none: int
+    ungraded: int
+    mean: float
+    inside: bool = False
+
+    @property
+    def students(self) -> int:
+        return self.full + self.partial + self.none + self.ungraded
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A bug of the bank, or a message where no bug was named, and who met it."""
+
+    title: str
+    explanation: str
+    exercises: tuple[str, ...]
+    students: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ClassReport:
+    """One lesson of one class."""
+
+    lesson: str
+    course: str
+    made: str
+    records: Sequence[SubmissionRecord]
+    feedback: dict[str, str]
+    groups: Sequence[Group] = ()
+    compared_all: bool = True
+    notices: Sequence[str] = ()
+
+    @property
+    def max_points(self) -> float:
+        return max((record.max_points or 0.0 for record in self.records), default=0.0)
+
+    @property
+    def graded(self) -> list[SubmissionRecord]:
+        return [record for record in self.records if record.status not in NEEDS_A_LOOK]
+
+    @property
+    def troubled(self) -> list[SubmissionRecord]:
+        return [record for record in self.records if record.status != "graded" or record.reason]
+
+    @property
+    def slowest(self) -> list[SubmissionRecord]:
+        return sorted(self.graded, key=lambda record: -record.seconds)[:SLOWEST]
+
+    @property
+    def isolation(self) -> str:
+        return "; ".join(sorted({record.isolation for record in self.records if record.isolation}))
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(scores) if (scores := self._scores()) else 0.0
+
+    @property
+    def median(self) -> float:
+        return statistics.median(scores) if (scores := self._scores()) else 0.0
+
+    @property
+    def full_marks(self) -> int:
+        return sum(score >= self.max_points > 0 for score in self._scores())
+
+    def _scores(self) -> list[float]:
+        return [record.points or 0.0 for record in self.graded]
+
+    @property
+    def bars(self) -> list[Bar]:
+        """How many students have how many per cent of the points."""
+        found: list[list[str]] = [[] for _ in range(BARS)]
+        for record in self.graded:
+            share = (record.points or 0.0) / record.max_points if record.max_points else 0.0
+            found[min(BARS - 1, max(0, int(share * BARS)))].append(record.student)
+        step = 100 // BARS
+        return [Bar(index * step, (index + 1) * step, tuple(names)) for index, names in enumerate(found)]
+
+    @property
+    def exercises(self) -> list[Exercise]:
+        """In the order of the lesson."""
+        cells: dict[tuple[str, str], list[CellRecord]] = {}
+        for record in sorted(self.graded, key=lambda record: record.status != "graded"):
+            for cell in record.cells:
+                cells.setdefault((cell.notebook, cell.grade_id), []).append(cell)
+        return [_exercise(name, met) for (_, name), met in cells.items()]
+
+    @property
+    def mistakes(self) -> list[Mistake]:
+        """The bugs that were named, most frequent first."""
+        met: dict[str, dict[str, None]] = {}
+        where: dict[str, dict[str, None]] = {}
+        for record, cell, bug in _named(self.graded):
+            met.setdefault(bug, {})[record.student] = None
+            where.setdefault(bug, {})[cell] = None
+        told = {bug.name: bug.explanation for bug in BUGS}
+        found = [
+            Mistake(bug.replace("_", " "), told.get(bug, ""), tuple(where[bug]), tuple(students))
+            for bug, students in met.items()
+        ]
+        return sorted(found, key=lambda mistake: (-len(mistake.students), mistake.title))
+
+    @property
+    def other_messages(self) -> list[tuple[str, str, int]]:
+        """Exercise, message and number of students, of what more than one student was told without a bug's name."""
+        said: Counter[tuple[str, str]] = Counter()
+        for record in self.graded:
+            lost = {
+                (cell.grade_id, cell.message.splitlines()[0][:200])
+                for cell in record.cells
+                if cell.message and not cell.bugs and (cell.points or 0.0) < cell.max_points
+            }
+            said.update(lost)
+        return [(name, message, count) for (name, message), count in said.most_common(10) if count > 1]
+
+
+def made_now() -> str:
+    return datetime.now().strftime("%d %B %Y, %H:%M")
+
+
+def _exercise(name: str, met: Sequence[CellRecord]) -> Exercise:
+    given = [(cell.points, cell.max_points) for cell in met if cell.points is not None]
+    full = sum(points >= most for points, most in given)
+    none = sum(points <= 0 < most for points, most in given)
+    shares = [points / most for points, most in given if most]
+    return Exercise(
+        name,
+        max((cell.max_points for cell in met), default=0.0),
+        full,
+        len(given) - full - none,
+        none,
+        len(met) - len(given),
+        statistics.fmean(shares) if shares else 0.0,
+        any(cell.inside for cell in met),
+    )
+
+
+def _named(records: Iterable[SubmissionRecord]) -> Iterable[tuple[SubmissionRecord, str, str]]:
+    for record in records:
+        for cell in record.cells:
+            for bug in cell.bugs:
+                yield record, cell.grade_id, bug

@@ -1,0 +1,81 @@
+"""What an instructor should know of an assignment as a whole before believing its marks. Changes none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.grading.submission.assignments import Assignment
+from autograder.notebooks.cells import grade_id, is_grade, is_task, marks
+from autograder.notebooks.known_cells import Known, cells_in_rows
+from autograder.notebooks.lost_points import ADVICE, lost_points, tests_known
+
+CHANGED = (
+    "Graded is what the gradebook has. If the source is right, run "
+    "`nbgrader generate_assignment {assignment} --force`, and grade again."
+)
+OTHER_CELLS = (
+    "nbgrader adds no cells to an assignment with submissions, and takes none away: put such a test into a cell that "
+    "the gradebook has."
+)
+
+EXPANDED = "AUTOTEST"  # nbgrader writes a test in the place of such a line
+
+
+def notices(assignment: Assignment, *, as_written: bool = True) -> list[str]:
+    """Sentences, each about one cell, each kind followed by what to do; none where all is well. `as_written`: the
+    course's release leaves the text of test cells as it is.
+    """
+    lost: list[str] = []
+    changed: list[str] = []
+    other: list[str] = []
+    for row in sorted(assignment.rows["notebook"], key=lambda row: row["name"]):
+        name, known = row["name"], cells_in_rows(assignment.rows, row["id"])
+        lost += lost_points(name, tests_known(known))
+        if source := _source(assignment, name):
+            in_source = {grade_id(cell): cell for cell in source.cells if _is_marked(cell)}
+            changed += _changed(name, in_source, known, as_written)
+            other += _other_cells(name, in_source, known)
+    kinds = ((lost, ADVICE), (changed, CHANGED), (other, OTHER_CELLS))
+    return [line for found, advice in kinds for line in _with_advice(found, advice, assignment.name)]
+
+
+def _with_advice(found: list[str], advice: str, assignment: str) -> list[str]:
+    return [*found, advice.format(assignment=assignment)] if found else []
+
+
+def _source(assignment: Assignment, name: str) -> NotebookNode | None:
+    """The instructor's notebook as it is now; None where it is gone or cannot be read."""
+    raw = assignment.files.get(f"{name}.ipynb")
+    try:
+        return None if raw is None else nbformat.reads(raw.decode(), as_version=4)
+    except Exception:  # half saved, or in conflict: grading does not depend on it
+        return None
+
+
+def _is_marked(cell: NotebookNode) -> bool:
+    return is_grade(cell) or is_task(cell)
+
+
+def _changed(notebook: str, in_source: dict[str, NotebookNode], known: Known, as_written: bool) -> Iterator[str]:
+    """Marked cells that are in both, and not the same."""
+    for name in [name for name in in_source if name in known]:
+        cell, where = in_source[name], f"cell {name!r} of {notebook}.ipynb"
+        points, there = marks(cell).get("points"), known[name].points
+        if isinstance(points, int | float) and there is not None and points != there:
+            yield f"{where} has {points:g} points in the source and {there:g} in the gradebook."
+        same = not known[name].locked or EXPANDED in cell.source or cell.source == known[name].source
+        if as_written and not same:
+            yield f"{where} reads otherwise in the source than in the gradebook."
+
+
+def _other_cells(notebook: str, in_source: Iterable[str], known: Known) -> Iterator[str]:
+    """Marked cells that are in one of both only."""
+    marked = {cell.name for cell in known.values() if cell.grade or cell.task}
+    for name in in_source:
+        if name not in marked:
+            yield f"cell {name!r} of {notebook}.ipynb is in the source and not in the gradebook, so it is not graded."
+    for name in sorted(marked - set(in_source)):
+        yield f"cell {name!r} of {notebook}.ipynb is in the gradebook and not in the source; it is still graded."

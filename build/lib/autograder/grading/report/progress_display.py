@@ -1,0 +1,111 @@
+"""What a class run looks like in a terminal: a bar that moves, then a table. Plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from autograder.grading.submission.class_records import NEEDS_A_LOOK, SubmissionRecord
+
+WIDTH_OF_FILES = 120
+LONGEST_LINE = 160
+WIDEST_NAME = 32  # what is longer goes on in the next line, and leaves room for the points
+
+
+def wide_console() -> Console:
+    """The terminal as it is; a file or a log gets lines wide enough for the tables."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH_OF_FILES)
+
+
+class Reporter:
+    """Receives the records of a run as they come."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.done = 0
+        self.total = 0
+        self.notices: list[str] = []
+        self.remarks: list[str] = []
+
+    def start(self, total: int) -> None:
+        self.total = total
+
+    def record(self, record: SubmissionRecord) -> None:
+        self.done += 1
+        line = f"{self.done}/{self.total} {summary(record)}"
+        self.console.print(escape(line), highlight=False, soft_wrap=True)
+
+    def notice(self, text: str) -> None:
+        """Kept for the end, where it is not scrolled away."""
+        self.notices.append(text)
+
+    def remark(self, text: str) -> None:
+        """Kept for the end as well; nothing is wrong."""
+        self.remarks.append(text)
+
+
+class BarReporter(Reporter):
+    """The same on a terminal: one bar, and a line only for what a person should look at."""
+
+    def __init__(self, console: Console, progress: Progress) -> None:
+        super().__init__(console)
+        self.progress = progress
+        self.bar = progress.add_task("grading", total=None)
+
+    def start(self, total: int) -> None:
+        super().start(total)
+        self.progress.update(self.bar, total=total)
+
+    def record(self, record: SubmissionRecord) -> None:
+        self.progress.update(self.bar, advance=1)
+        if record.status in NEEDS_A_LOOK:
+            self.progress.console.print(escape(summary(record)), highlight=False)
+
+
+@contextmanager
+def reporter(console: Console) -> Iterator[Reporter]:
+    """A progress bar on a terminal, lines elsewhere."""
+    if not console.is_terminal:
+        yield Reporter(console)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        yield BarReporter(console, progress)
+
+
+def summary(record: SubmissionRecord) -> str:
+    """One record in one line."""
+    note = f"  {record.first_message}" if record.first_message else ""
+    line = f"{shown_name(record.student)}  {record.status}  {shown_points(record)}  {record.seconds:.1f} s{note}"
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 3]}..."
+
+
+def shown_name(name: str) -> str:
+    """A name as a terminal may print it: the name of a folder can hold what makes it move, color and ring."""
+    return "".join(character if character.isprintable() else "?" for character in name)
+
+
+def shown_points(record: SubmissionRecord) -> str:
+    if record.points is None:
+        return "-"
+    return f"{record.points:g} / {record.max_points:g}"
+
+
+def results_table(records: Iterable[SubmissionRecord], assignment: str) -> Table:
+    """Student, points, time, and the first thing that cost points."""
+    table = Table(title=assignment, title_justify="left")
+    table.add_column("student", overflow="fold", max_width=WIDEST_NAME)
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("what was found first", overflow="fold")
+    for record in records:
+        status = "" if record.status == "graded" else f"{record.status}: "
+        found = escape(f"{status}{record.first_message}")
+        table.add_row(escape(shown_name(record.student)), shown_points(record), f"{record.seconds:.1f}", found)
+    return table

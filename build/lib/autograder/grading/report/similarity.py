@@ -1,0 +1,107 @@
+"""Groups of submissions whose answers are nearly the same text, for a person to look at. Similar is not copied.
+
+Compared are the student's own answers without comments and blank lines; what everybody was given is taken out before.
+Equal texts are grouped first; of what is left, only pairs of about the same length are compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tokenize
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from nbformat import NotebookNode
+from rapidfuzz import fuzz
+
+from autograder.notebooks.cells import grade_id, is_code_solution
+
+NEARLY = 95.0  # per cent of the text that is the same
+SHORTEST = 200  # characters: below this, honest answers agree by chance
+MOST_COMPARED = 600_000  # pairs: a few seconds
+LONGEST = 20_000
+
+
+@dataclass(frozen=True)
+class Group:
+    """Students with nearly the same answers, and by how much the least alike of the compared pairs agree."""
+
+    students: tuple[str, ...]
+    likeness: float
+
+
+def answers(notebook: NotebookNode, given: Mapping[str, str]) -> str:
+    """The text of a student's answers, without comments, layout and what was handed out."""
+    texts = []
+    for cell in notebook.cells:
+        if is_code_solution(cell) and cell.source != given.get(grade_id(cell)):
+            texts.append(plain(cell.source))
+    return "\n".join(texts)[:LONGEST]
+
+
+def plain(source: str) -> str:
+    """Python without comments, blank lines and spacing. A text that is no Python is taken as it is."""
+    ignored = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    try:
+        tokens = [
+            token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type not in ignored
+        ]
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return " ".join(source.split())
+    return " ".join(token.string for token in tokens)
+
+
+def groups(texts: Mapping[str, str], known: Iterable[str] = ()) -> tuple[list[Group], bool]:
+    """The groups, the most alike first, and whether all pairs that might be alike were compared.
+
+    `known` are texts that everybody may have, such as an answer shown in class.
+    """
+    common = set(known)
+    equal: dict[str, list[str]] = {}
+    for student, text in sorted(texts.items()):
+        if len(text) >= SHORTEST and text not in common:
+            equal.setdefault(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(), []).append(student)
+    leaders = sorted((members[0] for members in equal.values()), key=lambda student: len(texts[student]))
+    pairs, complete = _alike(leaders, texts)
+    members = {group[0]: group for group in equal.values()}
+    return _joined(members, pairs), complete
+
+
+def _alike(leaders: Sequence[str], texts: Mapping[str, str]) -> tuple[list[tuple[str, str, float]], bool]:
+    """Pairs that agree by more than `NEARLY`. Sorted by length, so that each looks only at its neighbours."""
+    pairs: list[tuple[str, str, float]] = []
+    room = MOST_COMPARED
+    for index, one in enumerate(leaders):
+        longest = len(texts[one]) * (200 - NEARLY) / NEARLY
+        for other in leaders[index + 1 :]:
+            if len(texts[other]) > longest:
+                break
+            if room == 0:
+                return pairs, False
+            room -= 1
+            likeness = fuzz.ratio(texts[one], texts[other], score_cutoff=NEARLY)
+            if likeness:
+                pairs.append((one, other, likeness))
+    return pairs, True
+
+
+def _joined(members: dict[str, list[str]], pairs: list[tuple[str, str, float]]) -> list[Group]:
+    """Whatever hangs together by such pairs."""
+    leader = {one: one for one in members}
+    least = dict.fromkeys(members, 100.0)
+    for one, other, likeness in pairs:
+        first, second = _root(leader, one), _root(leader, other)
+        leader[second] = first
+        least[first] = min(least[first], least[second], likeness)
+    together: dict[str, list[str]] = {}
+    for one, group in members.items():
+        together.setdefault(_root(leader, one), []).extend(group)
+    found = [Group(tuple(sorted(group)), least[root]) for root, group in together.items() if len(group) > 1]
+    return sorted(found, key=lambda group: (-group.likeness, group.students))
+
+
+def _root(leader: dict[str, str], one: str) -> str:
+    while leader[one] != one:
+        one = leader[one]
+    return one

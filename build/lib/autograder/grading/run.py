@@ -1,0 +1,295 @@
+"""A whole class run: see what is done already, hand the rest to the workers, take the results over.
+
+Knows nothing of terminals: whoever calls it gets each record as soon as its mark is in the gradebook.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from autograder.grading.course import Course, CourseError, hidden_submissions, open_course, prepare, submitted_students
+from autograder.grading.errors import in_words
+from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
+from autograder.grading.gradebook.mark_writer import Entry, Marks
+from autograder.grading.report.notices import notices
+from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
+from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
+from autograder.grading.submission.result import Result
+from autograder.grading.submission.standin import stand_in
+from autograder.grading.submission.trials import failures, inside, keep_trials, kept_trials, trials_of
+from autograder.grading.submission.ungraded import ungraded
+from autograder.grading.submission.worker import on_path
+from autograder.grading.workers.cluster_connection import Connection
+from autograder.grading.workers.early_forkserver import PRELOAD
+from autograder.grading.workers.feedback_pages import write_feedback
+from autograder.grading.workers.local import Finished, Job, Task, grade_in_worker, open_worker
+from autograder.grading.workers.pool import Died, WorkerPool
+from autograder.grading.workers.spool import Spool
+from autograder.judge import SolutionTrial
+from autograder.sandbox import isolation_available
+
+BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one waits for others
+CANNOT_GO_ON = (
+    "This machine cannot go on: {}. What was graded is kept; run the same command again when this has been seen to."
+)
+HIDDEN = "the folder {} is left out, because its name begins with a dot. Rename it, and run the same command again."
+NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it, and run the same command again."
+NO_TRIALS = "The solution could not be judged: its process was killed, twice. All tests are judged outside."
+NOT_GRADED = (
+    "So nothing was graded. Correct the test or the solution, run nbgrader generate_assignment, and grade again; or "
+    "grade as it is with --ignore-failing-solution."
+)
+DIED = "The process that graded this submission was killed, twice. Nobody else's marks are touched."
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to grade and how."""
+
+    assignment: str
+    course: Path
+    student: str = "*"
+    workers: int = 2
+    unsafe: bool = False
+    feedback: bool = False
+    force: bool = False
+    cluster: Connection | None = None
+    ignore_failing_solution: bool = False
+
+
+def grade_class(
+    request: Request,
+    on_start: Callable[[int], None] = lambda total: None,
+    on_record: Callable[[SubmissionRecord], None] = lambda record: None,
+    on_notice: Callable[[str], None] = lambda notice: None,
+    on_remark: Callable[[str], None] = lambda remark: None,
+) -> list[SubmissionRecord]:
+    """Grade the submissions of one assignment in parallel. Raises `CourseError` for a request that cannot be met.
+
+    `on_notice` gets what is wrong with the assignment itself, so that its marks may be, and with feedback pages;
+    `on_remark` which tests run in the submission's process.
+    """
+    isolation = isolation_available()
+    if not request.unsafe and not isolation:
+        raise CourseError(
+            "Submissions run only in a sandbox, and there is none on this machine: "
+            f"{' '.join(isolation.description.split())} Or pass --unsafe-no-sandbox if you trust every submission."
+        )
+    with open_course(request.course, unsafe=request.unsafe) as course:
+        prepare(course, request.assignment)
+        students = submitted_students(course, request.assignment, request.student)
+        if not students:
+            where = course.folder("submitted", request.student, request.assignment)
+            raise CourseError(f"There are no submissions of {request.assignment!r}: nothing matches {where}.")
+        for name in hidden_submissions(course, request.assignment):
+            on_notice(HIDDEN.format(name))
+        for student in [student for student in students if not _has_a_name(student)]:
+            on_notice(NO_NAME.format(os.fsencode(student)))
+            students.remove(student)
+        spool = Spool.of(course.root, request.assignment)
+        with spool.held():
+            run = _Run(request, course, spool, students, on_record, on_notice, on_remark)
+            for notice in notices(run.assignment, as_written=is_released_as_usual(course.app.config)):
+                on_notice(notice)
+            try:
+                run.go(on_start)
+            except OSError as error:
+                raise CourseError(CANNOT_GO_ON.format(in_words(error))) from error
+            finally:
+                run.marks.close()
+    if request.feedback:
+        for notice in write_feedback(request.course.resolve(), request.assignment, students, request.workers):
+            on_notice(notice)
+    return sorted(run.records, key=lambda record: record.student)
+
+
+def _has_a_name(student: str) -> bool:
+    """Whether a gradebook can keep the name. A folder out of an old archive may be called anything."""
+    try:
+        student.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@dataclass
+class _Run:
+    """One run while it lasts."""
+
+    request: Request
+    course: Course
+    spool: Spool
+    students: list[str]
+    on_record: Callable[[SubmissionRecord], None]
+    on_notice: Callable[[str], None]
+    on_remark: Callable[[str], None]
+    records: list[SubmissionRecord] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+    written: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.assignment = read_assignment(self.course, self.request.assignment, unsafe=self.request.unsafe)
+        self.marks = Marks(self.course.coursedir.db_url, self.assignment)
+
+    def go(self, on_start: Callable[[int], None]) -> None:
+        entries = self.marks.entries(self.students)
+        kept = self.marks.kept()
+        earlier = {student: entry.earlier() for student, entry in entries.items()}
+        todo = []
+        on_start(len(self.students))
+        for student in self.students:
+            fingerprint = self._fingerprint(student, earlier.get(student))
+            waiting = self._waiting(student, fingerprint, kept.get(student, ("", ""))[1])
+            known = self._known(student, fingerprint, kept.get(student), entries.get(student))
+            if waiting is not None:
+                self._take(student)
+            elif known is not None and not self.request.force:
+                self._report(replace(record(known, entries[student]), unchanged=True))
+            else:
+                todo.append(Task(student, self._submitted(student), earlier.get(student, Earlier())))
+        self._flush()
+        if todo:
+            self._try_solutions()
+        for task, outcome in self._outcomes(todo):
+            if isinstance(outcome, Died):
+                self.spool.put(ungraded(self.assignment, task.student, "died", DIED), None)
+            elif outcome.fault:
+                self._flush()
+                raise CourseError(CANNOT_GO_ON.format(outcome.fault))
+            self._take(task.student)
+        self._flush()
+
+    def _trials(self) -> dict[str, SolutionTrial]:
+        ((_, trials),) = WorkerPool(trials_of, 1, on_path, (self.course.root,), PRELOAD).run([self.assignment])
+        if isinstance(trials, Died):
+            return {"": SolutionTrial(fault=NO_TRIALS)}
+        keep_trials(self.spool.root, self.assignment, trials)
+        return trials
+
+    def _try_solutions(self) -> None:
+        """Have the assignment's own solution judged first, unless that was done. Raises CourseError where it fails."""
+        trials = kept_trials(self.spool.root, self.assignment) or self._trials()
+        for fault in [trial.fault for trial in trials.values() if trial.fault]:
+            self.on_notice(fault)
+        failed = failures(trials)
+        if failed and not self.request.ignore_failing_solution:
+            raise CourseError("\n".join([*failed, NOT_GRADED]))
+        for said in failed:
+            self.on_notice(said)
+        for said in inside(trials):
+            self.on_remark(said)
+        self.assignment = replace(self.assignment, trials=trials)
+
+    def _outcomes(self, todo: list[Task]) -> Iterable[tuple[Task, Finished | Died]]:
+        if not todo:
+            return ()
+        if self.request.cluster is not None:
+            from autograder.grading.workers.cluster import grade_on_cluster
+
+            return grade_on_cluster(self.request.cluster, self.assignment, self.spool, todo)
+        job = Job(self.assignment, self.spool, self.course.root)
+        return WorkerPool(grade_in_worker, self.request.workers, open_worker, (job,), PRELOAD).run(todo)
+
+    def _submitted(self, student: str) -> Path:
+        return self.course.folder("submitted", student, self.assignment.name)
+
+    def _fingerprint(self, student: str, earlier: Earlier | None) -> str:
+        try:
+            return read_submission(self._submitted(student), student, earlier).fingerprint(self.assignment)
+        except UnusableError:
+            return ""
+
+    def _waiting(self, student: str, fingerprint: str, kept: str) -> Result | None:
+        """The result that a run before this one has made, but not brought into the gradebook."""
+        result = self.spool.get(student)
+        if result is None or (result.to_json() != kept and result.fingerprint == fingerprint != ""):
+            return result
+        if result.fingerprint == fingerprint and result.to_json() == kept:  # only the last step was left to do
+            self.spool.place(student, self.course.folder("autograded", student, self.assignment.name))
+        self.spool.remove(student)
+        return None
+
+    def _known(
+        self, student: str, fingerprint: str, kept: tuple[str, str] | None, entry: Entry | None
+    ) -> Result | None:
+        """The result that is in the gradebook, where it is of this very submission and nothing of it is missing."""
+        if kept is None or entry is None or not fingerprint or kept[0] != fingerprint:
+            return None
+        result = Result.from_json(kept[1])
+        folder = self.course.folder("autograded", student, self.assignment.name)
+        there = all((folder / f"{name}.ipynb").is_file() for name in result.notebooks)
+        return result if there and entry.has(result) else None
+
+    def _take(self, student: str) -> None:
+        self.pending.append(student)
+        if len(self.pending) >= BATCH or time.monotonic() - self.written > SECONDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Bring the pending results into the gradebook, their notebooks into place, and forget that they waited."""
+        found = [result for student in self.pending if (result := self.spool.get(student)) is not None]
+        results = [result for result in found if result.status != "not graded"]
+        for result in found:
+            if result.status == "not graded":  # what was there before stays
+                self.spool.remove(result.student)
+                about = SubmissionRecord(result.student, result.assignment, result.status, reason=result.reason)
+                self._report(replace(about, seconds=result.seconds))
+        for result in results:
+            folder = self.course.folder("autograded", result.student, self.assignment.name)
+            if result.status in NEEDS_A_LOOK:
+                stand_in(self.assignment, result, folder)
+            else:
+                self.spool.place(result.student, folder)
+        entries = self.marks.write(results)
+        for result in results:
+            self.spool.remove(result.student)
+            self._report(record(result, entries[result.student]))
+        self.pending.clear()
+        self.written = time.monotonic()
+
+    def _report(self, found: SubmissionRecord) -> None:
+        self.records.append(found)
+        self.on_record(found)
+
+
+def record(result: Result, entry: Entry) -> SubmissionRecord:
+    """What there is to say about a submission, with the points that the gradebook has."""
+    cells = tuple(_cell_records(result, entry))
+    penalties = [row["late_submission_penalty"] or 0.0 for row in entry.notebooks.values()]
+    return SubmissionRecord(
+        student=result.student,
+        assignment=result.assignment,
+        status=result.status,
+        points=sum(cell.points or 0.0 for cell in cells),
+        max_points=sum(cell.max_points for cell in cells),
+        seconds=result.seconds,
+        cells=cells,
+        reason=result.reason,
+        isolation=result.isolation,
+        late_penalty=sum(penalties),
+    )
+
+
+def _cell_records(result: Result, entry: Entry) -> Iterator[CellRecord]:
+    for cell in result.cells:
+        row: dict[str, Any] = entry.grades[cell.notebook, cell.name]
+        given = row["auto_score"] if row["manual_score"] is None else row["manual_score"]
+        points = None if given is None else given + (row["extra_credit"] or 0.0)
+        yield CellRecord(cell.name, points, cell.max_points, cell.message, cell.notebook, cell.bugs, cell.inside)
+
+
+def read_records(course: Course, name: str) -> tuple[Assignment, list[SubmissionRecord]]:
+    """The records of everything that has been graded of an assignment, as the gradebook has it now."""
+    assignment = read_assignment(course, name)
+    marks = Marks(course.coursedir.db_url, assignment)
+    try:
+        kept = {student: Result.from_json(text) for student, (_, text) in marks.kept().items()}
+        entries = marks.entries(sorted(kept))
+    finally:
+        marks.close()
+    return assignment, [record(kept[student], entries[student]) for student in sorted(kept) if student in entries]

@@ -1,0 +1,146 @@
+"""What a worker has to know of an assignment and of a submission, as plain data that can travel to another machine.
+
+A worker never opens the gradebook of the course: it gets the assignment's rows of it, and sends back a result. So one
+process alone writes marks, and the fingerprint of all that goes into a result says when it need not be made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from autograder.grading.errors import MACHINE_FAULTS
+from autograder.judge import SolutionTrial
+from autograder.nbgrader_plugins.direct import Settings
+
+LARGEST = 200_000_000  # bytes of one submission; nbgrader's own limit for handing in is half of it
+
+
+class UnusableError(ValueError):
+    """A submission that cannot be graded as it lies there: it is too large, or a file of it cannot be read."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One assignment of a course: its rows of the gradebook, its files, and how to grade.
+
+    `usual` says that the course leaves nbgrader's steps of grading as they are, `penalties` that it has some for late
+    submissions; `ignored` are patterns of names of files that do not count. `trials` is what its own solutions came to,
+    by notebook, once that is known.
+    """
+
+    name: str
+    rows: Mapping[str, list[dict[str, Any]]]
+    files: Mapping[str, bytes]
+    config: bytes
+    described: str
+    grader: str
+    settings: Settings
+    ignored: tuple[str, ...] = ()
+    usual: bool = False
+    penalties: bool = False
+    trials: Mapping[str, SolutionTrial] = field(default_factory=dict)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of everything here that a result depends on. Whole lessons: cells share names, so none can be left out."""
+        cells = {row["id"]: row["name"] for row in self.rows["notebook"]}
+        known = [
+            [cells[row["notebook_id"]], *(row[key] for key in ("name", "cell_type", "locked", "source", "checksum"))]
+            for row in self.rows["source_cell"]
+        ]
+        names = {row["id"]: row["name"] for row in self.rows["base_cell"]}
+        points = [[names[row["id"]], row["max_score"]] for row in self.rows["grade_cells"] + self.rows["task_cells"]]
+        notebooks = [[row["name"], row["kernelspec"]] for row in self.rows["notebook"]]
+        due = [str(row["duedate"]) for row in self.rows["assignment"]]
+        about = [self.name, sorted(known), sorted(points), sorted(notebooks), due, self.grader, self.settings.unsafe]
+        digest = hashlib.sha256(f"{json.dumps(about)}\0{self.described}\0".encode() + self.settings.secret)
+        return _with_files(digest, self.files, ())
+
+    @property
+    def notebooks(self) -> list[str]:
+        return sorted(row["name"] for row in self.rows["notebook"])
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What people have said about a submission in the gradebook, on which its late penalty depends."""
+
+    extension: timedelta | None = None
+    manual: Mapping[tuple[str, str], tuple[float | None, float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What one student handed in. Links are known by name; what they point to is not followed."""
+
+    student: str
+    files: Mapping[str, bytes]
+    links: tuple[str, ...] = ()
+    earlier: Earlier = Earlier()
+
+    def fingerprint(self, assignment: Assignment) -> str:
+        digest = hashlib.sha256(f"{assignment.fingerprint} {self.earlier.extension}".encode())
+        return _with_files(digest, self.files, self.links)
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """The files below a folder by their relative names, without links."""
+    return {path: (folder / path).read_bytes() for path, link in sorted(_walk(folder)) if not link}
+
+
+def read_submission(folder: Path, student: str, earlier: Earlier | None = None) -> Submission:
+    """What lies in a submission's folder. Raises `UnusableError`, and OSError where the machine is at fault."""
+    try:
+        files, links = _contents(folder)
+    except OSError as error:
+        if error.errno in MACHINE_FAULTS:
+            raise
+        file = Path(os.fsdecode(error.filename or "")).name[:60]
+        raise UnusableError(f"A file of the submission cannot be read. {error.strerror}: {file}") from error
+    return Submission(student, files, links, earlier or Earlier())
+
+
+def _contents(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The files below a folder by their relative names, and the names of links."""
+    files, links, room = {}, [], LARGEST
+    for name, link in sorted(_walk(folder)):
+        if link:
+            links.append(name)
+            continue
+        room -= (folder / name).stat().st_size
+        if room < 0:
+            raise UnusableError(f"The submission is larger than {LARGEST // 1_000_000} MB.")
+        files[name] = (folder / name).read_bytes()
+    return files, tuple(links)
+
+
+def _with_files(digest: Any, files: Mapping[str, bytes], links: tuple[str, ...]) -> str:
+    for name, content in sorted(files.items()):
+        digest.update(f"\0{name}\0{len(content)}\0".encode("utf-8", "surrogateescape") + content)
+    digest.update("\0".join(sorted(links)).encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be listed must not pass for an empty one; one that is not there is empty."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, bool]]:
+    """The files below a folder and whether each is a link. Devices and pipes are left out."""
+    for directory, folders, files in os.walk(folder, onerror=_refuse):
+        for entry in [*folders, *files]:
+            path = Path(directory, entry)
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode) or stat.S_ISREG(mode):
+                yield str(path.relative_to(folder)), stat.S_ISLNK(mode)

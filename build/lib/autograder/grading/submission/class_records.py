@@ -1,0 +1,54 @@
+"""What a class run says about each submission, as plain data: the rows of the table and of the JSON file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Status = Literal["graded", "unreadable", "missing", "failed", "died", "not graded"]
+# graded: marked as usual. unreadable, missing: marked, but there was no notebook to read.
+# failed: nbgrader could not process it. died: the process that graded it was killed. A person should look at these.
+# not graded: its sandbox did not start. The gradebook and the graded notebooks are as before.
+NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died", "not graded")
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """The mark of one graded cell. `points` is None where a person has to grade it. `inside`: its test ran in the
+    submission's process, which could change what the test saw.
+    """
+
+    grade_id: str
+    points: float | None
+    max_points: float
+    message: str = ""
+    notebook: str = ""
+    bugs: tuple[str, ...] = ()
+    inside: bool = False
+
+
+@dataclass(frozen=True)
+class SubmissionRecord:
+    """The result of one submission. Points are the gradebook's, messages the judge's."""
+
+    student: str
+    assignment: str
+    status: Status
+    points: float | None = None
+    max_points: float | None = None
+    seconds: float = 0.0
+    cells: tuple[CellRecord, ...] = ()
+    reason: str = ""
+    isolation: str = ""
+    late_penalty: float = 0.0
+    unchanged: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def first_message(self) -> str:
+        """Why points were lost, in one line: the reason, or the first cell's message."""
+        lost = (cell for cell in self.cells if cell.message and (cell.points or 0.0) < cell.max_points)
+        first = next(lost, None)
+        return self.reason or (first.message.splitlines()[0] if first else "")

@@ -1,0 +1,86 @@
+"""The trial of an assignment: its own solution goes through the judge before a class does.
+
+What it says depends on the assignment and the grader alone, so it is kept in a file beside the results that wait.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from autograder.files import atomic_write, write_file
+from autograder.grading.submission.assignments import Assignment
+from autograder.judge import JudgeDied, SolutionTrial, try_solution
+from autograder.nbgrader_plugins.direct import KnownNotebook, known_notebooks
+from autograder.sandbox import Limits
+
+FILE = "trials.json"
+NO_TRIAL = "The trial of the solution in {}.ipynb came to no end: {}. Its tests are judged outside."
+
+
+def trials_of(assignment: Assignment) -> dict[str, SolutionTrial]:
+    """The trial of each notebook that has a source, by name. Raises SandboxUnavailable."""
+    notebooks = known_notebooks(assignment.rows, assignment.files)
+    with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
+        for name, content in assignment.files.items():
+            if not name.endswith(".ipynb"):
+                write_file(Path(folder, name), content)
+        return {
+            name: _trial(assignment, notebook, Path(folder))
+            for name, notebook in notebooks.items()
+            if notebook.source is not None
+        }
+
+
+def _trial(assignment: Assignment, known: KnownNotebook, files: Path) -> SolutionTrial:
+    settings = assignment.settings
+    try:
+        return try_solution(
+            known.source,
+            {cell.name: cell.source for cell in known.cells.values() if cell.locked},
+            secret=settings.secret,
+            limits=Limits(cell_seconds=settings.cell_seconds, query_seconds=settings.query_seconds),
+            files=files,
+            helpers=files,
+            unsafe=settings.unsafe,
+        )
+    except JudgeDied as error:
+        return SolutionTrial(fault=NO_TRIAL.format(known.name, error))
+
+
+def failures(trials: Mapping[str, SolutionTrial]) -> list[str]:
+    """The tests that the solution fails, a sentence each."""
+    return [
+        f"The solution in {notebook}.ipynb fails the test cell {cell!r}. {said}"
+        for notebook, trial in trials.items()
+        for cell, said in trial.failed.items()
+    ]
+
+
+def inside(trials: Mapping[str, SolutionTrial]) -> list[str]:
+    """The tests that run in the submission's process, a sentence each, with the reason."""
+    return [
+        f"The test cell {cell!r} of {notebook}.ipynb is judged inside, because the solution fails it outside. {said}"
+        for notebook, trial in trials.items()
+        for cell, said in trial.inside.items()
+    ]
+
+
+def kept_trials(folder: Path, assignment: Assignment) -> dict[str, SolutionTrial] | None:
+    """The trials that were kept for this very assignment, if there are any."""
+    try:
+        kept = json.loads((folder / FILE).read_text())
+        if kept["fingerprint"] == assignment.fingerprint:
+            return {name: SolutionTrial(**trial) for name, trial in kept["trials"].items()}
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # none yet, or damaged: there is another trial
+    return None
+
+
+def keep_trials(folder: Path, assignment: Assignment, trials: Mapping[str, SolutionTrial]) -> None:
+    kept = {"fingerprint": assignment.fingerprint, "trials": {name: asdict(trial) for name, trial in trials.items()}}
+    with atomic_write(folder / FILE) as draft:
+        draft.write_text(json.dumps(kept))

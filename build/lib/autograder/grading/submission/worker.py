@@ -1,0 +1,146 @@
+"""What one worker process does: grade one submission after another, in a folder of its own.
+
+Where a course leaves nbgrader's steps as they are, it does them itself; where not, or where a submission is out of the
+ordinary, nbgrader's own converter does. What comes of a submission is a `Result` and the folder that nbgrader calls
+autograded; marks become marks when the one process that writes has put both in place.
+"""
+
+from __future__ import annotations
+
+import glob
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.grading.submission.assignments import Assignment, Submission
+from autograder.grading.submission.class_records import NEEDS_A_LOOK
+from autograder.grading.submission.directly import TIMESTAMP, DirectWay
+from autograder.grading.submission.result import Result
+from autograder.grading.submission.ungraded import ungraded
+from autograder.grading.submission.work_folders import WorkFolders
+from autograder.judge import JudgeDied
+from autograder.nbgrader_plugins.direct import submitted_at
+from autograder.sandbox import SandboxUnavailable
+
+if TYPE_CHECKING:
+    from autograder.grading.submission.by_nbgrader import NbgraderWay
+
+MOST_NAMES, LONGEST_NAME = 3, 60
+NO_TIME = "`timestamp.txt` holds no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
+DIED = "Judging this submission failed twice: {}. Nobody else's marks are touched."
+PATTERN = "nbgrader takes names with *, ? or [ for patterns and would grade somebody else's notebook."
+
+
+class Workshop:
+    """A private course directory for one assignment, in which submissions are graded one at a time."""
+
+    def __init__(self, assignment: Assignment, folder: Path | None = None) -> None:
+        warnings.filterwarnings("ignore", module=r"nbformat")
+        self.assignment = assignment
+        self.folders = WorkFolders(Path(tempfile.mkdtemp(prefix="workshop-", dir=folder)), assignment.name)
+
+    @cached_property
+    def directly(self) -> DirectWay | None:
+        """The quick way, where the course allows for it."""
+        return DirectWay(self.assignment, self.folders) if self.assignment.usual else None
+
+    @cached_property
+    def by_nbgrader(self) -> NbgraderWay:
+        """nbgrader's way. It takes a second to import, so it waits until it is needed."""
+        from autograder.grading.submission.by_nbgrader import NbgraderWay
+
+        return NbgraderWay(self.assignment, self.folders)
+
+    def close(self) -> None:
+        shutil.rmtree(self.folders.root, ignore_errors=True)
+
+    def grade(self, submission: Submission) -> tuple[Result, Path | None]:
+        """The result and the autograded folder, which is the caller's to take away before the next submission.
+
+        Never raises for what a student did. What fails on our side raises OSError or is a result that says `failed`.
+        """
+        started = time.perf_counter()
+        try:
+            self.folders.empty()
+            result = self._with_what_is_missing(self._grade(submission), submission)
+        except OSError:
+            raise  # the machine's fault: no disk left, no memory; not a result of this submission
+        except SandboxUnavailable as error:
+            result = ungraded(self.assignment, submission.student, "not graded", str(error))
+        except JudgeDied as error:
+            result = ungraded(self.assignment, submission.student, "died", DIED.format(error))
+        except Exception as error:
+            result = self._failed(submission, f"{type(error).__name__}: {error}".splitlines()[0][:300])
+        folder = self.folders.folder("autograded", submission.student)
+        seconds = round(time.perf_counter() - started, 3)
+        fingerprint = submission.fingerprint(self.assignment) if result.status not in NEEDS_A_LOOK else ""
+        kept = folder if folder.is_dir() and result.status not in NEEDS_A_LOOK else None
+        return replace(result, seconds=seconds, fingerprint=fingerprint), kept
+
+    def _grade(self, submission: Submission) -> Result:
+        student = submission.student
+        if glob.escape(student) != student:
+            return self._failed(submission, PATTERN)
+        if not _has_readable_time(submission):
+            return self._failed(submission, NO_TIME)
+        if not any(f"{name}.ipynb" in (*submission.files, *submission.links) for name in self.assignment.notebooks):
+            reason = missing(self.assignment.notebooks, submission)
+            return replace(ungraded(self.assignment, student, "missing", reason), comments=())
+        try:
+            if self.directly is not None:
+                return self.directly.grade(submission)
+        except SandboxUnavailable:
+            raise
+        except Exception:  # nbgrader's converter has the last word on whatever is out of the ordinary
+            self.folders.empty()
+        return self.by_nbgrader.grade(submission)
+
+    def _with_what_is_missing(self, result: Result, submission: Submission) -> Result:
+        """A notebook that is not there costs its points; of several, one must not be missing without a word."""
+        if result.status not in ("graded", "unreadable"):
+            return result
+        gone = [name for name in self.assignment.notebooks if name not in result.notebooks]
+        said = {name: missing([name], submission, result.notebooks) for name in gone}
+        cells = (replace(cell, message=said.get(cell.notebook, cell.message)) for cell in result.cells)
+        return replace(result, cells=tuple(cells), reason=" ".join(filter(None, (result.reason, *said.values()))))
+
+    def _failed(self, submission: Submission, reason: str) -> Result:
+        return ungraded(self.assignment, submission.student, "failed", reason)
+
+
+def _has_readable_time(submission: Submission) -> bool:
+    """Whether it can be said when it was handed in, if it says so at all."""
+    try:
+        submitted_at(submission.files.get(TIMESTAMP, b"").decode())
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def missing(notebooks: Sequence[str], submission: Submission, there: Sequence[str] = ()) -> str:
+    """Why these notebooks are not graded. A file under another name, such as a browser's "(1)", is mentioned. `there`:
+    the other notebooks of the assignment, which were handed in.
+    """
+    wanted = " or ".join(f"{name}.ipynb" for name in notebooks)
+    names = sorted(name for name in submission.files if name not in (TIMESTAMP, *(f"{one}.ipynb" for one in there)))
+    candidates = [name for name in names if name.endswith(".ipynb")] or ([] if there else names)
+    if not candidates:
+        return f"No {wanted} was handed in." if there else "No notebook of this assignment was handed in."
+    shown = ["".join(c if c.isprintable() else "?" for c in name)[:LONGEST_NAME] for name in candidates[:MOST_NAMES]]
+    more = f" and {len(candidates) - MOST_NAMES} more" if len(candidates) > MOST_NAMES else ""
+    found = ", ".join(shown) + more
+    advice = f" If that is it, rename it to {wanted} and grade again." if candidates[0].endswith(".ipynb") else ""
+    return f"No {wanted} was handed in, {'but' if there else 'only'} {found}.{advice}"
+
+
+def on_path(folder: Path) -> None:
+    """Modules beside a course's nbgrader_config.py can be named in it."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))

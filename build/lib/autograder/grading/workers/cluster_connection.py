@@ -1,0 +1,89 @@
+"""A connection to a Dask cluster, for one run: opened early, since its workers then import while this process does.
+
+Imports nothing slow of ours, for the same reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from typing import Any
+
+from autograder.grading.errors import CourseError
+from autograder.grading.workers.cluster_worker import close_servers, start_servers
+
+HINT = "It needs the extra `cluster`: pip install 'mini-autograd-course[cluster]'."
+WITHOUT_WORKERS, ANSWER = 60.0, 10.0  # seconds: for how long a cluster may have no worker, and take to answer
+KEPT = "What was graded is kept; run the same command again when this has been seen to."
+ALONE = "The Dask cluster has had no workers for {:g} seconds. " + KEPT
+
+
+class Connection:
+    """Where the cluster is, and how to reach it. `run` is a name that no other run has."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.run = secrets.token_hex(8)
+        self.client: Any = None
+        self.failures_allowed = 0
+        self.seen = 0.0
+
+    def open(self, checks: bool = True) -> None:
+        """Have all workers get ready to grade, with our checks or without. Raises `CourseError` where there is no such
+        cluster.
+        """
+        if self.client is not None:
+            return
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise CourseError(f"No Dask here. {HINT}") from error
+        try:
+            self.client = Client(self.address, timeout=ANSWER, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise CourseError(f"No Dask cluster answers at {self.address}.") from error
+        if not self.workers():
+            raise CourseError("The Dask cluster has no workers.")
+        self.failures_allowed = self.client.run_on_scheduler(_allow_failures, 0)
+        try:
+            self.client.run(_get_ready, self.run, checks)
+        except Exception as error:  # the worker's: it may not have this package
+            reason = f"{type(error).__name__}: {error}"
+            raise CourseError(f"A worker of the Dask cluster cannot get ready to grade. {reason}") from error
+        self.seen = time.monotonic()
+
+    def close(self) -> None:
+        """Leave the cluster as it was."""
+        if self.client is None:
+            return
+        with contextlib.suppress(Exception):  # its scheduler or its workers may have gone
+            if self.workers() is not None:
+                self.client.run_on_scheduler(_allow_failures, self.failures_allowed)
+                self.client.run(close_servers, self.run)
+        self.client.close(timeout=ANSWER)
+        self.client = None
+
+    def workers(self) -> int | None:
+        """How many submissions the cluster grades at a time; None where its scheduler gives no answer."""
+        with contextlib.suppress(Exception):
+            return sum(self.client.sync(self.client.scheduler.ncores, callback_timeout=ANSWER).values())
+        return None
+
+    def look(self) -> None:
+        """Raises `CourseError` when the cluster has had no worker for too long: Dask itself would wait for ever."""
+        if self.workers():
+            self.seen = time.monotonic()
+        elif time.monotonic() - self.seen > WITHOUT_WORKERS:
+            raise CourseError(ALONE.format(WITHOUT_WORKERS))
+
+
+def _get_ready(run: str, checks: bool, dask_worker: Any = None) -> None:
+    start_servers(run, dask_worker.state.nthreads, checks)
+
+
+def _allow_failures(count: int, dask_scheduler: Any = None) -> int:
+    """Dask runs a task four times before it believes that the task kills workers. Here once more has to do."""
+    before: int = dask_scheduler.allowed_failures
+    dask_scheduler.allowed_failures = count
+    return before

@@ -1,0 +1,55 @@
+"""Feedback pages for many students at once, by nbgrader's own converter in several processes.
+
+They are made after the marks are in the gradebook, because they show what graders have entered there as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import time
+import warnings
+from pathlib import Path
+
+from nbgrader.converters import GenerateFeedback
+from nbgrader.utils import capture_log, temp_attrs
+
+from autograder.grading.course import Course, complaint, open_course
+from autograder.grading.workers.early_forkserver import PRELOAD
+from autograder.grading.workers.pool import Died, WorkerPool
+
+TRIES = 5
+KILLED = "the process that made it was killed."
+_course: Course | None = None
+
+
+def write_feedback(course: Path, assignment: str, students: list[str], workers: int) -> list[str]:
+    """Make the feedback pages of these students. One that cannot be made costs no other, and has a sentence here."""
+    tasks = [(assignment, student) for student in students if glob.escape(student) == student]
+    outcomes = WorkerPool(feedback_in_worker, workers, open_worker, (course,), PRELOAD).run(tasks)
+    problems = [(task[1], KILLED if isinstance(said, Died) else said) for task, said in outcomes if said]
+    return [f"the feedback for {student} could not be made: {said}" for student, said in sorted(problems)]
+
+
+def open_worker(course: Path) -> None:
+    """Open the course in this process."""
+    global _course
+    warnings.filterwarnings("ignore", module=r"nbgrader|nbformat|sqlalchemy|nbconvert")
+    _course = contextlib.ExitStack().enter_context(open_course(course))
+
+
+def feedback_in_worker(task: tuple[str, str]) -> str:
+    """One student's pages, again where the gradebook was locked by somebody. Returns why there are none, or nothing."""
+    assert _course is not None
+    assignment, student = task
+    if not _course.folder("autograded", student, assignment).is_dir():
+        return ""  # nothing was handed in, and the record says so
+    converter = GenerateFeedback(coursedir=_course.coursedir, parent=_course.app)
+    converter.force = True
+    for attempt in range(TRIES):
+        with temp_attrs(_course.coursedir, assignment_id=assignment, student_id=student):
+            outcome = capture_log(converter)
+        if outcome["success"] or "database is locked" not in outcome.get("log", ""):
+            return "" if outcome["success"] else complaint(outcome)
+        time.sleep(0.2 * 2**attempt)
+    return complaint(outcome)

@@ -1,0 +1,81 @@
+"""Grading in processes of this machine: each reads submissions where they lie and leaves results in the spool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.grading.errors import MACHINE_FAULTS
+from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
+from autograder.grading.submission.ungraded import ungraded
+from autograder.grading.submission.worker import Workshop, on_path
+from autograder.grading.workers.spool import Spool
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every worker of a run is told once."""
+
+    assignment: Assignment
+    spool: Spool
+    course: Path
+
+
+@dataclass(frozen=True)
+class Task:
+    """One submission: where it lies, and what people have said about it."""
+
+    student: str
+    folder: Path
+    earlier: Earlier
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A task is done: its result is in the spool. `fault`: it is not, because this machine cannot go on."""
+
+    fault: str = ""
+
+
+_job: Job | None = None
+_workshop: Workshop | None = None
+
+
+def open_worker(job: Job) -> None:
+    """Prepare this process for all submissions that it will grade."""
+    global _job, _workshop
+    on_path(job.course)
+    _job = job
+    try:
+        _workshop = Workshop(job.assignment, job.spool.work)
+    except OSError:
+        _workshop = None  # said with the first submission: an exception here would pass for a death of the process
+
+
+def grade_in_worker(task: Task) -> Finished:
+    """Grade one submission in a process that `open_worker` has prepared."""
+    global _workshop
+    if _job is None:
+        raise RuntimeError("grade_in_worker needs open_worker first.")
+    try:
+        _workshop = _workshop or Workshop(_job.assignment, _job.spool.work)
+        try:
+            submission = read_submission(task.folder, task.student, task.earlier)
+        except UnusableError as error:
+            _job.spool.put(ungraded(_job.assignment, task.student, "failed", str(error)), None)
+        else:
+            _job.spool.put(*_workshop.grade(submission))
+    except OSError as error:
+        if error.errno not in MACHINE_FAULTS:
+            return _failed(_job, task, error)
+        return Finished(f"{error.strerror or error} ({task.student})")
+    return Finished()
+
+
+def _failed(job: Job, task: Task, error: OSError) -> Finished:
+    reason = f"{type(error).__name__}: {error}"[:300]
+    try:
+        job.spool.put(ungraded(job.assignment, task.student, "failed", reason), None)
+    except OSError as again:
+        return Finished(f"{again.strerror or again} ({task.student})")
+    return Finished()

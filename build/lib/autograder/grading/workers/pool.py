@@ -1,0 +1,191 @@
+"""Worker processes for a class run. A process that dies costs one submission and nobody else's.
+
+Python's own pool gives up altogether when one of its processes dies, without saying which task killed it. So few more
+tasks are handed out than there are processes; when the pool breaks, those suspects run again one by one, each in a
+process of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from typing import Any, Generic, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+LOOK = 1.0  # seconds until somebody looks why nothing gets done
+
+
+@dataclass(frozen=True)
+class Died:
+    """A task whose process was killed, also when it ran alone."""
+
+    task: Any
+
+
+def one(waiting: int) -> int:
+    """Each task goes alone."""
+    return 1
+
+
+@dataclass(frozen=True)
+class Pool(Generic[Task, Result]):
+    """Runs `function(tasks)`, which gives a result for each, on what `executor(workers)` makes.
+
+    `broken` are the errors that tell of a dead worker. `look` is called now and then while nothing gets done; it may
+    raise, which ends the run. `together` says how many tasks travel together when so many wait, and `ahead` how many
+    such groups wait for a worker, which need not wait for us then.
+    """
+
+    function: Callable[..., Sequence[Result]]
+    workers: int
+    executor: Callable[[int], AbstractContextManager[Executor]]
+    broken: tuple[type[Exception], ...]
+    look: Callable[[], None] | None = None
+    together: Callable[[int], int] = one
+    ahead: int = 1
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Result | Died]]:
+        """Yield each task with its result as it is done; `Died` for a task that kills its process twice."""
+        waiting = deque(tasks)
+        while waiting:
+            suspects: list[Task] = []
+            yield from self._run_until_broken(waiting, suspects)
+            for task in suspects:
+                yield task, self._run_alone(task)
+
+    def _run_until_broken(self, waiting: deque[Task], suspects: list[Task]) -> Iterator[tuple[Task, Result]]:
+        running: dict[Future[Sequence[Result]], list[Task]] = {}
+        with self.executor(min(self.workers, len(waiting))) as executor:
+            while (waiting and not suspects) or running:
+                while waiting and not suspects and len(running) < self.workers + self.ahead:
+                    group = [waiting.popleft() for _ in range(min(self.together(len(waiting)), len(waiting)))]
+                    try:
+                        running[executor.submit(self.function, group)] = group
+                    except self.broken:
+                        waiting.extendleft(reversed(group))
+                        break
+                if not running:
+                    return  # it broke while there was nothing to do
+                for future in self._done(running):
+                    group = running.pop(future)
+                    try:
+                        results = future.result()
+                    except self.broken:
+                        suspects += group
+                    else:
+                        yield from zip(group, results, strict=True)
+
+    def _run_alone(self, task: Task) -> Result | Died:
+        with self.executor(1) as executor:
+            try:
+                (future,) = self._done([executor.submit(self.function, [task])])
+                (result,) = future.result()
+                return result
+            except self.broken:
+                return Died(task)
+
+    def _done(self, running: Iterable[Future[Sequence[Result]]]) -> set[Future[Sequence[Result]]]:
+        """Those that are done, as soon as there are any."""
+        while True:
+            done, _ = wait(running, None if self.look is None else LOOK, FIRST_COMPLETED)
+            if done or self.look is None:
+                return done
+            self.look()
+
+
+@dataclass(frozen=True)
+class LocalExecutors:
+    """Makes executors of processes on this machine, each prepared by `initializer(*initargs)`."""
+
+    initializer: Callable[..., None]
+    initargs: tuple[Any, ...]
+    preload: tuple[str, ...] = ()
+
+    def __call__(self, workers: int) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            max_workers=workers,
+            mp_context=_context(self.preload),
+            initializer=_prepare,
+            initargs=(self.initializer, self.initargs, signal.getsignal(signal.SIGINT) is not signal.SIG_IGN),
+        )
+
+
+class WorkerPool(Pool[Task, Result]):
+    """Processes on this machine, each of which runs `function(task)` for one task at a time."""
+
+    def __init__(
+        self,
+        function: Callable[[Task], Result],
+        workers: int,
+        initializer: Callable[..., None],
+        initargs: tuple[Any, ...],
+        preload: tuple[str, ...] = (),
+    ) -> None:
+        executors = LocalExecutors(initializer, initargs, preload)
+        super().__init__(functools.partial(_each, function), workers, executors, (BrokenProcessPool,))
+
+
+def _each(function: Callable[[Task], Result], tasks: list[Task]) -> list[Result]:
+    return [function(task) for task in tasks]
+
+
+def _prepare(initializer: Callable[..., None], initargs: tuple[Any, ...], interruptible: bool) -> None:
+    # As the run itself does: the background job of a shell ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler if interruptible else signal.SIG_IGN)
+    end_with_parent()
+    initializer(*initargs)
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it has gone, however that ended; nobody would take its results."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
+
+
+def start_server(preload: tuple[str, ...]) -> None:
+    """Start the process that workers are forked from; it imports these modules meanwhile."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        multiprocessing.get_context("forkserver").set_forkserver_preload(list(preload))
+        with _interrupts_ignored():
+            forkserver.ensure_running()
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """A process that is started here ignores Ctrl-C, which is for the one that started it; workers take it again."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _context(preload: tuple[str, ...]) -> Any:
+    """A fork server imports the slow libraries once and forks each worker; a plain fork is unsafe with threads."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(preload))
+    return context

@@ -1,0 +1,19 @@
+"""What every worker needs and is slow to import, loaded once by the process that workers are forked from.
+
+nbformat compiles its schema at the first notebook. Here that happens before the fork instead of in each worker. What
+our own checks need on top of this is in `preloaded_checks.py`.
+"""
+
+from __future__ import annotations
+
+import gc
+
+import nbformat
+from nbformat.v4 import new_notebook
+
+import autograder.grading.workers.local
+import autograder.judge  # noqa: F401
+
+nbformat.validate(new_notebook())
+gc.collect()
+gc.freeze()  # a collection in a worker would touch, and so copy, every page

@@ -1,0 +1,90 @@
+"""Where finished results wait until they are in the gradebook: a folder per student, put there in one step.
+
+A result is complete or not there at all, so a run may be killed at any moment; the next one finds what was done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.grading.errors import CourseError
+from autograder.grading.submission.result import Result
+
+FOLDER = ".autograder"
+RESULT, FILES = "result.json", "files"
+
+
+@dataclass(frozen=True)
+class Spool:
+    """The results of one assignment that wait, in `.autograder` of the course."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, course: Path, assignment: str) -> Spool:
+        return cls(course / FOLDER / assignment)
+
+    @property
+    def done(self) -> Path:
+        return self.root / "done"
+
+    @property
+    def work(self) -> Path:
+        return self.root / "work"
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Only one run of an assignment at a time; what a killed one has left half done is removed."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with open(self.root / "lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise CourseError(f"Another run is grading {self.root.name!r}; wait until it has ended.") from error
+            shutil.rmtree(self.work, ignore_errors=True)
+            self.work.mkdir(exist_ok=True)
+            self.done.mkdir(exist_ok=True)
+            yield
+            shutil.rmtree(self.work, ignore_errors=True)
+
+    def put(self, result: Result, files: Path | None) -> None:
+        """Keep a result and take its autograded folder over."""
+        part = Path(tempfile.mkdtemp(prefix="part-", dir=self.work))
+        part.chmod(0o755)
+        if files is not None:
+            shutil.move(files, part / FILES)
+        (part / RESULT).write_text(result.to_json())
+        target = self.done / result.student
+        if target.exists():
+            os.rename(target, tempfile.mkdtemp(prefix="old-", dir=self.work))
+        os.rename(part, target)
+
+    def get(self, student: str) -> Result | None:
+        """The result that waits, or None."""
+        try:
+            return Result.from_json((self.done / student / RESULT).read_text())
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def waiting(self) -> list[str]:
+        return sorted(path.name for path in self.done.iterdir())
+
+    def place(self, student: str, target: Path) -> None:
+        """Put the autograded folder of a result in its place. Doing it again changes nothing."""
+        files = self.done / student / FILES
+        if not files.is_dir():
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() or target.is_symlink():
+            os.rename(target, Path(tempfile.mkdtemp(prefix="old-", dir=self.work)) / "old")
+        shutil.move(files, target)
+
+    def remove(self, student: str) -> None:
+        shutil.rmtree(self.done / student, ignore_errors=True)

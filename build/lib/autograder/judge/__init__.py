@@ -1,0 +1,18 @@
+"""Decides what a notebook earns: takes its test cells out, runs them on this side against the sandbox, writes outputs
+and points back.
+"""
+
+from autograder.judge.apart import JudgeDied, judge_apart
+from autograder.judge.judge import CellVerdict, Verdict, judge_notebook, seed_of
+from autograder.judge.trial import SolutionTrial, try_solution
+
+__all__ = [
+    "CellVerdict",
+    "JudgeDied",
+    "SolutionTrial",
+    "Verdict",
+    "judge_apart",
+    "judge_notebook",
+    "seed_of",
+    "try_solution",
+]

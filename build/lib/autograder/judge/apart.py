@@ -1,0 +1,104 @@
+"""Judging one notebook in a process forked for it.
+
+What a test does to its process (`np.seterr`, a patched function, a seed) ends with it, so that no mark depends on whose
+notebook was judged before. A notebook that ends its process costs itself its marks and nobody else theirs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import signal
+import sys
+from typing import Any, NoReturn
+
+from autograder.judge.judge import Verdict, judge_notebook
+from autograder.sandbox import isolation_in_force
+from autograder.sandbox.process.forkserver import end_warm_process, share_warm_process
+
+PR_SET_PDEATHSIG = 1
+FAILED = 1
+
+
+class JudgeDied(RuntimeError):  # noqa: N818
+    """The process that judged a notebook was killed: by its own limits, or by somebody on this machine."""
+
+
+def judge_apart(notebook: Any, **options: Any) -> Verdict:
+    """`judge_notebook` with these options, in a process of its own. Raises what it raises, and JudgeDied."""
+    if not options.get("unsafe"):
+        isolation_in_force()  # has a warm process started, which the fork shares
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reading, writing = os.pipe()
+    parent, child = os.getpid(), os.fork()
+    if child == 0:
+        os.close(reading)
+        _judge_and_leave(parent, writing, notebook, options)
+    os.close(writing)
+    ended = False
+    try:
+        with open(reading, "rb") as file:
+            answer = file.read()
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        ended = status == 0
+    finally:
+        if not ended:
+            _clear_away(child)
+    if not ended:
+        raise JudgeDied(f"the process that judged it {_how_it_ended(status)}")
+    judged, verdict = pickle.loads(answer)
+    if isinstance(verdict, BaseException):
+        raise verdict
+    notebook.clear()
+    notebook.update(judged)
+    return verdict
+
+
+def _judge_and_leave(parent: int, writing: int, notebook: Any, options: dict[str, Any]) -> NoReturn:
+    """What the fork does. It ends here, whatever happens: what it inherited belongs to the process that forked it."""
+    status = FAILED
+    try:
+        _end_with(parent)
+        share_warm_process()
+        try:
+            answer = pickle.dumps((notebook, judge_notebook(notebook, **options)))
+        except Exception as error:
+            answer = _pickled(error)
+        with open(writing, "wb") as file:
+            file.write(answer)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _pickled(error: Exception) -> bytes:
+    try:
+        return pickle.dumps((None, error))
+    except Exception:
+        return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel end this process when its parent has gone, however that ended."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(FAILED)
+
+
+def _clear_away(child: int) -> None:
+    """End a fork, if it has not ended, and what its submission still runs."""
+    try:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass  # it had ended, and was waited for
+    end_warm_process()
+
+
+def _how_it_ended(status: int) -> str:
+    if status == -signal.SIGXCPU:
+        return "used up its processor time"
+    return f"was ended by signal {-status}" if status < 0 else "ended without an answer"

@@ -1,0 +1,91 @@
+"""Test cells that only the submission's own process can answer for, such as those that look at its code or its names.
+
+They run as nbgrader runs them: in order, in one namespace with the student's cells, here in a sandbox of their own. A
+submission can change what such a test sees, so verdicts of this kind are marked, and only cells that cannot be judged
+from outside are judged here. What runs in here has seen the hidden tests before it, so after these nothing that it says
+is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import Any
+
+from autograder.judge.outputs import clean_student_outputs, printable
+from autograder.judge.running import CellOutcome, FailedInside, Ran, TestTimeout
+from autograder.notebooks.cells import code_cells
+from autograder.notebooks.regions import hidden_lines
+from autograder.sandbox import CellResult, Sandbox, SandboxDied
+
+NO_DETAILS = "This test failed. It is judged inside, and hidden tests are there too, so it cannot be said where."
+
+
+def run_inside(notebook: Any, sandbox: Sandbox, inside: Collection[str]) -> list[Ran]:
+    """Run every cell in the sandbox. Gives all of them in order; those named in `inside` with how their test went."""
+    ran = []
+    hidden = False
+    for _, cell in code_cells(notebook):
+        if cell.is_demo or not cell.source.strip():
+            ran.append(Ran())
+            continue
+        hidden = hidden or (cell.is_test and bool(hidden_lines(cell.source)))
+        began = time.monotonic()
+        result = sandbox.execute(cell.source)
+        if sandbox.failure is not None:
+            raise sandbox.failure
+        if cell.is_test and cell.grade_id in inside:
+            ran.append(Ran(outcome=_outcome(result, time.monotonic() - began, secret=hidden)))
+        else:
+            ran.append(Ran([] if cell.is_test or hidden else _outputs(result), stopped=result.timed_out))
+    return ran
+
+
+def _outputs(result: CellResult) -> list[Any]:
+    return clean_student_outputs(result.outputs)
+
+
+def _outcome(result: CellResult, seconds: float, secret: bool) -> CellOutcome:
+    outcome = CellOutcome(seconds=seconds, timed_out=result.timed_out)
+    if result.timed_out:
+        outcome.error = TestTimeout()
+    elif result.died:
+        outcome.error = SandboxDied((result.error or "it ended").removesuffix("."))
+    elif result.error is not None:
+        outcome.error = FailedInside(NO_DETAILS) if secret else _said(result)
+    else:
+        outcome.value = _value(result)
+    if not secret:
+        texts = (o.get("text") for o in result.outputs if o.get("output_type") == "stream")
+        outcome.printed = printable("".join(text for text in texts if isinstance(text, str)))
+    return outcome
+
+
+def _said(result: CellResult) -> FailedInside:
+    error = next((output for output in result.outputs if output.get("output_type") == "error"), {})
+    name, text = str(error.get("ename", "")), str(error.get("evalue", "")).strip()
+    line = _line(error.get("traceback"))
+    if name == "AssertionError" and not text:
+        return FailedInside(f"This is not true: `{line}`" if line else "The test failed.", name)
+    said = text if name == "AssertionError" else f"{name or 'The test failed'}{': ' if text else ''}{text}"
+    at = f" It failed at `{line}`." if line else ""
+    return FailedInside(f"{said.rstrip('.')}.{at}", name or "TestFailed")
+
+
+def _line(traceback: Any) -> str:
+    """The line that an arrow of IPython's points to, the last one of the cell."""
+    text = "\n".join(map(str, traceback)) if isinstance(traceback, list) else ""
+    marked = [line.partition(" ")[2] for row in text.split("\n") if (line := row.lstrip("-")).startswith("> ")]
+    return marked[-1].lstrip("0123456789 ").strip() if marked else ""
+
+
+def _value(result: CellResult) -> Any:
+    """The number that the cell shows at its end, from which nbgrader reads points; None where it is none."""
+    for output in result.outputs:
+        data = output.get("data")
+        if output.get("output_type") == "execute_result" and isinstance(data, dict):
+            try:
+                return float(str(data.get("text/plain")))
+            except ValueError:
+                return None
+    return None

@@ -1,0 +1,301 @@
+"""Judges one notebook: student cells in the sandbox, test cells on this side against it, and the verdict written into
+the outputs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+
+from autograder.cards.check_report import Report
+from autograder.judge import mirroring
+from autograder.judge.answers import STOPPED, troubles
+from autograder.judge.inside import run_inside
+from autograder.judge.messages import cut, error_name, explain, said_by
+from autograder.judge.namespace import TestNamespace, TrustedPath
+from autograder.judge.outputs import clean_student_outputs, printable, verdict_outputs
+from autograder.judge.points import points_for_value
+from autograder.judge.running import CellOutcome, Ran, run_test
+from autograder.localise import probes, returned, watching
+from autograder.notebooks.cells import CodeCell, code_cells
+from autograder.notebooks.regions import hidden_lines
+from autograder.notebooks.statements import parse
+from autograder.notebooks.trusted import TrustedNames, trusted_names
+from autograder.runs import engine_protocol
+from autograder.sandbox import Limits, Sandbox, isolation_in_force
+
+for module in (engine_protocol, probes, returned, watching):  # the sandbox does not have them; functions travel whole
+    cloudpickle.register_pickle_by_value(module)
+
+
+SECOND_TRY = 5.0  # seconds for a cell that ran into its limit in the first pass
+
+
+@dataclass(frozen=True)
+class CellVerdict:
+    """What one test cell earned, and in a sentence why not more. `inside`: the test ran in the submission's process."""
+
+    grade_id: str
+    points: float
+    max_points: float
+    message: str
+    seconds: float
+    inside: bool = False
+
+
+@dataclass
+class Verdict:
+    """The verdict on a notebook. `isolation` says what the student's code was shut in by."""
+
+    cells: list[CellVerdict] = field(default_factory=list)
+    seconds: float = 0.0
+    isolation: str = ""
+    restarts: int = 0
+
+    @property
+    def points(self) -> float:
+        return sum(cell.points for cell in self.cells)
+
+    @property
+    def max_points(self) -> float:
+        return sum(cell.max_points for cell in self.cells)
+
+
+def judge_notebook(
+    notebook: Any,
+    *,
+    source: Any | None = None,
+    secret: bytes = b"",
+    limits: Limits | None = None,
+    files: Path | None = None,
+    unsafe: bool = False,
+    points_only: bool = False,
+    inside: Collection[str] = (),
+    helpers: Path | None = None,
+) -> Verdict:
+    """Run and judge a notebook in place: the outputs of every code cell are rewritten.
+
+    `notebook` is an nbformat v4 notebook with nbgrader metadata whose test cells are the instructor's, hidden tests
+    included. `source` is the instructor's own notebook; with it, more names are known to be the instructor's. `secret`
+    seeds the inputs of gradient checks, `files` is a folder of files that the notebook may read. Raises
+    SandboxUnavailable where student code cannot be isolated, unless `unsafe`, or where a sandbox does not start;
+    otherwise every test cell gets a verdict, whatever the notebook holds. With `points_only` nobody will look at the
+    outputs, so that one run is enough. `inside` names test cells that run in the submission's process. `helpers` is a
+    folder of the instructor's with modules that tests import.
+    """
+    isolation = "none: the instructor asked for it" if unsafe else isolation_in_force()
+    began = time.monotonic()
+    sandboxes: list[Sandbox] = []
+
+    def started() -> Sandbox:
+        for sandbox in sandboxes:
+            sandbox.close()
+        sandboxes.append(Sandbox(limits, files=files, unsafe=unsafe))
+        return stack.enter_context(sandboxes[-1])
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(TrustedPath(helpers))
+        names = trusted_names(notebook, source)
+        within = run_inside(notebook, started(), inside) if inside else []
+        if within and _is_all_there(notebook, within):
+            scored = shown = within
+        else:
+            scored = shown = _Pass(started(), names, secret, inside, helpers).run(notebook)
+            if not points_only and _must_be_shown_apart(notebook, scored):
+                shown = _Pass(started(), names, secret, inside, helpers, scored, visible_only=True).run(notebook)
+            scored, shown = _with_those(within, scored), _with_those(within, shown)
+    verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
+    verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
+    verdict.seconds = time.monotonic() - began
+    return verdict
+
+
+def _is_all_there(notebook: Any, within: list[Ran]) -> bool:
+    """Whether the run inside decides every test, and met no hidden one, so that its outputs may be shown."""
+    tests = [(cell, ran) for (_, cell), ran in zip(code_cells(notebook), within, strict=True) if cell.is_test]
+    return all(ran.outcome is not None and not hidden_lines(cell.source) for cell, ran in tests)
+
+
+def _with_those(within: list[Ran], outside: list[Ran]) -> list[Ran]:
+    """What ran outside, with the tests that were decided inside in their places."""
+    decided = [ran if ran.outcome is not None else None for ran in within] or [None] * len(outside)
+    return [there or here for there, here in zip(decided, outside, strict=True)]
+
+
+def _write_outputs(
+    notebook: Any, source: Any | None, shown: list[Ran], scored: list[Ran], inside: Collection[str]
+) -> list[CellVerdict]:
+    """Put what was shown, and under each test cell its verdict, into the notebook. Gives these verdicts, in order."""
+    for (node, _), seen in zip(code_cells(notebook), shown, strict=True):
+        node["execution_count"] = None
+        node["outputs"] = seen.outputs
+    before = troubles(notebook, source)  # read from the outputs, so before a verdict is among them
+    verdicts = []
+    for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
+        if cell.is_test:
+            outcomes = seen.outcome or CellOutcome(), ran.outcome or CellOutcome()
+            node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""), cell.grade_id in inside)
+            verdicts.append(judged)
+    return verdicts
+
+
+def _must_be_shown_apart(notebook: Any, scored: list[Ran]) -> bool:
+    """Whether what is shown has to come from a second process that never meets a hidden test, so that no output can
+    tell what a hidden test asked. What the first one showed before any hidden test can tell nothing, and neither can a
+    test that passed or failed without a word more.
+    """
+    met = False
+    for (_, cell), ran in zip(code_cells(notebook), scored, strict=True):
+        met = met or (cell.is_test and bool(hidden_lines(cell.source)))
+        if met and (ran.outputs or not (ran.outcome or CellOutcome()).tells_only_points):
+            return True
+    return False
+
+
+class _Pass:
+    """One run through a notebook: every cell in order, in one sandbox, tests in one namespace."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        names: TrustedNames,
+        secret: bytes,
+        skipped: Collection[str],
+        helpers: Path | None,
+        before: list[Ran] | None = None,
+        visible_only: bool = False,
+    ):
+        self.sandbox, self.secret, self.skipped, self.visible_only = sandbox, secret, skipped, visible_only
+        self.namespace = TestNamespace(sandbox, names, helpers)
+        self.before = before
+        self.files = mirroring.Files(sandbox, helpers)
+
+    def run(self, notebook: Any) -> list[Ran]:
+        with mirroring.seeds(self.sandbox), contextlib.closing(self.files):
+            return [self.cell(number, cell) for number, (_, cell) in enumerate(code_cells(notebook))]
+
+    def _could_go_on(self, ran: Ran) -> Ran:
+        """What ran, unless there was no sandbox to run it in. Raises what stood in the way."""
+        if self.sandbox.failure is not None:
+            raise self.sandbox.failure
+        return ran
+
+    def cell(self, number: int, cell: CodeCell) -> Ran:
+        known_to_stop = self.before is not None and self.before[number].stopped
+        seconds = self.sandbox.limits.cell_seconds
+        if cell.is_test and cell.grade_id in self.skipped:
+            return Ran()
+        if cell.is_test:
+            return self._could_go_on(Ran(outcome=self.test(cell, seconds)))
+        if cell.is_demo or not cell.source.strip():
+            return Ran()
+        return self._could_go_on(self.student(cell, min(seconds, SECOND_TRY) if known_to_stop else seconds))
+
+    def student(self, cell: CodeCell, seconds: float) -> Ran:
+        result = self.sandbox.execute(cell.source, seconds)
+        self.namespace.forget(parse(cell.source))
+        outputs = clean_student_outputs(result.outputs)
+        if result.timed_out or result.died:
+            outputs += clean_student_outputs([_error(STOPPED, result.error or "")])
+        return Ran(outputs, stopped=result.timed_out)
+
+    def test(self, cell: CodeCell, seconds: float) -> CellOutcome:
+        try:
+            with self.files.shared(cell.source):
+                return run_test(cell, self.namespace, self.seed(cell), seconds, self.visible_only)
+        except Exception as error:
+            return CellOutcome(error=TestNotRun(f"The test could not be run ({type(error).__name__})."))
+
+    def seed(self, cell: CodeCell) -> int:
+        """The seed of this cell's random inputs, which nobody can know without the course's secret."""
+        return seed_of(self.secret, cell.grade_id)
+
+
+def seed_of(secret: bytes, grade_id: str) -> int:
+    """The seed of a test cell's random inputs: the same for all submissions of a course with this secret."""
+    digest = hmac.new(secret, grade_id.encode("utf-8", "replace"), hashlib.sha256).digest()
+    return int.from_bytes(digest[:8], "big")
+
+
+class TestNotRun(Exception):  # noqa: N818
+    """Something of ours failed; the text says what, and nothing of the submission's."""
+
+    __test__ = False
+
+
+def _judge(
+    cell: CodeCell, shown: CellOutcome, scored: CellOutcome, before: str, inside: bool
+) -> tuple[list[Any], CellVerdict]:
+    """Outputs and verdict of a test cell. Points come from the run of everything, words from the run without hidden
+    tests, except that a hidden test has failed. `before`: what was wrong with the answer before the test began.
+    """
+    points, message, full = _decide(cell, shown, scored)
+    if before and not full:
+        message = cut(f"{before} {message}")
+    reports = _reports_of(shown, scored)
+    cards, cards_text = _cards(reports)
+    outputs = verdict_outputs(
+        points=points,
+        message=message,
+        name=error_name(scored),
+        printed=shown.printed,
+        cards=cards,
+        cards_text=cards_text,
+        full=full,
+        bugs=_certain_bugs(reports),
+        inside=inside,
+    )
+    seconds = shown.seconds + (scored.seconds if scored is not shown else 0.0)
+    return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds, inside)
+
+
+def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[float, str, bool]:
+    """Points, message, and whether these are full marks."""
+    if scored.error is not None:
+        if scored.failed_hidden or scored is shown:
+            return 0.0, explain(scored), False
+        return 0.0, explain(shown) if shown.error else "The test failed when it was run again.", False
+    points, reason = points_for_value(scored.value, cell.points)
+    if reason:
+        return points, reason, False
+    if points >= cell.points:
+        return cell.points, "", True
+    return points, said_by(_reports_of(shown, scored)) or f"{points:g} of {cell.points:g} points.", False
+
+
+def _reports_of(shown: CellOutcome, scored: CellOutcome) -> list[Any]:
+    """The reports of a cell's checks: of the run that is shown, and of the hidden checks, which only the other made."""
+    if scored is shown:
+        return scored.reports
+    return [*shown.reports, *(report for report in scored.reports if getattr(report, "hidden", False))]
+
+
+def _certain_bugs(reports: list[Any]) -> list[str]:
+    """The names of the mistakes that the checks of a cell are certain of, each once."""
+    names: dict[str, None] = {}
+    for report in reports:
+        if isinstance(report, Report) and report.certain:
+            names |= dict.fromkeys(report.bugs)
+    return list(names)
+
+
+def _cards(reports: list[Any]) -> tuple[str, str]:
+    """The reports of the checks in a cell as HTML and as text. They are made by us and escape what students say."""
+    html, text = [], []
+    for report in reports[:50]:
+        with contextlib.suppress(Exception):
+            html.append(str(report.html()))
+            text.append(str(report.text()))
+    return printable("\n".join(html)), printable("\n\n".join(text))
+
+
+def _error(name: str, text: str) -> dict[str, Any]:
+    return {"output_type": "error", "ename": name, "evalue": text, "traceback": [text]}

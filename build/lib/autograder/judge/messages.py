@@ -1,0 +1,114 @@
+"""What a failed test says to the student: short, in plain language, and nothing of what is hidden."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from autograder.cards.check_report import LIKELY, Report
+from autograder.judge.running import CellOutcome, FailedInside, TestTimeout
+from autograder.sandbox import NotAnswered, Refused, SandboxDied, StaleHandle
+from autograder.sandbox.errors import RemoteError
+
+LONGEST = 400
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def explain(outcome: CellOutcome) -> str:
+    """Why a test cell earned nothing, as one short text."""
+    text = _hidden(outcome) if outcome.failed_hidden else _visible(outcome)
+    return cut(text)
+
+
+def error_name(outcome: CellOutcome) -> str:
+    """A class name for the error output."""
+    if isinstance(outcome.error, FailedInside):
+        return cut(outcome.error.kind, 60)
+    if outcome.failed_hidden or outcome.error is None:
+        return "HiddenTestFailed" if outcome.failed_hidden else "TestFailed"
+    return cut(type(outcome.error).__name__, 60)
+
+
+def _hidden(outcome: CellOutcome) -> str:
+    error = outcome.error
+    if outcome.timed_out or isinstance(error, (TestTimeout, NotAnswered)):
+        return "A hidden test failed: your code took too long."
+    if isinstance(error, SandboxDied):
+        return "A hidden test failed: your code stopped the notebook's process."
+    if isinstance(error, RemoteError):
+        return f"A hidden test failed: your code raised {builtin_name(error)}."
+    return "A hidden test failed."
+
+
+def _visible(outcome: CellOutcome) -> str:
+    error = outcome.error
+    if isinstance(error, (TestTimeout, NotAnswered)) or outcome.timed_out:
+        return "The test took too long and was stopped: look for a loop that never ends."
+    if isinstance(error, SandboxDied):
+        return f"Your code stopped the notebook's process: {error}."
+    if isinstance(error, StaleHandle):
+        return "An object from an earlier test was lost when your code stopped the notebook's process."
+    if isinstance(error, RemoteError):
+        return _student_error(error)
+    text = str(error).strip() if error is not None else ""
+    source = f"`{outcome.failed_source}`" if outcome.failed_source else "a test"
+    hint = f" Note: {outcome.notes[-1]}." if outcome.notes else ""
+    if isinstance(error, AssertionError):
+        return f"{text or f'This is not true: {source}'}{hint}"
+    if isinstance(error, NameError):
+        return f"{text}: is it defined in your notebook, and did its cell run without an error?"
+    if isinstance(error, FailedInside):
+        return text
+    if isinstance(error, Refused):
+        return f"{text}."
+    return f"{source} failed with {type(error).__name__}: {text}{hint}"
+
+
+def _student_error(error: BaseException) -> str:
+    name = type(error).__name__
+    text = str(error).strip()
+    if isinstance(error, NotImplementedError):
+        return f"Not written yet: your code raised {name}."
+    where = getattr(error, "student_where", ())
+    place = f", in `{where[-1][1].strip()}`" if where and where[-1][1].strip() else ""
+    return f"Your code raised {name}{f': {text}' if text else ''}{place}"
+
+
+def said_by(reports: list[Any]) -> str:
+    """What the checks of a cell have to say, without saying anything twice."""
+    reasons = _with_reason(reports)
+    texts: list[str] = []
+    for number, report in enumerate(reports):
+        silent = isinstance(report, Report) and number not in reasons
+        text = report.finding if silent else getattr(report, "message", "")
+        if isinstance(text, str) and text:
+            again = any(LIKELY in earlier for earlier in texts)
+            texts.append(text.replace(f" {LIKELY}", f" Also {LIKELY.lower()}", 1) if again else text)
+    unique = list(dict.fromkeys(texts))
+    return cut(" ".join(text for text in unique if not any(text != other and text in other for other in unique)))
+
+
+def _with_reason(reports: list[Any]) -> set[int]:
+    """Which reports tell their reason: of those that name the same mistake the surest, else the first."""
+    numbers = [number for number, report in enumerate(reports) if isinstance(report, Report)]
+    told: set[int] = set()
+    known: set[str] = set()
+    for number in sorted(numbers, key=lambda number: not reports[number].certain):
+        names = set(reports[number].bugs) or {reports[number].reason}
+        if not names & known:
+            told.add(number)
+        known |= names
+    return told
+
+
+def builtin_name(error: BaseException) -> str:
+    """The builtin class of an exception: a class name of the student's could tell what a hidden test did."""
+    return next((kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"), "an exception")
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """Printable, without colours, and not too long."""
+    text = CONTROL.sub("", ANSI.sub("", text)).encode("utf-8", "replace").decode()
+    text = re.sub(r"\n\s*\n+", "\n", text).strip()
+    return text if len(text) <= longest else text[: longest - 4].rstrip() + " ..."

@@ -1,0 +1,149 @@
+"""What a test and a student's code share in one notebook though they run apart here: random seeds and files."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import os
+import random
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autograder.judge.guard import within_reach
+from autograder.judge.namespace import modules_in
+from autograder.notebooks.magics import plain_python
+from autograder.sandbox import Sandbox, SandboxError
+
+SIMPLE = (int, float, str, bytes, type(None))
+# Names of what reads and writes files, but for PyTorch's words for something else.
+FILE_NAMES = re.compile(
+    r"open|Path|os|pathlib|exists|isfile|csv|glob|shutil|genfromtxt|fromfile|\w+_file|read_\w+|write\w*"
+    r"|load(?!er|_state_dict)\w*|save(?!d|_for_backward)\w*"
+)
+NAME_OF_A_FILE = re.compile(r"\S*\w\.[A-Za-z]\w*|\S*/\S*")
+MOST_BYTES, MOST_FILES = 32 << 20, 2_000
+
+
+@contextlib.contextmanager
+def seeds(sandbox: Sandbox) -> Iterator[None]:
+    """While inside, `random.seed` and `numpy.random.seed` on this side also seed the generators of the sandbox."""
+    before = random.seed, np.random.seed
+
+    def seed_python(a: Any = None, version: int = 2) -> None:
+        before[0](a, version)
+        if isinstance(a, SIMPLE):
+            sandbox.execute(f"import random as _r; _r.seed({a!r}); del _r")
+
+    def seed_numpy(seed: Any = None) -> None:
+        before[1](seed)
+        if isinstance(seed, (int, np.integer)):
+            sandbox.execute(f"import numpy as _n; _n.random.seed({int(seed)}); del _n")
+
+    random.seed, np.random.seed = seed_python, seed_numpy  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        random.seed, np.random.seed = before
+
+
+class Files:
+    """A folder that mirrors the notebook's working directory while a test runs that reads or writes files, itself or by
+    a module in the folder `helpers`.
+
+    Changes there are fetched after each question to the student's code, changes here are sent before the next one.
+    Close it when the notebook is done.
+    """
+
+    def __init__(self, sandbox: Sandbox, helpers: Path | None = None):
+        self.sandbox = sandbox
+        self.helpers_touch = any(touches_files(path.read_text("utf-8", "replace")) for path in modules_in(helpers))
+        self.folder = Path(tempfile.mkdtemp(prefix="judge-"))
+        self.there: dict[str, Any] = {}
+        self.here: dict[str, tuple[int, int]] = {}
+        self.generation = sandbox.generation
+
+    def close(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def shared(self, source: str) -> Iterator[None]:
+        """While inside, the working directory is the mirror, if the test's source looks as if it used files."""
+        if not (self.helpers_touch or touches_files(source)):
+            yield
+            return
+        before = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            self.fetch()
+            self.sandbox.around = self.send, self.fetch
+            with within_reach(self.folder):
+                yield
+        finally:
+            self.sandbox.around = None
+            os.chdir(before)
+
+    def fetch(self) -> None:
+        """Bring what changed in the sandbox."""
+        with contextlib.suppress(SandboxError, OSError):
+            if self.generation != self.sandbox.generation:
+                self.generation, self.there = self.sandbox.generation, {}
+            changed, gone = self.sandbox.changed_files(self.there, MOST_BYTES)
+            for name, (state, content) in changed.items():
+                path = self.folder / name
+                if not self._has_room(name, len(content)):
+                    continue
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+                self.there[name] = state
+                self.here[name] = _state(path)
+            for name in gone:
+                self.there.pop(name, None)
+                self.here.pop(name, None)
+                (self.folder / name).unlink(missing_ok=True)
+
+    def _has_room(self, name: str, size: int) -> bool:
+        """Whether the mirror may take this file, too: what comes from inside need not keep to any bound."""
+        others = sum(there for other, (there, _) in self.here.items() if other != name)
+        return others + size <= MOST_BYTES and (name in self.here or len(self.here) < MOST_FILES)
+
+    def send(self) -> None:
+        """Send what the test has written or removed."""
+        found = {str(path.relative_to(self.folder)): path for path in self.folder.rglob("*") if path.is_file()}
+        changed = {name: path for name, path in found.items() if _state(path) != self.here.get(name)}
+        removed = [name for name in self.here if name not in found]
+        if changed or removed:
+            self.sandbox.write_files({name: path.read_bytes() for name, path in changed.items()}, removed)
+            self.here.update((name, _state(path)) for name, path in changed.items())
+            for name in removed:
+                del self.here[name]
+
+
+@functools.lru_cache(maxsize=512)
+def touches_files(source: str) -> bool:
+    """Whether a test names something that reads or writes files, or has a text that may be the name of one. What it
+    says in sentences does not count: looking for changed files makes every question three times as slow.
+    """
+    try:
+        nodes = ast.walk(ast.parse(plain_python(source)[0]))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False  # it will not run
+    return any(map(_touches_files, nodes))
+
+
+def _touches_files(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and bool(NAME_OF_A_FILE.fullmatch(node.value))
+    named = (getattr(node, field, None) for field in ("id", "attr", "name", "module"))
+    return any(FILE_NAMES.fullmatch(part) for name in named if isinstance(name, str) for part in name.split("."))
+
+
+def _state(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns

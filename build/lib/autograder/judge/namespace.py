@@ -1,0 +1,173 @@
+"""The globals of test cells: what test cells define, the instructor's names, Python's builtins, and last the
+submission.
+
+A dict subclass, because Python asks `__missing__` for every global that is not in it, in nested functions and
+comprehensions too.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import importlib
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from autograder.judge.texts import Texts
+from autograder.notebooks.statements import bound_names
+from autograder.notebooks.trusted import TrustedNames
+from autograder.sandbox import Sandbox, is_handle
+from autograder.sandbox.handles import mark_constructor, reference
+
+CACHED_CLASSES = frozenset({"function", "type", "module", "builtin_function_or_method"})
+FILENAME = "<instructor's cells>"
+EXECUTION = "NBGRADER_EXECUTION"  # nbgrader's name for what a notebook is run for
+
+
+class TypeOf:
+    """What `type(value)` and `value.__class__` mean in a test: for a handle the submission's own class. In a function
+    that travels into the sandbox, where there are no handles, it is `type` itself.
+    """
+
+    def __call__(self, value: Any) -> Any:
+        return reference(value).ask("type", value) if is_handle(value) else type(value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (builtins, "type")
+
+
+class TestNamespace(dict[str, Any]):
+    """Names as a test cell sees them."""
+
+    __test__ = False  # not a class for pytest to collect
+
+    def __init__(self, sandbox: Sandbox, trusted: TrustedNames, helpers: Path | None = None):
+        super().__init__({"__name__": "__main__", "__builtins__": builtins, "__type_of__": TypeOf()})
+        self.sandbox = sandbox
+        self.trusted = trusted
+        self.beside = helpers or Path.cwd()  # where the instructor's own statements find files
+        self.looked_up: dict[str, Any] = {}
+        self.unavailable: set[str] = set()
+        self.imported: dict[str, frozenset[str]] = {}  # imports that were made in the submission too: what they bind
+        self.texts = Texts(trusted.statements.values())  # that test cells may execute
+        self.secrets: set[str] = set()  # names that hidden tests have bound
+        self.taken: set[str] = set()  # names that a test has deleted in the submission
+
+    def __missing__(self, name: str) -> Any:
+        if name in self.trusted.statements and self._execute(name, self.trusted.statements[name]):
+            return dict.__getitem__(self, name)
+        if hasattr(builtins, name) and name not in self.trusted.students:
+            raise KeyError(name)
+        if name not in self.trusted.students and self._from_star_import(name):
+            return dict.__getitem__(self, name)
+        return self.from_submission(name)
+
+    def from_submission(self, name: str) -> Any:
+        """What the submission has bound the name to. Raises KeyError, which Python turns into a NameError."""
+        if name in self.looked_up:
+            return self.looked_up[name]
+        try:
+            value = self.sandbox.lookup(name)
+        except NameError:
+            raise KeyError(name) from None
+        if is_handle(value):
+            if self.trusted.is_class_of_submission(name):
+                mark_constructor(value)
+            if type(value).__name__ in CACHED_CLASSES:
+                self.looked_up[name] = value
+        return value
+
+    def __delitem__(self, name: str) -> None:
+        """`del name` takes a student's name away from the submission, as in one notebook, to see what fails then."""
+        if name in self:
+            super().__delitem__(name)
+            return
+        self.from_submission(name)  # a KeyError where there is no such name
+        self.sandbox.bind(name)
+        self.looked_up.pop(name, None)
+        self.taken.add(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """A test that puts back what it took away puts it back in the submission."""
+        if name in self.taken and is_handle(value):
+            self.sandbox.bind(name, value)
+            self.taken.discard(name)
+        else:
+            super().__setitem__(name, value)
+
+    def new_cell(self) -> None:
+        """Forget what names meant in the submission: its cells may have run since."""
+        self.looked_up.clear()
+
+    def forget(self, cell: list[ast.stmt]) -> None:
+        """Names that a student's cell binds belong to the student from now on, also where a test has bound them."""
+        bound = bound_names(cell)
+        for name in bound & self.trusted.students:
+            self.pop(name, None)
+        if any(isinstance(node, ast.Delete) for statement in cell for node in ast.walk(statement)):
+            self.imported.clear()
+        self.imported = {text: names for text, names in self.imported.items() if bound.isdisjoint(names)}
+
+    def _execute(self, name: str, statement: ast.stmt) -> bool:
+        if name in self.unavailable:
+            return False
+        try:
+            with contextlib.chdir(self.beside):
+                exec(compile(ast.Module([statement], []), FILENAME, "exec"), self)
+        except Exception:
+            self.unavailable.add(name)
+            return False
+        return True
+
+    def _from_star_import(self, name: str) -> bool:
+        for statement in self.trusted.star_imports:
+            try:
+                module = importlib.import_module(statement.module or "")
+            except Exception:
+                continue
+            public = getattr(module, "__all__", None)
+            if name in public if public is not None else not name.startswith("_") and hasattr(module, name):
+                self[name] = getattr(module, name)
+                return True
+        return False
+
+
+def modules_in(folder: Path | None) -> list[Path]:
+    """The Python files of a folder and of those directly in it."""
+    return [] if folder is None else [*folder.glob("*.py"), *folder.glob("*/*.py")]
+
+
+class TrustedPath:
+    """While tests run, no import may find a file in the working directory: it may be a student's. Modules in `helpers`,
+    a folder of the instructor's, are found first, as beside the notebook. And tests can see, as nbgrader has it, that a
+    notebook is graded.
+    """
+
+    def __init__(self, helpers: Path | None = None) -> None:
+        self.names = {path.relative_to(helpers).parts[0].removesuffix(".py") for path in modules_in(helpers) if helpers}
+        self.helpers = [str(helpers)] if self.names else []
+
+    def __enter__(self) -> None:
+        self.before = list(sys.path), sys.dont_write_bytecode, os.environ.get(EXECUTION)
+        self.set_aside = self._take_helpers()
+        here = {"", ".", os.getcwd()}
+        sys.path[:] = [*self.helpers, *(entry for entry in sys.path if entry not in here)]
+        sys.dont_write_bytecode = True  # the instructor's folder stays as it is
+        os.environ[EXECUTION] = "autograde"
+
+    def __exit__(self, *exception: object) -> None:
+        self._take_helpers()
+        sys.modules.update(self.set_aside)
+        sys.path[:], sys.dont_write_bytecode, execution = self.before
+        if execution is None:
+            del os.environ[EXECUTION]
+        else:
+            os.environ[EXECUTION] = execution
+
+    def _take_helpers(self) -> dict[str, ModuleType]:
+        """Forget the modules that have the names of helpers, and give them."""
+        return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in self.names}

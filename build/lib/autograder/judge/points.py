@@ -1,0 +1,36 @@
+"""From the value of a test cell's last expression to points, by the rules of nbgrader's `determine_grade`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from autograder.sandbox import is_handle
+
+TOLERANCE = 1e-9
+
+
+def points_for_value(value: Any, max_points: float) -> tuple[float, str]:
+    """Points and, where the value is no possible score, the reason for zero.
+
+    A number is that many points; None, booleans and everything else that is no number are full marks, as in nbgrader.
+    Where nbgrader would give full marks (NaN, a negative number) or drop the submission (more than the maximum), this
+    is 0.
+    """
+    if (
+        is_handle(value)
+        or isinstance(value, (bool, np.bool_))
+        or not isinstance(value, (int, float, np.integer, np.floating))
+    ):
+        return max_points, ""
+    try:
+        score = float(value)
+    except (OverflowError, ValueError):
+        score = math.inf
+    if math.isnan(score) or math.isinf(score):
+        return 0.0, "The test gave no number of points but NaN or infinity."
+    if score < 0 or score > max_points * (1 + TOLERANCE) + TOLERANCE:
+        return 0.0, f"The test gave {score:g} points, which is not between 0 and {max_points:g}."
+    return min(score, max_points), ""

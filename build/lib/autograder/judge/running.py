@@ -1,0 +1,312 @@
+"""Runs one test cell on the trusted side: statement by statement, with a time limit, its output captured, its hidden
+part kept apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextlib
+import inspect
+import io
+import resource
+import signal
+import sys
+import threading
+import time
+import types
+import warnings
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.judge.guard import on_guard
+from autograder.judge.namespace import TestNamespace
+from autograder.judge.steps import TestCode, TestStatement, test_code
+from autograder.notebooks.cells import CodeCell
+from autograder.notebooks.regions import hidden_lines
+from autograder.notebooks.trusted import is_stateful, split_import
+from autograder.runs.context import check_context
+from autograder.sandbox.process.allowance import Allowance
+
+MAX_TEXT = 50_000
+MORE_MEMORY = 8 << 30
+PATIENCE, SPARE = 4.0, 30.0  # how many times its limit a test may use of the processors, and seconds for our own work
+
+
+class TestTimeout(BaseException):
+    """The time for a test cell is over. No Exception, so that `except Exception` in a test does not swallow it."""
+
+    __test__ = False
+
+
+class FailedInside(Exception):  # noqa: N818
+    """A test failed in the submission's process. `kind` is the name of what it says was raised."""
+
+    def __init__(self, text: str, kind: str = "TestFailed"):
+        super().__init__(text)
+        self.kind = kind
+
+
+@dataclass
+class CellOutcome:
+    """How a test cell went. `failed_hidden`: what went wrong did so in the hidden part, so that its details are
+    secret. `bare`: the only visible assertion has failed, and that is all there is to say.
+    """
+
+    value: Any = None
+    error: BaseException | None = None
+    failed_hidden: bool = False
+    failed_source: str = ""
+    printed: str = ""
+    reports: list[Any] = field(default_factory=list)
+    seconds: float = 0.0
+    timed_out: bool = False
+    notes: list[str] = field(default_factory=list)
+    bare: bool = False
+
+    @property
+    def tells_only_points(self) -> bool:
+        """Whether nothing but the points follows from how this test went: it showed nothing, and failed, if at all, in
+        a hidden test or in the one place where it can fail without a word.
+        """
+        shows = self.printed.strip() or any(not getattr(report, "hidden", False) for report in self.reports)
+        return not shows and (self.error is None or self.failed_hidden or self.bare)
+
+
+@dataclass
+class Ran:
+    """One cell of one run through a notebook: a student's outputs, or how a test went."""
+
+    outputs: list[Any] = field(default_factory=list)
+    outcome: CellOutcome | None = None
+    stopped: bool = False
+
+
+class BoundedText(io.StringIO):
+    """Text written by a test, up to a size."""
+
+    def write(self, text: str) -> int:
+        if self.tell() < MAX_TEXT:
+            super().write(text[:MAX_TEXT])
+        return len(text)
+
+
+def run_test(
+    cell: CodeCell, namespace: TestNamespace, seed: int | None, seconds: float, visible_only: bool
+) -> CellOutcome:
+    """Run the statements of a test cell in order, or only those that are not hidden. Whatever goes wrong is in the
+    outcome; nothing is raised but KeyboardInterrupt.
+    """
+    outcome = CellOutcome()
+    namespace.new_cell()
+    namespace.sandbox.prepare()
+    namespace.sandbox.notes.clear()
+    sandbox = namespace.sandbox
+    began = time.monotonic()
+    sandbox.allowance = allowance = Allowance(seconds, sandbox.usage, sandbox.quick_usage)
+    longer = allowance.longer(1.0)  # a question may tell first that it is over
+    try:
+        with (
+            on_guard(namespace.texts),
+            _time_limit(longer),
+            _processor_limit(seconds),
+            _memory_limit(),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            _run_statements(cell, namespace, seed, outcome, visible_only)
+    except TestTimeout as error:
+        outcome.error, outcome.timed_out = outcome.error or error, True
+    finally:
+        sandbox.allowance = None
+    outcome.seconds = time.monotonic() - began
+    outcome.timed_out = outcome.timed_out or allowance.left() <= 0
+    outcome.notes = list(namespace.sandbox.notes)
+    outcome.bare = outcome.bare and not outcome.notes and not outcome.timed_out
+    return outcome
+
+
+def _run_statements(
+    cell: CodeCell, namespace: TestNamespace, seed: int | None, outcome: CellOutcome, visible_only: bool
+) -> None:
+    filename = f"<test {cell.grade_id}>"
+    try:
+        test = test_code(cell.source, filename)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        outcome.error, outcome.failed_hidden = error, bool(hidden_lines(cell.source))
+        return
+    namespace.texts.add(step.statement for step in test.steps)
+    for step in test.steps:
+        is_hidden = _is_hidden(step, test.hidden, namespace.secrets)
+        if is_hidden and visible_only:
+            continue
+        try:
+            with (
+                _captured(outcome, keep=not is_hidden),
+                check_context(seed, graded=True, hidden=is_hidden, reports=outcome.reports),
+            ):
+                outcome.value = _run_step(step, namespace, is_hidden)
+        except BaseException as error:
+            outcome.error = error
+            outcome.failed_hidden = is_hidden or _passes_through(error, filename, test.hidden)
+            outcome.failed_source = "" if outcome.failed_hidden else _segment(test, step, error)
+            outcome.bare = step is test.only_assertion and _is_bare(error, filename)
+            if isinstance(error, KeyboardInterrupt) and type(error) is KeyboardInterrupt:
+                raise
+            return
+
+
+def _is_hidden(step: TestStatement, hidden: frozenset[int], secrets: set[str]) -> bool:
+    """Whether a statement lies in the hidden part, or uses a name that the hidden part of this cell or an earlier one
+    has bound. What it binds itself is then secret too; what a visible statement binds anew is secret no more.
+    """
+    if hidden.isdisjoint(step.lines) and secrets.isdisjoint(step.uses):
+        secrets -= step.rebinds
+        return False
+    if not step.is_import:
+        secrets |= step.binds
+    return True
+
+
+def _run_step(step: TestStatement, namespace: TestNamespace, is_hidden: bool) -> Any:
+    if isinstance(step.statement, (ast.Import, ast.ImportFrom)):
+        if is_stateful(step.statement):
+            namespace.sandbox.execute(ast.unparse(step.statement))
+            for name, _ in split_import(step.statement):
+                namespace[name] = namespace.sandbox.lookup(name)
+            return None
+        if not is_hidden:
+            _import_there_too(step, namespace)
+    code = step.code
+    if code.co_flags & inspect.CO_COROUTINE:
+        return _completed(types.FunctionType(code, namespace)())
+    return eval(code, namespace)
+
+
+def _completed(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a test cell with `await` gives. Formgrader grades from within an event loop of its own, which is set aside
+    meanwhile: asyncio runs no second one inside it.
+    """
+    around = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return asyncio.run(coroutine)
+    finally:
+        asyncio._set_running_loop(around)
+
+
+def _import_there_too(step: TestStatement, namespace: TestNamespace) -> None:
+    """In a notebook, what a test cell imports is there for the student's later cells."""
+    text = ast.unparse(step.statement)
+    if text not in namespace.imported or "*" in step.binds:
+        namespace.imported[text] = step.binds
+        namespace.sandbox.execute(f"try:\n    {text}\nexcept Exception:\n    pass")
+
+
+@contextlib.contextmanager
+def _captured(outcome: CellOutcome, keep: bool) -> Iterator[None]:
+    """What the test prints goes into the outcome, or nowhere if it is hidden. Warnings and stderr cost nothing and go
+    nowhere.
+    """
+    out = BoundedText()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(BoundedText()):
+            yield
+    finally:
+        if keep and len(outcome.printed) < MAX_TEXT:
+            outcome.printed += out.getvalue()
+
+
+def _passes_through(error: BaseException, filename: str, hidden: frozenset[int]) -> bool:
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == filename and frame.tb_lineno in hidden:
+            return True
+        frame = frame.tb_next
+    return False
+
+
+def _is_bare(error: BaseException, filename: str) -> bool:
+    """Whether an assertion of the test's own has failed that says nothing of values."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    here = frame is not None and frame.tb_frame.f_code.co_filename == filename
+    return type(error) is AssertionError and not error.args and here
+
+
+def _segment(test: TestCode, step: TestStatement, error: BaseException) -> str:
+    """The text of the statement that failed; within a loop or function, the line."""
+    lines = test.source.splitlines()
+    statement = step.statement
+    last = statement.lineno
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == test.filename:
+            last = frame.tb_lineno
+        frame = frame.tb_next
+    if isinstance(statement, ast.Assert) and (statement.end_lineno or 0) - statement.lineno < 4:
+        return ast.get_source_segment(test.source, statement) or ""
+    return lines[last - 1].strip() if 0 < last <= len(lines) else ""
+
+
+@contextlib.contextmanager
+def _time_limit(allowance: Allowance) -> Iterator[None]:
+    """Raise TestTimeout in the main thread when the time is over. In other threads only questions to the sandbox are
+    limited.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: Any) -> None:
+        wait = allowance.wait()
+        if not wait:
+            raise TestTimeout
+        signal.setitimer(signal.ITIMER_REAL, wait, 1.0)
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, allowance.wait(), 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _processor_limit(seconds: float) -> Iterator[None]:
+    """What a submission's number can make endless in C, such as `sum(range(n))`, hears no alarm. Then the kernel ends
+    this process, which costs the submission its marks and nobody else anything; otherwise the run would never end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    limit = int(time.process_time() + PATIENCE * seconds + SPARE) + 1
+    known = [value for value in (soft, hard) if value != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_CPU, (min([limit, *known]), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+@contextlib.contextmanager
+def _memory_limit() -> Iterator[None]:
+    """A test that a submission's numbers lead to allocate without end gets a MemoryError, not the machine."""
+    if sys.platform != "linux":
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    limit = used + MORE_MEMORY
+    if soft != resource.RLIM_INFINITY:
+        limit = min(limit, soft)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

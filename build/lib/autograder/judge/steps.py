@@ -1,0 +1,121 @@
+"""A test cell taken apart into steps, one per statement, ready to run. A class has many submissions and one set of
+tests, so this work is done once and kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from autograder.notebooks.magics import plain_python
+from autograder.notebooks.regions import hidden_lines
+from autograder.notebooks.statements import bound_names
+
+CELLS_KEPT = 512
+
+
+class TestStatement:
+    """One statement of a test cell. `lines` are its own; `binds` are names of the notebook that it may give a value,
+    `rebinds` those that it surely does; `value` says whether it is an expression whose value is the cell's.
+    """
+
+    def __init__(self, statement: ast.stmt, filename: str, value: bool):
+        self.statement, self.filename, self.value = statement, filename, value
+        self.lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        self.is_import = isinstance(statement, (ast.Import, ast.ImportFrom))
+        self.binds = frozenset(bound_names([statement]))
+        self.rebinds = frozenset(surely_bound(statement))
+
+    @functools.cached_property
+    def uses(self) -> frozenset[str]:
+        """The names of the notebook that it reads; not the variables of its own functions. (A class or a comprehension
+        may count some of its own.)
+        """
+        try:
+            return frozenset(names_read(self.code))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # raised again, and explained, when it runs
+            return frozenset(node.id for node in ast.walk(self.statement) if isinstance(node, ast.Name))
+
+    @functools.cached_property
+    def code(self) -> types.CodeType:
+        """The compiled statement. Raises SyntaxError for one that parses and means nothing, such as a bare return."""
+        statement = ast.fix_missing_locations(_Classes().visit(self.statement))
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        if self.value and isinstance(statement, ast.Expr):
+            return compile(ast.Expression(statement.value), self.filename, "eval", flags)
+        return compile(ast.Module([statement], []), self.filename, "exec", flags)
+
+
+def names_read(code: types.CodeType) -> Iterator[str]:
+    """What compiled code, with the functions defined in it, reads of the namespace that it runs in."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname.startswith("LOAD_") and instruction.opname.endswith(("_NAME", "_GLOBAL", "_GLOBALS")):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from names_read(constant)
+
+
+def surely_bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that a plain assignment or a definition binds: that it runs through is enough."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield statement.name
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            for node in ast.walk(target):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    yield node.id
+
+
+class TestCode:
+    """The steps of a test cell, its text as plain Python, and which of its lines are hidden."""
+
+    __test__ = False
+
+    def __init__(self, source: str, filename: str):
+        self.source, silent = plain_python(source)
+        self.filename = filename
+        self.hidden = hidden_lines(source)
+        statements = ast.parse(self.source, filename).body
+        last = len(statements) - 1
+        self.steps = [
+            TestStatement(statement, filename, value=number == last and not silent)
+            for number, statement in enumerate(statements)
+        ]
+
+    @functools.cached_property
+    def only_assertion(self) -> TestStatement | None:
+        """The one visible statement that asserts something, where that is all it does and no other does."""
+        visible = [step for step in self.steps if self.hidden.isdisjoint(step.lines)]
+        asserting = [step for step in visible if any(isinstance(node, ast.Assert) for node in ast.walk(step.statement))]
+        alone = len(asserting) == 1 and isinstance(asserting[0].statement, ast.Assert)
+        return asserting[0] if alone else None
+
+
+@functools.lru_cache(maxsize=CELLS_KEPT)
+def test_code(source: str, filename: str) -> TestCode:
+    """A test cell taken apart. Raises what `ast.parse` raises for a cell that is no Python."""
+    return TestCode(source, filename)
+
+
+test_code.__test__ = False  # type: ignore[attr-defined]  # nothing for pytest to collect
+
+
+class _Classes(ast.NodeTransformer):
+    """`type(x)` and `x.__class__` of a handle have to be the submission's class."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 1 and not node.keywords:
+            node.func = ast.copy_location(ast.Name("__type_of__", ast.Load()), node.func)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        self.generic_visit(node)
+        if node.attr == "__class__" and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.Call(ast.Name("__type_of__", ast.Load()), [node.value], []), node)
+        return node

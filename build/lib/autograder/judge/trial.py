@@ -1,0 +1,59 @@
+"""The trial of an assignment before a class is graded: the instructor's own solution is judged as if a student had
+handed it in.
+
+It says which test cells cannot be judged from outside and run inside the submission's process, because the solution
+earns their points there only, and which the solution fails either way.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.judge.apart import judge_apart
+from autograder.judge.judge import CellVerdict
+from autograder.notebooks.cells import code_cells
+
+ROUNDS = 3  # a test that is taken inside may have been what another one rests on
+
+
+@dataclass(frozen=True)
+class SolutionTrial:
+    """`inside`: the test cells that run inside, each with what goes wrong outside. `failed`: those that the solution
+    fails, each with what is said of it. By grade_id. `fault`: why there is no trial.
+    """
+
+    inside: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    fault: str = ""
+
+
+def try_solution(source: Any, tests: Mapping[str, str], **options: Any) -> SolutionTrial:
+    """Judge the solution in the instructor's notebook. `tests` are the texts of test cells as students' notebooks get
+    them, where these differ from the source; the options are those of `judge_notebook`.
+    """
+    solution = copy.deepcopy(source)
+    for node, cell in code_cells(solution):
+        if cell.is_test and cell.grade_id in tests:
+            node["source"] = tests[cell.grade_id]
+
+    def lost(inside: Mapping[str, str]) -> dict[str, str]:
+        verdict = judge_apart(copy.deepcopy(solution), source=source, points_only=True, inside=tuple(inside), **options)
+        return {cell.grade_id: cell.message for cell in verdict.cells if not _is_full(cell)}
+
+    outside: dict[str, str] = {}
+    for _ in range(ROUNDS):
+        found = {name: message for name, message in lost(outside).items() if name not in outside}
+        if not found:
+            break
+        outside |= found
+    if not outside:
+        return SolutionTrial()
+    failed = lost(outside)
+    return SolutionTrial({name: said for name, said in outside.items() if name not in failed}, failed)
+
+
+def _is_full(cell: CellVerdict) -> bool:
+    return cell.points >= cell.max_points

@@ -1,0 +1,262 @@
+"""The gates: what a lesson must pass before a student sees it. Each gate judges one variant of the lesson's notebook.
+
+A gate gives a `Finding`. Grading is done by the judge itself, in a sandbox where there is one: a gate that graded in
+another way would not say what students will get.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.judge import seed_of
+from autograder.lessons.audit import variants
+from autograder.lessons.audit.finding import Finding
+from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
+from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
+from autograder.lessons.audit.strength import Check, strength_of
+from autograder.lessons.build.lesson_files import LessonTextError, data_files
+from autograder.lessons.build.notebook import assemble, styles
+from autograder.lessons.build.rules import gradient_checks
+from autograder.lessons.release import ReleaseError, release_notebook
+from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
+from autograder.runs.context import CheckContext, listening
+
+Judge = Callable[..., Any]
+"""`judge(notebook, source, folder, secret)`: the verdict on a notebook; the secret decides the random inputs. With
+`points_only=True` the outputs are of no interest."""
+
+SECRETS = (b"audit 0", b"audit 1")
+DRAWS = 10  # of random inputs, with which right solutions must have the same marks
+
+
+@dataclass
+class Lesson:
+    """A lesson on its way through the gates."""
+
+    text: Path
+    course: Path
+    judge: Judge
+    folder: Path
+    source: NotebookNode = field(default_factory=NotebookNode)
+    checks: list[Check] = field(default_factory=list)  # those of the solved notebook, once it was judged
+
+    @cached_property
+    def solved_run(self) -> NotebookNode:
+        """What a student has who has solved everything, with the outputs of a real kernel."""
+        return run_in_kernel(variants.solved_release(self.source), self.folder)
+
+    @property
+    def tests(self) -> dict[str, float]:
+        """grade_id -> points of every test cell."""
+        return points_of_tests(self.source)
+
+    @property
+    def gradient_tests(self) -> list[str]:
+        cells = [cell for cell in self.source.cells if is_test(cell)]
+        return [grade_id(cell) for cell in cells if gradient_checks(cell.source)]
+
+
+def audit_lesson(
+    text: Path, course: Path, judge: Judge, parts: Sequence[Part] | None = None, passed: PassedGates | None = None
+) -> Iterator[Finding]:
+    """Run every gate on a lesson, or those of some parts; the rest is skipped when the lesson cannot be built. Of gates
+    that `RESTS` names, those that have `passed` before with the same fingerprint do not run again.
+    """
+    with tempfile.TemporaryDirectory(prefix="audit-") as name:
+        lesson = Lesson(text, course, judge, Path(name))
+        building = finding_of(lesson, BUILD, builds)
+        yield building
+        if not building.passed:
+            return
+        fingerprint = fingerprint_of(text, course, lesson.source)
+        for gate, function in (each for part in (parts or PARTS) for each in part(lesson)):
+            note = passed.note(text.stem, gate, fingerprint) if passed and gate in RESTS else None
+            if note is None:
+                yield replace(finding_of(lesson, gate, function), fingerprint=fingerprint)
+            else:
+                yield Finding(text.stem, gate, note=note, fingerprint=fingerprint, kept=True)
+
+
+def finding_of(lesson: Lesson, gate: str, function: Gate) -> Finding:
+    """Run one gate."""
+    started = time.perf_counter()
+    note: str = ""
+    problems: tuple[str, ...] = ()
+    try:
+        note, problems = function(lesson)
+    except Exception as error:  # a gate that breaks must fail, and must not hide the other gates
+        problems = (f"the gate itself failed: {type(error).__name__}: {error}",)
+    return Finding(lesson.text.stem, gate, tuple(problems), note, round(time.perf_counter() - started, 2))
+
+
+def points_of_tests(source: NotebookNode) -> dict[str, float]:
+    """grade_id -> points of every test cell of a notebook."""
+    return {grade_id(cell): points_of(cell) for cell in source.cells if is_test(cell)}
+
+
+Result = tuple[str, tuple[str, ...]]
+Gate = Callable[[Lesson], Result]
+Part = Callable[[Lesson], Iterator[tuple[str, Gate]]]
+BUILD = "text keeps the rules"  # before all others, which need the source
+TEN_SEEDS = "solved: the same marks for ten seeds"
+EVERY_CELL_RUNS = "solved: every cell runs"
+VALIDATE_PASSES = "solved: Validate passes"
+NOTHING_CRASHES = "unsolved: nothing crashes"
+RESTS = {TEN_SEEDS, EVERY_CELL_RUNS, VALIDATE_PASSES, NOTHING_CRASHES}
+"""The gates that take longest, and need not run again for a lesson that passed them and is the same."""
+
+
+def judged(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
+    """The gates that ask the judge."""
+    yield "solved: full marks", solved_gets_full_marks
+    yield TEN_SEEDS, same_marks_for_all_draws
+    yield "every bug that applies costs points", bugs_cost_points
+    for style, solutions in sorted(styles(lesson.text).items()):
+        yield f"style {style}: full marks", partial(style_gets_full_marks, solutions=solutions)
+    yield "unsolved: no marks", stubs_earn_nothing
+    yield "zeros: no marks for gradients", lambda lesson: earns_nothing(lesson, variants.zeroed(lesson.source))
+    yield "random: no marks for gradients", lambda lesson: earns_nothing(lesson, variants.randomized(lesson.source))
+
+
+def run(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
+    """The gates that run what a student gets."""
+    yield "release hides what it must", release_hides
+    yield EVERY_CELL_RUNS, every_cell_runs
+    yield VALIDATE_PASSES, validate_passes
+    yield NOTHING_CRASHES, stubs_do_not_crash
+
+
+PARTS: tuple[Part, ...] = (run, judged)
+"""The gates of a lesson in parts that do not need each other."""
+
+
+def builds(lesson: Lesson) -> Result:
+    """The rules of the text: ids, points, regions, tags, hints, quiz, lead-ins. Also gathers the lesson's data."""
+    try:
+        lesson.source = assemble(lesson.text)
+        for file in data_files(lesson.text, lesson.course):
+            (lesson.folder / "data").mkdir(exist_ok=True)
+            (lesson.folder / "data" / file.name).write_bytes(file.read_bytes())
+    except LessonTextError as error:
+        return "", (str(error),)
+    if not lesson.tests:
+        nothing = "no cell gives points, so that the gates have nothing to judge; add an exercise or a quiz"
+        return "", (f"{lesson.text.name}: {nothing}",)
+    return f"{len(lesson.tests)} test cells, {sum(lesson.tests.values()):g} points", ()
+
+
+def release_hides(lesson: Lesson) -> Result:
+    """No solution, hidden test, hint or quiz answer can be read in the student's version."""
+    try:
+        release_notebook(lesson.source)
+    except ReleaseError as error:
+        return "", (str(error),)
+    return "", ()
+
+
+def every_cell_runs(lesson: Lesson) -> Result:
+    """A student's solved notebook in a real kernel: no cell fails, demonstrations included."""
+    return slowest_check(lesson.solved_run), tuple(failures(lesson.solved_run))
+
+
+def validate_passes(lesson: Lesson) -> Result:
+    """nbgrader's Validate, which sees the visible tests only, has no complaint about a student's solved notebook."""
+    points = {grade_id(cell): validated(cell) for cell in lesson.solved_run.cells if is_test(cell)}
+    complaints = [(name, lesson.tests[name], found) for name, found in points.items() if found < lesson.tests[name]]
+    return "", tuple(f"{name}: {found:g} of {given:g} points on a laptop" for name, given, found in complaints)
+
+
+def stubs_do_not_crash(lesson: Lesson) -> Result:
+    """The student's version in a real kernel: cells fail only for want of a solution."""
+    return "", tuple(crashes(run_in_kernel(release_notebook(lesson.source), lesson.folder)))
+
+
+def full_marks(lesson: Lesson, notebook: NotebookNode, points_only: bool = True) -> Result:
+    """The judge gives every test cell its points."""
+    given = _judged(lesson, notebook, points_only=points_only)
+    problems = []
+    for name, points in lesson.tests.items():
+        if name not in given:
+            problems.append(f"{name}: the judge gave no verdict")
+        elif abs(given[name].points - points) > 1e-9 or given[name].max_points != points:
+            problems.append(f"{name}: {given[name].points:g} of {points:g} points. {given[name].message}".strip())
+    return f"{sum(cell.points for cell in given.values()):g} points", tuple(problems)
+
+
+def solved_gets_full_marks(lesson: Lesson) -> Result:
+    """The judge gives the instructor's solutions all points. What the checks asked is kept for later gates."""
+    cells = {seed_of(SECRETS[0], name): name for name in lesson.tests}
+
+    def keep(context: CheckContext, asked: Any) -> None:
+        lesson.checks += [Check(cells.get(context.seed or 0, ""), program, expected) for program, expected in asked]
+
+    lesson.checks.clear()
+    with listening(keep):
+        return full_marks(lesson, variants.solved(lesson.source), points_only=False)
+
+
+def same_marks_for_all_draws(lesson: Lesson) -> Result:
+    """Luck decides nothing: with other random inputs, right solutions have the same marks.
+
+    Every test cell runs again and again where it stands, each time with another seed.
+    """
+    notebook, copies = variants.drawn_again(lesson.source, DRAWS - 1)  # one has earned full marks
+    given = _judged(lesson, notebook, SECRETS[1])
+    points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
+    wrong = [name for name in points if name not in given or given[name].points != points[name]]
+    note = f"{DRAWS} seeds for {len(lesson.tests)} cells"
+    return note, tuple(f"{name}: other marks with other numbers" for name in wrong)
+
+
+def bugs_cost_points(lesson: Lesson) -> Result:
+    """The mutation score is 100 %: each bug of the bank that applies to an exercise is noticed by its checks."""
+    found = strength_of(lesson.checks, writes_backward=any(map(_writes_backward, lesson.source.cells)))
+    return f"{found.applied} pairs of bug and operation", tuple(map(str, found.survivors))
+
+
+def _writes_backward(cell: NotebookNode) -> bool:
+    return is_code_solution(cell) and "def backward(self" in cell.source
+
+
+def style_gets_full_marks(lesson: Lesson, solutions: Mapping[str, str]) -> Result:
+    """The judge gives another way to write these exercises its points too."""
+    return full_marks(lesson, variants.styled(lesson.source, solutions))
+
+
+def stubs_earn_nothing(lesson: Lesson) -> Result:
+    """An untouched notebook gets no point from the judge, and fails only for want of a solution."""
+    notebook = variants.stubbed(lesson.source)
+    given = _judged(lesson, notebook)
+    return "", (*_with_points(given, list(lesson.tests)), *crashes(notebook, tests=False))
+
+
+def earns_nothing(lesson: Lesson, notebook: NotebookNode) -> Result:
+    """No exercise on gradients gives a point, although every solution cell ran."""
+    given = _judged(lesson, notebook)
+    broken = failures(notebook, among=is_code_solution)
+    return f"{len(lesson.gradient_tests)} test cells", (*broken, *_with_points(given, lesson.gradient_tests))
+
+
+def _judged(
+    lesson: Lesson, notebook: NotebookNode, secret: bytes = SECRETS[0], points_only: bool = True
+) -> dict[str, Any]:
+    verdict = lesson.judge(notebook, lesson.source, lesson.folder, secret, points_only=points_only)
+    return {cell.grade_id: cell for cell in verdict.cells}
+
+
+def _with_points(given: dict[str, Any], names: list[str]) -> tuple[str, ...]:
+    missing = [f"{name}: the judge gave no verdict" for name in names if name not in given]
+    won = [
+        f"{name}: {given[name].points:g} of {given[name].max_points:g} points for nothing"
+        for name in names
+        if name in given and given[name].points > 0
+    ]
+    return (*missing, *won)

@@ -1,0 +1,102 @@
+"""What gates have passed, kept in a folder: a gate need not run again while nothing that decides it has changed.
+
+Only gates that passed are kept, each with a fingerprint of the lesson as it was built, of the code that gates run, and
+of the packages. Where `CI` is set in the environment, and with `autograder audit --all`, nothing rests on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import autograder
+import mini_autograd
+from autograder.files import write_if_changed
+from autograder.lessons.audit.finding import Finding
+from autograder.lessons.build.lesson_files import LessonTextError, data_files
+from autograder.sandbox import isolation_available
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+NOT_RUN = {"grading", "__pycache__"}
+"""Folders without code that a gate runs."""
+
+
+@dataclass(frozen=True)
+class PassedGates:
+    """The gates that passed, one file for each lesson in a folder."""
+
+    folder: Path
+
+    def note(self, lesson: str, gate: str, fingerprint: str) -> str | None:
+        """The note of a gate that passed with this fingerprint; None if it did not."""
+        kept = self._read(lesson)["gates"].get(gate, {})
+        return kept["note"] if kept.get("fingerprint") == fingerprint else None
+
+    def unchanged(self, text: Path, course: Path) -> bool:
+        """Whether all gates passed the last time, and the lesson's own text and data are as they were then."""
+        return self._read(text.stem)["text"] == text_hash(text, course) != ""
+
+    def keep(self, text: Path, course: Path, findings: Sequence[Finding]) -> None:
+        """Keep which gates of a lesson passed, and no others."""
+        gates = {f.gate: {"fingerprint": f.fingerprint, "note": f.note} for f in findings if f.passed and f.fingerprint}
+        whole = all(finding.passed for finding in findings)
+        record = {"text": text_hash(text, course) if whole else "", "gates": gates}
+        write_if_changed(self._file(text.stem), json.dumps(record, indent=1) + "\n")
+
+    def _read(self, lesson: str) -> dict[str, Any]:
+        try:
+            record = json.loads(self._file(lesson).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            record = {}
+        return {"text": "", "gates": {}, **record}
+
+    def _file(self, lesson: str) -> Path:
+        return self.folder / f"{lesson}.json"
+
+
+def fingerprint_of(text: Path, course: Path, source: NotebookNode) -> str:
+    """Of everything that decides a lesson's gates: its text, its data, its notebook with the engine of the lessons
+    before it, the code, and what is installed."""
+    return _hash([text_hash(text, course).encode(), json.dumps(source, sort_keys=True).encode(), _surroundings()])
+
+
+def text_hash(text: Path, course: Path) -> str:
+    """Of a lesson's own text and data; empty where data is missing."""
+    try:
+        return _hash(file.read_bytes() for file in (text, *data_files(text, course)))
+    except LessonTextError:
+        return ""
+
+
+@cache
+def _surroundings() -> bytes:
+    """A hash of the code that gates run, of every package, and of the machine's system."""
+    installed = sorted(f"{package.name} {package.version}" for package in importlib.metadata.distributions())
+    system = [platform.python_version(), platform.platform(), isolation_available().description]
+    return _hash([*_code(), "\n".join(installed + system).encode()]).encode()
+
+
+def _code() -> Iterator[bytes]:
+    for package in (autograder, mini_autograd):
+        root = Path(next(iter(package.__path__)))
+        for file in sorted(root.rglob("*")):
+            place = file.relative_to(root)
+            if file.is_file() and NOT_RUN.isdisjoint(place.parts):
+                yield place.as_posix().encode()
+                yield file.read_bytes()
+
+
+def _hash(parts: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{len(part)} ".encode() + part)
+    return digest.hexdigest()

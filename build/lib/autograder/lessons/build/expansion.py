@@ -1,0 +1,45 @@
+"""From the cells of a lesson's text to the cells of its notebook, and their ids, which come from the text alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autograder.lessons.build.quiz_cells import expand_quiz
+from autograder.lessons.build.text import TextCell
+from autograder.quizzes.sealing import seal_hints
+
+HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
+
+
+def expanded(cells: Sequence[TextCell]) -> list[tuple[TextCell, str]]:
+    """The cells of the notebook with their ids: hints gathered where the first stood, quizzes expanded, no styles."""
+    used = Counter[str]()
+    return [(cell, _cell_id(cell, used)) for cell in _notebook_cells(cells)]
+
+
+def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
+    hints: dict[str, list[str]] = {}
+    for cell in cells:
+        if "hint" in cell.tags:
+            hints.setdefault(cell.exercise, []).append(cell.source)
+    result: list[TextCell] = []
+    for cell in cells:
+        if "hint" in cell.tags:
+            if texts := hints.pop(cell.exercise, None):
+                source = f"{HINT_COMMENT}\nhints({json.dumps(seal_hints(texts))})"
+                result.append(replace(cell, kind="code", source=source, metadata={}))
+        elif "quiz" in cell.tags:
+            result += expand_quiz(cell)
+        elif not cell.style:
+            result.append(cell)
+    return result
+
+
+def _cell_id(cell: TextCell, used: Counter[str]) -> str:
+    name = cell.grade_id or hashlib.sha256(f"{cell.kind}\n{cell.source}".encode()).hexdigest()[:12]
+    used[name] += 1
+    return (name if used[name] == 1 else f"{name}-{used[name]}")[-64:]

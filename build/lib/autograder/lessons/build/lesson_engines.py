@@ -1,0 +1,132 @@
+"""The engine as it is after a lesson, made from the texts of the lessons, and its place in the next lesson's notebook.
+
+The cells tagged `engine`, with their solutions, make up a lesson's part of the engine. A lesson that calls
+`start_lesson()` goes on with the engine of the lessons before it; one that does not begins anew. What is made is run
+before it is used, so that a lesson whose engine cannot stand by itself is not built.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from autograder.lessons.build.expansion import expanded
+from autograder.lessons.build.lesson_files import LessonTextError, lesson_texts
+from autograder.lessons.build.names import is_of_course, missing_names, names_bound_by
+from autograder.lessons.build.rules import Owner, syntax_tree
+from autograder.lessons.build.text import TextCell, read_lesson
+from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
+
+CALL = re.compile(r"^start_lesson\(\)[ \t]*$", re.MULTILINE)
+REGION_MARK = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
+
+
+def engine_source(lessons: Path, before: str) -> str:
+    """The source of the reference engine that the lesson `before` starts from. Raises LessonTextError."""
+    return engine_before(lessons / f"{before}.py").source
+
+
+def engine_before(text: Path) -> SealedEngine:
+    """The reference engine that a lesson starts from. Raises LessonTextError if the lessons before it make none."""
+    engine = engine_after(text, itself=False)
+    if engine is None:
+        raise LessonTextError(f"{text.name}: no lesson before this one has cells tagged engine")
+    return engine
+
+
+def engine_after(text: Path, itself: bool = True) -> SealedEngine | None:
+    """The reference engine after a lesson, or (not `itself`) after the lessons before it; None if there is none yet."""
+    engine = None
+    for path in lesson_texts(text.parent.parent):
+        if path.name > text.name or (path.name == text.name and not itself):
+            break
+        engine = _with_lesson(engine, path, path.stat().st_mtime_ns)
+    return engine and replace(engine, start_of=text.stem if not itself else "")
+
+
+def owners_of_names(engine: SealedEngine) -> dict[str, Owner]:
+    """The names that the cells of an engine define at their top level, with the last cell that does."""
+    found = {}
+    for cell in engine.cells:
+        for statement in ast.parse(cell.source).body:
+            imported = isinstance(statement, ast.Import | ast.ImportFrom)
+            found.update(dict.fromkeys(names_bound_by(statement), Owner(cell.lesson, cell.cell, imported)))
+    return found
+
+
+def with_engine(cell: TextCell, text: Path) -> TextCell:
+    """The cell with the sealed engine in its call of `start_lesson`, if it has one. Raises LessonTextError."""
+    if not calls_start(cell):
+        return cell
+    sealed = json.dumps(seal_engine(engine_before(text)))
+    return replace(cell, source=CALL.sub(lambda match: f"start_lesson({sealed})", cell.source))
+
+
+def calls_start(cell: TextCell) -> bool:
+    return cell.kind == "code" and CALL.search(cell.source) is not None
+
+
+@lru_cache(maxsize=64)
+def _with_lesson(engine: SealedEngine | None, path: Path, changed: int) -> SealedEngine | None:
+    """The engine after one more lesson."""
+    cells = read_lesson(path)
+    goes_on = [cell for cell in cells if calls_start(cell)]
+    if goes_on and engine is None:
+        raise goes_on[0].error("no lesson before this one has cells tagged engine")
+    own = [(cell, name) for cell, name in expanded(cells) if "engine" in cell.tags]
+    if not own:
+        return engine
+    added = [EngineCell(path.stem, name, cell.is_solution, _script(cell)) for cell, name in own]
+    before = engine.cells if engine and goes_on else ()
+    _try_out(before, [cell for cell, _ in own], added)
+    return SealedEngine(path.stem, "", (*before, *added), _checks(cells))
+
+
+def _checks(cells: Sequence[TextCell]) -> tuple[str, ...]:
+    """The test cells of exercises that belong to the engine."""
+    found = []
+    of_engine = False
+    for cell in cells:
+        if cell.is_solution:
+            of_engine = "engine" in cell.tags
+        elif cell.is_test and cell.kind == "code" and "quiz" not in cell.tags and of_engine:
+            found.append(cell.grade_id)
+    return tuple(found)
+
+
+def _script(cell: TextCell) -> str:
+    """An engine cell's source with the solution, without its marks and without the course's own helpers."""
+    lines = REGION_MARK.sub("", cell.source).splitlines()
+    for statement in reversed(ast.parse("\n".join(lines)).body if syntax_tree(cell) else []):
+        if is_of_course(statement) or _is_start(statement):
+            del lines[statement.lineno - 1 : statement.end_lineno]
+    return "\n".join(lines).strip("\n")
+
+
+def _is_start(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and ast.unparse(statement) == "start_lesson()"
+
+
+def _try_out(before: Sequence[EngineCell], cells: Sequence[TextCell], added: Sequence[EngineCell]) -> None:
+    """Raise LessonTextError for a cell that does not run after the engine cells before it, or needs other names."""
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for earlier in before:
+            exec(compile(earlier.source, f"<{earlier.lesson}>", "exec", dont_inherit=True), namespace)
+        for cell, part in zip(cells, added, strict=True):
+            try:
+                exec(compile(part.source, f"<{part.lesson}>", "exec", dont_inherit=True), namespace)
+            except Exception as error:
+                raise cell.error(f"the engine does not run by itself: {type(error).__name__}: {error}") from error
+    for cell, part in zip(cells, added, strict=True):
+        if missing := missing_names(part.source, namespace):
+            raise cell.error(f"the engine does not run by itself: no engine cell defines {missing[0]!r}")

@@ -1,0 +1,104 @@
+"""Which names a script needs and does not define, and where else in a notebook they are defined.
+
+Engine cells must run by themselves, without the rest of the notebook; this says what would be missing. Standard
+library only, because `start_lesson` uses it in students' notebooks.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+from collections.abc import Iterable, Iterator, Sequence
+from types import CodeType
+
+GLOBAL_READS = {"LOAD_GLOBAL", "LOAD_NAME"}
+GLOBAL_WRITES = {"STORE_GLOBAL", "STORE_NAME"}
+BUILTIN = {*dir(builtins), "__name__", "__file__", "__module__", "__qualname__", "__annotations__", "__builtins__"}
+
+
+def missing_names(source: str, defined: Iterable[str] = ()) -> list[str]:
+    """Global names that a script reads, at the top or in its functions, and that nobody defines. Raises SyntaxError."""
+    code = compile(source, "<engine>", "exec", dont_inherit=True)
+    written = set(defined) | BUILTIN
+    read: dict[str, None] = {}
+    for part in _codes(code):
+        known: set[str] = set()
+        for instruction in dis.get_instructions(part):
+            if instruction.opname in GLOBAL_WRITES:
+                (written if part is code or instruction.opname == "STORE_GLOBAL" else known).add(instruction.argval)
+            elif instruction.opname in GLOBAL_READS and instruction.argval not in known:
+                read[instruction.argval] = None
+    return [name for name in read if name not in written]
+
+
+def completed(source: str, others: Sequence[str], defined: Iterable[str] = ()) -> str:
+    """The script with the statements of other cells before it that define the names it needs, as far as they do.
+
+    Imports, functions, classes and assignments are taken, the last definition of a name, each with what it needs
+    itself; nothing else of the other cells is run.
+    """
+    defined = set(defined)
+    todo = missing_names(source, defined)
+    offered = _definitions(others) if todo else {}
+    taken: dict[ast.stmt, str] = {}
+    while todo:
+        statement = offered.get(todo.pop())
+        if statement is None or statement in taken:
+            continue
+        taken[statement] = ast.unparse(statement)
+        todo += missing_names(taken[statement], defined)
+    in_order = [taken[statement] for statement in dict.fromkeys(offered.values()) if statement in taken]
+    return "\n\n".join([*in_order, source])
+
+
+def statements(source: str) -> list[ast.stmt]:
+    """The statements of a cell, without IPython's commands; none if it is no Python."""
+    lines = ["pass" if line.lstrip()[:1] in ("%", "!", "?") else line for line in source.splitlines()]
+    try:
+        return ast.parse("\n".join(lines)).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def is_of_course(statement: ast.stmt) -> bool:
+    """Whether a statement imports the course's own helpers."""
+    if isinstance(statement, ast.ImportFrom):
+        return (statement.module or "").partition(".")[0] == "autograder"
+    return isinstance(statement, ast.Import) and any(
+        alias.name.partition(".")[0] == "autograder" for alias in statement.names
+    )
+
+
+def _definitions(sources: Sequence[str]) -> dict[str, ast.stmt]:
+    """Name -> the last statement that defines it at the top of a cell, in the order of the cells."""
+    found: dict[str, ast.stmt] = {}
+    for source in sources:
+        for statement in statements(source):
+            for name in names_bound_by(statement):
+                found.pop(name, None)
+                found[name] = statement
+    return found
+
+
+def names_bound_by(statement: ast.stmt) -> Iterator[str]:
+    """The names that a definition, import or assignment binds; none for any other statement."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        yield statement.name
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
+    elif isinstance(statement, ast.Assign | ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name) and _stored(node))
+
+
+def _stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)

@@ -1,0 +1,82 @@
+"""Makes the instructor's notebook of a lesson from its text: `assemble` in memory, `build_lesson` as a file.
+
+The result depends on the text alone: cell ids come from the grade_id or from the source, so building twice gives the
+same bytes, and students' notebooks can be compared cell by cell after an update.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from autograder.files import write_if_changed
+from autograder.lessons.build.expansion import expanded
+from autograder.lessons.build.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
+from autograder.lessons.build.lesson_files import data_files
+from autograder.lessons.build.rules import check_lesson, engine_names_are_kept
+from autograder.lessons.build.text import TextCell, read_lesson
+
+# Only the first line of a cell with a sealed text is shown: the rest tells nobody anything.
+SEALED_CALL = re.compile(r"^(hints|quiz|start_lesson)\(.{100}", re.MULTILINE)
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+TAGS_OF_NOTEBOOKS = {"demo", "visible", "raises-exception"}
+
+
+def assemble(path: Path) -> NotebookNode:
+    """The instructor's notebook of a text: hints and engine sealed, no styles. Raises LessonTextError."""
+    cells = read_lesson(path)
+    check_lesson(cells)
+    if any("engine" in cell.tags or calls_start(cell) for cell in cells):
+        engine = engine_after(path)  # refused here, and not only by the lesson that would start with it
+        engine_names_are_kept(cells, owners_of_names(engine) if engine else {})
+    notebook = new_notebook(metadata={"kernelspec": dict(KERNEL), "language_info": {"name": "python"}})
+    notebook.nbformat_minor = 5
+    for text_cell, name in expanded(cells):
+        cell = with_engine(text_cell, path)
+        make = new_markdown_cell if cell.kind == "markdown" else new_code_cell
+        notebook.cells.append(make(cell.source, metadata=_metadata(cell), id=name))
+    nbformat.validate(notebook)
+    return notebook
+
+
+def styles(path: Path) -> dict[str, dict[str, str]]:
+    """The alternative solutions in a lesson's text: name of the style -> grade_id of the solution cell -> source."""
+    found: dict[str, dict[str, str]] = {}
+    for cell in read_lesson(path):
+        if cell.style:
+            sources = found.setdefault(cell.style, {})
+            if cell.exercise in sources:
+                raise cell.error(f"style {cell.style!r} of {cell.exercise!r} is given twice")
+            sources[cell.exercise] = cell.source
+    return found
+
+
+def build_lesson(path: Path, course_dir: Path) -> Path:
+    """Write course_dir/source/NN_name/NN_name.ipynb (and the data it reads). Returns the notebook's path."""
+    path = Path(path)
+    notebook = assemble(path)
+    folder = Path(course_dir) / "source" / path.stem
+    for file in data_files(path, Path(course_dir)):
+        (folder / "data").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, folder / "data" / file.name)
+    target = folder / f"{path.stem}.ipynb"
+    write_if_changed(target, notebook_text(notebook))
+    return target
+
+
+def notebook_text(notebook: NotebookNode) -> str:
+    """A notebook as the text of its file."""
+    return nbformat.writes(notebook) + "\n"
+
+
+def _metadata(cell: TextCell) -> dict[str, object]:
+    metadata = {name: value for name, value in cell.metadata.items() if name in ("nbgrader", "jupyter")}
+    if cell.kind == "code" and SEALED_CALL.search(cell.source):
+        metadata["jupyter"] = {**metadata.get("jupyter", {}), "source_hidden": True}
+    tags = [tag for tag in cell.tags if tag in TAGS_OF_NOTEBOOKS]
+    return {**metadata, "tags": tags} if tags else metadata

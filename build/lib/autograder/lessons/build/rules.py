@@ -1,0 +1,264 @@
+"""The rules that a lesson's text must keep before it becomes a notebook: one function each, raising `LessonTextError`.
+
+A rule reads the cells as the author wrote them, because an error has to point at the author's line.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell
+from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges, without_hidden_tests
+from autograder.notebooks.statements import bound_names
+from autograder.notebooks.unclaimed import called, unclaimed_points
+
+KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items"}
+MOST_HINTS = 3
+REGION_NAMES = {SOLUTION: "a solution", HIDDEN_TESTS: "hidden tests", MARK_SCHEME: "a mark scheme"}
+CHECKS = {"check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "quiz"}
+GRADIENT_CHECKS = CHECKS - {"quiz"}
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The engine cell that a name comes from, and whether it is imported there."""
+
+    lesson: str
+    cell: str
+    imported: bool
+
+
+def check_lesson(cells: Sequence[TextCell]) -> None:
+    """Raise LessonTextError for the first broken rule."""
+    for rule in RULES:
+        rule(cells)
+
+
+def known_words_on_the_cell_line(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        if "incorrectly_encoded_metadata" in cell.metadata or "=" in str(cell.metadata.get("title", "")):
+            raise cell.error('the cell line cannot be read; a value is JSON, as in tags=["demo"]')
+        if unknown := sorted(set(cell.metadata) - KNOWN_METADATA):
+            raise cell.error(f"unknown metadata {unknown[0]!r} on the cell line")
+        for tag in cell.tags:
+            if tag not in PLAIN_TAGS and not STYLE_TAG.fullmatch(str(tag)):
+                raise cell.error(f"unknown tag {tag!r}; known are style:NAME and {', '.join(sorted(PLAIN_TAGS))}")
+        if cell.exercise and not (cell.style or "hint" in cell.tags):
+            raise cell.error("exercise= belongs on hint and style cells only")
+
+
+def ids_are_there_and_unique(cells: Sequence[TextCell]) -> None:
+    seen: dict[str, int] = {}
+    for cell in cells:
+        if not isinstance(cell.metadata.get("nbgrader", {}), dict):
+            raise cell.error("nbgrader= needs a dictionary")
+        if "nbgrader" in cell.metadata and not cell.grade_id:
+            raise cell.error("this cell has nbgrader metadata but no grade_id")
+        names = [cell.grade_id, f"{cell.grade_id}_answers"] if "quiz" in cell.tags else [cell.grade_id]
+        for name in filter(None, names):
+            if not re.fullmatch(r"[A-Za-z0-9_\-]+", name):
+                raise cell.error(f"grade_id {name!r} may hold letters, digits, - and _ only")
+            if name in seen:
+                raise cell.error(f"grade_id {name!r} is used twice, first in line {seen[name]}")
+            seen[name] = cell.line
+
+
+def graded_cells_have_points(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        points = cell.nbgrader.get("points")
+        if cell.nbgrader.get("grade"):
+            if points is None:
+                raise cell.error("a graded cell needs points")
+            if isinstance(points, bool) or not isinstance(points, int | float) or not 0 < points < 1000:
+                raise cell.error(f"points must be a positive number, not {points!r}")
+        elif points is not None:
+            raise cell.error('points without "grade": true')
+
+
+def points_in_a_test_add_up(cells: Sequence[TextCell]) -> None:
+    """The points given to the checks of a test cell must sum to the points of the cell."""
+    for cell in cells:
+        if not cell.is_test or cell.kind != "code" or "quiz" in cell.tags:
+            continue
+        found = list(_points_of_checks(syntax_tree(cell)))
+        total = cell.nbgrader["points"]
+        if found and None not in found and abs(sum(p for p in found if p is not None) - total) > 1e-9:
+            raise cell.error(f"the checks give {sum(p for p in found if p is not None)} points, the cell {total}")
+
+
+def points_in_a_test_are_its_value(cells: Sequence[TextCell]) -> None:
+    """What the checks of a test cell give must be the value of its last line, for the judge and for students."""
+    for cell in cells:
+        if cell.is_test and cell.kind == "code" and "quiz" not in cell.tags:
+            if lost := unclaimed_points(cell.source):
+                raise cell.error(lost[1], lost[0])
+            if lost := unclaimed_points(without_hidden_tests(cell.source)):
+                raise cell.error(
+                    "students would see no card: the line that gives the points belongs after END HIDDEN TESTS", lost[0]
+                )
+
+
+def regions_are_balanced(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        opened = ""
+        for edge in edges(cell.source):
+            if edge.begins and opened:
+                raise cell.error(f"{edge} inside {REGION_NAMES[opened]}", edge.line)
+            if not edge.begins and opened != edge.kind:
+                raise cell.error(f"{edge} without BEGIN {edge.kind}", edge.line)
+            opened = edge.kind if edge.begins else ""
+        if opened:
+            raise cell.error(f"BEGIN {opened} without END {opened}")
+
+
+def regions_stand_where_they_belong(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        kinds = {edge.kind for edge in edges(cell.source)}
+        if cell.is_solution and cell.kind == "code" and SOLUTION not in kinds and not cell.nbgrader.get("grade"):
+            raise cell.error("a solution cell needs ### BEGIN SOLUTION and ### END SOLUTION")
+        if SOLUTION in kinds and not cell.is_solution and not cell.style:
+            raise cell.error("a solution region outside a solution cell would reach the students")
+        if HIDDEN_TESTS in kinds and not cell.is_test:
+            raise cell.error("hidden tests outside a test cell would reach the students")
+
+
+def hints_and_styles_name_an_exercise(cells: Sequence[TextCell]) -> None:
+    ids = {cell.grade_id for cell in cells if cell.grade_id}
+    solutions = {cell.grade_id for cell in cells if cell.is_solution}
+    hints = Counter[str]()
+    for cell in cells:
+        if "hint" in cell.tags:
+            if cell.kind != "markdown" or cell.exercise not in ids:
+                raise cell.error("a hint is a Markdown cell with exercise= the grade_id of a cell of this lesson")
+            hints[cell.exercise] += 1
+            if hints[cell.exercise] > MOST_HINTS:
+                raise cell.error(f"exercise {cell.exercise!r} has more than {MOST_HINTS} hints")
+        if cell.style and (cell.kind != "code" or cell.exercise not in solutions or cell.nbgrader):
+            raise cell.error("a style is a code cell with exercise= the grade_id of a solution cell, without nbgrader=")
+
+
+def exercises_have_a_lead_in(cells: Sequence[TextCell]) -> None:
+    """Between a solution cell and the graded cell before it there is prose that says what to do."""
+    prose = False
+    for cell in cells:
+        if cell.is_solution and not prose:
+            raise cell.error("an exercise needs a lead-in: a Markdown cell between it and the exercise before")
+        if cell.grade_id:
+            prose = False
+        elif cell.kind == "markdown" and cell.source.strip() and "hint" not in cell.tags:
+            prose = True
+
+
+def names_of_the_builder_are_imported(cells: Sequence[TextCell]) -> None:
+    """The builder writes calls of `quiz` and `hints`; the lesson must have imported them."""
+    imported: set[str] = set()
+    for cell in cells:
+        if cell.kind != "code" or "quiz" in cell.tags:
+            continue
+        for node in ast.walk(syntax_tree(cell)):
+            if isinstance(node, ast.ImportFrom) and node.module == "autograder.student":
+                imported |= {alias.asname or alias.name for alias in node.names}
+    starts = [cell for cell in cells if re.search(r"^start_lesson\(", cell.source, re.MULTILINE)]
+    tagged = {tag: [cell for cell in cells if tag in cell.tags] for tag in ("quiz", "hint")}
+    for name, users in (("quiz", tagged["quiz"]), ("hints", tagged["hint"]), ("start_lesson", starts)):
+        if users and name not in imported:
+            raise users[0].error(f"the lesson must import {name} from autograder.student")
+
+
+def engine_cells_are_code(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        if "engine" in cell.tags and (cell.kind != "code" or cell.is_test or cell.style or "demo" in cell.tags):
+            raise cell.error("an engine cell is a code cell, given or a solution; no test, demo or style")
+
+
+def start_lesson_stands_alone(cells: Sequence[TextCell]) -> None:
+    """The builder puts the engine into the call, so it has to find it: once, without arguments, on its own line."""
+    calls = 0
+    for cell in cells:
+        if cell.kind != "code" or "quiz" in cell.tags or "start_lesson" not in cell.source:
+            continue
+        for node in ast.walk(syntax_tree(cell)):
+            if called(node) == "start_lesson":
+                calls += 1
+                if calls > 1 or "start_lesson()" not in (line.rstrip() for line in cell.source.splitlines()):
+                    raise cell.error("call start_lesson() once, without arguments, on a line of its own")
+                if cell.is_solution or cell.is_test or "demo" in cell.tags:
+                    raise cell.error("start_lesson() belongs in an ordinary cell at the start")
+
+
+def engine_names_are_kept(cells: Sequence[TextCell], owners: Mapping[str, Owner]) -> None:
+    """A cell that is not of the engine binds no name of the engine (`owners`) at its top level: the engine looks its
+    functions up when they are called, and would find whatever a demo has left there.
+    """
+    for cell in cells:
+        if cell.kind != "code" or "engine" in cell.tags or "quiz" in cell.tags or cell.style:
+            continue
+        for statement in syntax_tree(cell).body:
+            importing = isinstance(statement, ast.Import | ast.ImportFrom)
+            for name in sorted(bound_names([statement]) & owners.keys()):
+                if not (importing and owners[name].imported):
+                    owner = f"cell {owners[name].cell} of {owners[name].lesson}"
+                    raise cell.error(
+                        f"{name!r} belongs to the engine ({owner}), which would find this one in its place; choose "
+                        "another name here",
+                        statement.lineno,
+                    )
+
+
+def items_are_numbers(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        items = cell.metadata.get("items", "")
+        if not isinstance(items, str) or not all(re.fullmatch(r"F?\d{1,3}|gap:\w+", item) for item in items.split()):
+            raise cell.error('items= holds numbers of the checklist in one text, as in items="24 47 F1"')
+
+
+def gradient_checks(source: str) -> bool:
+    """Whether a test cell's source checks gradients (then zeros must score nothing)."""
+    return any(called(node) in GRADIENT_CHECKS for node in ast.walk(ast.parse(source)))
+
+
+def _points_of_checks(tree: ast.AST) -> Iterator[float | None]:
+    """The points that each check of a cell gives; None for what cannot be known without running it."""
+    repeated = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.FunctionDef)
+    if any(called(node) in CHECKS for loop in ast.walk(tree) if isinstance(loop, repeated) for node in ast.walk(loop)):
+        yield None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) in CHECKS:
+            for keyword in node.keywords:
+                if keyword.arg == "points" and not (
+                    isinstance(keyword.value, ast.Constant) and keyword.value.value is None
+                ):
+                    value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+                    yield float(value) if isinstance(value, int | float) else None
+
+
+def syntax_tree(cell: TextCell) -> ast.Module:
+    """The syntax tree of a cell, IPython's commands left out."""
+    lines = ["pass" if re.match(r"\s*[%!]", line) else line for line in cell.source.splitlines()]
+    try:
+        return ast.parse("\n".join(lines))
+    except SyntaxError as error:
+        if "raises-exception" in cell.tags or cell.source.lstrip().startswith("%%"):
+            return ast.parse("")
+        raise cell.error(f"no valid Python: {error.msg}", error.lineno or 0) from error
+
+
+RULES = (
+    known_words_on_the_cell_line,
+    ids_are_there_and_unique,
+    graded_cells_have_points,
+    regions_are_balanced,
+    points_in_a_test_add_up,
+    points_in_a_test_are_its_value,
+    regions_stand_where_they_belong,
+    hints_and_styles_name_an_exercise,
+    exercises_have_a_lead_in,
+    names_of_the_builder_are_imported,
+    engine_cells_are_code,
+    start_lesson_stands_alone,
+    items_are_numbers,
+)

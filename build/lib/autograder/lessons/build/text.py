@@ -1,0 +1,140 @@
+"""Reads a lesson's text (jupytext's percent format) into cells that remember their line.
+
+Everything that is wrong with a lesson is reported as a `LessonTextError` that says file, line and cell, because an
+author has to find the place in a file of a thousand lines.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import jupytext
+from nbformat import NotebookNode
+
+from autograder.lessons.build.lesson_files import LessonTextError
+from autograder.notebooks.cells import grade_id, is_grade, is_solution, marks
+
+PLAIN_TAGS = {"demo", "engine", "visible", "quiz", "hint", "raises-exception"}
+STYLE_TAG = re.compile(r"style:([A-Za-z0-9_]+)")
+CELL_LINE = re.compile(r"^# %%(?P<rest>.*)$")
+NBGRADER_DEFAULTS = {"schema_version": 3, "grade": False, "solution": False, "task": False}
+
+
+@dataclass(frozen=True)
+class TextCell:
+    """One cell of a lesson's text. `line` is the line of its `# %%` marker."""
+
+    file: str
+    line: int
+    kind: str
+    source: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def nbgrader(self) -> dict[str, Any]:
+        return dict(marks(self))
+
+    @cached_property
+    def grade_id(self) -> str:
+        return grade_id(self)
+
+    @cached_property
+    def is_test(self) -> bool:
+        return is_grade(self) and not is_solution(self)
+
+    @cached_property
+    def is_solution(self) -> bool:
+        return is_solution(self)
+
+    @cached_property
+    def tags(self) -> list[str]:
+        return list(self.metadata.get("tags", []))
+
+    @property
+    def exercise(self) -> str:
+        """The grade_id of the exercise to which a hint or an alternative style belongs."""
+        return str(self.metadata.get("exercise", ""))
+
+    @property
+    def style(self) -> str:
+        """The name of the alternative solution that this cell is, or the empty string."""
+        names = [match[1] for tag in self.tags if (match := STYLE_TAG.fullmatch(tag))]
+        return names[0] if names else ""
+
+    @property
+    def name(self) -> str:
+        first = next((line.strip() for line in self.source.splitlines() if line.strip()), "empty")
+        return f"cell {self.grade_id!r}" if self.grade_id else f"{self.kind} cell {first[:40]!r}"
+
+    def error(self, message: str, line: int = 0) -> LessonTextError:
+        """An error at this cell, or at the given line of its source (counted from 1)."""
+        return LessonTextError(f"{self.file}:{self.line + line}: {self.name}: {message}")
+
+
+def read_lesson(path: Path) -> list[TextCell]:
+    """The cells of a lesson's text, in order. Raises LessonTextError when it has none, or is not in percent format."""
+    cells = _cells_of_text(path.name, path.read_text(encoding="utf-8-sig"))
+    if not cells:
+        raise LessonTextError(
+            f"{path.name}:1: this lesson is empty; a cell begins with the line `# %%` or `# %% [markdown]`"
+        )
+    return [replace(cell, metadata=copy.deepcopy(cell.metadata)) for cell in cells]
+
+
+@lru_cache(maxsize=64)  # every lesson is read again for the engine of those after it, and jupytext takes its time
+def _cells_of_text(name: str, text: str) -> tuple[TextCell, ...]:
+    """The cells of the text of a file with this name."""
+    try:
+        notebook = jupytext.reads(text, fmt={"extension": ".py", "format_name": "percent"})
+    except Exception as error:  # jupytext raises whatever its parsers raise
+        raise LessonTextError(f"{name}:1: jupytext cannot read this lesson: {error}") from error
+    lines = _cell_lines(text, notebook)
+    cells = [
+        TextCell(name, line, cell.cell_type, cell.source.rstrip(), _metadata(cell))
+        for line, cell in zip(lines, notebook.cells, strict=True)
+    ]
+    return tuple(cell for cell in cells if cell.source.strip() or cell.metadata)
+
+
+def _metadata(cell: NotebookNode) -> dict[str, Any]:
+    """What the author wrote on the cell line, without jupytext's bookkeeping and with nbgrader's defaults filled in."""
+    metadata = {
+        name: value for name, value in cell.metadata.items() if name not in ("lines_to_next_cell", "cell_marker")
+    }
+    if isinstance(metadata.get("nbgrader"), dict):
+        complete = NBGRADER_DEFAULTS | metadata["nbgrader"]
+        complete.setdefault("locked", not complete["solution"])
+        metadata["nbgrader"] = dict(sorted(complete.items()))
+    return metadata
+
+
+def _cell_lines(text: str, notebook: NotebookNode) -> list[int]:
+    """The line of each cell's marker. A marker inside a string starts no cell, so the next line is compared too."""
+    lines = text.splitlines()
+    markers = _markers(lines)
+    found = []
+    position = 1
+    for cell in notebook.cells:
+        start = next((line for line in cell.source.splitlines() if line.strip()), "")
+        for number, following in markers:
+            if number >= position and start.strip().lstrip("#").strip() in following:
+                position = number
+                break
+        found.append(position)
+        position += 1
+    return found
+
+
+def _markers(lines: list[str]) -> list[tuple[int, str]]:
+    """Each `# %%` line with the first non-blank line after it."""
+
+    def following(number: int) -> Iterator[str]:
+        return (line for line in lines[number:] if line.strip(" #\"'rf"))
+
+    return [(n, next(following(n), "")) for n, line in enumerate(lines, 1) if CELL_LINE.match(line)]

@@ -1,0 +1,201 @@
+"""`autograder audit`: runs the gates on lessons and prints what failed and where."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograder.files import COURSE
+from autograder.sandbox import Limits
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+    from autograder.lessons.audit.finding import Finding
+    from autograder.lessons.audit.gates import Judge
+    from autograder.lessons.audit.mutants import Mutant
+    from autograder.lessons.audit.passed_gates import PassedGates
+
+PASSED = COURSE.parent / ".build" / "gates"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="such as 02 or 02_scalar_engine; all by default")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the course's folder")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time")
+    parser.add_argument(
+        "--mutants", action="store_true", help="change the solutions in small ways, and list what stays unnoticed"
+    )
+    parser.add_argument(
+        "--most", type=int, default=60, metavar="N", help="mutants per lesson, chosen at random (default: 60)"
+    )
+    parser.add_argument("--all", action="store_true", help="run every gate, also those that unchanged lessons passed")
+    parser.add_argument(
+        "--changed", action="store_true", help="only lessons whose own text has changed since they passed all gates"
+    )
+    parser.add_argument("--passed", type=Path, default=PASSED, metavar="DIR", help="where passed gates are kept")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the findings to a file as well")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Audit the lessons. The exit status is 1 when a gate failed."""
+    from rich.console import Console
+
+    from autograder.lessons.audit.passed_gates import PassedGates
+    from autograder.lessons.build.lesson_files import LessonTextError, texts_asked_for
+
+    try:
+        texts = texts_asked_for(arguments.course, arguments.lessons)
+    except LessonTextError as error:
+        print(error, file=sys.stderr)
+        return 1
+    workers = arguments.workers
+    if arguments.mutants:
+        return run_mutants(texts, arguments.most, min(workers, len(texts)), arguments.json)
+    passed = PassedGates(arguments.passed)
+    if arguments.changed:
+        texts = [text for text in texts if not passed.unchanged(text, arguments.course)]
+    if not texts:
+        print("No lesson has changed since it passed all gates.")
+        return 0
+    known = None if arguments.all or os.environ.get("CI") else passed
+    findings = []
+    progress = Console(stderr=True)
+    with progress.status(f"auditing {len(texts)} lessons"):
+        for text, found in zip(texts, audits(texts, arguments.course, workers, known), strict=True):
+            passed.keep(text, arguments.course, found)
+            findings += found
+            good = sum(finding.passed for finding in found)
+            progress.print(f"{text.stem}: {good} of {len(found)} gates passed", highlight=False)
+    if arguments.json:
+        arguments.json.write_text(json.dumps([finding.as_record() for finding in findings], indent=1) + "\n")
+    show(findings)
+    return int(not all(finding.passed for finding in findings))
+
+
+def audits(
+    texts: Sequence[Path], course: Path, workers: int, passed: PassedGates | None = None
+) -> Iterator[list[Finding]]:
+    """The findings of each lesson, in order. The two parts of lessons are audited side by side, first those that take
+    longer, so that no worker is left alone with one of them at the end.
+    """
+    if workers < 2:
+        yield from (audit(text, course, passed=passed) for text in texts)
+        return
+    with ProcessPoolExecutor(min(workers, 2 * len(texts)), mp_context=get_context("spawn")) as pool:
+        longest_first = sorted(texts, key=lambda text: text.stat().st_size, reverse=True)
+        judged = {text: pool.submit(audit, text, course, "judged", passed) for text in longest_first}
+        ran = {text: pool.submit(audit, text, course, "run", passed) for text in longest_first}
+        for text in texts:
+            build, *others = ran[text].result()
+            yield [build, *others, *judged[text].result()[1:]]
+
+
+def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | None) -> int:
+    """Make mutants of the solutions of each lesson and list those that keep full marks. They fail nothing."""
+    if workers < 2:
+        found = [try_mutants(text, most) for text in texts]
+    else:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            found = list(pool.map(try_mutants, texts, repeat(most)))
+    for text, results in zip(texts, found, strict=True):
+        survivors = [mutant for mutant, survived in results if survived]
+        print(f"{text.stem}: {len(results) - len(survivors)} of {len(results)} mutants cost points")
+        for mutant in survivors:
+            print(f"  {mutant.cell}, line {mutant.line}: {mutant.what}")
+            print("\n".join(f"    {line}" for line in mutant.diff().splitlines()))
+    if report:
+        records = [
+            {
+                "lesson": text.stem,
+                "cell": m.cell,
+                "line": m.line,
+                "what": m.what,
+                "diff": m.diff(),
+                "survived": survived,
+            }
+            for text, results in zip(texts, found, strict=True)
+            for m, survived in results
+        ]
+        report.write_text(json.dumps(records, indent=1) + "\n")
+    return 0
+
+
+def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
+    """The mutants of one lesson, and whether each keeps full marks."""
+    from autograder.lessons.audit.gates import SECRETS, points_of_tests
+    from autograder.lessons.audit.mutants import mutants_in, survivors_among
+    from autograder.lessons.build.lesson_files import data_files
+    from autograder.lessons.build.notebook import assemble
+
+    source = assemble(text)
+    judge = isolated_judge(Limits(cell_seconds=5.0, query_seconds=3.0))
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
+        folder = Path(name)
+        for file in data_files(text, text.parents[1]):
+            (folder / "data").mkdir(exist_ok=True)
+            (folder / "data" / file.name).write_bytes(file.read_bytes())
+
+        def marks(notebook: NotebookNode) -> dict[str, float]:
+            verdict = judge(notebook, source, folder, SECRETS[0], points_only=True)
+            return {cell.grade_id: cell.points for cell in verdict.cells}
+
+        return list(survivors_among(mutants_in(source, most), source, points_of_tests(source), marks))
+
+
+def audit(text: Path, course: Path, part: str = "", passed: PassedGates | None = None) -> list[Finding]:
+    """The findings of one lesson, or of the gates of one part: those that are "judged", or those that "run"."""
+    from autograder.lessons.audit import forked_kernel
+
+    if part != "judged" and not (passed and passed.unchanged(text, course)):
+        forked_kernel.prepare()  # its imports and ours overlap
+    from autograder.lessons.audit import gates
+
+    parts = {"judged": [gates.judged], "run": [gates.run]}.get(part)
+    return list(gates.audit_lesson(text, course, isolated_judge(), parts, passed))
+
+
+def isolated_judge(limits: Limits | None = None) -> Judge:
+    """The judge, in a sandbox where the machine has one. Lessons are our own, so they may be judged without as well."""
+    from autograder.judge import judge_notebook
+    from autograder.sandbox import isolation_available
+
+    unsafe = not isolation_available()
+    if unsafe:
+        print("No sandbox on this machine: the lessons' own solutions are judged without isolation.", file=sys.stderr)
+
+    def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes, **options: Any) -> Any:
+        return judge_notebook(
+            notebook, source=source, secret=secret, files=folder, limits=limits, unsafe=unsafe, **options
+        )
+
+    return judge
+
+
+def show(findings: list[Finding]) -> None:
+    """Print a table of the gates, and below it everything that failed."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("lesson", "gate", "result", "seconds", "note", box=None, pad_edge=False)
+    for finding in findings:
+        result = "passed" if finding.passed else "[bold red]FAILED[/bold red]"
+        seconds = "kept" if finding.kept else f"{finding.seconds:.1f}"
+        table.add_row(finding.lesson, finding.gate, result, seconds, finding.note)
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(table)
+    failed = [finding for finding in findings if not finding.passed]
+    for finding in failed:
+        console.print(f"\n{finding.lesson}, {finding.gate}:", style="bold", markup=False, highlight=False)
+        for problem in finding.problems:
+            console.print(f"  {problem}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"\n{len(findings) - len(failed)} of {len(findings)} gates passed.", highlight=False)

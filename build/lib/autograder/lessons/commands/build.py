@@ -1,0 +1,34 @@
+"""`autograder build`: writes the instructor's notebooks of a course, which nbgrader then releases and grades."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from autograder.files import COURSE
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="such as 02 or 02_scalar_engine; all by default")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the course's folder")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Build the lessons. Every lesson is tried; the exit status is 1 when one could not be built."""
+    from autograder.lessons.build.lesson_files import LessonTextError, texts_asked_for
+    from autograder.lessons.build.notebook import build_lesson
+
+    failed = False
+    try:
+        texts = texts_asked_for(arguments.course, arguments.lessons)
+    except LessonTextError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for text in texts:
+        try:
+            print(build_lesson(text, arguments.course))
+        except LessonTextError as error:
+            failed = True
+            print(error, file=sys.stderr)
+    return int(failed)

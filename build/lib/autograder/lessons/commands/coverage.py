@@ -1,0 +1,55 @@
+"""`autograder coverage`: prints which cell teaches each topic of the checklist, and what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.files import COURSE
+
+if TYPE_CHECKING:
+    from autograder.lessons.build.coverage import Coverage, Topic
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="such as 02: topics of these only")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the course's folder")
+    parser.add_argument("--gaps", action="store_true", help="only what is missing")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table. The exit status is 1 when a lesson that exists leaves a topic out, or claims an unknown one."""
+    from autograder.lessons.build.coverage import coverage
+    from autograder.lessons.build.lesson_files import LessonTextError
+
+    try:
+        found = coverage(arguments.course)
+    except LessonTextError as error:
+        print(error, file=sys.stderr)
+        return 1
+    wanted = {name[:2] for name in arguments.lessons}
+    topics = [topic for topic in found.topics.values() if not wanted or wanted & set(topic.lessons)]
+    gaps = [topic for topic in topics if topic in found.gaps()]
+    show(found, gaps if arguments.gaps else topics)
+    for claim in found.unknown():
+        print(f"{claim.place}: the checklist has no topic {claim.topic!r}", file=sys.stderr)
+    later = [topic for topic in topics if not set(topic.lessons) & set(found.lessons)]
+    covered = len(topics) - len(gaps) - len(later)
+    print(f"\n{covered} of {len(topics)} topics covered, {len(gaps)} gaps, {len(later)} of lessons to come.")
+    return int(bool(gaps or found.unknown()))
+
+
+def show(found: Coverage, topics: list[Topic]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    gaps = found.gaps()
+    table = Table("topic", "lessons", "what", "taught in", box=None, pad_edge=False)
+    for topic in topics:
+        places = "\n".join(escape(claim.place) for claim in found.claims_of(topic))
+        missing = "[bold red]GAP[/bold red]" if topic in gaps else "lesson to come"
+        table.add_row(topic.name, " ".join(topic.lessons), escape(topic.title), places or missing)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)

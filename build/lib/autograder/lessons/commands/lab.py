@@ -1,0 +1,50 @@
+"""`autograder lab`: delivers the lessons to a student's folder and opens JupyterLab on the first one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from autograder.files import COURSE
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the course's folder")
+    parser.add_argument(
+        "--workspace", type=Path, default=COURSE.parent / "workspace", metavar="DIR", help="your folder"
+    )
+    parser.add_argument("--port", type=int, metavar="N", help="the port to listen on (the first free one from 8888)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
+    parser.add_argument("--prepare-only", action="store_true", help="deliver the lessons and stop")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Deliver, then become the server. The exit status is 1 when there is nothing to show."""
+    from autograder.lessons.build.lesson_files import lesson_texts
+    from autograder.lessons.student import lab
+    from autograder.lessons.student.delivery import Workspace, deliver_all
+
+    workspace = Workspace(arguments.workspace.resolve())
+    texts = lesson_texts(arguments.course)
+    try:
+        delivered, problems = deliver_all(texts, arguments.course, workspace)
+        lab.write_configuration(workspace.folder, workspace.hidden)
+    except OSError as error:
+        print(f"The lessons cannot be written to {workspace.folder}: {error}", file=sys.stderr)
+        return 1
+    for file in delivered:
+        if arguments.prepare_only or file.what in ("new", "updated", "beside"):
+            print(file.message)
+    for problem in problems:
+        print(f"This lesson is left out: {problem}", file=sys.stderr)
+    if not delivered:
+        print(f"There are no lessons in {arguments.course / 'lessons'}.", file=sys.stderr)
+        return 1
+    if arguments.prepare_only:
+        return int(bool(problems))
+    first = next((path for path in map(workspace.notebook, texts) if path.is_file()), None)
+    browser = lab.has_screen() and not arguments.no_browser
+    print(f"Your notebooks are in {workspace.folder}. Stop JupyterLab with Ctrl-C.")
+    command = lab.server_command(workspace.folder, workspace.hidden, first, arguments.port, browser)
+    return lab.start(command, lab.server_environment(workspace.hidden), workspace.hidden / "nbgrader")

@@ -1,0 +1,218 @@
+"""How far a student has come: read from the saved notebooks of all lessons, and shown as a table.
+
+Nothing is run. What a cell gave when it was last run stands in its outputs: the points of a check, or its error. The
+points of a quiz come from the letters in the cell of its answers, whether they were clicked or typed, run or not. Only
+the standard library and the looks of a card are needed, so that the table appears at once.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.cards.style import FAINT, RIGHT, RULE, SANS, TEXT, UNDECIDED
+from autograder.lessons.build.lesson_files import LESSON_NAME
+from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
+from autograder.quizzes.sealing import SealError, open_answer, question_keys
+
+DONE, NOT_YET, NOT_STARTED = "done", "not yet", "not started"
+COLOURS = {DONE: RIGHT, NOT_YET: UNDECIDED, NOT_STARTED: FAINT}
+SHOWN_POINTS = re.compile(r"(\d+(?:\.\d+)?) of (\d+(?:\.\d+)?) points")
+CARD_POINTS = re.compile(r">([\d.]+) of ([\d.]+) points<")
+NUMBER = re.compile(r"\d+(\.\d+)?")
+SEALED = re.compile(r'"(quiz\d+\.[0-9a-f]+\.[\w\-=]+)"')
+HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
+NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add their points when you hand in."
+
+
+@dataclass(frozen=True)
+class ExerciseProgress:
+    """One exercise or quiz. `points` are those of its checks when last run; None where the checks give none."""
+
+    title: str
+    state: str
+    points: tuple[float, float] | None = None
+    is_quiz: bool = False
+
+    @property
+    def shown_points(self) -> str:
+        return f"{self.points[0]:g} of {self.points[1]:g}" if self.points else ""
+
+
+@dataclass(frozen=True)
+class LessonProgress:
+    """One notebook of the student's."""
+
+    number: str
+    title: str
+    exercises: tuple[ExerciseProgress, ...]
+    is_open: bool = False
+
+    @property
+    def summary(self) -> str:
+        graded = [exercise for exercise in self.exercises if not exercise.is_quiz]
+        if not self.exercises:
+            return "nothing to hand in"
+        parts = [f"{sum(e.state == DONE for e in graded)} of {len(graded)} exercises done"] if graded else []
+        parts += [f"quiz {quiz.shown_points or quiz.state}" for quiz in self.exercises if quiz.is_quiz]
+        return ", ".join(parts)
+
+    @property
+    def state(self) -> str:
+        states = {exercise.state for exercise in self.exercises}
+        return next(iter(states)) if len(states) == 1 else NOT_YET
+
+
+class Progress:
+    """All lessons of a student's folder, as HTML and as text."""
+
+    def __init__(self, lessons: Sequence[LessonProgress]) -> None:
+        self.lessons = list(lessons)
+
+    def text(self) -> str:
+        """One line per lesson, and below it the exercises of a lesson that is under way."""
+        if not self.lessons:
+            return "There are no lessons in the folder above this notebook."
+        rows = []
+        for lesson in self.lessons:
+            rows.append(f"{lesson.number}  {lesson.title}: {lesson.summary}")
+            if lesson.is_open or lesson.state == NOT_YET:
+                rows += [f"      {e.state:12} {e.title}  {e.shown_points}".rstrip() for e in lesson.exercises]
+        return "\n".join([*rows, NOTE])
+
+    def html(self) -> str:
+        """One folded line per lesson; this lesson's is open."""
+        if not self.lessons:
+            return f"<p>{html.escape(self.text())}</p>"
+        style = f"font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT};max-width:860px"
+        note = f'<div style="color:{FAINT};margin-top:6px">{html.escape(NOTE)}</div>'
+        return f'<div style="{style}">{"".join(map(_lesson_html, self.lessons))}{note}</div>'
+
+
+def progress_of(here: Path) -> Progress:
+    """The progress in all lessons of the folder in which the lesson folder `here` lies (or of `here` itself)."""
+    for folder in (here.parent, here):
+        found = [path for path in sorted(folder.glob("[0-9][0-9]_*/*.ipynb")) if _is_lesson(path)]
+        if found:
+            lessons = [read_progress(path, is_open=path.parent.name == here.name) for path in found]
+            return Progress([lesson for lesson in lessons if lesson is not None])
+    return Progress([])
+
+
+def read_progress(path: Path, is_open: bool = False) -> LessonProgress | None:
+    """The progress in one notebook; None if it cannot be read as one."""
+    try:
+        cells = [_Cell(cell) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    headings = [heading for cell in cells if cell.kind == "markdown" for heading in HEADING.findall(cell.source)]
+    title = headings[0] if headings else path.stem
+    return LessonProgress(path.stem[:2], title, tuple(_exercises(cells)), is_open)
+
+
+def _is_lesson(path: Path) -> bool:
+    return path.stem == path.parent.name and LESSON_NAME.fullmatch(path.stem) is not None
+
+
+class _Cell:
+    """What counts of a cell of a notebook's file."""
+
+    def __init__(self, cell: dict[str, Any]) -> None:
+        self.kind = str(cell["cell_type"])
+        self.source = "".join(cell["source"])
+        self.name = grade_id(cell)
+        self.points = points_of(cell)
+        self.is_solution = is_code_solution(cell)
+        self.is_test = is_test(cell)
+        self.outputs: list[dict[str, Any]] = list(cell.get("outputs", []))
+        self.was_run = cell.get("execution_count") is not None or bool(self.outputs)
+
+    def earned(self) -> tuple[bool, tuple[float, float] | None]:
+        """Whether the test has passed when it was last run, and the points that it showed."""
+        for output in self.outputs:
+            if output.get("output_type") == "error":
+                return False, (0.0, self.points)
+            text = "".join(output.get("data", {}).get("text/plain", ""))
+            if shown := SHOWN_POINTS.fullmatch(text.strip()):
+                return True, (float(shown[1]), float(shown[2]))
+            cards = CARD_POINTS.findall("".join(output.get("data", {}).get("text/html", "")))
+            if output.get("output_type") == "execute_result" and cards:
+                return False, (sum(float(some) for some, _ in cards), sum(float(most) for _, most in cards))
+            if output.get("output_type") == "execute_result" and NUMBER.fullmatch(text.strip()):
+                return float(text) >= self.points, (float(text), self.points)
+        return self.was_run, None
+
+
+def _exercises(cells: Sequence[_Cell]) -> list[ExerciseProgress]:
+    """Each solution cell with the tests that follow it, under the heading above it."""
+    groups: list[tuple[str, _Cell, list[_Cell]]] = []
+    heading = ""
+    for cell in cells:
+        if cell.kind == "markdown":
+            heading = (HEADING.findall(cell.source) or [heading])[-1]
+        elif cell.is_solution:
+            groups.append((heading, cell, []))
+        elif cell.is_test and groups:
+            groups[-1][2].append(cell)
+    return [_exercise(title, solution, tests) for title, solution, tests in groups if tests]
+
+
+def _exercise(title: str, solution: _Cell, tests: Sequence[_Cell]) -> ExerciseProgress:
+    is_quiz = solution.name.endswith("_answers")
+    results = [(_earned_by_letters(solution, test) if is_quiz else None) or test.earned() for test in tests]
+    with_points = [points for _, points in results if points is not None]
+    points = (sum(p for p, _ in with_points), sum(most for _, most in with_points)) if with_points else None
+    if all(passed for passed, _ in results):
+        state = DONE
+    elif _untouched(solution, is_quiz):
+        state, points = NOT_STARTED, None
+    else:
+        state = NOT_YET
+    return ExerciseProgress("Quiz" if is_quiz else title or solution.name, state, points, is_quiz)
+
+
+def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float, float]] | None:
+    """Whether all letters of a quiz are right, and the points for them; None where the check holds no sealed quiz."""
+    found = SEALED.search(check.source)
+    try:
+        keys = question_keys(found[1]) if found else []
+        right = sum(_is_right(found[1], key, answers.source) for key in keys) if found else 0
+    except SealError:
+        return None
+    return (right == len(keys), (check.points * right / len(keys), check.points)) if keys else None
+
+
+def _is_right(sealed: str, key: str, source: str) -> bool:
+    letters = re.findall(rf"""["']{re.escape(key)}["']\]?\s*[:=]\s*["']([^"'\n]*)["']""", source)
+    try:
+        return bool(letters) and open_answer(sealed, key, letters[-1]).right
+    except SealError:  # no letter of this question
+        return False
+
+
+def _untouched(solution: _Cell, is_quiz: bool) -> bool:
+    if is_quiz:
+        return re.search(r':\s*"\s*\w', solution.source) is None
+    return "raise NotImplementedError" in solution.source
+
+
+def _lesson_html(lesson: LessonProgress) -> str:
+    colour = COLOURS[lesson.state] if lesson.exercises else FAINT
+    head = (
+        f'<summary style="cursor:pointer;padding:3px 0">{lesson.number}&ensp;<b>{html.escape(lesson.title)}</b>'
+        f'&ensp;<span style="color:{colour}">{html.escape(lesson.summary)}</span></summary>'
+    )
+    rows = "".join(
+        f'<div style="color:{COLOURS[e.state]}">{e.state}</div><div>{html.escape(e.title)}</div>'
+        f'<div style="color:{FAINT}">{e.shown_points}</div>'
+        for e in lesson.exercises
+    )
+    columns = "display:grid;grid-template-columns:90px minmax(0,1fr) max-content;gap:0 14px;padding:2px 0 6px 26px"
+    grid = f'<div style="{columns}">{rows}</div>'
+    is_open = " open" if lesson.is_open else ""
+    return f'<details{is_open} style="border-bottom:1px solid {RULE}">{head}{grid}</details>'

@@ -1,0 +1,242 @@
+"""`start_lesson` on a laptop: the student's own engine from the notebook of the lesson before, if it passes that
+notebook's visible checks, else the reference engine.
+
+The own engine is tried in a namespace of its own and under a time limit, so that nothing that is wrong with it can stop
+the next lesson. What was chosen is written to engine.py beside the lesson (or taken away from there), because the
+folder is handed in and the same engine has to run when it is graded.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import io
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.lessons.build.names import completed, is_of_course, statements
+from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
+from autograder.notebooks.regions import SOLUTION, edges
+from autograder.runs.context import check_context
+from autograder.sandbox.inside import engine_file
+from autograder.sandbox.inside.engine_file import EngineError, SealedEngine
+
+SECONDS = 20.0  # for all checks of the own engine; they take about one
+INSIST = "Run start_lesson(own=True) to use yours all the same."
+
+
+class OwnTimeout(BaseException):
+    """The time for the own engine is over. No Exception, so that `except Exception` does not swallow it."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The engine that a lesson uses: its source, the name of its file in tracebacks, and a line that says why."""
+
+    source: str
+    filename: str
+    message: str
+
+
+def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object] = lambda: None) -> Chosen:
+    """Choose the engine, and write or remove engine.py. `own`: insist on it, or (False) on the reference.
+
+    `prepare` is called before the time for checks begins.
+    """
+    folder = lesson_folder(engine)
+    file = folder / engine_file.FILE
+    try:
+        source = _own_engine(engine, folder, own, prepare)
+    except EngineError as error:
+        with contextlib.suppress(FileNotFoundError, OSError, EngineError):
+            engine_file.read_file(file, engine.after)  # only a file that start_lesson wrote is taken away
+            file.unlink()
+        hint = f" {INSIST}" if isinstance(error, NotYetError) else ""
+        message = f"Using the reference engine of lesson {engine.number}: {error}.{hint}"
+        return Chosen(engine.source, engine_file.reference_name(engine), message)
+    text = engine_file.file_text(source, engine.after)
+    message = f"Using your own engine of lesson {engine.number}."
+    if not _written(file, text):
+        message += f" {file.name} could not be written here, so it will not be handed in with this notebook."
+    return Chosen(text, str(file), message)
+
+
+class NotYetError(EngineError):
+    """There is an own engine, but it is not finished."""
+
+
+def lesson_folder(engine: SealedEngine) -> Path:
+    """The folder of the lesson that starts: the working directory, or the lesson's folder inside it."""
+    here = Path.cwd()
+    inside = here / engine.start_of
+    return inside if here.name != engine.start_of and inside.is_dir() else here
+
+
+def own_source(engine: SealedEngine, cells: list[dict[str, Any]], folder: Path) -> str:
+    """The student's engine: that of the lesson before, and on top the solutions in its notebook. Raises EngineError."""
+    written = {grade_id(cell): _source(cell) for cell in cells if grade_id(cell)}
+    parts = [_base(engine, folder)]
+    for part in engine.cells:
+        if part.lesson != engine.after:
+            continue
+        if part.solution and part.cell not in written:
+            raise EngineError(f"your notebook of lesson {engine.number} has no cell {part.cell!r} any more")
+        parts.append(_without_helpers(written[part.cell]) if part.solution else part.source)
+    try:
+        return completed(engine_file.join(filter(None, parts)), [_without_helpers(other) for other in _others(cells)])
+    except SyntaxError as error:
+        raise NotYetError(f"yours is no valid Python ({error.msg})") from error
+
+
+def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: Callable[[], object]) -> str:
+    if own is False:
+        raise EngineError("as you asked")
+    notebook = folder.parent / engine.after / f"{engine.after}.ipynb"
+    cells = _notebook_cells(notebook, engine)
+    source = own_source(engine, cells, folder.parent / engine.after)
+    with contextlib.suppress(ImportError):
+        prepare()
+    namespace = engine_file.scratch()
+    try:
+        with time_limit(SECONDS), _silently():
+            engine_file.define(source, f"<your engine of lesson {engine.number}>", namespace)
+            failed = [] if own else failing_checks(engine, cells, namespace)
+    except OwnTimeout:
+        raise NotYetError(f"the checks of yours did not end within {SECONDS:g} seconds") from None
+    except (Exception, SystemExit) as error:
+        raise NotYetError(f"yours does not run ({type(error).__name__}: {error})") from error
+    if failed:
+        do = "does" if len(failed) == 1 else "do"
+        raise NotYetError(f"{len(failed)} of its {len(engine.checks)} checks {do} not pass with yours yet")
+    return source
+
+
+def failing_checks(engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
+    """The grade_ids of the visible checks that an engine in a namespace does not pass."""
+    tests = {grade_id(cell): _source(cell) for cell in cells}
+    others = _others(cells, tests=True)
+    return [name for name in engine.checks if not _passes(tests.get(name, "raise"), others, namespace)]
+
+
+def _passes(test: str, others: list[str], namespace: dict[str, Any]) -> bool:
+    """Whether a test cell raises nothing, and none of the checks in it finds anything wrong."""
+    try:
+        source = completed(test, others, namespace)
+        with check_context() as context:
+            engine_file.define(source, "<visible checks>", namespace)
+        return all(report.passed for report in context.reports)
+    except Exception:
+        return False
+
+
+def _base(engine: SealedEngine, folder: Path) -> str:
+    """The engine with which the lesson before began: engine.py of its folder, else the reference."""
+    earlier = [part for part in engine.cells if part.lesson != engine.after]
+    if not earlier:
+        return ""
+    try:
+        return engine_file.read_file(folder / engine_file.FILE, earlier[-1].lesson).partition("\n")[2]
+    except (FileNotFoundError, EngineError):
+        return engine_file.join(part.source for part in earlier)
+
+
+def _notebook_cells(notebook: Path, engine: SealedEngine) -> list[dict[str, Any]]:
+    """The code cells of the lesson before. Raises EngineError where it is not a student's notebook."""
+    try:
+        cells = [
+            cell for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
+        ]
+        sources = [_source(cell) for cell in cells]
+    except FileNotFoundError:
+        raise EngineError(f"your notebook {notebook.name} is not in the folder beside this one") from None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise EngineError(f"your notebook {notebook.name} cannot be read") from None
+    if any(edge.kind == SOLUTION for source in sources for edge in edges(source)):
+        raise EngineError(f"{notebook.name} beside this one is the instructor's")
+    return cells
+
+
+def _others(cells: list[dict[str, Any]], tests: bool = False) -> list[str]:
+    """The cells whose imports, functions and values an engine, or a check, may use: no demos, tests only for tests."""
+    return [_source(cell) for cell in cells if not has_tag(cell, DEMO) and (tests or not is_grade(cell))]
+
+
+def _without_helpers(source: str) -> str:
+    lines = source.splitlines()
+    for statement in reversed(statements(source)):
+        if is_of_course(statement):
+            del lines[statement.lineno - 1 : statement.end_lineno]
+    return "\n".join(lines)
+
+
+def _source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _written(file: Path, text: str) -> bool:
+    try:
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _silently() -> Iterator[None]:
+    """What the checks print or display is for nobody."""
+    if "IPython" in sys.modules:
+        from IPython.utils.capture import capture_output
+
+        with capture_output():
+            yield
+    else:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise OwnTimeout when the time is over. Without a main thread to interrupt, nothing is run: EngineError."""
+    if threading.current_thread() is not threading.main_thread():
+        raise EngineError("your own engine can be checked in the main thread only")
+    if hasattr(signal, "setitimer"):
+        with _alarm(seconds):
+            yield
+        return
+    over = threading.Event()
+
+    def ring() -> None:
+        over.set()
+        _thread.interrupt_main()
+
+    timer = threading.Timer(seconds, ring)
+    timer.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if over.is_set():
+            raise OwnTimeout from None
+        raise
+    finally:
+        timer.cancel()
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def ring(number: int, frame: Any) -> None:
+        raise OwnTimeout
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again every second, should a bare `except` swallow the first
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,116 @@
+"""What wrong results of a function have in common, as a fact: one factor everywhere, another order, too few digits.
+
+A factor of 2 or a sign is seen at once when somebody says it, and hardly in eight numbers. Nothing is said where the
+results are wrong in another way. Imports NumPy, and from the checks only how a result becomes an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from autograder.runs.answers import Unusable, number_or_array
+from autograder.runs.inputs import Array
+
+MOST_IN_ANOTHER_ORDER = 5
+NEARLY = 1e-5
+FEWEST = 3  # different numbers that one factor has to explain
+FACTORS = {
+    0.0: "the value 0",
+    -1.0: "the right size and the wrong sign",
+    0.5: "half the right size",
+    2.0: "twice the right size",
+}
+
+Results = Sequence[Sequence[Array]]
+"""Per call the results: one, or the gradient for each input."""
+
+
+def arrays_of(results: Sequence[Any], right: Sequence[Any]) -> list[Array] | None:
+    """The results of one call as arrays of the right shapes; None if one of them is none."""
+    try:
+        arrays = [number_or_array(result) for result in results]
+    except Unusable:
+        return None
+    fits = len(arrays) == len(right) and all(a.shape == np.shape(b) for a, b in zip(arrays, right, strict=True))
+    return arrays if fits and all(np.all(np.isfinite(array)) for array in arrays) else None
+
+
+def in_common(got: Results, right: Results, allowed: Results, names: Sequence[str]) -> str:
+    """A sentence about what all wrong results have in common; empty where they have nothing that is known.
+
+    got, right, allowed: one entry per call, with one array for each gradient, or the result alone.
+    names: of the inputs to which the gradients belong; none for the result of a function
+    """
+    count = len(names) or 1
+    wrong = [number for number in range(count) if not _are(got, right, allowed, number, number, 1.0)]
+    if not wrong:
+        return ""
+    subject = _subject([names[number] for number in wrong] if names else [])
+    factor = _factor(got, right, wrong)
+    if factor is not None and all(_are(got, right, allowed, number, number, factor) for number in wrong):
+        verb = "has" if len(wrong) == 1 else "have"
+        size = FACTORS.get(factor, f"{factor:.3g} times the right size")
+        return f"{subject} {verb} {size} at every input that was tried."
+    return _in_another_order(got, right, allowed, names) or _nearly(got, right, wrong, subject)
+
+
+def _are(got: Results, right: Results, allowed: Results, number: int, other: int, factor: float) -> bool:
+    """Whether result `number` is the right result `other` times a factor, in every call."""
+    for mine, theirs, tolerance in zip(got, right, allowed, strict=True):
+        if mine[number].shape != np.shape(theirs[other]):
+            return False
+        distance = np.abs(mine[number] - factor * np.asarray(theirs[other]))
+        if np.any(distance > max(abs(factor), 1e-300) * np.asarray(tolerance[other])):
+            return False
+    return True
+
+
+def _factor(got: Results, right: Results, wrong: Sequence[int]) -> float | None:
+    """The factor that fits best; one of those with a word of their own if it is as near as makes no difference.
+
+    None where the right results are so few different numbers that a factor would say nothing.
+    """
+    pairs = [(mine[n].ravel(), np.ravel(theirs[n])) for mine, theirs in zip(got, right, strict=True) for n in wrong]
+    mine, theirs = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    if len(np.unique(theirs[theirs != 0])) < FEWEST:
+        return None
+    factor = float(mine @ theirs / max(float(theirs @ theirs), 1e-300))
+    return next((known for known in FACTORS if abs(factor - known) <= NEARLY * abs(known)), factor)
+
+
+def _in_another_order(got: Results, right: Results, allowed: Results, names: Sequence[str]) -> str:
+    """Whether each gradient is right for another input; empty where that fits in several ways."""
+    numbers = range(len(names))
+    if not 1 < len(names) <= MOST_IN_ANOTHER_ORDER:
+        return ""
+    fit = [[_are(got, right, allowed, number, other, 1.0) for other in numbers] for number in numbers]
+    orders = [order for order in permutations(numbers) if all(fit[n][m] for n, m in enumerate(order))]
+    if len(orders) != 1:
+        return ""
+    moved = [f"for `{names[n]}` that of `{names[m]}`" for n, m in enumerate(orders[0]) if n != m]
+    return f"the right gradients came back in another order: {', '.join(moved)}."
+
+
+def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) -> str:
+    """Whether the wrong results are right to some digits, as estimates are."""
+    largest = 0.0
+    for mine, theirs in zip(got, right, strict=True):
+        for number in wrong:
+            size = float(np.max(np.abs(theirs[number]), initial=0.0))
+            distance = float(np.max(np.abs(mine[number] - theirs[number]), initial=0.0))
+            largest = max(largest, distance / size if size > 0 else float(distance > 0))
+    if not 0 < largest < NEARLY:
+        return ""
+    verb = "is" if len(wrong) == 1 else "are"
+    return f"{subject} {verb} right to about {int(-np.log10(largest))} digits, as an estimate is, and not to all."
+
+
+def _subject(names: Sequence[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    if len(quoted) < 2:
+        return f"the gradient for {quoted[0]}" if quoted else "the result"
+    return f"the gradients for {', '.join(quoted[:-1])} and {quoted[-1]}"

@@ -1,0 +1,198 @@
+"""What the rule of an operation returned, where it is not one gradient per input, in a tuple.
+
+A forgotten comma or a forgotten tuple shows far away from the rule: `backward` goes through an array as if it were the
+tuple, and takes its first row for the gradient of the first input. So the rule is asked. `ask_rule` travels into the
+sandbox, like the functions of `engine_protocol`, and knows engines whose results have a `rule` and `inputs` (lesson 02
+on) or a `grad_fn` with `next_functions` (lesson 05 on, as in PyTorch); about others nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograder.localise.subexpressions import Trial
+from autograder.localise.tracing import Step
+from autograder.runs.answers import NO_RETURN
+from autograder.runs.engine_protocol import LONGEST_TEXT, call_backward, leaf_of, replayed, takes
+from autograder.runs.engines import run_where_it_lives
+
+FORGOTTEN = (
+    "From which tensors was the result made, and which of them does it know?",
+    "What a rule returns is handed to the inputs that the result remembers, one after the other. An input that it does "
+    "not remember gets nothing.",
+    "Look at the line that makes the result: at the inputs that it is given.",
+)
+FEW = ("no", "one", "two", "three", "four", "five")
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A rule that returned something else than one gradient per input. `public` tells nothing of what it returned."""
+
+    sentence: str
+    public: str
+    facts: tuple[tuple[str, str], ...]
+    hints: tuple[str, ...]
+
+
+def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, Any]:
+    """What the rule of the last step returns: {} where there is no rule to be found, or it raises.
+
+    `inputs`: how many the operation has; `kind`: the name of the type that came; `count`: how many gradients, where it
+    is a tuple or list; `none`: for which inputs that need a gradient None came; `more`: whether there are gradients
+    beyond those of the inputs; `mended`: whether `backward` gives gradients of the right shapes once the same comes in
+    a tuple.
+    """
+    try:
+        tracked = takes(engine, "requires_grad")
+        _, output = _calculated(engine, tracked, steps, draw)
+        rule, needed, _ = _rule_of(output)
+        cotangent = np.ones(np.shape(output.data)) if draw["cotangent"] is None else np.array(draw["cotangent"])
+        given = rule(cotangent if tracked or cotangent.ndim else float(cotangent))
+        several = isinstance(given, tuple | list)
+        found = {"inputs": len(needed), "kind": type(given).__name__[:LONGEST_TEXT], "count": None}
+        if several:
+            none = [number for number, share in enumerate(given) if share is None and number < len(needed)]
+            found["none"] = [number for number in none if needed[number]]
+            found["more"] = any(share is not None for share in given[len(needed) :])
+            found["count"] = len(given)
+        found["mended"] = _fits_in_a_tuple(engine, tracked, steps, draw, several)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a student's rule may well raise SystemExit
+        return {}
+    return found
+
+
+def _calculated(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, Any]) -> tuple[list[Any], Any]:
+    leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
+    return leaves, replayed(steps, leaves)
+
+
+def _rule_of(output: Any) -> tuple[Callable[[Any], Any], list[bool], Callable[[Any], None]]:
+    """The rule that made a result, which of its inputs need a gradient, and a way to give the result another rule."""
+    node = getattr(output, "grad_fn", None)
+    if node is None:
+        rule = output.rule
+        return rule, [True] * len(output.inputs), lambda other: setattr(output, "rule", other)
+    needed = [edge[0] is not None for edge in node.next_functions]
+    backward = node.backward
+    return (
+        lambda grad: backward(node, grad),
+        needed,
+        lambda other: setattr(node, "backward", lambda ctx, grad: other(grad)),
+    )
+
+
+def _fits_in_a_tuple(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, Any], several: bool) -> bool:
+    """Whether `backward` gives gradients of the right shapes when the rule's answer is put into a tuple."""
+    leaves, output = _calculated(engine, tracked, steps, draw)
+    rule, _, set_rule = _rule_of(output)
+    set_rule(lambda grad: tuple(rule(grad)) if several else (rule(grad),))
+    try:
+        call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
+    except Exception:
+        return False
+    grads = [getattr(leaf.grad, "data", leaf.grad) if tracked else leaf.grad for leaf in leaves]
+    return all(np.shape(grad) == np.shape(leaf.data) for grad, leaf in zip(grads, leaves, strict=True))
+
+
+def misfit(engine: Any, trial: Trial) -> Misfit | None:
+    """Whether an operation, tried alone, went wrong because its rule returned something else than was due."""
+    problem = trial.comparison.problem
+    if problem is None or problem.forward:
+        return None
+    draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
+    try:
+        answer = run_where_it_lives(engine, ask_rule, trial.part.sent_steps(), draw.sent())
+    except Exception:  # the verdict has been found already; it must not be lost for want of an explanation
+        return None
+    if not isinstance(answer, dict) or not _is_count(answer.get("inputs")) or type(answer.get("kind")) is not str:
+        return None
+    misshapen = trial.raised or problem.worst is None
+    step = trial.part.steps[0]
+    return _forgotten(step, answer) or _described(step.symbol, answer, misshapen)
+
+
+def _forgotten(step: Step, answer: dict[str, Any]) -> Misfit | None:
+    """What to say where the rule returns a gradient for each operand, and the result remembers fewer of them."""
+    operands, inputs, count = len(step.operands()), answer["inputs"], answer.get("count")
+    if not (0 < inputs < operands == count and answer.get("more") is True):
+        return None
+    remembers = f"remembers {FEW[inputs]} of its {FEW[operands]} inputs"
+    sentence = f"the result of `{step.symbol}` {remembers}, so a gradient that its rule returns has nowhere to go."
+    public = f"The result of `{step.symbol}` does not remember all its inputs."
+    facts = (
+        ("inputs that the result remembers", str(inputs)),
+        ("its rule returned", _thing(answer["kind"][:60], count)),
+    )
+    return Misfit(sentence, public, facts, FORGOTTEN)
+
+
+def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit | None:
+    """What to say of a rule's answer; None where it was one gradient per input, or that is not what went wrong."""
+    inputs, kind, count = answer["inputs"], answer["kind"][:60], answer.get("count")
+    due = f"{FEW[inputs]} input{'s' * (inputs != 1)}"
+    public = f"The rule of `{symbol}` did not return one gradient per input, in a tuple."
+    facts = (("inputs of the operation", str(inputs)), ("its rule returned", _thing(kind, count)))
+    if kind == "NoneType" and misshapen:
+        sentence = f"the rule of `{symbol}` returned nothing for its {due}: {NO_RETURN}"
+        return Misfit(sentence, public, facts, _hints(inputs, nothing=True))
+    if not _is_count(count):
+        if inputs == 1 and not (misshapen and answer.get("mended") is True):
+            return None
+        then = "and `backward` went through it as if it were a tuple" if inputs == 1 else "where a tuple is due"
+        sentence = f"the rule of `{symbol}` returned {_thing(kind, None)} for its {due}, {then}."
+        return Misfit(sentence, public, facts, _hints(inputs))
+    if count != inputs and (count < inputs or answer.get("more") is True):
+        sentence = f"the rule of `{symbol}` returned {_thing(kind, count)} for its {due}."
+        return Misfit(sentence, public, facts, _hints(inputs, count))
+    none = answer.get("none")
+    if isinstance(none, list) and none and all(_is_count(number) and number < inputs for number in none):
+        which = " and ".join(ORDINALS[number] for number in none)
+        sentence = f"the rule of `{symbol}` returned None for its {which} input, which needs a gradient."
+        return Misfit(sentence, public, facts, _hints(inputs, inputs))
+    if kind != "tuple" and misshapen and answer.get("mended") is True:
+        sentence = f"the rule of `{symbol}` returned a {kind}, where a tuple is due."
+        return Misfit(sentence, public, facts, _hints(inputs, inputs))
+    return None
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < len(FEW)
+
+
+def _thing(kind: str, count: Any) -> str:
+    if not _is_count(count):
+        return {"ndarray": "a single array", "float": "a single number", "float64": "a single number"}.get(
+            kind, "nothing (None)" if kind == "NoneType" else f"a single {kind}"
+        )
+    return f"a {kind} with {FEW[count]} gradient{'s' * (count != 1)}"
+
+
+def _hints(inputs: int, count: int | None = None, nothing: bool = False) -> tuple[str, ...]:
+    """A question, the idea, and where to look."""
+    said = "1" if count is None else str(count)
+    words = f"function ...Backward returned an incorrect number of gradients (expected {inputs}, got {said})"
+    many = f' PyTorch would say: "{words}".' if said != str(inputs) else ""
+    comma = (
+        "`return (gradient,)`: the comma makes the tuple. Where rules may return a single gradient, it is `backward` "
+        "that has to put it into a tuple before it goes through it."
+    )
+    if nothing:
+        return (
+            "What does a Python function give back that ends without `return`?",
+            "A rule hands its gradients on by returning them, one per input in a tuple. To print them, or to write "
+            "them into `.grad`, is not enough: `backward` goes on with what comes back.",
+            "Look at the last line of the rule.",
+        )
+    return (
+        "How many inputs has the operation, and what exactly stands behind `return` in its rule?",
+        f"A rule returns one gradient per input, in the order of the inputs, and None where there is none.{many}",
+        f"Look at the `return` of the rule: {comma if inputs == 1 else 'a comma between the gradients of two inputs.'}",
+    )

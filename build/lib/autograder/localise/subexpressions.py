@@ -1,0 +1,269 @@
+"""Pieces of a traced expression that can be tried alone: one operation, the way to one result, or what lies between.
+
+A part is a small program of its own, with the arrays that really went in and the gradient that really arrived.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autograder.localise.tracing import Step, Trace, Value
+from autograder.runs import engine_protocol
+from autograder.runs.answers import Comparison, compare
+from autograder.runs.comparison import ROUNDINGS, Tolerance
+from autograder.runs.engines import REFERENCE, Draw, run_trusted, run_where_it_lives
+from autograder.runs.errors import LessonError
+from autograder.runs.expected import Expected, expected_of_draws
+from autograder.runs.methods import NAMES
+from autograder.runs.programs import Program
+
+MOST_SECONDS = 1.0
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+LONGEST_TEXT = 100
+
+
+@dataclass(frozen=True)
+class Part:
+    """Steps, their draws, and names for their inputs. Values are numbered as in a trace of its own.
+
+    `origin`: what the part calculates, in terms of the expression's inputs. `inner`: the same for those of the part's
+    inputs that are results inside the expression.
+    """
+
+    steps: tuple[Step, ...]
+    draws: tuple[Draw, ...]
+    names: tuple[str, ...]
+    origin: str = ""
+    inner: tuple[tuple[str, str], ...] = ()
+
+    def program(self) -> Program:
+        steps = self.sent_steps()
+
+        def function(*leaves: Any) -> Any:
+            return engine_protocol.replayed(steps, leaves)
+
+        vars(function)["uses_methods"] = any(step.name in NAMES for step in self.steps)
+        return Program(self.text(), function, self.names)
+
+    def sent_steps(self) -> list[Any]:
+        return [step.sent() for step in self.steps]
+
+    def text(self) -> str:
+        """The part as an expression; results that are used several times get a name."""
+        return rendered(self.steps, self.names)
+
+    def symbols(self) -> tuple[str, ...]:
+        """The operations, in backward order, each once."""
+        return tuple(dict.fromkeys(step.symbol for step in reversed(self.steps)))
+
+    def used_often(self) -> list[int]:
+        """The numbers of the values that are used more than once."""
+        return [value for value, uses in uses_in(self.steps).items() if uses > 1]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A part that was tried on a student's engine. `nodes`: how many operations that engine made of it (0: unknown)."""
+
+    part: Part
+    expected: tuple[Expected, ...]
+    comparison: Comparison
+    nodes: int
+    raised: bool
+
+    @property
+    def wrong(self) -> bool:
+        return self.comparison.problem is not None
+
+
+def try_parts(engine: Any, parts: Sequence[Part]) -> list[Trial | None]:
+    """Try every part on an engine. None: there is no answer, or the trusted engines cannot run the part."""
+    if not parts:
+        return []
+    sent = [{"steps": part.sent_steps(), "draws": [draw.sent() for draw in part.draws]} for part in parts]
+    try:
+        answers = run_where_it_lives(engine, engine_protocol.run_parts, sent, MOST_SECONDS)
+    except Exception:  # the verdict has been found already; it must not be lost for want of an explanation
+        return [None] * len(parts)
+    answers = answers if isinstance(answers, list) else []
+    return [_trial(part, answer) for part, answer in zip(parts, [*answers, *[None] * len(parts)], strict=False)]
+
+
+def _trial(part: Part, answer: Any) -> Trial | None:
+    if not isinstance(answer, dict):
+        return None
+    if answer.get("plain") is True:
+        part = replace(part, draws=tuple(replace(draw, cotangent=None, again=None) for draw in part.draws))
+    try:
+        expected = _by_reference(part)
+        comparison = compare(answer, expected, part.names)
+        if comparison.problem is not None:
+            expected = expected_of_draws(part.program(), part.draws)
+            comparison = compare(answer, expected, part.names)
+    except LessonError:
+        return None
+    nodes = answer.get("nodes")
+    return Trial(part, expected, comparison, nodes if isinstance(nodes, int) else 0, "error" in answer)
+
+
+def _by_reference(part: Part) -> tuple[Expected, ...]:
+    """The right answers by the reference alone, with tolerances that know nothing of conditioning: what agrees with
+    them is right, and only what does not needs the other routes."""
+    program = part.program()
+    found = []
+    for draw, run in zip(part.draws, run_trusted(REFERENCE, program, part.draws), strict=True):
+        rounding = ROUNDINGS * draw.epsilon
+        allowed = [np.asarray(rounding * np.max(np.abs(array), initial=1e-300)) for array in run.dense()]
+        value = np.asarray(rounding * np.max(np.abs(run.value), initial=1e-300))
+        tolerance = Tolerance(value, tuple(allowed))
+        found.append(Expected(draw, run, 0.0, torch=run, tolerance=tolerance, torch_difference=0.0))
+    return tuple(found)
+
+
+def single(traces: Sequence[Trace], number: int, inputs: Sequence[str]) -> Part | None:
+    """Step `number` alone. A tensor that the step takes twice becomes two inputs."""
+    step = traces[0].steps[number]
+    operands = step.operands()
+    draws = []
+    for trace in traces:
+        cotangent = trace.cotangents[trace.inputs + number]
+        if cotangent is None:
+            return None
+        draws.append(trace.draw([trace.arrays[operand] for operand in operands], cotangent))
+    counter = iter(range(len(operands)))
+    names = ORDINALS if len(operands) > 1 else ("input",)
+    steps = (step.renumbered(lambda _: next(counter)),)
+    origin = _calculation(traces[0], traces[0].inputs + number, inputs)
+    return Part(steps, tuple(draws), names[: len(operands)], origin)
+
+
+def between(traces: Sequence[Trace], numbers: Sequence[int], names: Sequence[str], again: bool) -> Part | None:
+    """The given steps (ascending), of which the last one's result is the part's; whatever else they need is input."""
+    inputs = traces[0].inputs
+    results = {inputs + number: place for place, number in enumerate(numbers)}
+    operands = [value for number in numbers for value in traces[0].steps[number].operands()]
+    outside = sorted({value for value in operands if value not in results})
+    if not outside or len(outside) > len(ORDINALS) + 5:
+        return None
+    places = {value: place for place, value in enumerate(outside)}
+    places |= {value: len(outside) + place for value, place in results.items()}
+    draws = []
+    for trace in traces:
+        cotangent = trace.cotangents[inputs + numbers[-1]]
+        if cotangent is None:
+            return None
+        draw = trace.draw([trace.arrays[value] for value in outside], cotangent)
+        draws.append(replace(draw, again=0.75 * cotangent) if again else draw)
+    steps = tuple(traces[0].steps[number].renumbered(places.__getitem__) for number in numbers)
+    named = _named(outside, inputs, names)
+    inner = [(name, _calculation(traces[0], value, names)) for name, value in zip(named, outside, strict=True)]
+    return Part(steps, tuple(draws), named, inner=tuple(entry for entry in inner if entry[1]))
+
+
+def _calculation(trace: Trace, value: int, names: Sequence[str]) -> str:
+    """How a result is calculated from the inputs of the expression, as Python; empty for an input itself."""
+    if value < trace.inputs:
+        return ""
+    numbers = needed(trace, value - trace.inputs)
+    places = {number: number for number in range(trace.inputs)}
+    places |= {trace.inputs + number: trace.inputs + place for place, number in enumerate(numbers)}
+    return rendered([trace.steps[number].renumbered(places.__getitem__) for number in numbers], names)
+
+
+def needed(trace: Trace, number: int) -> list[int]:
+    """The numbers of the steps that the result of a step rests on, itself included."""
+    found: set[int] = set()
+    stack = [number]
+    while stack:
+        step = stack.pop()
+        if step not in found:
+            found.add(step)
+            stack += [value - trace.inputs for value in trace.steps[step].operands() if value >= trace.inputs]
+    return sorted(found)
+
+
+def _named(values: Sequence[int], inputs: int, names: Sequence[str]) -> tuple[str, ...]:
+    """Inputs of the expression keep their names; results inside it, which became inputs, get free letters."""
+    free = (letter for letter in "uvwxyzpqrstmnk" if letter not in names)
+    return tuple(names[value] if value < inputs else next(free, f"v{value}") for value in values)
+
+
+def expanded(part: Part) -> Part | None:
+    """A part of one operator with its inputs already brought to one shape; None where they are, or cannot be."""
+    shapes = [array.shape for array in part.draws[0].inputs]
+    step = part.steps[0]
+    if len(shapes) < 2 or len(set(shapes)) == 1 or step.kind != "operator" or step.name == "matmul":
+        return None
+    draws = [
+        replace(draw, inputs=tuple(np.array(array) for array in np.broadcast_arrays(*draw.inputs)))
+        for draw in part.draws
+    ]
+    return replace(part, draws=tuple(draws))
+
+
+def uses_in(steps: Sequence[Step]) -> Counter[int]:
+    return Counter(value for step in steps for value in step.operands())
+
+
+def rendered(steps: Sequence[Step], names: Sequence[str]) -> str:
+    """Steps as a line of Python: `c = a * b; c * c + c`."""
+    uses = uses_in(steps)
+    letters = (letter for letter in "cdefghijkl" if letter not in names)
+    texts = list(names)
+    sentences = []
+    for place, step in enumerate(steps):
+        text = _expression(step, texts)
+        if uses[len(texts)] > 1 and place < len(steps) - 1:
+            letter = next(letters, f"v{place}")
+            sentences.append(f"{letter} = {text}")
+            text = letter
+        texts.append(text)
+    line = "; ".join(_tidy(sentence) for sentence in [*sentences, texts[-1]])
+    return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 3] + "..."
+
+
+def _expression(step: Step, texts: Sequence[str]) -> str:
+    """One step; operators stand in parentheses, of which `_tidy` removes those that are not needed."""
+    given = [_argument(argument, texts) for argument in step.arguments]
+    if step.kind == "operator" and step.name == "getitem":
+        index = step.arguments[1]
+        return f"{given[0]}[{', '.join(map(_index, index)) if isinstance(index, tuple) else _index(index)}]"
+    if step.kind == "operator" and len(given) == 2:
+        return f"({given[0]} {step.symbol} {given[1]})"
+    if step.kind == "operator":
+        return f"(-{given[0]})" if step.name == "neg" else f"{step.name}({given[0]})"
+    target = given[0]
+    if step.kind == "attribute":
+        return f"{target}.{step.name}"
+    options = [f"{key}={_argument(value, texts)}" for key, value in step.options]
+    return f"{target}.{step.name}({', '.join([*given[1:], *options])})"
+
+
+def _argument(argument: Any, texts: Sequence[str]) -> str:
+    if isinstance(argument, Value):
+        return texts[argument.number]
+    if isinstance(argument, list | tuple):
+        inside = ", ".join(_argument(entry, texts) for entry in argument)
+        return f"[{inside}]" if isinstance(argument, list) else f"({inside}{',' * (len(argument) == 1)})"
+    return f"{argument:g}" if isinstance(argument, float) else f"{argument!r:.20}"
+
+
+def _index(index: Any) -> str:
+    if isinstance(index, slice):
+        ends = ["" if end is None else str(end) for end in (index.start, index.stop)]
+        return ":".join(ends if index.step is None else [*ends, str(index.step)])
+    return f"{index!r:.20}"
+
+
+def _tidy(text: str) -> str:
+    """Python without needless parentheses."""
+    try:
+        return ast.unparse(ast.parse(text))
+    except (SyntaxError, ValueError):  # a long argument was cut
+        return text

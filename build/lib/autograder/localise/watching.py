@@ -1,0 +1,229 @@
+"""Looks on while an engine works: which of its own functions backward calls, and at which numbers it evaluates `tanh`,
+`exp` and the like.
+
+A difference quotient of whatever order needs a function at several points around the one that forward used, and
+backpropagation never does. These functions travel into the sandbox, as those of `engine_protocol`. Besides a profiler
+they put two things in place for one run: arrays of a class that tells which universal functions are applied to it, and,
+for engines of single numbers, functions of `math` and NumPy that note their argument.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from autograder.runs.engine_protocol import call_backward, leaf_of, plain, takes
+
+# `__missing__` is how functions that travelled look up names, those of this file among them.
+NO_OPERATIONS = ("__init__", "__new__", "__missing__", "shape", "ndim", "size", "dtype")
+CURVED_NAMES = """
+    exp expm1 exp2 log log1p log2 log10 sqrt cbrt square reciprocal power float_power sin cos tan arcsin arccos arctan
+    asin acos atan sinh cosh tanh arcsinh arccosh arctanh asinh acosh atanh erf erfc gamma lgamma divide true_divide
+"""
+CURVED = frozenset(CURVED_NAMES.split())
+QUOTIENTS = ("divide", "true_divide")
+NEAR, ROUNDING = 0.3, 1e5  # as near as this (relative) is around a point; as near as this many epsilons is the point
+FEWEST, SAMPLE, MOST_NOTED = 8, 64, 600
+
+
+def watch_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Run each program on its one draw and look on. Per program, and empty after an error:
+
+    `forward`: how many calls of the engine's own functions forward made; `repeated`: how many calls of the same
+    functions backward made; `complex`: whether backward works with complex numbers; `watched`: whether it let us look
+    on; `around`: at how many points around one that forward used a function was evaluated again; `value` and
+    `gradients`.
+    """
+    return [_watched(engine, program["function"], program["draw"]) for program in programs]
+
+
+def _watched(engine: Any, function: Callable[..., Any], draw: dict[str, Any]) -> dict[str, Any]:
+    for spied in (True, False):  # an engine may refuse arrays of another class
+        try:
+            return _watch(engine, takes(engine, "requires_grad"), function, draw, spied)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            continue
+    return {}
+
+
+def _watch(
+    engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any], spied: bool
+) -> dict[str, Any]:
+    calls: list[Any] = []
+    ours = (_watch.__code__.co_filename, leaf_of.__code__.co_filename)
+    libraries = (sys.prefix, sys.base_prefix, "<frozen")
+
+    def spy(frame: Any, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename not in ours and not code.co_filename.startswith(libraries):
+            calls.append(code)
+
+    before = sys.getprofile()
+    with _noting(spied) as notes:
+        leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
+        sys.setprofile(spy)
+        try:
+            output = function(*leaves)
+            forward = [code for code in calls if code.co_name not in NO_OPERATIONS]
+            calls.clear()
+            evaluated, notes[:] = list(notes), []
+            call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
+            watched = sys.getprofile() is spy
+        finally:
+            sys.setprofile(before)
+        again = list(notes)
+    known, backward = set(forward), set(calls)
+    return {
+        "forward": len(forward),
+        "repeated": sum(code in known for code in calls),
+        "complex": any(map(_is_about_complex_numbers, backward)) or any(point.dtype.kind == "c" for _, point in again),
+        "watched": watched,
+        "around": max(points_around(evaluated, again), pairs_around(evaluated, again)),
+        "value": plain(output.data, tracked),
+        "gradients": [plain(leaf.grad, tracked) for leaf in leaves],
+    }
+
+
+def _is_about_complex_numbers(code: Any) -> bool:
+    words = {"imag", "complex", "complex64", "complex128", "complex256", "clongdouble", "csingle", "cdouble"}
+    return any(type(constant) is complex for constant in code.co_consts) or not words.isdisjoint(code.co_names)
+
+
+# Where functions are evaluated
+
+Note = tuple[str, Any]  # the name of a function, and some of the numbers that it was applied to
+
+
+class Spy(np.ndarray):
+    """An array that notes which universal functions are applied to it, and makes others of its kind."""
+
+    notes: ClassVar[list[Note] | None] = None
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        if method == "__call__" and ufunc.__name__ in CURVED:
+            _note(Spy.notes, ufunc.__name__, inputs)
+        if out is not None:
+            options["out"] = tuple(_unspied(array) for array in out)
+        result = getattr(ufunc, method)(*map(_unspied, inputs), **options)
+        if out is not None:
+            return out[0] if len(out) == 1 else out
+        return tuple(map(_spied, result)) if isinstance(result, tuple) else _spied(result)
+
+
+def _unspied(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Spy) else value
+
+
+def _spied(value: Any) -> Any:
+    return value.view(Spy) if type(value) is np.ndarray and value.dtype.kind in "fc" else value
+
+
+def _note(notes: list[Note] | None, name: str, inputs: Any) -> None:
+    """Note a function and the argument that makes it curved; of a power also the exponent."""
+    if notes is not None and len(notes) < MOST_NOTED:
+        point = _unspied(np.array(inputs[name in QUOTIENTS]).ravel()[:SAMPLE])
+        if point.dtype.kind in "fciu":
+            notes.append((name if name in QUOTIENTS else f"{name} {inputs[1:]!r:.80}", point))
+
+
+@contextlib.contextmanager
+def _noting(spied: bool) -> Iterator[list[Note]]:
+    """While inside, what is evaluated is noted. `spied`: arrays are Spies."""
+    notes: list[Note] = []
+    kept = [(module, name, getattr(module, name)) for module in (math, np) for name in CURVED if hasattr(module, name)]
+    patches = [(module, name, _noted(notes, name, function)) for module, name, function in kept]
+    if spied:
+        makers = [(np, name, getattr(np, name)) for name in ("array", "asarray")]
+        kept += makers
+        patches += [(np, name, _spying(make)) for _, name, make in makers]
+        Spy.notes = notes
+    try:
+        for module, name, function in patches:
+            setattr(module, name, function)
+        yield notes
+    finally:
+        Spy.notes = None
+        for module, name, function in kept:
+            setattr(module, name, function)
+
+
+def _noted(notes: list[Note], name: str, function: Any) -> Any:
+    """A function of single numbers that notes them. What else a universal function can do stays as it is."""
+    if not isinstance(function, np.ufunc):
+
+        def of_numbers(*arguments: Any) -> Any:
+            _note(notes, name, arguments)
+            return function(*arguments)
+
+        return of_numbers
+
+    class Noted:
+        def __call__(self, *arguments: Any, **options: Any) -> Any:
+            if all(np.ndim(argument) == 0 for argument in arguments):
+                _note(notes, name, arguments)
+            return function(*arguments, **options)
+
+        def __getattr__(self, attribute: str) -> Any:
+            return getattr(function, attribute)
+
+    return Noted()
+
+
+def _spying(make: Any) -> Any:
+    def made(*arguments: Any, **options: Any) -> Any:
+        return _spied(make(*arguments, **options))
+
+    return made
+
+
+def points_around(evaluated: list[Note], again: list[Note]) -> int:
+    """At how many different points, all around one at which forward evaluated a function, backward evaluated it; points
+    of forward itself do not count. For arrays only: single numbers may lie beside each other by chance.
+    """
+    most = 0
+    for name, centre in evaluated:
+        others = [point for other, point in evaluated if other == name and point.shape == centre.shape]
+        found: list[Any] = []
+        if centre.size >= FEWEST:
+            for other, point in again:
+                if other == name and point.shape == centre.shape and _is_around(point, centre):
+                    found += [] if any(_same(point, known) for known in others + found) else [point]
+        most = max(most, len(found))
+    return most
+
+
+def pairs_around(evaluated: list[Note], again: list[Note]) -> int:
+    """At how many points in pairs, one as far above a point that forward used as the other is below, a function was
+    evaluated. One pair may be anybody's. Forward itself may do this, too, with arrays.
+    """
+    most = 0
+    for name, centre in evaluated:
+        of_forward = [point for other, point in evaluated if other == name and point.shape == centre.shape]
+        points = [point for other, point in again if other == name and point.shape == centre.shape]
+        points = [point for point in points if not any(_same(point, known) for known in of_forward)]
+        points += of_forward if centre.size >= FEWEST else []
+        points = [point for point in points if _is_around(point, centre)]
+        found: list[Any] = []
+        for number, first in enumerate(points):
+            for second in points[:number]:
+                if _same((first + second) / 2, centre) and not _same(first, centre):
+                    found += [] if any(_same(first, p) or _same(second, p) for p in found) else [first]
+        most = max(most, 2 * len(found))
+    return most
+
+
+def _is_around(point: Any, centre: Any) -> bool:
+    room = 0.02 * np.max(np.abs(centre), initial=0.0) if centre.size >= FEWEST else 0.05
+    return bool(np.any(centre) and np.all(np.abs(point - centre) <= NEAR * np.abs(centre) + room))
+
+
+def _same(first: Any, second: Any) -> bool:
+    epsilon = np.finfo(np.result_type(first, second, np.float32)).eps
+    return bool(np.all(np.abs(first - second) <= ROUNDING * epsilon * np.max(np.abs(second), initial=0.0)))

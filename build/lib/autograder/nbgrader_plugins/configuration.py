@@ -1,0 +1,151 @@
+"""Everything that makes an nbgrader course use our judge, as configuration and nothing else.
+
+Classes are named by dotted strings, so that reading the configuration costs nothing and Formgrader can show it as JSON.
+nbgrader's own lists are restated here because traitlets has no way to say "the default, but with this one replaced".
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from traitlets.config import Config
+
+PLUGINS = "autograder.nbgrader_plugins"
+TEMPLATES = Path(__file__).parent / "templates"
+NBGRADER = find_spec("nbgrader")  # where it is, without importing it
+FORMGRADER = Path(NBGRADER.origin or "" if NBGRADER else "").parent / "server_extensions" / "formgrader"
+FORMGRADER_TEMPLATES = FORMGRADER / "templates"
+JUDGE = f"{PLUGINS}.judge_notebook.JudgeNotebook"
+COMMENTS = f"{PLUGINS}.auto_comments.AutoComments"
+QUIZ_STUBS = f"{PLUGINS}.release.QuizStubs"
+UNCLAIMED_POINTS = f"{PLUGINS}.release.RefuseUnclaimedPoints"
+
+SANITIZE = [
+    "nbgrader.preprocessors.ClearOutput",
+    f"{PLUGINS}.restore_cells.RepairMetadata",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    f"{PLUGINS}.restore_cells.RestoreCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+AUTOGRADE = [
+    JUDGE,
+    "nbgrader.preprocessors.IgnorePattern",
+    "nbconvert.preprocessors.ClearMetadataPreprocessor",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    COMMENTS,
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+# Also what lessons.release goes through, all but SaveCells.
+RELEASE = [
+    "nbgrader.preprocessors.IncludeHeaderFooter",
+    "nbgrader.preprocessors.InstantiateTests",
+    "nbgrader.preprocessors.LockCells",
+    "nbgrader.preprocessors.ClearSolutions",
+    QUIZ_STUBS,
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    UNCLAIMED_POINTS,
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+FEEDBACK = [
+    "nbgrader.preprocessors.GetGrades",
+    f"{PLUGINS}.feedback.HideHiddenTests",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+]
+# What a cell output is shown as, first match wins: nbconvert's list without the two kinds that need a script.
+DISPLAYED = [
+    "text/html",
+    "text/markdown",
+    "image/svg+xml",
+    "text/latex",
+    "image/png",
+    "image/jpeg",
+    "text/plain",
+]
+
+
+def configure(c: Config) -> None:
+    """Make the nbgrader course that `c` configures use our judge, comments and feedback.
+
+    Call it last in an `nbgrader_config.py`: preprocessors that the course itself lists stay, in their places.
+    """
+    c.GenerateAssignment.preprocessors = _adapted(c.GenerateAssignment.get("preprocessors"), RELEASE)
+    c.Autograde.sanitize_preprocessors = _adapted(c.Autograde.get("sanitize_preprocessors"), SANITIZE)
+    c.Autograde.autograde_preprocessors = _adapted(c.Autograde.get("autograde_preprocessors"), AUTOGRADE)
+    c.Autograde.exporter_class = f"{PLUGINS}.submission_exporter.SubmissionExporter"
+    c.GenerateFeedback.preprocessors = _adapted(c.GenerateFeedback.get("preprocessors"), FEEDBACK)
+    c.GenerateFeedback.exporter_class = f"{PLUGINS}.feedback.FeedbackExporter"
+    # These reach Formgrader's page too, which always uses nbconvert's own HTML exporter.
+    c.HTMLExporter.sanitize_html = True
+    c.HTMLExporter.filters = {
+        **_given(c.HTMLExporter.get("filters"), {}),
+        "clean_html": f"{PLUGINS}.safe_html.clean_html",
+        "markdown2html": f"{PLUGINS}.safe_html.markdown2html",
+    }
+    c.HTMLExporter.extra_template_basedirs = [str(TEMPLATES), str(FORMGRADER_TEMPLATES)]
+    # Set for the filters alone: for their base class, every preprocessor of nbgrader's warns that it does not know it.
+    for name in ("DataTypeFilter", "WidgetsDataTypeFilter"):
+        c[name].display_data_priority = DISPLAYED
+
+
+REPLACED = {
+    "Execute": JUDGE,
+    "DeduplicateIds": f"{PLUGINS}.restore_cells.RepairMetadata",
+    "OverwriteCells": f"{PLUGINS}.restore_cells.RestoreCells",
+    "ClearHiddenTests": f"{PLUGINS}.feedback.HideHiddenTests",
+}
+NEIGHBOURS = (
+    # (ours, the class it must directly precede or follow, where)
+    (f"{PLUGINS}.restore_cells.RepairMetadata", "RestoreCells", "before"),
+    (COMMENTS, "SaveAutoGrades", "after"),
+    (QUIZ_STUBS, "ClearSolutions", "after"),
+    (UNCLAIMED_POINTS, "SaveCells", "before"),
+    (f"{PLUGINS}.feedback.HideHiddenTests", "GetGrades", "after"),
+)
+
+
+def _adapted(given: Any, default: list[str]) -> list[Any]:
+    """The course's own list of preprocessors with ours in their places, or the default where it has none."""
+    course_list = _given(given, None)
+    if course_list is None:
+        return list(default)
+    replaced = {name: ours for name, ours in REPLACED.items() if ours in default}
+    adapted = [replaced.get(_class_name(item), item) for item in course_list]
+    for ours, neighbour, side in NEIGHBOURS:
+        names = [_class_name(item) for item in adapted]
+        if ours in default and neighbour in names and _class_name(ours) not in names:
+            adapted.insert(names.index(neighbour) + (side == "after"), ours)
+    return adapted
+
+
+def _given(value: Any, default: Any) -> Any:
+    """A value that the course has really set. traitlets leaves a lazy placeholder where one was only looked at."""
+    return value if isinstance(value, (list, dict)) and value is not None else default
+
+
+def _class_name(item: Any) -> str:
+    return item.rsplit(".", 1)[-1] if isinstance(item, str) else item.__name__
+
+
+def cell_seconds(config: Config) -> float:
+    """How long one cell may run in a course: the judge's own setting, else nbgrader's, else half a minute."""
+    for section, name in (("JudgeNotebook", "cell_seconds"), ("Execute", "timeout")):
+        seconds = (config.get(section) or {}).get(name)
+        if isinstance(seconds, int | float) and (seconds > 0 or section == "JudgeNotebook"):
+            return float(seconds)
+    return 30.0
+
+
+def query_seconds(config: Config) -> float:
+    """How long the answer to one question of a test may take."""
+    seconds = (config.get("JudgeNotebook") or {}).get("query_seconds")
+    return float(seconds) if isinstance(seconds, int | float) else 10.0

@@ -1,0 +1,214 @@
+"""What nbgrader's converter and our preprocessors make of a submitted notebook, on plain data and without nbgrader.
+
+nbgrader converts each notebook twice, checks it after each of thirteen steps, and asks the gradebook for every cell.
+For a course whose configuration leaves those steps as they are, this module does the same to a notebook in one go; a
+test holds both ways side by side. What it does not know it leaves to nbgrader, by raising `Unusual`.
+
+What it saves, measured on lesson 02: a third to a half of the processor time of a submission, 0.75 s in place of 1.14
+on a busy machine and about 0.2 in place of 0.36 on an idle one, so half a minute or more for a class of 200.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.judge import judge_apart
+from autograder.notebooks.cells import grade_id, is_untouched
+from autograder.notebooks.known_cells import (
+    KnownCell,
+    add_missing_tests,
+    cells_in_rows,
+    has_all_tasks,
+    in_order,
+    repair_metadata,
+    restore_sources,
+)
+from autograder.notebooks.reading import NO_FILE, read_submission, stand_in
+from autograder.notebooks.verdicts import earned_points, messages_by_answer
+from autograder.sandbox import Limits
+
+NO_RESPONSE = "No response."
+MOST_LINES, MOST_TRACEBACK = 1000, 100  # nbgrader's LimitOutput
+LONGEST_TIME = 100
+WITH_ZONE = re.compile(r"(\S+ \S+) (\S+)")
+
+
+class Unusual(Exception):  # noqa: N818
+    """Something that nbgrader's own converter has to see."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How notebooks of a course are judged."""
+
+    secret: bytes
+    cell_seconds: float
+    query_seconds: float
+    unsafe: bool = False
+
+
+@dataclass(frozen=True)
+class KnownNotebook:
+    """The instructor's notebook: its cells in the gradebook, and the source where there is one."""
+
+    name: str
+    kernelspec: dict[str, Any] | None
+    cells: Mapping[str, KnownCell]
+    source: NotebookNode | None
+
+    @cached_property
+    def order(self) -> list[str]:
+        return in_order(self.cells, self.source)
+
+    @property
+    def graded(self) -> list[KnownCell]:
+        return [cell for cell in self.cells.values() if cell.grade or cell.task]
+
+    @property
+    def commented(self) -> list[KnownCell]:
+        return [cell for cell in self.cells.values() if cell.solution or cell.task]
+
+
+def known_notebooks(rows: Mapping[str, list[dict[str, Any]]], files: Mapping[str, bytes]) -> dict[str, KnownNotebook]:
+    """The notebooks of an assignment, from its rows of the gradebook and the files of its source folder."""
+    found = {}
+    for row in rows["notebook"]:
+        raw = files.get(f"{row['name']}.ipynb")
+        source = None if raw is None else nbformat.reads(raw.decode(), as_version=4)
+        kernelspec = json.loads(row["kernelspec"]) if row["kernelspec"] else None
+        found[row["name"]] = KnownNotebook(row["name"], kernelspec, cells_in_rows(rows, row["id"]), source)
+    return found
+
+
+def graded_notebook(
+    raw: bytes | None,
+    known: KnownNotebook,
+    settings: Settings,
+    files: Path | None,
+    helpers: Path,
+    inside: Collection[str] = (),
+) -> NotebookNode:
+    """A submitted file as it is after grading; None stands for what is no file. `files` is what it may read, `helpers`
+    what its tests may import, `inside` which of these run in its process.
+    """
+    notebook = stand_in(NO_FILE) if raw is None else read_submission(raw)
+    restore(notebook, known)
+    limits = Limits(cell_seconds=settings.cell_seconds, query_seconds=settings.query_seconds)
+    verdict = judge_apart(
+        notebook,
+        source=known.source,
+        secret=settings.secret,
+        limits=limits,
+        files=files,
+        unsafe=settings.unsafe,
+        inside=inside,
+        helpers=helpers,
+    )
+    notebook.metadata["autograder"] = {**notebook.metadata.get("autograder", {}), "isolation": verdict.isolation}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            _limit_streams(cell)
+            _limit_tracebacks(cell)
+    return notebook
+
+
+def restore(notebook: NotebookNode, known: KnownNotebook) -> None:
+    """Take away the student's outputs, and put back what is the instructor's."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+            for name in ("collapsed", "scrolled"):
+                cell.metadata.pop(name, None)
+    repair_metadata(notebook, known.cells)
+    if known.kernelspec:
+        notebook.metadata["kernelspec"] = known.kernelspec
+    try:
+        restore_sources(notebook, known.cells)
+    except ValueError as error:
+        raise Unusual from error
+    add_missing_tests(notebook, known.cells, known.order)
+    if not has_all_tasks(notebook, known.cells):
+        raise Unusual
+
+
+def as_text(notebook: NotebookNode) -> str:
+    """The notebook as it is written to a file. Raises `Unusual` for one that no program would read."""
+    try:
+        nbformat.validate(notebook)
+    except nbformat.ValidationError as error:
+        raise Unusual from error
+    return nbformat.v4.writes(notebook) + "\n"
+
+
+def scores(notebook: NotebookNode, known: KnownNotebook) -> Iterator[tuple[KnownCell, float | None]]:
+    """The graded cells in the order of the notebook, each with its points; None where a person has to grade it."""
+    cells = {grade_id(cell): cell for cell in notebook.cells}
+    order = list(cells)
+    there = sorted((cell for cell in known.graded if cell.name in cells), key=lambda cell: order.index(cell.name))
+    for cell in there:
+        yield cell, None if cell.task else earned_points(cells[cell.name])
+
+
+def comments(notebook: NotebookNode, known: KnownNotebook) -> dict[str, str | None]:
+    """The automatic comment of each answer: that there is none, or why its tests cost points."""
+    found: dict[str, str | None] = {cell.name: None for cell in known.commented}
+    messages = messages_by_answer(notebook)
+    for cell in notebook.cells:
+        name = grade_id(cell)
+        if name in found and not known.cells[name].task and is_untouched(cell):
+            found[name] = NO_RESPONSE
+        elif name in messages:
+            found[name] = "\n\n".join(messages[name])
+    return found
+
+
+def submitted_at(text: str) -> datetime | None:
+    """The time in a `timestamp.txt`, in UTC. Raises ValueError for a text that is no time."""
+    from dateutil import parser, tz  # takes longer to import than most submissions to grade
+
+    text = text.strip()
+    if not text:
+        return None
+    if len(text) > LONGEST_TIME:  # the parser's time grows with the square of its length
+        raise ValueError("too long for a time")
+    parts = WITH_ZONE.fullmatch(text)
+    if parts is None:
+        found = parser.parse(text)
+    else:
+        name = parts[2]
+        zone = int(name) if re.fullmatch(r"[+-]?\d+", name) else tz.gettz(name)
+        found = parser.parse(f"{parts[1]} TZ", tzinfos={"TZ": zone})
+    return found.replace(tzinfo=None) - (found.utcoffset() or timedelta())
+
+
+def _limit_streams(cell: NotebookNode) -> None:
+    length, kept = 0, []
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            if length == MOST_LINES:
+                continue
+            lines = output.text.split("\n")
+            if len(lines) + length > MOST_LINES:
+                lines = [*lines[: MOST_LINES - length - 1], "... Output truncated ..."]
+            length += len(lines)
+            output.text = "\n".join(lines)
+        kept.append(output)
+    cell.outputs = kept
+
+
+def _limit_tracebacks(cell: NotebookNode) -> None:
+    for output in cell.outputs:
+        if output.output_type == "error" and len(output.traceback) > MOST_TRACEBACK:
+            half = MOST_TRACEBACK // 2
+            rest = MOST_TRACEBACK - half - 1
+            output.traceback = [*output.traceback[:half], "... Traceback truncated ...", *output.traceback[-rest:]]

@@ -1,0 +1,135 @@
+"""The judge in the place where nbgrader executes notebooks.
+
+nbgrader's Execute runs students' code and the tests in one process and believes what it prints. Here both run apart,
+and what is written into the outputs of test cells comes from our side; nbgrader's own SaveAutoGrades then reads its
+marks as always.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+from nbformat import NotebookNode
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Bool, Dict, Float, default
+
+from autograder.judge import JudgeDied, SolutionTrial, judge_apart, try_solution
+from autograder.nbgrader_plugins.configuration import cell_seconds
+from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
+from autograder.nbgrader_plugins.course_secret import course_secret
+from autograder.notebooks.cells import code_cells
+from autograder.notebooks.lost_points import ADVICE, lost_points, tests_in
+from autograder.sandbox import Limits, SandboxUnavailable
+
+TRIALS: dict[str, SolutionTrial] = {}  # of each assignment that this process has graded
+SOLUTION_FAILS = "%s.ipynb: the solution itself does not get full marks for the test cell %r. %s"
+SAID: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what each run of nbgrader's converter has said
+
+
+class JudgeNotebook(NbGraderPreprocessor):
+    """Runs a submission in the sandbox, its tests on the trusted side, and writes the outputs that carry the marks."""
+
+    failure: ClassVar[SandboxUnavailable | JudgeDied | None] = None  # why nbgrader's converter failed, if that is why
+
+    unsafe = Bool(
+        False,
+        help="Run submissions without isolation. They can then do whatever you can do on this machine.",
+    ).tag(config=True)
+
+    cell_seconds = Float(
+        help="Processor time that one cell may use; three times as long if it only sleeps. "
+        "c.Execute.timeout counts where this is not set."
+    ).tag(config=True)
+    query_seconds = Float(10, help="Processor time that the answer to one question of a test may use.").tag(config=True)
+
+    inside = Dict(
+        default_value=None,
+        allow_none=True,
+        help="The test cells that run in the submission's process, by notebook. Where this is not set, the solution in "
+        "the source notebook is judged first, and decides.",
+    ).tag(config=True)
+
+    @default("cell_seconds")
+    def _cell_seconds(self) -> float:
+        return cell_seconds(self.config)
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        coursedir = course_directory(self)
+        place = resources["nbgrader"]
+        source = source_notebook(coursedir, place["assignment"], place["notebook"])
+        self._say_lost_points(nb, place["assignment"], place["notebook"])
+        limits = Limits(cell_seconds=self.cell_seconds, query_seconds=self.query_seconds)
+        secret = course_secret(coursedir)
+        helpers = Path(coursedir.format_path(coursedir.source_directory, ".", place["assignment"]))
+        options: dict[str, Any] = {"secret": secret, "limits": limits, "unsafe": self.unsafe, "helpers": helpers}
+        inside = self._inside(nb, source, place, options)
+        with submitted_files(coursedir, place["assignment"], place["student"]) as files:
+            try:
+                verdict = judge_apart(nb, source=source, files=files, inside=inside, **options)
+            except (SandboxUnavailable, JudgeDied) as error:
+                JudgeNotebook.failure = error
+                raise
+        nb.metadata["autograder"] = {**nb.metadata.get("autograder", {}), "isolation": verdict.isolation}
+        return nb, resources
+
+    def _inside(self, nb: NotebookNode, source: NotebookNode | None, place: Any, options: dict[str, Any]) -> list[str]:
+        """The tests of this notebook that run in the submission's process, as the instructor says, or else the trial of
+        the solution.
+        """
+        if self.inside is not None or source is None:
+            return list((self.inside or {}).get(place["notebook"], ()))
+        tests = {cell.grade_id: cell.source for _, cell in code_cells(nb) if cell.is_test and cell.locked}
+        key = json.dumps([source, tests, str(options)], sort_keys=True)
+        if key not in TRIALS:
+            trial = TRIALS[key] = try_solution(source, tests, files=options["helpers"], **options)
+            for cell, said in trial.failed.items():
+                self.log.warning(SOLUTION_FAILS, place["notebook"], cell, said)
+        return list(TRIALS[key].inside)
+
+    def _say_lost_points(self, nb: NotebookNode, assignment: str, notebook: str) -> None:
+        """A warning for each test that gives marks for nothing: once for all submissions of a run."""
+        converter = getattr(self.parent, "parent", None)
+        said = set() if converter is None else SAID.setdefault(converter, set())
+        found = [sentence for sentence in lost_points(notebook, tests_in(nb)) if sentence not in said]
+        for sentence in found:
+            self.log.warning("%s: %s", assignment, sentence)
+        if found:
+            self.log.warning("%s: %s", assignment, ADVICE.format(assignment=assignment))
+        said.update(found)
+
+
+@contextmanager
+def submitted_files(coursedir: CourseDirectory, assignment: str, student: str) -> Iterator[Path | None]:
+    """A folder with the files that a submission may read: its own and those the course hands out.
+
+    No notebook is among them, because the copies in `autograded/` hold the hidden tests by now; and no file that the
+    student handed in as a link, because nbgrader has copied what the link points to.
+    """
+    graded = Path(coursedir.format_path(coursedir.autograded_directory, student, assignment))
+    submitted = Path(coursedir.format_path(coursedir.submitted_directory, student, assignment))
+    source = Path(coursedir.format_path(coursedir.source_directory, ".", assignment))
+    names = [path.relative_to(graded) for path in sorted(graded.rglob("*")) if path.is_file()]
+    names = [name for name in names if name.suffix != ".ipynb"]
+    names = [name for name in names if (source / name).exists() or not _through_link(submitted, name)]
+    if not names:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
+        for name in names:
+            target = Path(folder, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(graded / name, target)
+        yield Path(folder)
+
+
+def _through_link(root: Path, name: Path) -> bool:
+    parts = [root / part for part in [name, *name.parents] if part != Path(".")]
+    return any(part.is_symlink() for part in parts)

@@ -1,0 +1,113 @@
+"""Reading what students send in. A file that is no notebook becomes an empty one that says so, and is graded.
+
+So a broken submission has a mark, feedback and a reason, in nbgrader's own commands too, and costs nobody else
+anything.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+
+from autograder.notebooks.cells import marks
+
+HALF = "\\ud"  # how the half of a character is written in JSON, or a whole one in two halves
+ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
+CONFLICT = re.compile(rb"^<{7}(?= )", re.MULTILINE)  # as git writes it
+LARGEST = 120_000_000  # more than nbgrader lets a student hand in; outputs make most of it, and are thrown away
+NO_FILE = "It is a link or a special file, not a notebook."
+NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
+
+
+class UnreadableError(ValueError):
+    """Why a submitted file is no notebook, in words for its author."""
+
+
+def read_submission(raw: bytes) -> NotebookNode:
+    """The notebook in a submitted file, or a stand-in that says why there is none."""
+    try:
+        return _notebook(_parsed(raw))
+    except UnreadableError as error:
+        return stand_in(str(error))
+
+
+def note_of(notebook: NotebookNode, name: str) -> str:
+    """What was noted on a graded notebook: `problem` (why it stands in for one that cannot be read), `isolation`."""
+    note = notebook.metadata.get("autograder")
+    return str(note.get(name, "")) if isinstance(note, dict) else ""
+
+
+def _parsed(raw: bytes) -> Any:
+    if len(raw) > LARGEST:
+        raise UnreadableError(f"The file is larger than {LARGEST // 1_000_000} MB.")
+    if not raw.strip():
+        raise UnreadableError("The file is empty.")
+    reason = ""
+    for encoding in ENCODINGS:
+        try:
+            text = raw.decode(encoding)
+            return json.loads(text) if HALF not in text.lower() else _whole_characters(json.loads(text))
+        except UnicodeError:
+            continue
+        except (ValueError, RecursionError) as error:
+            reason = reason or str(error)
+    if conflict := CONFLICT.search(raw):
+        line = raw[: conflict.start()].count(b"\n") + 1
+        raise UnreadableError(
+            f"The file is not valid JSON: line {line} begins a merge conflict ({conflict[0].decode()})."
+        )
+    raise UnreadableError(f"The file is not valid JSON: {reason}.")
+
+
+def _whole_characters(content: Any) -> Any:
+    """Halves of characters, which an editor may leave of an emoji, cannot be written to a file again: marks in their
+    place.
+    """
+    text = json.dumps(content, ensure_ascii=False)
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _notebook(content: Any) -> NotebookNode:
+    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
+        raise UnreadableError("The file is JSON, but not a Jupyter notebook.")
+    try:
+        if content["nbformat"] == 4:
+            notebook = nbformat.v4.to_notebook(content)
+        else:
+            notebook = nbformat.reads(json.dumps(content), as_version=4)
+        nbformat.validate(notebook)
+    except Exception:  # whatever a malformed notebook provokes in nbformat's readers
+        notebook = _salvaged(content)
+    notebook.metadata.pop("autograder", None)
+    if not isinstance(notebook.metadata.get("language", ""), str):
+        del notebook.metadata["language"]  # nbconvert takes it for a text
+    return notebook
+
+
+def _salvaged(content: dict[str, Any]) -> NotebookNode:
+    """A valid notebook of the cells that still are cells."""
+    cells = content.get("cells")
+    if not isinstance(cells, list):
+        raise UnreadableError("The file has no list of cells, so it is not a Jupyter notebook.")
+    notebook = new_notebook()
+    for cell in cells:
+        if not isinstance(cell, dict) or cell.get("cell_type") not in NEW_CELL:
+            continue
+        source = cell.get("source", "")
+        lines = source if isinstance(source, list) else [source]
+        text = "".join(line for line in lines if isinstance(line, str))
+        kept = {"nbgrader": NotebookNode(marks(cell))} if marks(cell) else {}
+        notebook.cells.append(NEW_CELL[cell["cell_type"]](text, metadata=NotebookNode(kept)))
+    return notebook
+
+
+def stand_in(problem: str) -> NotebookNode:
+    """A notebook in the place of one that cannot be read."""
+    notebook = new_notebook(cells=[new_markdown_cell(f"**This submission could not be read.** {problem}")])
+    notebook.metadata["autograder"] = {"problem": problem}
+    return notebook

@@ -1,0 +1,125 @@
+"""Which names of a notebook are the instructor's, and so keep the instructor's meaning in test cells whatever a
+submission binds them to.
+
+They are found in the source notebook where there is one, else in the locked cells, which nbgrader has restored: what
+import statements bind, functions, and, with a source, data (see `given_data.py`). A name that a solution cell of the
+source binds belongs to the student.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.notebooks.cells import CodeCell, code_cells
+from autograder.notebooks.given_data import given_data
+from autograder.notebooks.statements import bound_names, parse
+from autograder.sandbox.inside.engine_file import open_engine
+
+# What test cells conventionally mean by these names, should no cell of the instructor's say so.
+CONVENTIONAL = {
+    "np": "numpy",
+    "numpy": "numpy",
+    "math": "math",
+    "random": "random",
+    "pytest": "pytest",
+    "unittest": "unittest",
+}
+# Their state is what a test is about, so they are the submission's own.
+STATEFUL = ("matplotlib", "seaborn", "pylab", "mpl_toolkits", "IPython")
+SEALED_ENGINE = re.compile(r'^start_lesson\("([^"]+)"\)', re.MULTILINE)
+CLASS_NAME = re.compile(r"_*[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*_*")
+
+
+@dataclass
+class TrustedNames:
+    """Statements by the name they bind, to be executed when the name is first needed."""
+
+    statements: dict[str, ast.stmt] = field(default_factory=dict)
+    star_imports: list[ast.ImportFrom] = field(default_factory=list)
+    students: frozenset[str] = frozenset()
+    classes: frozenset[str] | None = None
+
+    def is_class_of_submission(self, name: str) -> bool:
+        """Whether a test that calls this name means to make an object of a class of the student's."""
+        return bool(CLASS_NAME.fullmatch(name)) if self.classes is None else name in self.classes
+
+
+def trusted_names(notebook: Any, source: Any | None) -> TrustedNames:
+    """The instructor's names, from the source notebook if there is one, else from the submission's locked cells."""
+    cells = tuple(cell for _, cell in code_cells(source if source is not None else notebook))
+    return _names_in(cells, source is not None)
+
+
+@functools.lru_cache(maxsize=16)
+def _names_in(cells: tuple[CodeCell, ...], from_source: bool) -> TrustedNames:
+    theirs = [cell for cell in cells if cell.solution]
+    ours = [cell for cell in cells if not cell.solution and not cell.is_test and (from_source or cell.locked)]
+    names = TrustedNames()
+    if from_source:
+        names.students = frozenset(bound for cell in theirs for bound in _not_imported(cell))
+        names.classes = frozenset(
+            statement.name
+            for source in (*(cell.source for cell in cells), *_engines(cells))
+            for statement in parse(source)
+            if isinstance(statement, ast.ClassDef)
+        )
+    for name, module in CONVENTIONAL.items():
+        names.statements[name] = ast.parse(f"import {module} as {name}").body[0]
+    given = [statement for cell in ours for statement in parse(cell.source)]
+    for statement in given:
+        _collect(names, statement)
+    for name in names.students:
+        names.statements.pop(name, None)
+    if from_source:
+        answers = [statement for cell in theirs for statement in parse(cell.source)]
+        data = given_data(given, answers, names.statements)
+        names.statements |= {name: data[name] for name in data.keys() - names.students}
+    return names
+
+
+def _engines(cells: Iterable[CodeCell]) -> Iterator[str]:
+    """The engines that the instructor's calls of `start_lesson` bring into the notebook."""
+    for cell in cells:
+        for sealed in SEALED_ENGINE.findall(cell.source):
+            yield open_engine(sealed).source
+
+
+def _collect(names: TrustedNames, statement: ast.stmt) -> None:
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        if not is_stateful(statement):
+            if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+                names.star_imports.append(statement)
+            names.statements.update((name, single) for name, single in split_import(statement))
+    elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        names.statements[statement.name] = statement
+
+
+def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ast.stmt]]:
+    """Each name that an import statement binds, with a statement that binds only that."""
+    for alias in statement.names:
+        if alias.name == "*":
+            continue
+        single: ast.stmt
+        if isinstance(statement, ast.Import):
+            single = ast.Import(names=[alias])
+            name = alias.asname or alias.name.partition(".")[0]
+        else:
+            single = ast.ImportFrom(module=statement.module, names=[alias], level=statement.level)
+            name = alias.asname or alias.name
+        yield name, ast.fix_missing_locations(ast.copy_location(single, statement))
+
+
+def is_stateful(statement: ast.stmt) -> bool:
+    """Whether an import statement imports something whose state belongs to the submission's process."""
+    if isinstance(statement, ast.Import):
+        return any(alias.name.partition(".")[0] in STATEFUL for alias in statement.names)
+    return isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] in STATEFUL
+
+
+def _not_imported(cell: CodeCell) -> set[str]:
+    return bound_names(s for s in parse(cell.source) if not isinstance(s, (ast.Import, ast.ImportFrom)))

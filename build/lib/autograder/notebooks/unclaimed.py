@@ -1,0 +1,124 @@
+"""Finds test cells that throw the points of their checks away. Reads source text only.
+
+A check that is told its points returns what was earned and never raises, and a test cell gives the value of its last
+line. A cell that forgets that line has no value, and to nbgrader a cell without a value has passed: every notebook
+would get full marks, right or wrong. So such a cell is refused before a student sees it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.notebooks.regions import without_hidden_tests
+
+POINTS_GIVING = {
+    *("check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "check_engine"),
+    *("expose", "quiz"),
+}
+SHOWING = {"print", "display"}
+
+
+def unclaimed_points(source: str) -> tuple[int, str] | None:
+    """The line of a test cell and what to write there, if what its checks give does not become the cell's value; None
+    if all is well. A cell that makes its own use of what a check gave, as in `assert credit > 1`, is left alone.
+
+    Source that is no plain Python is left to others.
+    """
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return None
+    given = [node for statement in statements for node in ast.walk(statement) if gives_points(node)]
+    if not given:
+        return None
+    held = set(_holding(statements))
+    if lost := _lost_on_the_way(statements, held):
+        return lost
+    if _is_value(statements[-1]) or _used_otherwise(statements, held):
+        return None
+    return _no_last_line(source, statements, given[0])
+
+
+def gives_points(node: ast.AST) -> bool:
+    """Whether a node is the call of a check that is told its points."""
+    if not isinstance(node, ast.Call) or called(node) not in POINTS_GIVING:
+        return False
+    values = [keyword.value for keyword in node.keywords if keyword.arg == "points"]
+    return bool(values) and not (isinstance(values[0], ast.Constant) and values[0].value is None)
+
+
+def called(node: ast.AST) -> str:
+    """The name of the function or method that is called, or nothing."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+def _holding(statements: list[ast.stmt]) -> Iterator[str]:
+    """The names that are given points, in the order of the text."""
+    for node in _assignments(statements):
+        if node.value is not None and any(map(gives_points, ast.walk(node.value))):
+            yield from _names(node, ast.Store)
+
+
+def _assignments(statements: list[ast.stmt]) -> Iterator[ast.Assign | ast.AugAssign | ast.AnnAssign]:
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+                yield node
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> Iterator[str]:
+    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, context))
+
+
+def _lost_on_the_way(statements: list[ast.stmt], held: set[str]) -> tuple[int, str] | None:
+    """A check on a line of its own before the last, and a name that is given new points in the place of the old."""
+    full: set[str] = set()
+    for statement in statements:
+        alone = isinstance(statement, ast.Expr) and gives_points(statement.value)
+        if alone and statement is not statements[-1]:
+            wanted = "credit = credit + ..." if full else "credit = ..."
+            return (
+                statement.lineno,
+                f"the points of this check are lost; write `{wanted}`, and `credit` as the last line",
+            )
+        if isinstance(statement, ast.Assign) and any(map(gives_points, ast.walk(statement.value))):
+            for name in set(_names(statement, ast.Store)) & full - set(_names(statement, ast.Load)):
+                return statement.lineno, f"the points that `{name}` had are lost; write `{name} = {name} + ...`"
+        full |= held & set(_names(statement, ast.Store))
+    return None
+
+
+def _is_value(last: ast.stmt) -> bool:
+    """Whether a last statement can be a number of points."""
+    return isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant) and called(last.value) not in SHOWING
+
+
+def _used_otherwise(statements: list[ast.stmt], held: set[str]) -> bool:
+    """Whether the cell decides something itself by what its checks gave."""
+    decisions = [
+        node.test
+        for statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Assert | ast.If | ast.While | ast.IfExp)
+    ]
+    return any(held & set(_names(test, ast.Load)) or any(map(gives_points, ast.walk(test))) for test in decisions)
+
+
+def _no_last_line(source: str, statements: list[ast.stmt], first: ast.AST) -> tuple[int, str]:
+    """The complaint, with the name that holds the points where there is one."""
+    held = list(_holding(statements))
+    name = held[-1] if held else "credit"
+    write = f"write `{name}` as its last line"
+    if held and name not in _holding(ast.parse(without_hidden_tests(source)).body):
+        write += ", before END HIDDEN TESTS"  # students do not have the name
+    if not held:
+        line = getattr(first, "lineno", 1)
+        write = f"keep what the check in line {line} gives, as in `credit = {called(first)}(...)`, and {write}"
+    last = statements[-1].end_lineno or statements[-1].lineno
+    return (
+        last,
+        f"the points of its checks are lost, so that every answer would get full marks, right or wrong; {write}",
+    )

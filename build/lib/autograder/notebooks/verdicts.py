@@ -1,0 +1,66 @@
+"""The points and messages that the judge wrote into the outputs of graded cells, read without nbgrader, which takes a
+second to import. The rules for points are nbgrader's own: marks have to come out the same by both ways.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.notebooks.cells import grade_id, is_code, is_grade, is_solution, is_untouched, points_of
+
+SENTENCE_END = re.compile(r"(?<=[.?!]) ")
+
+
+def earned_points(cell: NotebookNode) -> float | None:
+    """The points that the outputs of a graded cell carry; None where a person has to grade it."""
+    if is_solution(cell):
+        return 0.0 if is_untouched(cell) else None
+    if not is_code(cell):
+        return None
+    for output in cell.outputs:
+        if output.output_type == "error" or (output.output_type == "stream" and output.name == "stderr"):
+            return 0.0
+        if output.output_type == "execute_result":
+            return float(output.data["text/plain"])  # written by the judge
+    return points_of(cell)
+
+
+def verdict(cell: NotebookNode) -> dict[str, Any]:
+    """What the judge noted in the outputs of a test cell: `message`, `points`, `bugs`. Empty where it noted nothing."""
+    for output in cell.get("outputs", []):
+        note = output.get("metadata", {}).get("autograder")
+        if isinstance(note, dict):
+            return note
+    return {}
+
+
+def messages_by_answer(nb: NotebookNode) -> dict[str, list[str]]:
+    """The messages of the tests that cost points, by the grade_id of the answer that they are about: the last one
+    before the test.
+    """
+    found: dict[str, list[str]] = {}
+    answer = ""
+    for cell in nb.cells:
+        if is_solution(cell):
+            answer = grade_id(cell)
+        elif is_grade(cell) and answer:
+            note = verdict(cell)
+            message, points = note.get("message"), note.get("points")
+            if message and (points is None or points < points_of(cell)):
+                found.setdefault(answer, []).append(str(message))
+    return {name: without_repeats(messages) for name, messages in found.items()}
+
+
+def without_repeats(messages: Iterable[str]) -> list[str]:
+    """Messages of several tests about one answer, without the sentences that one before has said, such as its cause."""
+    said: set[str] = set()
+    kept = []
+    for message in messages:
+        fresh = [sentence for sentence in SENTENCE_END.split(message) if sentence not in said]
+        said.update(fresh)
+        kept.append(" ".join(fresh))
+    return [message for message in kept if message]

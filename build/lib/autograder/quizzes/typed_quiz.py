@@ -1,0 +1,56 @@
+"""Quizzes and hints in a notebook. The right answers are sealed in the notebook; a chosen letter opens only its own
+explanation, so a wrong answer never shows which letter is right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autograder.cards.check_report import Line, Report
+from autograder.cards.style import SANS, TEXT, steps
+from autograder.quizzes.sealing import SealError, UnknownLetterError, open_answer, open_hints, question_keys
+from autograder.runs.errors import LessonError
+
+LONGEST_HINT = 5_000
+LABELS = ("First hint", "Second hint", "Third hint")
+
+
+def quiz_report(answers: Any, sealed: str, points: float | None) -> Report:
+    """The verdict on every question of a quiz. `answers` may be anything; only its plain strings count."""
+    try:
+        keys = question_keys(sealed)
+    except SealError as error:
+        raise LessonError(str(error)) from error
+    lines = tuple(_question(sealed, key, answers) for key in keys)
+    share = sum(line.passed for line in lines) / max(1, len(lines))
+    return Report("Quiz", lines, share * (points or 0.0), points)
+
+
+def _question(sealed: str, key: str, answers: Any) -> Line:
+    letter = answers.get(key) if type(answers) is dict else None
+    name = key.replace("_", " ")
+    if letter is None or (type(letter) is str and not letter.strip()):
+        return Line(name, "unanswered", "no answer yet")
+    try:
+        answer = open_answer(sealed, key, letter)
+    except UnknownLetterError as error:
+        return Line(name, "wrong", str(error))
+    chosen = f"{str(letter).strip().lower()}: {answer.text or ''}".strip().replace("`", "")
+    return Line(name, "right" if answer.right else "wrong", answer.explanation, (("your answer", chosen),))
+
+
+class Hints:
+    """Up to three hints, each folded inside the one before it, as HTML and as text."""
+
+    def __init__(self, sealed: str) -> None:
+        try:
+            self.hints = open_hints(sealed)[: len(LABELS)]
+        except SealError as error:
+            raise LessonError(str(error)) from error
+
+    def _repr_html_(self) -> str:
+        style = f"font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT}"
+        return f'<div style="{style}">{steps(LABELS, self.hints, LONGEST_HINT)}</div>'
+
+    def __repr__(self) -> str:
+        return f"{len(self.hints)} hints (shown in a notebook)"

@@ -1,0 +1,385 @@
+"""What came back from the student's side, believed in nothing: turned into runs and compared, or into a problem.
+
+A problem has two texts. `text` says everything; `public` is what a hidden check may say, without any number or string
+that came from the student or from the hidden inputs.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autograder.runs.comparison import Worst, explained, most_wrong, within, worst_element
+from autograder.runs.engine_protocol import run_programs
+from autograder.runs.engines import Run, run_where_it_lives
+from autograder.runs.expected import Expected
+from autograder.runs.inputs import Array
+from autograder.runs.programs import Program
+
+LONGEST_TEXT = 400
+SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError", "RuntimeError")
+"""What NumPy raises where shapes do not fit: an exception that says something about the gradients."""
+SHARED = 1e-5  # relative: how well the sum of a gradient at a kink must agree with a difference
+UNWRITTEN = "not written yet"
+NO_TENSOR = "the expression did not give a tensor with a `backward`"
+NO_RETURN = "is a `return` missing?"
+RESULT_CALLED = re.compile(r"'(tuple|list|float|int)' object is not callable")
+UNKNOWN_OPERATOR = re.compile(
+    r"unsupported operand type.*'[A-Z]\w*' and '([A-Z]\w*|int|float)'|bad operand type for unary"
+)
+UNKNOWN_ATTRIBUTE = re.compile(r"'[A-Z]\w*' object has no attribute")
+"""What Python says of an operation that a student's class, whose name begins with a capital, does not have."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why an expression failed. `draw` is the number of the draw, `worst` the most wrong element where there is one,
+    `forward` whether the value is wrong already, before any gradient."""
+
+    text: str
+    public: str
+    draw: int = 0
+    worst: Worst | None = None
+    forward: bool = False
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether the student has not begun."""
+        return self.public == UNWRITTEN
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A student's runs beside the right ones: the problem (None when all is right), and the runs where they can be
+    used for a diagnosis. `raised`: the backward pass of the draw after these runs raised something."""
+
+    problem: Problem | None
+    runs: tuple[Run, ...] = ()
+    difference: float | None = None
+    raised: bool = False
+
+
+class Unusable(Exception):  # noqa: N818
+    """Raised inside this file when an answer cannot be used. `forward`: because of the value, before any gradient."""
+
+    def __init__(self, text: str, public: str | None = None, forward: bool = False) -> None:
+        super().__init__(text)
+        self.public = public or text
+        self.forward = forward
+
+
+def compared_on(engine: Any, programs: Sequence[Program], expected: Sequence[Sequence[Expected]]) -> list[Comparison]:
+    """Run programs on a student's engine, where it lives, and compare each with what is expected of it."""
+    sent = [
+        {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
+        for program, entries in zip(programs, expected, strict=True)
+    ]
+    answers = run_where_it_lives(engine, run_programs, sent)
+    if not isinstance(answers, list) or len(answers) != len(programs):
+        answers = [None] * len(programs)
+    return [
+        compare(answer, entries, program.arguments)
+        for program, entries, answer in zip(programs, expected, answers, strict=True)
+    ]
+
+
+def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str]) -> Comparison:
+    """Compare the answer to one program with what is expected. Never raises on anything an answer may hold."""
+    failed = failure_in(answer)
+    if failed is not None:
+        runs = usable_runs(answer.get("draws"), expected)
+        error = answer.get("error")
+        about_shapes = isinstance(error, dict) and _string(error.get("type")) in SHAPE_ERRORS
+        raised = about_shapes and answer.get("backward") is True and len(runs) == failed.draw < len(expected)
+        return Comparison(failed, runs if raised else (), raised=raised)
+    draws = answer.get("draws") if isinstance(answer, dict) else None
+    if not isinstance(draws, list) or len(draws) != len(expected):
+        return Comparison(Problem("no usable answer came back", "no usable answer came back"))
+    try:
+        runs = tuple(_run(draw, right, arguments) for draw, right in zip(draws, expected, strict=True))
+    except Unusable as odd:
+        return Comparison(Problem(str(odd), odd.public), usable_runs(draws, expected))
+    for number, (draw, run, right) in enumerate(zip(draws, runs, expected, strict=True)):
+        try:
+            _check_shapes(run, right, arguments)
+            _check_inputs(draw.get("inputs"), right, arguments)
+        except Unusable as odd:
+            problem = Problem(str(odd), odd.public, number, forward=odd.forward)
+            return Comparison(problem, usable_runs(draws, expected))
+    return _compared(runs, expected, arguments)
+
+
+def failure_in(answer: Any) -> Problem | None:
+    """The problem when an answer says that the student's code raised something or returned no tensor."""
+    if not isinstance(answer, dict):
+        return None
+    number = answer.get("draw")
+    number = number if isinstance(number, int) else 0
+    if isinstance(answer.get("returned"), str):
+        kind = answer["returned"][:60]
+        text = f"the expression gave a {kind}, which has no `backward`: do all operations return tensors?"
+        if kind == "NoneType":
+            text = f"the expression gave None, not a tensor: {NO_RETURN}"
+        return Problem(text, NO_TENSOR, number, forward=True)
+    error = answer.get("error")
+    if not isinstance(error, dict):
+        return None
+    kind, message, line = (_string(error.get(key)) for key in ("type", "message", "line"))
+    if kind == "NotImplementedError":
+        return Problem(UNWRITTEN + (f" (`{line.strip()}`)" if line.strip() else ""), UNWRITTEN, number)
+    public = f"your code raised {kind}" if _is_exception_name(kind) else "your code raised an error"
+    text = f"your code raised {kind}" + (f": {message}" if message else "")
+    if guess := _cause(kind, message):
+        text += f" ({guess})"
+    return Problem(text + (f"\nin the line `{line.strip()}`" if line.strip() else ""), public, number)
+
+
+def _cause(kind: str, message: str) -> str:
+    """What often makes Python raise an error like this one, as a question; empty where nothing is known."""
+    if kind == "RecursionError":
+        return "does a function call itself without end?"
+    if "non-broadcastable output operand" in message:
+        return "was a broadcast summed back?"
+    if kind in ("TypeError", "AttributeError") and "NoneType" in message:
+        return NO_RETURN
+    if kind == "TypeError" and RESULT_CALLED.search(message):
+        return "was a rule called where the rule itself should be handed over?"
+    if kind == "TypeError" and UNKNOWN_OPERATOR.search(message):
+        return "has the cell that defines this run since the cell of the class?"
+    if kind == "AttributeError" and UNKNOWN_ATTRIBUTE.search(message):
+        return "is it misspelt, or has the cell that defines it not run since the cell of the class?"
+    return ""
+
+
+def _is_exception_name(name: str) -> bool:
+    kind = getattr(builtins, name, None)
+    return isinstance(kind, type) and issubclass(kind, BaseException)
+
+
+def _string(value: Any) -> str:
+    return value[:LONGEST_TEXT] if type(value) is str else ""
+
+
+def number_or_array(tree: Any) -> Array:
+    """A number or an array of numbers as float64. Raises Unusable with what it is instead."""
+    if type(tree) in (int, float):
+        return np.asarray(float(tree))
+    if type(tree) is np.ndarray and tree.dtype.kind in "iuf":
+        return tree.astype(np.float64)
+    if tree is None:
+        raise Unusable("None")
+    if isinstance(tree, dict) and type(tree.get("odd")) is str:
+        raise Unusable(f"of type {tree['odd'][:60]}", "neither a number nor an array")
+    if type(tree) is np.ndarray:
+        raise Unusable(f"an array of {tree.dtype.name[:30]}", "not an array of numbers")
+    raise Unusable(f"a {type(tree).__name__[:30]}")
+
+
+def usable_runs(draws: Any, expected: Sequence[Expected]) -> tuple[Run, ...]:
+    """The runs for a diagnosis, of whatever shapes and digits; none at all if one of them holds no numbers, or a wrong
+    value."""
+    runs: list[Run] = []
+    try:
+        for draw, right in zip(draws if isinstance(draws, list) else [], expected, strict=False):
+            value = number_or_array(draw["value"])
+            gradients = [draw["gradients"], draw["again"] if right.draw.again is not None else None]
+            first, second = ([None if g is None else number_or_array(g) for g in trees or ()] for trees in gradients)
+            if not within(value, right.reference.value, right.tolerance.value):
+                return ()
+            again = None if right.draw.again is None else tuple(second)
+            runs.append(
+                Run(
+                    value,
+                    tuple(first),
+                    again,
+                    changed_inputs(draw["inputs"], right),
+                    _narrow(gradients, right.draw.dtype),
+                )
+            )
+    except (Unusable, KeyError, TypeError, ValueError):
+        return ()
+    counts = len(expected[0].draw.inputs)
+    return tuple(runs) if all(len(g) == counts for run in runs for g in (run.gradients, run.again or ()) if g) else ()
+
+
+def changed_inputs(trees: Any, right: Expected) -> tuple[tuple[int, Array], ...]:
+    """The inputs whose data is no longer what it was, by number."""
+    after = [number_or_array(tree) for tree in trees]
+    pairs = enumerate(zip(after, right.draw.inputs, strict=True))
+    return tuple((number, array) for number, (array, before) in pairs if not np.array_equal(array, before))
+
+
+def _narrow(gradients: Any, dtype: str) -> bool:
+    """Whether a gradient has a floating dtype with fewer digits than its input."""
+    arrays = [tree for trees in gradients for tree in trees or () if isinstance(tree, np.ndarray)]
+    return any(array.dtype.kind == "f" and array.dtype.itemsize < np.dtype(dtype).itemsize for array in arrays)
+
+
+def _run(draw: Any, right: Expected, arguments: Sequence[str]) -> Run:
+    """The numbers of one draw, of whatever shape. Raises Unusable when they are no numbers."""
+    if not isinstance(draw, dict):
+        raise Unusable("no usable answer came back")
+    try:
+        value = number_or_array(draw.get("value"))
+    except Unusable as odd:
+        raise Unusable(f"the value (`.data`) of the result is {odd}, not a number", "the value is no number") from None
+    dtype = right.draw.dtype
+    gradients = _gradients(draw.get("gradients"), arguments, right.reference.gradients, dtype)
+    expected_again = right.reference.again
+    again = None if expected_again is None else _gradients(draw.get("again"), arguments, expected_again, dtype)
+    return Run(value, gradients, again)
+
+
+def _gradients(
+    trees: Any, arguments: Sequence[str], expected: Sequence[Array | None], dtype: str
+) -> tuple[Array | None, ...]:
+    if not isinstance(trees, list) or len(trees) != len(expected):
+        raise Unusable("no usable answer came back")
+    return tuple(_gradient(*cell, dtype) for cell in zip(trees, arguments, expected, strict=True))
+
+
+def _gradient(tree: Any, name: str, expected: Array | None, dtype: str) -> Array | None:
+    """One gradient of any shape. None is right where the right gradient is zero."""
+    if tree is None and (expected is None or not np.any(expected)):
+        return None
+    what = f"the gradient of `{name}`"
+    if tree is None:
+        raise Unusable(f"{what} is None: did `backward` never reach it?", "a gradient is None")
+    try:
+        gradient = number_or_array(tree)
+    except Unusable as odd:
+        kind = "an array" if expected is not None and expected.shape else "a number"
+        hint = ": calculate with `.data` inside the rules" if isinstance(tree, dict) else ""
+        raise Unusable(f"{what} is {odd}, not {kind}{hint}", "a gradient has the wrong type") from None
+    if type(tree) is np.ndarray and tree.dtype.kind == "f" and tree.dtype.itemsize < np.dtype(dtype).itemsize:
+        text = f"{what} is {tree.dtype.name}, but `{name}` is {dtype}: precision is lost"
+        raise Unusable(text, "a gradient has the wrong dtype")
+    return gradient
+
+
+def _check_shapes(run: Run, right: Expected, arguments: Sequence[str]) -> None:
+    """Raises Unusable at the first wrong shape."""
+    if run.value.shape != right.reference.value.shape:
+        expected, got = shown_shape(right.reference.value), shown_shape(run.value)
+        text = "the value has the wrong shape"
+        raise Unusable(f"{text}: expected {expected}, got {got}", text, forward=True)
+    for gradients in (run.gradients, run.again or ()):
+        for gradient, name, array in zip(gradients, arguments, right.draw.inputs, strict=False):
+            if gradient is None or gradient.shape == array.shape:
+                continue
+            expected, got = shown_shape(array), shown_shape(gradient)
+            text = f"the gradient of `{name}` has the wrong shape: expected {expected}, got {got}"
+            text += _guess(gradient.shape, array.shape)
+            raise Unusable(text, "a gradient has the wrong shape")
+
+
+def _guess(got: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """What a wrong shape reminds of, as a question; empty where of nothing."""
+    if _comes_from_broadcast(got, shape):
+        return ": was the broadcast summed back?"
+    if got == ():
+        return ": was everything summed, or is the gradient of the sum not spread out again?"
+    if got == shape[::-1]:
+        return ": is it transposed?"
+    if [n for n in got if n != 1] == [n for n in shape if n != 1]:
+        return ": was an axis of size 1 dropped or added?"
+    return ""
+
+
+def _comes_from_broadcast(got: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    try:
+        return len(got) >= len(shape) and np.broadcast_shapes(got, shape) == got
+    except ValueError:
+        return False
+
+
+def shown_shape(array: Array) -> str:
+    return "a number" if array.ndim == 0 else str(array.shape)
+
+
+def _check_inputs(trees: Any, right: Expected, arguments: Sequence[str]) -> None:
+    if not isinstance(trees, list) or len(trees) != len(right.draw.inputs):
+        raise Unusable("no usable answer came back")
+    for tree, name, before in zip(trees, arguments, right.draw.inputs, strict=True):
+        changed = "the data of an input was changed by the calculation"
+        try:
+            after = number_or_array(tree)
+        except Unusable:
+            raise Unusable(changed.replace("an input", f"`{name}`"), changed) from None
+        if after.shape != before.shape or not np.array_equal(after, before):
+            raise Unusable(changed.replace("an input", f"`{name}`"), changed)
+
+
+def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Sequence[str]) -> Comparison:
+    values = [
+        worst_element("the value", run.value, right.reference.value, right.reference.value, right.tolerance.value)
+        for run, right in zip(runs, expected, strict=True)
+    ]
+    largest = _largest_difference(runs, expected)
+    worst = most_wrong(values)
+    if worst is not None:
+        text = f"the value is wrong, before any gradient: {explained(worst)}"
+        problem = Problem(text, "the value is wrong, before any gradient", values.index(worst), worst, forward=True)
+        return Comparison(problem, (), largest)
+    gradients = [_worst_gradient(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
+    worst = most_wrong(gradients)
+    if worst is not None:
+        text = f"`{worst.where()}` is wrong: {explained(worst)}"
+        return Comparison(Problem(text, "a gradient is wrong", gradients.index(worst), worst), runs, largest)
+    for number, (run, right) in enumerate(zip(runs, expected, strict=True)):
+        unshared = _unshared(run, right, arguments)
+        if unshared:
+            return Comparison(Problem(unshared, "a gradient is wrong", number), runs, largest)
+    again = [_worst_again(run, right, arguments) for run, right in zip(runs, expected, strict=True)]
+    worst = most_wrong(again)
+    if worst is None:
+        return Comparison(None, runs, largest)
+    public = "after a second `backward` the gradients are not the sum of both"
+    return Comparison(
+        Problem(f"{public}: `{worst.where()}`, {explained(worst)}", public, again.index(worst), worst), runs, largest
+    )
+
+
+def _worst_gradient(run: Run, right: Expected, arguments: Sequence[str]) -> Worst | None:
+    count = len(arguments)
+    low = right.low or right.reference.dense()[:count]
+    high = right.high or right.reference.dense()[:count]
+    cells = zip(arguments, run.dense()[:count], low, high, right.tolerance.gradients[:count], strict=True)
+    return most_wrong([worst_element(f"{name}.grad", *arrays) for name, *arrays in cells])
+
+
+def _unshared(run: Run, right: Expected, arguments: Sequence[str]) -> str:
+    """What is wrong where elements that tie got more or less than there is to share; empty if nothing is."""
+    for name, gradient, total in zip(arguments, run.dense(), right.sums, strict=False):
+        got, size = float(np.sum(gradient)), max(1.0, float(np.sum(np.abs(gradient))))
+        if abs(got - total) > SHARED * size:
+            return (
+                f"the elements of `{name}.grad` add up to {got:.4g}, but there is {total:.4g} to share: does every "
+                "element that ties get all of it?"
+            )
+    return ""
+
+
+def _worst_again(run: Run, right: Expected, arguments: Sequence[str]) -> Worst | None:
+    if run.again is None or right.low is not None:
+        return None
+    count = len(arguments)
+    expected = right.reference.dense()[count:]
+    cells = zip(arguments, run.dense()[count:], expected, expected, right.tolerance.gradients[count:], strict=True)
+    worst = most_wrong([worst_element(f"{name}.grad", *arrays) for name, *arrays in cells])
+    return None if worst is None else replace(worst, accumulated=True)
+
+
+def _largest_difference(runs: Sequence[Run], expected: Sequence[Expected]) -> float:
+    """The largest distance from the reference, over values and single gradients."""
+    largest = 0.0
+    for run, right in zip(runs, expected, strict=True):
+        pairs = [(run.value, right.reference.value), *zip(run.dense(), right.reference.dense(), strict=True)]
+        with np.errstate(invalid="ignore"):
+            largest = max([largest, *(float(np.max(np.abs(a - b), initial=0.0)) for a, b in pairs)])
+    return largest

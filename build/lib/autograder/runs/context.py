@@ -1,0 +1,64 @@
+"""Where a check runs: on a student's laptop or while grading, and with which seed.
+
+The judge sets a context around every test cell; without one a check is a student's own. The context also collects the
+reports of all the checks that ran inside it, so that the judge can put them where it likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """`seed` draws the inputs (None: a fixed seed per expression); `hidden` keeps inputs and numbers off the cards."""
+
+    seed: int | None = None
+    graded: bool = False
+    hidden: bool = False
+    reports: list[Any] = field(default_factory=list)
+
+
+Listener = Callable[["CheckContext", Any], None]
+"""Is told of every check of gradients: its context, and each expression with what was expected of it."""
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("autograder_check_listener", default=None)
+_CURRENT: ContextVar[CheckContext | None] = ContextVar("autograder_check_context", default=None)
+
+
+def current() -> CheckContext:
+    """The context of the running check; a fresh local one if nobody set any."""
+    return _CURRENT.get() or CheckContext()
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Inside, `listener` is told of every check of gradients: an audit wants to know what a lesson asks."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def tell(context: CheckContext, asked: Any) -> None:
+    """Tell the listener, if there is one."""
+    if (listener := _LISTENER.get()) is not None:
+        listener(context, asked)
+
+
+@contextmanager
+def check_context(
+    seed: int | None = None, *, graded: bool = False, hidden: bool = False, reports: list[Any] | None = None
+) -> Iterator[CheckContext]:
+    """Run checks with the given seed and secrecy. Yields the context, whose `reports` grow as checks finish."""
+    context = CheckContext(seed, graded, hidden, [] if reports is None else reports)
+    token = _CURRENT.set(context)
+    try:
+        yield context
+    finally:
+        _CURRENT.reset(token)

@@ -1,0 +1,169 @@
+"""The engines that an expression runs on: the student's, which may live in a sandbox, and the two trusted ones.
+
+All of them follow the protocol of `engine_protocol.run_programs`. PyTorch is imported when first needed, and only here.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import mini_autograd as ma
+from autograder.runs import engine_protocol
+from autograder.runs.context import current
+from autograder.runs.errors import Interrupted, LessonError
+from autograder.runs.inputs import FLOAT64, Array
+from autograder.runs.methods import reference_methods, torch_tensor, uses_methods
+from autograder.runs.programs import Program
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One run of a program: its inputs, its cotangent (None: `backward()` without argument), and the cotangent of a
+    second backward call over the same leaves, if there is to be one. `dtype`: in which a student's engine gets arrays;
+    the trusted engines always calculate in float64."""
+
+    inputs: tuple[Array, ...]
+    cotangent: Array | None
+    again: Array | None = None
+    dtype: str = FLOAT64
+
+    @property
+    def epsilon(self) -> float:
+        """The relative distance of neighbouring numbers of the dtype."""
+        return float(np.finfo(self.dtype).eps)
+
+    def sent(self) -> dict[str, Any]:
+        return {"inputs": list(self.inputs), "cotangent": self.cotangent, "again": self.again, "dtype": self.dtype}
+
+    def seed(self, shape: tuple[int, ...]) -> Array:
+        """The cotangent that is meant, also where it is left out."""
+        return np.ones(shape) if self.cotangent is None else self.cotangent
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an engine made of a draw. A gradient is None where the engine left it so; `again` holds the gradients
+    after the second backward call, `changed` the inputs whose data is no longer what it was, by number, `narrowed`
+    whether a gradient has fewer digits than its input."""
+
+    value: Array
+    gradients: tuple[Array | None, ...]
+    again: tuple[Array | None, ...] | None = None
+    changed: tuple[tuple[int, Array], ...] = ()
+    narrowed: bool = False
+
+    def dense(self) -> tuple[Array, ...]:
+        """The gradients, first and accumulated, with 0 for None."""
+        everything = self.gradients + (self.again or ())
+        return tuple(np.zeros(()) if gradient is None else gradient for gradient in everything)
+
+
+def run_where_it_lives(target: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call `function(target, *arguments)` in the process where the target lives: here, or behind a handle."""
+    if hasattr(type(target), "__run_remotely__"):
+        return target.__run_remotely__(function, *arguments)
+    try:
+        return function(target, *arguments)
+    except KeyboardInterrupt as interrupt:
+        if current().graded:  # then it is the instructor's, for the whole run
+            raise
+        line = engine_protocol.described(interrupt)["line"].strip()
+        where = f", in the line `{line}`" if line else ""
+        raise Interrupted(f"stopped while the check ran your code{where}. Is there a loop that never ends?") from None
+
+
+class ReferenceEngine:
+    """mini_autograd in float64."""
+
+    name = "the reference"
+    no_grad = ma.no_grad
+
+    def __call__(self, data: Array, requires_grad: bool = False) -> ma.Tensor:
+        return ma.tensor(data, dtype=ma.float64, requires_grad=requires_grad)
+
+    def start_backward(self, output: ma.Tensor, gradient: Array) -> None:
+        output.backward(ma.tensor(gradient, dtype=ma.float64))
+
+
+class TorchEngine:
+    """PyTorch on the CPU in float64."""
+
+    name = "PyTorch"
+
+    def __init__(self, kind: Any = None) -> None:
+        self.kind = kind  # a subclass of its tensor that is to be used
+
+    @property
+    def no_grad(self) -> Any:
+        import torch
+
+        return torch.no_grad
+
+    def __call__(self, data: Array, requires_grad: bool = False) -> Any:
+        import torch
+
+        tensor = torch.tensor(data, dtype=torch.float64, requires_grad=requires_grad)
+        return tensor if self.kind is None else tensor.detach().as_subclass(self.kind).requires_grad_(requires_grad)
+
+    def start_backward(self, output: Any, gradient: Array) -> None:
+        """The same as `output.backward(gradient)`, which would import sympy first (0.4 s)."""
+        (output * self(gradient)).sum().backward()
+
+
+REFERENCE = ReferenceEngine()
+TORCH = TorchEngine()
+
+
+def prepare_torch_in_background() -> None:
+    """Import PyTorch and differentiate something with it, so that the first check need not wait for all of that.
+
+    For kernels only: a process that forks must have no thread in the middle of an import.
+    """
+
+    def prepare() -> None:
+        TORCH(np.ones(()), requires_grad=True).tanh().backward()
+
+    threading.Thread(target=prepare, name="prepare PyTorch").start()
+
+
+def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: Sequence[Draw]) -> list[Run]:
+    """Run a program on a trusted engine. Raises LessonError when it fails there."""
+    sent = [{"function": program.function, "draws": [{**draw.sent(), "dtype": FLOAT64} for draw in draws]}]
+    with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if engine is TORCH and uses_methods(program.function):
+            engine = TorchEngine(torch_tensor())
+        result = engine_protocol.run_programs(engine, sent, Exception)[0]
+    if "error" in result or "returned" in result:
+        error = result.get("error", {"type": "result", "message": f"not a tensor but a {result.get('returned')}"})
+        raise LessonError(f"the expression does not run on {engine.name}: {error['type']}: {error['message']}")
+    return [_run(answer) for answer in result["draws"]]
+
+
+def forward(program: Program, inputs: Sequence[Array]) -> Array:
+    """The value of a program, computed by the reference without recording."""
+    try:
+        with reference_methods(), ma.no_grad(), np.errstate(all="ignore"):
+            output = program.function(*(REFERENCE(array) for array in inputs))
+            return np.asarray(output.data, dtype=np.float64)
+    except Exception as error:
+        raise LessonError(f"the expression does not run on {REFERENCE.name}: {error!r:.200}") from error
+
+
+def _run(answer: dict[str, Any]) -> Run:
+    again = answer.get("again")
+    return Run(
+        np.asarray(answer["value"], dtype=np.float64),
+        tuple(_gradient(gradient) for gradient in answer["gradients"]),
+        None if again is None else tuple(_gradient(gradient) for gradient in again),
+    )
+
+
+def _gradient(gradient: Any) -> Array | None:
+    return None if gradient is None else np.asarray(gradient, dtype=np.float64)

@@ -1,0 +1,23 @@
+"""The ways in which a check stops a cell: the student is wrong, or has had enough, or the lesson is wrong."""
+
+from __future__ import annotations
+
+
+class CheckFailed(AssertionError):  # noqa: N818  (it is what a failed check is called in a lesson)
+    """The student's result is wrong. An AssertionError, so that nbgrader and pytest read it as a failed test."""
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython shows this instead of a traceback: the card above the error has said everything."""
+        return [f"CheckFailed: {self}"]
+
+
+class Interrupted(KeyboardInterrupt):
+    """A check was stopped by the student (the square button) while it waited for the student's code."""
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython shows this instead of a traceback, which would lead through the check and not to the loop."""
+        return [f"KeyboardInterrupt: {self}"]
+
+
+class LessonError(Exception):
+    """The check itself is faulty: its trusted engines disagree, or it would pass anybody. No student's fault."""

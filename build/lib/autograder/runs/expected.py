@@ -1,0 +1,282 @@
+"""What is right: the trusted side of a check. Draws inputs, runs the reference and PyTorch on them, and finite
+differences, and refuses to judge anybody when these routes disagree among themselves.
+
+Of many candidate draws those are kept that look different to the reference (which gradients are zero), so that both
+sides of a relu are visited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from autograder.runs import finite_differences as fd
+from autograder.runs.comparison import Tolerance, difference, tolerances_of
+from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, forward, run_trusted
+from autograder.runs.errors import LessonError
+from autograder.runs.inputs import FLOAT64, Array, Fixed, Spec, draw_cotangent, key_of, rounded
+from autograder.runs.methods import reference_methods
+from autograder.runs.programs import Program
+
+CANDIDATES = 12
+DRAWS = 4
+ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Differentiated:
+    """One draw and its gradients by the reference, which finite differences confirm.
+
+    `low` and `high` bound the gradients that are right at a kink (None: no kink). `sums`: at a kink, what the elements
+    of each gradient have to add up to (nan where that is open): elements that tie for a maximum may share its gradient
+    in any way, but all of it.
+    """
+
+    draw: Draw
+    reference: Run
+    numerical_difference: float
+    low: tuple[Array, ...] | None = None
+    high: tuple[Array, ...] | None = None
+    sums: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected(Differentiated):
+    """One draw and its right answer."""
+
+    torch: Run
+    tolerance: Tolerance
+    torch_difference: float
+
+
+MOST_KEPT = 500
+LARGEST_KEPT = 10_000
+_KNOWN: dict[Any, tuple[Expected, ...]] = {}
+"""Answers found before: a class of students is checked with the same expressions and the same seed."""
+
+
+def expected_of(
+    program: Program,
+    cases: Sequence[Sequence[Spec]],
+    seed: int | None,
+    *,
+    accumulates: bool = True,
+    plain: bool = False,
+    dtype: str = FLOAT64,
+) -> tuple[Expected, ...]:
+    """Draws and right answers for all cases of a program. Raises LessonError when the check itself is faulty.
+
+    `accumulates`: the first draw of a case has a second backward call. `plain`: no draw has a cotangent of its own.
+    `dtype`: what a student's engine gets, with numbers that this dtype can hold.
+    """
+    identity = program.identity()
+    key = (identity, tuple(tuple(map(key_of, case)) for case in cases), seed, accumulates, plain, dtype)
+    known = None if identity is None else _KNOWN.get(key)
+    if known is not None:
+        return known
+    with reference_methods():
+        answer = _calculated(program, cases, seed, accumulates, plain, dtype)
+    if identity is not None and sum(array.size for entry in answer for array in entry.draw.inputs) <= LARGEST_KEPT:
+        if len(_KNOWN) >= MOST_KEPT:
+            _KNOWN.clear()
+        _KNOWN[key] = answer
+    return answer
+
+
+def _calculated(
+    program: Program, cases: Sequence[Sequence[Spec]], seed: int | None, accumulates: bool, plain: bool, dtype: str
+) -> tuple[Expected, ...]:
+    generator = np.random.default_rng([seed or 0, program.seed()])
+    found: list[Differentiated] = []
+    for case in cases:
+        found += _draws_of_case(program, case[: len(program.arguments)], generator, accumulates, plain, dtype)
+    if not any(np.any(gradient != 0) for entry in found for gradient in entry.reference.dense()):
+        raise LessonError("the gradient is zero wherever it is checked: an engine that does nothing would pass")
+    return _beside_pytorch(program, found)
+
+
+def expected_of_draws(program: Program, draws: Sequence[Draw]) -> tuple[Expected, ...]:
+    """The right answers for given draws."""
+    generator = np.random.default_rng(0)
+    references = run_trusted(REFERENCE, program, draws)
+    found = [_differentiated(program, *each, True, generator) for each in zip(draws, references, strict=True)]
+    return _beside_pytorch(program, [entry for entry in found if entry is not None])
+
+
+def _draws_of_case(
+    program: Program,
+    specs: Sequence[Spec],
+    generator: np.random.Generator,
+    accumulates: bool,
+    plain: bool,
+    dtype: str,
+) -> list[Differentiated]:
+    """The draws of a case, of which none lies at a kink unless all arguments are fixed."""
+    fixed = all(isinstance(spec, Fixed) for spec in specs)
+    shape = forward(program, [spec.draw(generator) for spec in specs]).shape
+    kept: list[Differentiated] = []
+    for _ in range(ATTEMPTS):
+        missing = DRAWS - len(kept)
+        for draw, run in _candidates(program, specs, shape, generator, missing, DRAWS if fixed else CANDIDATES):
+            again = accumulates and not kept
+            finished = _in_dtype(_finished(draw, shape, generator, again, plain or not kept), dtype)
+            same = finished.cotangent is not None and finished.again is None and finished.dtype == FLOAT64
+            reference = run if same else run_trusted(REFERENCE, program, [finished])[0]
+            entry = _differentiated(program, finished, reference, fixed, generator)
+            kept += [entry] if entry is not None else []
+        if len(kept) >= DRAWS:
+            return kept[:DRAWS]
+    raise LessonError(
+        "the reference and finite differences disagree, or the inputs always lie at a kink or where the expression "
+        "is not finite"
+    )
+
+
+def _candidates(
+    program: Program,
+    specs: Sequence[Spec],
+    shape: tuple[int, ...],
+    generator: np.random.Generator,
+    keep: int,
+    many: int,
+) -> list[tuple[Draw, Run]]:
+    """Draws with finite results; first one of each pattern of zero gradients, then any."""
+    draws = [Draw(tuple(spec.draw(generator) for spec in specs), draw_cotangent(generator, shape)) for _ in range(many)]
+    runs = run_trusted(REFERENCE, program, draws)
+    finite = [
+        (draw, run)
+        for draw, run in zip(draws, runs, strict=True)
+        if all(np.all(np.isfinite(array)) for array in (run.value, *run.dense()))
+    ]
+    patterns: dict[tuple[bool, ...], int] = {}
+    for number, (_, run) in enumerate(finite):
+        patterns.setdefault(_pattern(run), number)
+    first = list(patterns.values())
+    order = first + [number for number in range(len(finite)) if number not in first]
+    return [finite[number] for number in order[:keep]]
+
+
+def _pattern(run: Run) -> tuple[bool, ...]:
+    """Which gradients contain zeros, and which contain anything else."""
+    return tuple(bool(test) for gradient in run.dense() for test in (np.any(gradient == 0), np.any(gradient != 0)))
+
+
+def _finished(draw: Draw, shape: tuple[int, ...], generator: np.random.Generator, again: bool, plain: bool) -> Draw:
+    """The draw with its second backward call, and without a cotangent where `backward()` alone is to be tried."""
+    second = draw_cotangent(generator, shape) if again else None
+    return Draw(draw.inputs, None if plain and shape == () else draw.cotangent, second)
+
+
+def _in_dtype(draw: Draw, dtype: str) -> Draw:
+    """The draw with numbers that the dtype can hold."""
+    cotangents = [None if array is None else rounded(array, dtype) for array in (draw.cotangent, draw.again)]
+    return Draw(tuple(rounded(array, dtype) for array in draw.inputs), cotangents[0], cotangents[1], dtype)
+
+
+def _differentiated(
+    program: Program, draw: Draw, reference: Run, fixed: bool, generator: np.random.Generator
+) -> Differentiated | None:
+    """The draw beside finite differences; None when it lies at or near a kink that another draw can avoid."""
+    numerical, suspicious = _compare_with_values(program, draw, reference, generator)
+    if not suspicious:
+        return Differentiated(draw, reference, numerical)
+    if not fixed:
+        return None
+    low, high = _one_sided(program, draw, reference)
+    return Differentiated(draw, reference, numerical, low, high, _sums(program, draw, reference, low, high))
+
+
+def _beside_pytorch(program: Program, found: Sequence[Differentiated]) -> tuple[Expected, ...]:
+    """The answers for these draws: PyTorch runs all of them at once, as do those runs that tell what is allowed."""
+    draws, references = [entry.draw for entry in found], [entry.reference for entry in found]
+    torches = run_trusted(TORCH, program, draws)
+    tolerances = tolerances_of(program, draws, references)
+    for entry, torch, tolerance in zip(found, torches, tolerances, strict=True):
+        if entry.low is None and not tolerance.accepts(entry.reference, torch):
+            raise LessonError("the reference and PyTorch disagree on this expression")
+    return tuple(
+        Expected(**vars(entry), torch=torch, tolerance=tolerance, torch_difference=difference(entry.reference, torch))
+        for entry, torch, tolerance in zip(found, torches, tolerances, strict=True)
+    )
+
+
+def _compare_with_values(
+    program: Program, draw: Draw, reference: Run, generator: np.random.Generator
+) -> tuple[float, bool]:
+    """The reference beside finite differences along two random lines: largest difference, and whether it is odd."""
+    largest, suspicious = 0.0, False
+    seed = draw.seed(reference.value.shape)
+
+    def weighed(inputs: Sequence[Array]) -> float:
+        return float(np.sum(seed * forward(program, inputs)))
+
+    for _ in range(2):
+        line = fd.random_line(generator, draw.inputs)
+        products = [g * d for g, d in zip(reference.dense(), line, strict=False)]
+        along = float(sum(np.sum(product) for product in products))
+        scale = max(1e-300, float(sum(np.sum(np.abs(product)) for product in products)), float(np.max(np.abs(seed))))
+        slope = fd.slope(weighed, draw.inputs, line)
+        largest = max(largest, abs(slope.central - along))
+        suspicious = suspicious or slope.kink(scale) or not slope.agrees(along, scale)
+    return largest, suspicious
+
+
+def as_pytorch(entry: Expected) -> Expected:
+    """The answer of an exercise that states a convention for kinks: there too, only PyTorch's gradient is right."""
+    if entry.low is None:
+        return entry
+    if not entry.tolerance.accepts(entry.reference, entry.torch):
+        raise LessonError("the reference and PyTorch disagree on this expression")
+    return replace(entry, low=None, high=None)
+
+
+def numerical_gradient(program: Program, entry: Expected, number: int, index: tuple[int, ...]) -> float:
+    """One element of a gradient by finite differences."""
+    seed = entry.draw.seed(entry.reference.value.shape)
+    line = fd.axis(entry.draw.inputs, number, index)
+    return fd.slope(lambda inputs: float(np.sum(seed * forward(program, inputs))), entry.draw.inputs, line).central
+
+
+def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """Bounds of the right gradients at a kink, element by element. Raises LessonError if the reference is outside."""
+    seed = draw.seed(reference.value.shape)
+    lows, highs = [], []
+    for number, gradient in enumerate(reference.dense()[: len(draw.inputs)]):
+        low = np.array(np.broadcast_to(gradient, draw.inputs[number].shape))
+        high = low.copy()
+        for index in np.ndindex(low.shape):
+            slope = fd.slope(
+                lambda inputs: float(np.sum(seed * forward(program, inputs))),
+                draw.inputs,
+                fd.axis(draw.inputs, number, index),
+            )
+            scale = max(abs(slope.right), abs(slope.left), float(np.max(np.abs(seed))))
+            ends = sorted((slope.left, slope.right))
+            if not ends[0] - fd.GAP * scale <= low[index] <= ends[1] + fd.GAP * scale:
+                raise LessonError("the reference and finite differences disagree on this expression")
+            if slope.kink(scale):  # the ends are known as exactly as differences can tell
+                low[index] = min(ends[0] - fd.ONE_SIDED * scale, float(low[index]))
+                high[index] = max(ends[1] + fd.ONE_SIDED * scale, float(high[index]))
+        lows.append(low)
+        highs.append(high)
+    return tuple(lows), tuple(highs)
+
+
+def _sums(
+    program: Program, draw: Draw, reference: Run, low: Sequence[Array], high: Sequence[Array]
+) -> tuple[float, ...]:
+    """The slope along the line that moves all elements of an input alike, which is the sum of its gradient, for inputs
+    at a kink; nan where an element of the output has a kink on that line, too."""
+    seed = draw.seed(reference.value.shape)
+    sums = []
+    for number, array in enumerate(draw.inputs):
+        line = [np.full(other.shape, float(n == number)) for n, other in enumerate(draw.inputs)]
+        along: Any = fd.slope(partial(forward, program), draw.inputs, line)  # type: ignore[arg-type]
+        smooth = np.all(np.abs(along.right - along.left) <= fd.GAP * np.maximum(1.0, np.abs(along.central)))
+        at_kink = array.size > 1 and np.any(low[number] < high[number])
+        sums.append(float(np.sum(seed * along.central)) if smooth and at_kink else float("nan"))
+    return tuple(sums)

@@ -1,0 +1,89 @@
+"""What PyTorch offers as a function only, as a method: so an expression of a check can use it on every engine.
+
+    check_gradients(lambda a: a.cross_entropy([0, 2, 1]), [(3, 4)])
+
+A student's tensor needs a method of that name. The trusted engines have them while a check runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import mini_autograd as ma
+from autograder.runs.reference_patch import LOCK, patched
+from mini_autograd.operations.neural import activations, losses, normalization
+from mini_autograd.operations.neural.dropout import Dropout
+from mini_autograd.operations.shapes import gathering
+
+NAMES = ("cat", "leaky_relu", "cross_entropy", "mse_loss", "layer_norm", "batch_norm", "embedding", "dropout")
+
+
+def _methods(torch: Any, functional: Any, whole: Callable[[Any], Any]) -> dict[str, Callable[..., Any]]:
+    """The methods in terms of an engine that has PyTorch's functions. `whole` makes a tensor of integers."""
+    return {
+        "cat": lambda self, other, dim=0: torch.cat([self, other], dim),
+        "leaky_relu": lambda self, slope=0.01: functional.leaky_relu(self, slope),
+        "cross_entropy": lambda self, targets: functional.cross_entropy(self, whole(targets)),
+        "mse_loss": functional.mse_loss,
+        "layer_norm": lambda self: functional.layer_norm(self, tuple(self.shape[-1:])),
+        "batch_norm": lambda self: functional.batch_norm(self, None, None, training=True),
+        "embedding": lambda self, indices: functional.embedding(whole(indices), self),
+    }
+
+
+@cache
+def _reference_methods() -> dict[str, Callable[..., Any]]:
+    def dropout(self: Any, mask: Any, p: float) -> Any:
+        return Dropout.apply(self, mask=np.asarray(mask, dtype=np.float64) / (1.0 - p))
+
+    functional = SimpleNamespace(
+        leaky_relu=activations.leaky_relu,
+        cross_entropy=losses.cross_entropy,
+        mse_loss=losses.mse_loss,
+        layer_norm=normalization.layer_norm,
+        batch_norm=normalization.batch_norm,
+        embedding=gathering.embedding,
+    )
+    return {**_methods(ma, functional, lambda numbers: ma.tensor(np.asarray(numbers))), "dropout": dropout}
+
+
+@contextmanager
+def reference_methods() -> Iterator[None]:
+    """The reference's tensors have these methods, and no other thread changes the reference. Inside of itself this does
+    nothing: a check runs the reference hundreds of times.
+    """
+    methods = _reference_methods()
+    with LOCK:
+        inside = vars(ma.Tensor).get("dropout") is methods["dropout"]
+        with nullcontext() if inside else patched(ma.Tensor, methods):
+            yield
+
+
+@cache
+def torch_tensor() -> Any:
+    """PyTorch's tensor with these methods."""
+    import torch
+
+    def dropout(self: Any, mask: Any, p: float) -> Any:
+        return self * torch.tensor(np.asarray(mask, dtype=np.float64)) / (1.0 - p)
+
+    methods = _methods(torch, torch.nn.functional, lambda numbers: torch.tensor(np.asarray(numbers)))
+    return type("Tensor", (torch.Tensor,), {**methods, "dropout": dropout})
+
+
+def uses_methods(function: Callable[..., Any]) -> bool:
+    """Whether an expression mentions one of these methods, or says so itself by an attribute of this name."""
+    if getattr(function, "uses_methods", False):
+        return True
+    codes = [function.__code__]
+    for code in codes:
+        if any(name in NAMES for name in code.co_names):
+            return True
+        codes += [constant for constant in code.co_consts if hasattr(constant, "co_names")]
+    return False

@@ -1,0 +1,142 @@
+"""A program is one expression of a check: a Python function of tensors that every engine can run.
+
+Knows how to call it on a card: by the name the lesson gave it, else by its own source text.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import hashlib
+import inspect
+import linecache
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from autograder.runs.errors import LessonError
+
+LONGEST_NAME = 120
+
+
+@dataclass(frozen=True)
+class Program:
+    """`arguments` are the names of the inputs; a program may use fewer inputs than its check draws."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[str, ...]
+
+    def seed(self) -> int:
+        """A number that depends on what the expression does, not on where it is written or in which process."""
+        return int.from_bytes(hashlib.sha256(_fingerprint(self.function.__code__).encode()).digest()[:8])
+
+    def identity(self) -> str | None:
+        """A text that only expressions with the same meaning share; None where that cannot be told for sure."""
+        return _meaning(self.function, 0)
+
+    def functions(self) -> tuple[str, ...]:
+        """The names of the functions that the expression finds among its globals: it does more than its operations."""
+        known = self.function.__globals__
+        found = {name: known.get(name) for name in _global_names(self.function.__code__)}
+        return tuple(name for name, value in found.items() if callable(value) and not isinstance(value, type))
+
+
+def programs_of(
+    expression: Callable[..., Any] | Mapping[str, Callable[..., Any]], inputs_drawn: int
+) -> tuple[Program, ...]:
+    """The programs of a check. Raises LessonError when an expression is no Python function of enough arguments."""
+    if isinstance(expression, Mapping):
+        named: list[tuple[str | None, Any]] = [(str(name), function) for name, function in expression.items()]
+    else:
+        named = [(None, expression)]
+    if not named:
+        raise LessonError("a check needs at least one expression")
+    return tuple(_program(name, function, inputs_drawn) for name, function in named)
+
+
+def _program(name: str | None, function: Any, inputs_drawn: int) -> Program:
+    if not inspect.isfunction(function):
+        raise LessonError(f"an expression must be a Python function, not a {type(function).__name__}")
+    arguments = argument_names(function, inputs_drawn)
+    return Program((name or shown_source(function) or function.__name__)[:LONGEST_NAME], function, arguments)
+
+
+def argument_names(function: Callable[..., Any], inputs_drawn: int) -> tuple[str, ...]:
+    """Names for the inputs of a function, of which it may use fewer than are drawn."""
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    starred = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+    if starred:
+        positional += [f"{starred[0]}[{number}]" for number in range(inputs_drawn - len(positional))]
+    if not 0 < len(positional) <= inputs_drawn:
+        raise LessonError(f"the expression takes {len(positional)} inputs, but the check draws {inputs_drawn}")
+    return tuple(positional)
+
+
+def shown_source(function: Callable[..., Any]) -> str | None:
+    """The text of a lambda's body, or None where there is no source or the function is no lambda."""
+    code = function.__code__
+    if code.co_name != "<lambda>":
+        return None
+    source = "".join(linecache.getlines(code.co_filename))
+    try:
+        candidates = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Lambda)]
+    except (SyntaxError, ValueError):
+        return None
+    around = [node for node in candidates if _surrounds(node.body, code)]
+    if not around:
+        return None
+    innermost = min(around, key=lambda node: len(ast.unparse(node)))
+    return " ".join((ast.get_source_segment(source, innermost.body) or "").split()) or None
+
+
+def _surrounds(body: ast.expr, code: CodeType) -> bool:
+    """Whether all instructions of the code lie within the text of this lambda body."""
+    start, end = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
+    places = [place for place in code.co_positions() if None not in place and place[2] != place[3]]
+    if not places:
+        return False
+    first = min((line, column) for line, _, column, _ in places)  # type: ignore[type-var]
+    last = max((line, column) for _, line, _, column in places)  # type: ignore[type-var]
+    return start <= first and last <= end  # type: ignore[operator]
+
+
+def _meaning(function: Any, depth: int) -> str | None:
+    """The code of a function and of all that it refers to, as far as these are functions, modules and constants."""
+    known = function.__globals__
+    names = sorted(set(_global_names(function.__code__)) - set(vars(builtins)))
+    if not all(name in known for name in names):
+        return None
+    referred = [*(known[name] for name in names), *(function.__defaults__ or ())]
+    try:
+        referred += [cell.cell_contents for cell in function.__closure__ or ()]
+    except ValueError:
+        return None
+    parts: list[str | None] = [_fingerprint(function.__code__)]
+    for value in referred:
+        if inspect.isfunction(value) and depth < 5:
+            parts.append(_meaning(value, depth + 1))
+        elif inspect.ismodule(value):
+            parts.append(value.__name__)
+        elif value is None or type(value) in (bool, int, float, str):
+            parts.append(repr(value))
+        else:
+            return None
+    return None if None in parts or function.__kwdefaults__ else "\n".join(str(part) for part in parts)
+
+
+def _global_names(code: CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _global_names(constant)
+
+
+def _fingerprint(code: CodeType) -> str:
+    constants = [_fingerprint(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return "|".join([code.co_code.hex(), *constants, *code.co_names, *code.co_varnames])

@@ -1,0 +1,201 @@
+"""Replays draws on the reference with a bug planted, and compares what that gives with a student's numbers.
+
+What is planted is the caller's: a context in which the reference is wrong. The budget counts runs of the reference, so
+what is found does not depend on how fast the machine is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from autograder.runs.comparison import EPSILON, ROUNDINGS, within
+from autograder.runs.engines import REFERENCE, Draw, Run
+from autograder.runs.expected import Expected
+from autograder.runs.inputs import Array
+from autograder.runs.programs import Program
+from autograder.runs.reference_patch import arithmetic
+from mini_autograd.graph.backward import reachable
+from mini_autograd.graph.function import AccumulateGrad, Function, GraphRoot
+
+NARROW = 1e-5  # relative: how far gradients in float32 may differ by rounding
+MOST_RUNS = 1500  # of the reference, for a whole check; small expressions take about 0.2 ms each
+
+Plant = Callable[[], AbstractContextManager[None]]
+"""Makes a context in which the reference has a bug."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """One expression of a check: what was right, what the student's engine gave, and whether that passed.
+
+    `raised`: after these runs the backward pass of the next draw raised something.
+    """
+
+    program: Program
+    expected: Sequence[Expected]
+    runs: Sequence[Run]
+    passed: bool
+    raised: bool = False
+
+    @property
+    def usable(self) -> bool:
+        return bool(self.runs) or self.raised
+
+    @property
+    def quickest(self) -> int:
+        """The draw to begin with: one without a second backward call, if there is any."""
+        plain = [n for n, _ in enumerate(self.runs) if self.expected[n].draw.again is None]
+        return plain[0] if plain else 0
+
+    @property
+    def size(self) -> int:
+        return max(sum(array.size for array in entry.draw.inputs) for entry in self.expected)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedGraph:
+    """The graph of an expression: its root, the class names of its operations, and whether anything in it, or
+    in another draw, has a dimension (where nothing has, nothing is broadcast)."""
+
+    root: Function
+    operations: tuple[str, ...]
+    has_arrays: bool
+
+
+class OverBudget(Exception):  # noqa: N818
+    """A diagnosis needs more runs than it may take."""
+
+
+class Replays:
+    """Tells whether the reference with a bug gives a student's numbers, and counts the runs that this takes."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.allowed = cache(_allowed)
+        self._first = cache(self._planted)
+
+    def explains(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
+        """Whether the reference with a bug gives the student's numbers in every draw.
+
+        Of the plants one must explain the first gradients of a draw, and that or another one those after the second
+        call: an engine whose result depends on the order of its visits may choose another order for another graph.
+        """
+        first = entry.quickest
+        order = [first, *(n for n in range(len(entry.runs)) if n != first)] if entry.runs else []
+        if not all(self._explains_draw(entry, n, decomposition, plants) for n in order):
+            return False
+        if not entry.raised:
+            return True
+        return any(_raises(self.planted(entry, len(entry.runs), decomposition, plant)) for plant in plants)
+
+    def _explains_draw(self, entry: Evidence, number: int, decomposition: int, plants: Sequence[Plant]) -> bool:
+        run, right = entry.runs[number], entry.expected[number]
+        unexplained = {False, True} if right.draw.again is not None and run.again is not None else {False}
+        for plant in plants:
+            planted = self.planted(entry, number, decomposition, plant)
+            if planted is not None:
+                unexplained -= _explained(run, planted, right, self.allowed(entry, number))
+            if not unexplained:
+                return True
+        return False
+
+    def planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | None:
+        """A draw on the reference with a bug; None where something raises. Of the first draw this is kept."""
+        run = self._first if number == entry.quickest else self._planted
+        return run(entry, number, decomposition, plant)
+
+    def _planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | None:
+        self.runs += 1
+        if self.runs > MOST_RUNS:
+            raise OverBudget
+        try:
+            with arithmetic(decomposition), plant():
+                return _run(entry.program, entry.expected[number].draw)
+        except Exception:
+            return None
+
+
+def _allowed(entry: Evidence, number: int) -> list[float]:
+    """What is allowed for each gradient of a draw, at its largest."""
+    return [float(np.max(array)) for array in entry.expected[number].tolerance.gradients]
+
+
+def graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
+    """The graph that the reference records for an expression, in that operator decomposition."""
+    with arithmetic(decomposition):
+        leaves = (REFERENCE(array, requires_grad=True) for array in entry.expected[0].draw.inputs)
+        root = GraphRoot((entry.program.function(*leaves).gradient_edge,))
+    nodes = reachable(root)
+    names = {type(node).__name__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)}
+    sizes = [array.ndim for right in entry.expected for array in right.draw.inputs]
+    sizes += [len(shape) for node in nodes for shape, _ in node.outputs]
+    return RecordedGraph(root, tuple(sorted(names)), any(sizes))
+
+
+def _run(program: Program, draw: Draw) -> Run:
+    """What `run_trusted` does for one draw, without the checks that only an unknown engine needs."""
+    leaves = [REFERENCE(array, requires_grad=True) for array in draw.inputs]
+    output = program.function(*leaves)
+    value = np.asarray(output.array)
+    REFERENCE.start_backward(output, draw.seed(value.shape))
+    gradients = [_gradient(leaf) for leaf in leaves]
+    after = [(n, np.array(leaf.array)) for n, leaf in enumerate(leaves)]
+    changed = tuple((n, array) for n, array in after if not np.array_equal(array, draw.inputs[n]))
+    again = None
+    if draw.again is not None:
+        REFERENCE.start_backward(program.function(*leaves), draw.again)
+        again = tuple(_gradient(leaf) for leaf in leaves)
+    narrowed = any(g is not None and g.dtype.itemsize < 8 for g in gradients)
+    return Run(value, tuple(gradients), again, changed, narrowed)
+
+
+def _raises(planted: Run | None) -> bool:
+    """Whether an engine with that bug would raise: where NumPy gives nan, Python's `math` raises."""
+    return planted is None or not all(np.all(np.isfinite(gradient)) for gradient in planted.dense())
+
+
+def _gradient(leaf: Any) -> Any:
+    return None if leaf.grad is None else np.array(leaf.grad.array)
+
+
+def _explained(run: Run, planted: Run, right: Expected, allowed: Sequence[float]) -> set[bool]:
+    """Which gradients a planted run explains: the first (False), those after the second call (True)."""
+    if not same_effects(planted, run, right.draw.epsilon):
+        return set()
+    if not within(planted.value, right.reference.value, right.tolerance.value):
+        return set()
+    if run.narrowed:
+        allowed = [
+            max(one, NARROW * float(np.max(np.abs(gradient), initial=0.0)))
+            for one, gradient in zip(allowed, planted.dense(), strict=True)
+        ]
+    wrong, students, count = planted.dense(), run.dense(), len(run.gradients)
+    found = set()
+    for second in (False, True)[: 1 if run.again is None or planted.again is None else 2]:
+        part = slice(count, None) if second else slice(count)
+        if all(map(same_numbers, students[part], wrong[part], allowed[part], repeat(right.draw.epsilon))):
+            found.add(second)
+    return found
+
+
+def same_effects(planted: Run, run: Run, epsilon: float = EPSILON) -> bool:
+    """Whether the same inputs were changed in the same way, and digits were lost in both runs or in none."""
+    if planted.narrowed != run.narrowed or [n for n, _ in planted.changed] != [n for n, _ in run.changed]:
+        return False
+    pairs = zip(planted.changed, run.changed, strict=True)
+    return all(np.allclose(first, second, rtol=ROUNDINGS * epsilon) for (_, first), (_, second) in pairs)
+
+
+def same_numbers(students: Array, planted: Array, allowed: float, epsilon: float = EPSILON) -> bool:
+    """Whether numbers agree within what is allowed, widened where the wrong gradient is larger than the right one."""
+    if students.shape != planted.shape and students.shape != () and planted.shape != ():
+        return False
+    largest = float(np.max(np.abs(planted), initial=0.0))
+    return within(students, planted, np.asarray(4 * max(allowed, ROUNDINGS * epsilon * largest)))

@@ -1,0 +1,471 @@
+"""Handles: objects of the submission as the judge's test code holds them. Operators, attributes, calls and iteration
+are forwarded.
+
+Each class of the submission gets a handle class of its own with exactly the special methods that it has, so `callable`,
+`len`, `with` and error messages behave as with the real object. What the submission must not do is answer a comparison
+with an expected value itself, so operations with a value of the test's own follow these rules:
+
+* An object that the test made by calling a class of the submission (`Money(3)`), and what arithmetic makes of it, is
+  *declared*: the test asks for the class's own behaviour, and all of it is forwarded but comparisons with plain values,
+  which are refused. (An attribute may return the object itself, and a function may return it where a number belongs.)
+* An object whose class derives from a plain one (a named tuple, a `Counter`) is compared, and calculated with, by its
+  plain value.
+* Any other object, such as one returned where a number was expected, is never equal to a plain value, cannot be ordered
+  against one, contains one only if iterating finds an equal item, and the result of calculating with one cannot be
+  turned back into a plain value.
+"""
+
+from __future__ import annotations
+
+import collections
+import operator
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograder.sandbox.inside.protocol import BINARY, COMPARISONS, SPECIAL_METHODS, UNARY, words
+from autograder.sandbox.port import Port
+from autograder.sandbox.process.limits import Refused
+
+LOCAL = frozenset(
+    {
+        "__class__",
+        "__run_remotely__",
+        "__copy__",
+        "__deepcopy__",
+        "__array_ufunc__",
+        "__array__",
+        "__await__",
+        "__setattr__",
+        "__mro_entries__",
+    }
+)
+FORWARDED_DUNDERS = SPECIAL_METHODS | words("""
+    __name__ __qualname__ __doc__ __dict__ __module__ __annotations__ __init__ __new__ __mro__ __bases__ __base__
+    __subclasses__ __defaults__ __kwdefaults__ __wrapped__ __self__ __func__ __slots__ __all__ __version__ __str__
+    __repr__ __format__ __len__ __eq__ __ne__ __hash__ __match_args__ __dataclass_fields__ __dataclass_params__
+    __post_init__ __members__ __cause__ __context__ __notes__ __abstractmethods__ __isabstractmethod__ __signature__
+    __code__ __closure__ __contains__
+""")
+BUILTIN_BASES = {kind.__name__: kind for kind in (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)}
+ORDERED: dict[str, Callable[[Any], Any]] = {
+    "deque": collections.deque,
+    "dict_values": list,
+    "range": lambda parts: range(*parts),
+    "dict_keys": set,
+    "dict_items": set,
+}
+
+
+@dataclass(eq=False)
+class Reference:
+    """What a handle knows: whose object it is and its number there; `declared` and `tainted` as the rules above need
+    them.
+    """
+
+    sandbox: Port
+    number: int
+    generation: int
+    base: str | None
+    declared: bool = False
+    tainted: bool = False
+    constructor: bool = False
+
+    def __post_init__(self) -> None:
+        self.sandbox.hold(self)
+
+    def __del__(self) -> None:
+        self.sandbox.release(self)
+
+    def ask(self, operation: str, *args: Any, **kwargs: Any) -> Any:
+        return self.sandbox.apply(operation, args, kwargs)
+
+    def handle(self) -> Any:
+        return self.sandbox.handle_of(self)
+
+    def plain(self) -> Any:
+        """The plain value beneath, for a class with a plain base."""
+        value = self.sandbox.base_value(self)
+        if is_handle(value):
+            raise Refused(f"{_describe(value)} is too large, or nested too deeply, for a test")
+        convert = ORDERED.get(self.base or "")
+        return convert(value) if convert else value
+
+
+class Handle:
+    """An object in the sandbox. Subclasses, one per class of the submission, add the special methods that are
+    forwarded.
+    """
+
+    __slots__ = ("__weakref__", "_autograder_reference")
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in LOCAL:
+            return object.__getattribute__(self, name)
+        if name.startswith("__") and name.endswith("__") and name not in FORWARDED_DUNDERS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        value = reference(self).ask("getattr", self, name)
+        if is_handle(value) and reference(self).constructor:
+            mark_constructor(value)  # Money.from_text(...) makes a Money as well
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        reference(self).ask("setattr", self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        reference(self).ask("delattr", self, name)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in reference(self).ask("dir", self) if isinstance(name, str)]
+
+    def __str__(self) -> str:
+        return _exactly(str, reference(_untainted(self, "str()")).ask("str", self))
+
+    def __repr__(self) -> str:
+        return _exactly(str, reference(_untainted(self, "repr()")).ask("repr", self))
+
+    def __format__(self, spec: str) -> str:
+        return _exactly(str, reference(_untainted(self, "format()")).ask("format", self, spec))
+
+    def __eq__(self, other: object) -> Any:
+        return _compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _compare("ne", self, other)
+
+    def __hash__(self) -> int:
+        return hash(("handle", reference(self).number))
+
+    def __copy__(self) -> Any:
+        return reference(self).ask("copy", self)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return reference(self).ask("deepcopy", self)
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        """What a class statement of a test takes for its base instead of this object."""
+        return () if any(is_handle(base) for base in bases[: bases.index(self)]) else (DERIVED,)
+
+    def __run_remotely__(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run a trusted function in the sandbox with this object as its first argument. See `autograder.checks`."""
+        return reference(self).sandbox.run(function, self, *args)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Arrays meet handles: operators are forwarded as operators, comparisons follow the rules, functions run over
+        there.
+        """
+        name = ufunc.__name__
+        if method == "__call__" and not kwargs and len(inputs) == 2:
+            if name in COMPARED_UFUNCS:
+                left, right = inputs
+                if is_handle(left):
+                    return _compare(COMPARED_UFUNCS[name], left, right)
+                return _compare(MIRRORED[COMPARED_UFUNCS[name]], right, left)
+            if name in OPERATOR_UFUNCS:
+                return _calculate(OPERATOR_UFUNCS[name], *inputs)
+        values = [input_ for input_ in inputs if not is_handle(input_)]
+        if values and not all(reference(h).declared for h in inputs if is_handle(h)):
+            raise Refused(
+                f"numpy.{name} was given {_describe(next(h for h in inputs if is_handle(h)))} instead of numbers"
+            )
+        return reference(self).ask("ufunc", name, method, *inputs, **kwargs)
+
+
+class _Derived(type):
+    """Makes a class that derives, in a test, from a class of the submission: over there, where the base is."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any) -> Any:
+        originals = namespace.pop("__orig_bases__", None)
+        if originals is None:
+            return super().__new__(cls, name, bases, namespace)
+        namespace.pop("__classcell__", None)
+        sandbox = reference(next(base for base in originals if is_handle(base))).sandbox
+        made = sandbox.apply("derive", (name, originals, types.SimpleNamespace(**namespace), keywords))
+        if is_handle(made):
+            mark_constructor(made)
+        return made
+
+
+DERIVED = _Derived("Derived", (), {})
+_SLOT: Any = Handle.__dict__["_autograder_reference"]
+
+
+def reference(handle: Any) -> Reference:
+    """What a handle knows. Its attributes cannot be asked for this: they are the student's object's."""
+    return _SLOT.__get__(handle)
+
+
+def is_handle(value: object) -> bool:
+    return issubclass(type(value), Handle)
+
+
+def mark_constructor(handle: Handle) -> None:
+    """From now on, what a test makes by calling this object is declared."""
+    reference(handle).constructor = True
+
+
+def make_handle(kind: type[Handle], ref: Reference) -> Handle:
+    handle = object.__new__(kind)
+    _SLOT.__set__(handle, ref)
+    return handle
+
+
+def make_handle_class(name: str, special: list[str], base: str | None) -> type[Handle]:
+    """The handle class for one class of the submission, with the special methods that it has.
+
+    Where the class derives from a builtin one, `isinstance(handle, tuple)` says so, by way of `__class__`.
+    """
+    methods = _forwarded(special)
+    if base in BUILTIN_BASES:
+        apparent = type(name, (BUILTIN_BASES[base],), {"__module__": "submission"})
+        methods["__class__"] = property(lambda self: apparent)
+    return type(name, (Handle,), {"__slots__": (), "__module__": "submission", **methods})
+
+
+def change_handle_class(kind: type[Handle], special: list[str]) -> None:
+    """Give a handle class the special methods that its class of the submission has now, and all its handles with it."""
+    methods = _forwarded(special)
+    for name in FORWARDS.keys() & vars(kind).keys() - methods.keys():
+        delattr(kind, name)
+    for name, method in methods.items():
+        setattr(kind, name, method)
+
+
+def _forwarded(special: list[str]) -> dict[str, Any]:
+    methods: dict[str, Any] = {method: FORWARDS[method] for method in special if method in FORWARDS}
+    if "__len__" in methods and "__bool__" not in methods:
+        methods["__bool__"] = FORWARDS["__bool__"]
+    return methods
+
+
+# Rules for operations with values of the test's own
+
+
+def _describe(handle: Handle) -> str:
+    return f"an object of the submission's class {type(handle).__name__}"
+
+
+def _untainted(handle: Handle, what: str) -> Handle:
+    if reference(handle).tainted and not reference(handle).declared:
+        raise Refused(f"{what} of {_describe(handle)} was asked for where a plain number was expected")
+    return handle
+
+
+def _exactly(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"the submission returned a {type(value).__name__} where a {kind.__name__} must be returned")
+    return value
+
+
+def _compare(name: str, handle: Handle, other: object) -> Any:
+    """`==`, `!=`, `<`, ... between a handle and anything."""
+    ref = reference(handle)
+    if is_handle(other) or ref.sandbox.is_exception_proxy(other):
+        return ref.ask(name, handle, other)
+    if ref.base is not None:
+        return getattr(operator, name)(ref.plain(), other)
+    if name in ("eq", "ne") and (other is None or not ref.declared):
+        if other is not None:
+            ref.sandbox.note(f"{_describe(handle)} was compared with a plain value and counts as different from it")
+        return name == "ne"
+    raise Refused(f"{_describe(handle)} was compared with a plain value; a plain number was expected")
+
+
+def _calculate(name: str, left: Any, right: Any) -> Any:
+    """A binary operator of which at least one side is a handle."""
+    handles = [reference(side) for side in (left, right) if is_handle(side)]
+    declared = any(ref.declared for ref in handles)
+    ref = handles[0]
+    if len(handles) == 1 and ref.base is not None and not declared:
+        plain = ref.plain()
+        left, right = (plain, right) if is_handle(left) else (left, plain)
+        return divmod(left, right) if name == "divmod" else getattr(operator, _operator_name(name))(left, right)
+    result = ref.ask(name, left, right)
+    if is_handle(result):
+        made = reference(result)
+        made.declared = made.declared or declared
+        made.tainted = made.tainted or len(handles) == 1 or any(ref.tainted for ref in handles)
+    elif not declared and (len(handles) == 1 or any(ref.tainted for ref in handles)) and result is not NotImplemented:
+        raise Refused(f"{_describe(left if is_handle(left) else right)} was calculated with as if it were a number")
+    return result
+
+
+def _operator_name(name: str) -> str:
+    return f"{name}_" if name in ("and", "or") else name
+
+
+# The special methods
+
+
+def _binary(name: str) -> Callable[..., Any]:
+    def method(self: Handle, other: Any) -> Any:
+        return _calculate(name, self, other)
+
+    return method
+
+
+def _reflected(name: str) -> Callable[..., Any]:
+    def method(self: Handle, other: Any) -> Any:
+        return _calculate(name, other, self)
+
+    return method
+
+
+def _comparison(name: str) -> Callable[..., Any]:
+    def method(self: Handle, other: Any) -> Any:
+        return _compare(name, self, other)
+
+    return method
+
+
+def _convert(name: str, kind: type | None = None) -> Callable[..., Any]:
+    """A builtin such as `abs` or `float`; the result has to be of that kind."""
+
+    def method(self: Handle, *args: Any) -> Any:
+        result = reference(_untainted(self, f"{name}()")).ask(name, self, *args)
+        if is_handle(result):
+            made, ref = reference(result), reference(self)
+            made.declared, made.tainted = made.declared or ref.declared, made.tainted or ref.tainted
+        return result if kind is None else _exactly(kind, result)
+
+    return method
+
+
+def _sign(name: str) -> Callable[..., Any]:
+    """A unary operator: allowed on what was calculated with a value of the test, as long as an object comes back."""
+
+    def method(self: Handle) -> Any:
+        ref = reference(self)
+        result = ref.ask(name, self)
+        if is_handle(result):
+            made = reference(result)
+            made.declared, made.tainted = made.declared or ref.declared, made.tainted or ref.tainted
+        elif not ref.declared:
+            _untainted(self, f"{name}()")
+        return result
+
+    return method
+
+
+def _forward(name: str) -> Callable[..., Any]:
+    def method(self: Handle, *args: Any) -> Any:
+        return reference(self).ask(name, self, *args)
+
+    return method
+
+
+def _call(self: Handle, *args: Any, **kwargs: Any) -> Any:
+    return reference(self).sandbox.call(self, args, kwargs)
+
+
+def _next(self: Handle) -> Any:
+    return reference(self).ask("next", self)
+
+
+def _length(self: Handle) -> int:
+    length = _exactly(int, reference(_untainted(self, "len()")).ask("len", self))
+    return int(length)
+
+
+def _contains(self: Handle, item: Any) -> bool:
+    ref = reference(self)
+    if is_handle(item) or ref.declared:
+        return _exactly(bool, ref.ask("contains", self, item))
+    if ref.base is not None and ref.base != "ndarray":
+        return item in ref.plain()
+    if type(self).__dict__.get("__iter__") is None:
+        raise Refused(f"{_describe(self)} was asked whether it contains a plain value, and cannot be iterated")
+    return any(found is item or found == item for found in iter(self))
+
+
+def _iterate(self: Handle) -> Iterator[Any]:
+    result = reference(self).ask("iter", self)
+    found = iter(result) if isinstance(result, (list, tuple)) else result
+    return _as_many_as_said(self, found) if "__len__" in vars(type(self)) else found
+
+
+def _as_many_as_said(handle: Handle, found: Iterator[Any]) -> Iterator[Any]:
+    """The items of an object that has a length. One that says 3 and gives none would end the loop of a test before
+    anything is compared.
+    """
+    number = 0
+    for item in found:
+        yield item
+        number += 1
+    said = len(handle)  # type: ignore[arg-type]
+    if said != number:
+        raise Refused(f"{_describe(handle)} says that it has {said} items, and gives {number}")
+
+
+def _exit(self: Handle, kind: Any, error: Any, traceback: Any) -> Any:
+    return reference(self).ask("exit", self, kind, error)
+
+
+def _await(self: Handle) -> Iterator[Any]:
+    return reference(self).ask("await", self)
+    yield
+
+
+def _array(self: Handle, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    ref = reference(_untainted(self, "numpy.asarray()"))
+    result = (
+        ref.plain() if ref.base == "ndarray" else ref.ask("array", self, None if dtype is None else np.dtype(dtype).str)
+    )
+    return np.asarray(_exactly(np.ndarray, result), dtype=dtype)
+
+
+FORWARDS: dict[str, Callable[..., Any] | None] = {
+    **{f"__{name}__": _binary(name) for name in BINARY},
+    **{f"__r{name}__": _reflected(name) for name in BINARY},
+    **{f"__i{name}__": _binary(f"i{name}") for name in BINARY if name != "divmod"},
+    **{f"__{name}__": _comparison(name) for name in COMPARISONS},
+    **{f"__{name}__": _sign(name) for name in UNARY},
+    **{f"__{name}__": _convert(name) for name in ("round", "trunc", "floor", "ceil")},
+    **{
+        f"__{name}__": _convert(name, kind)
+        for name, kind in {"float": float, "int": int, "complex": complex, "bool": bool}.items()
+    },
+    "__index__": _convert("index", int),
+    "__hash__": _convert("hash", int),
+    "__len__": _length,
+    "__getitem__": _forward("getitem"),
+    "__setitem__": _forward("setitem"),
+    "__delitem__": _forward("delitem"),
+    "__contains__": _contains,
+    "__iter__": _iterate,
+    "__next__": _next,
+    "__reversed__": _forward("reversed"),
+    "__call__": _call,
+    "__enter__": _forward("enter"),
+    "__exit__": _exit,
+    "__await__": _await,
+    "__array__": _array,
+    "__instancecheck__": lambda self, instance: _check("isinstance", self, instance),
+    "__subclasscheck__": lambda self, subclass: _check("issubclass", self, subclass),
+}
+
+
+def _check(name: str, class_: Handle, value: Any) -> bool:
+    """isinstance and issubclass with a class of the submission: nothing of the test's own belongs to one."""
+    if not is_handle(value) and not reference(class_).sandbox.is_exception_proxy(value):
+        return False
+    return _exactly(bool, reference(class_).ask(name, value, class_))
+
+
+MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+COMPARED_UFUNCS = {
+    "equal": "eq",
+    "not_equal": "ne",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+}
+OPERATOR_UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "floor_divide": "floordiv"}
+OPERATOR_UFUNCS |= {"remainder": "mod", "power": "pow", "matmul": "matmul", "divmod": "divmod", "bitwise_and": "and"}
+OPERATOR_UFUNCS |= {"bitwise_or": "or", "bitwise_xor": "xor", "left_shift": "lshift", "right_shift": "rshift"}
+
+CLASSES_LIMIT = 2_000

@@ -1,0 +1,38 @@
+"""The sandbox's own process: gives up every right it does not need, then answers the judge's messages one after
+another.
+
+Started as `python -I -c "..." DESCRIPTOR SETTINGS`; the descriptor is one end of a socket pair, the settings are JSON.
+With `"warm": true` it becomes the warm process, from which one process per submission is forked (see `warm.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+
+
+def main() -> None:
+    descriptor, settings = int(sys.argv[1]), json.loads(sys.argv[2])
+    from . import absent, confine
+
+    if settings["uid"] is not None:
+        if settings.get("warm"):  # one view of /proc without covers; the kernel allows forks another only then
+            confine.mount("proc", "/proc", confine.NO_SUID | confine.NO_DEVICES | confine.NO_PROGRAMS)
+        confine.become(settings["uid"])
+    sys.argv[:] = ["ipykernel_launcher.py"]
+    sys.path.insert(0, "")
+    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    connection = socket.socket(fileno=descriptor)
+    connection.set_inheritable(False)
+    absent.withhold()
+    if settings.get("warm"):
+        from .warm import serve_forks
+
+        serve_forks(connection, bytes.fromhex(settings["filter"]))
+        return
+    confine.limit(settings["rlimits"])
+    from .server import Server
+
+    Server().serve(connection, settings)

@@ -1,0 +1,188 @@
+"""How much longer something of a submission's may run: seconds of processor time, not of the clock.
+
+On an overloaded machine a process waits for a processor most of the time, and no mark may depend on that. So what ends
+a cell or a question is the processor time that it and everything it started have used. Code that only sleeps uses none,
+so the clock counts too: in full while every thread is seen to sleep, which is not what waiting for a processor or a
+disk looks like; otherwise generously, and without the time for which the kernel says that the process was ready to run
+and had to wait.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+ASLEEP = 3.0  # how many times the limit may pass by the clock, waiting for a processor not counted
+AT_MOST = 6.0  # and how many times with everything counted, whatever the kernel says
+SHORTEST, LONGEST = 0.01, 1.0  # until the next look
+STILL = 0.05  # share of the time between two looks in which what sleeps may be awake: the look itself takes some
+TICK = os.sysconf("SC_CLK_TCK")
+NANO = 1e-9
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What processes have used so far: seconds of processor time, and for how long each waited for a processor; and
+    whether all of them are known to sleep now.
+    """
+
+    processor: float = 0.0
+    waited: dict[int, float] = field(default_factory=dict)
+    asleep: bool = False
+
+    def __add__(self, other: Usage) -> Usage:
+        both = self.asleep and other.asleep
+        return Usage(self.processor + other.processor, {**self.waited, **other.waited}, both)
+
+    def since(self, earlier: Usage) -> tuple[float, float]:
+        """Processor time, and time spent waiting for a processor, since then."""
+        waits = [seconds - earlier.waited.get(process, 0.0) for process, seconds in self.waited.items()]
+        return self.processor - earlier.processor, sum(waits)
+
+
+@dataclass
+class Allowance:
+    """`seconds` of processor time for what `usage` measures, from now on. Where it measures nothing, by the clock.
+
+    `quickly`, where given, measures nearly the same for less work.
+    """
+
+    seconds: float
+    usage: Callable[[], Usage | None]
+    quickly: Callable[[], Usage | None] | None = None
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.quickly = self.quickly or self.usage
+        self.began = self.clock()
+        self.first = self.quickly()
+        self.slept = 0.0
+        self.last_look: tuple[float, Usage] | None = None
+
+    def longer(self, seconds: float) -> Allowance:
+        """The same from the same moment on, but for so much longer."""
+        other = copy.copy(self)
+        other.seconds += seconds
+        return other
+
+    def wait(self) -> float:
+        """Seconds by the clock after which to look again; 0 when it is used up, which it never is before its time by
+        the clock has passed.
+        """
+        passed, often = self.clock() - self.began, min(LONGEST, self.seconds / 10)
+        if self.first is None:
+            return max(0.0, self.seconds - passed)
+        if passed < often:
+            return often - passed
+        now = self.usage()
+        self._note_sleep(now, passed)
+        left = self._left(now, passed) if passed >= self.seconds else self.seconds - passed
+        return max(SHORTEST, min(left, often)) if left > 0 else 0.0
+
+    def _note_sleep(self, now: Usage | None, passed: float) -> None:
+        """Between two looks at which everything slept it has slept all the time, if it has hardly computed or waited
+        for a processor.
+        """
+        if now and self.last_look:
+            earlier, before = self.last_look
+            still = sum(now.since(before)) <= STILL * (passed - earlier)
+            self.slept += passed - earlier if still and now.asleep and before.asleep else 0.0
+        self.last_look = (passed, now) if now else None
+
+    def left(self) -> float:
+        """About how many seconds of processor time are left. Quick, as it is asked often."""
+        passed = self.clock() - self.began
+        if passed < self.seconds / 2 or self.quickly is None:
+            return self.seconds - passed
+        return self._left(self.quickly(), passed)
+
+    def _left(self, now: Usage | None, passed: float) -> float:
+        if self.first is None:
+            return self.seconds - passed
+        used, waited = now.since(self.first) if now else (0.0, 0.0)  # the process has just ended
+        asleep = min(self.seconds - self.slept, ASLEEP * self.seconds - (passed - waited))
+        return min(self.seconds - used, asleep, AT_MOST * self.seconds - passed)
+
+
+def usage_of_tree(root: int) -> Usage | None:
+    """What a process and its descendants have used; None where that cannot be known."""
+    try:
+        stats = {root: _stat(root)}
+        for process in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+            try:
+                stats[process] = _stat(process)
+            except OSError:
+                continue  # it has just ended
+    except OSError:
+        return None
+    tree = descendants({number: parent for number, (parent, _) in stats.items()}, root)
+    found = _sum({number: stats[number][1] for number in tree})
+    return replace(found, asleep=all(map(_sleeps, tree)))
+
+
+def usage_of_process(process: int) -> Usage | None:
+    """What one process and those of its children that have ended and been waited for have used: quick to find out."""
+    try:
+        return _sum({process: _stat(process)[1]})
+    except OSError:
+        return None
+
+
+def usage_of_this_thread(asleep: bool = False) -> Usage:
+    """What this thread of ours has used. Whether it has been asleep until now the caller knows."""
+    return Usage(time.thread_time(), {0: _waited("/proc/thread-self/schedstat")}, asleep)
+
+
+def descendants(parents: dict[int, int], root: int) -> set[int]:
+    """A process and all below it, given the parent of each."""
+    children: dict[int, list[int]] = {}
+    for process, parent in parents.items():
+        children.setdefault(parent, []).append(process)
+    found, todo = {root}, [root]
+    while todo:
+        new = [child for child in children.get(todo.pop(), ()) if child not in found]
+        found.update(new)
+        todo += new
+    return found
+
+
+def _sum(processor: dict[int, float]) -> Usage:
+    return Usage(sum(processor.values()), {process: _waited(f"/proc/{process}/schedstat") for process in processor})
+
+
+def _stat(process: int) -> tuple[int, float]:
+    """The parent of a process, and its processor time with that of the children it has waited for."""
+    fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    return int(fields[1]), sum(map(int, fields[11:15])) / TICK
+
+
+def _sleeps(process: int) -> bool:
+    """Whether every thread of a process sleeps: none runs, is ready to run, waits for a disk, or was stopped."""
+    threads = f"/proc/{process}/task"
+    try:
+        return all(_state(f"{threads}/{thread}/stat") in (b"S", b"Z") for thread in os.listdir(threads)) and _tells()
+    except OSError:
+        return False
+
+
+@functools.cache
+def _tells() -> bool:
+    """Whether the kernel says truly what a thread does: this one runs."""
+    return _state("/proc/thread-self/stat") == b"R"
+
+
+def _state(path: str) -> bytes:
+    return Path(path).read_bytes().rpartition(b")")[2].split()[0]
+
+
+def _waited(path: str) -> float:
+    """For how long a task was ready to run and had no processor; 0 where the kernel does not say."""
+    try:
+        return int(Path(path).read_bytes().split()[1]) * NANO
+    except (OSError, IndexError, ValueError):
+        return 0.0

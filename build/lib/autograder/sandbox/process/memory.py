@@ -1,0 +1,95 @@
+"""A limit on the memory of everything that a submission runs together, where this process may make a control group.
+
+A limit per process (an rlimit) exists everywhere, but sixty processes below it can still fill a machine. Control groups
+come in two versions; in both, a group is a folder, and a limit is a number written into a file. Where none can be made
+(no right to write there, no memory controller), the rlimits are what there is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = re.compile(r"autograder-(\d+)-\d+")
+VERSIONS = {"cgroup": "memory.limit_in_bytes", "cgroup2": "memory.max"}
+_numbers = itertools.count()
+
+
+@dataclass
+class MemoryGroup:
+    """A control group for the forks of one warm process; without a folder it does nothing."""
+
+    folder: Path | None = None
+    limit_file: str = ""
+    limit: int = 0
+
+    @classmethod
+    def make(cls) -> MemoryGroup:
+        """A new group below this process's own, or one that does nothing."""
+        for version, parent in _parents():
+            folder = parent / f"autograder-{os.getpid()}-{next(_numbers)}"
+            with contextlib.suppress(OSError):
+                _remove_abandoned(parent)
+                folder.mkdir()
+                group = cls(folder, VERSIONS[version])
+                if group._set_limit(1 << 40):
+                    return group
+                group.remove()
+        return cls()
+
+    def __bool__(self) -> bool:
+        return self.folder is not None
+
+    def admit(self, process: int, limit: int) -> None:
+        """Put a process, and with it whatever it will start, into the group."""
+        if self.folder is not None:
+            if limit != self.limit:
+                self._set_limit(limit)
+            with contextlib.suppress(OSError):
+                (self.folder / "cgroup.procs").write_text(str(process))
+
+    def remove(self) -> None:
+        """Remove the group, once its processes have ended."""
+        if self.folder is not None:
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()
+
+    def _set_limit(self, limit: int) -> bool:
+        assert self.folder is not None
+        try:
+            (self.folder / self.limit_file).write_text(str(limit))
+        except OSError:
+            return False
+        self.limit = limit
+        return True
+
+
+def _parents() -> list[tuple[str, Path]]:
+    """The folders of this process's own groups that have a memory controller, with the version of each."""
+    found = []
+    with contextlib.suppress(OSError, ValueError):
+        own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+            before, _, after = line.partition(" - ")
+            version, _, options = after.split(" ")[:3]
+            root, mounted_on = before.split(" ")[3:5]
+            for number, controllers, path in own:
+                one = version == "cgroup" and "memory" in controllers.split(",") and "memory" in options.split(",")
+                two = version == "cgroup2" and number == "0"
+                if one or two:
+                    inner = path if root == "/" else path.removeprefix(root)
+                    found.append((version, Path(mounted_on) / inner.lstrip("/")))
+    return found
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove empty groups of processes that were killed before they could."""
+    for folder in parent.glob("autograder-*"):
+        owner = NAME.fullmatch(folder.name)
+        if owner and not Path("/proc", owner[1]).exists():
+            with contextlib.suppress(OSError):
+                folder.rmdir()

@@ -1,0 +1,173 @@
+"""One sandboxed process: started, spoken to with an allowance of time for each exchange, interrupted, and killed with
+everything it started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from autograder.sandbox.inside.wire import Wire, WireClosed, WireError, WireTimeout
+from autograder.sandbox.process.allowance import ASLEEP, Allowance, Usage, usage_of_process, usage_of_tree
+from autograder.sandbox.process.forkserver import ForkedProcess, memory_limited_by, why_not_warm
+from autograder.sandbox.process.isolation import require_isolation
+from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxUnavailable
+from autograder.sandbox.process.starting import FreshProcess, Started
+
+QUICK = 0.25  # seconds in which most questions are answered; how much time a process has used is looked up after that
+NOT_STARTED = "A sandbox could not be started: {}."
+
+
+def isolation_in_force() -> str:
+    """In words, how submissions are isolated here. Raises SandboxUnavailable, with the command that helps, when they
+    cannot be.
+    """
+    found = require_isolation()
+    reason = why_not_warm()
+    way = "a fork of a warm process in namespaces of its own" if not reason else f"a fresh Python ({reason})"
+    return f"{found.description}; {way} for each submission; memory limited {memory_limited_by()}"
+
+
+class StudentProcess:
+    """A process with the student's code in it. Starts at once; the first exchange waits until it is ready."""
+
+    def __init__(self, limits: Limits, unsafe: bool = False):
+        self.limits = limits
+        self.alive = True  # whether it can be asked
+        self.ended = False  # whether nothing of it is left
+        self.ready = False
+        self.asked = False  # whether we wait for an answer, and do nothing else
+        self.started = time.monotonic()
+        ours, theirs = socket.socketpair()
+        self.process: Started
+        try:
+            with theirs:
+                if unsafe or why_not_warm():
+                    self.process = FreshProcess(theirs, limits, unsafe)
+                else:
+                    self.process = ForkedProcess(ours, theirs, limits)
+        except BaseException as error:
+            ours.close()
+            if isinstance(error, SandboxDied):
+                raise SandboxUnavailable(NOT_STARTED.format(error)) from error
+            raise
+        self.wire = Wire(ours, limits.message_bytes, limits.header_bytes)
+
+    def exchange(
+        self, header: dict[str, Any], buffers: Sequence[Any], seconds: float
+    ) -> tuple[Any, list[memoryview], bool]:
+        """Send one request and wait for its answer: (header, buffers, interrupted).
+
+        After `seconds` of processor time the process is interrupted; if it does not answer within the grace period
+        either, it is killed. Raises SandboxUnavailable when it does not start, and SandboxDied when there is no answer,
+        or none that follows the protocol. Whatever
+        cuts an exchange short ends the process, because the next answer could belong to the wrong question.
+        """
+        with self._ended_by_any_error():
+            self._wait_until_ready()
+            return self._exchange(header, buffers, seconds)
+
+    def wait_until_ready(self) -> None:
+        """Wait until it can be asked. Raises SandboxUnavailable when it does not start."""
+        with self._ended_by_any_error():
+            self._wait_until_ready()
+
+    @contextlib.contextmanager
+    def _ended_by_any_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self.kill()
+            if isinstance(error, WireTimeout):
+                raise SandboxDied("it did not answer, could not be interrupted, and was stopped") from None
+            if isinstance(error, WireClosed):
+                raise SandboxDied("its process ended") from None
+            if isinstance(error, WireError):
+                raise SandboxDied(f"its process sent something that is no answer ({error})") from None
+            raise
+
+    def _exchange(
+        self, header: dict[str, Any], buffers: Sequence[Any], seconds: float
+    ) -> tuple[Any, list[memoryview], bool]:
+        grace = self.limits.grace_seconds
+        self.wire.send(header, buffers, time.monotonic() + ASLEEP * max(seconds, grace))
+        interrupted = not self._answers(seconds)
+        if interrupted:
+            self.interrupt()
+            if not self._answers(grace):
+                raise WireTimeout
+        reply, reply_buffers = self.wire.receive(time.monotonic() + ASLEEP * max(seconds, grace))
+        if not isinstance(reply, dict) or reply.get("id") != header["id"]:
+            raise WireError("the answer belongs to no question")
+        return reply, reply_buffers, interrupted
+
+    def _answers(self, seconds: float) -> bool:
+        """Wait for the first byte of an answer. False when it has not come in this time."""
+        if self._has_come(min(seconds, QUICK)):
+            return True
+        self.asked = True
+        try:
+            allowance = Allowance(seconds, self.usage)
+            while wait := allowance.wait():
+                if self._has_come(wait):
+                    return True
+            return self._has_come(0)
+        finally:
+            self.asked = False
+
+    def _has_come(self, seconds: float) -> bool:
+        return bool(select.select([self.wire.connection], [], [], seconds)[0])
+
+    def usage(self) -> Usage | None:
+        """The time that the process and all that it started have used."""
+        return None if self.process.pid is None else usage_of_tree(self.process.pid)
+
+    def quick_usage(self) -> Usage | None:
+        """The same, but for what it started and what still runs."""
+        return None if self.process.pid is None else usage_of_process(self.process.pid)
+
+    def _wait_until_ready(self) -> None:
+        if not self.ready:
+            if not self.alive:
+                raise WireClosed
+            deadline = self.started + self.limits.start_seconds
+            try:
+                self.process.wait_until_ready(self.wire.connection, deadline)
+                header, _ = self.wire.receive(deadline)
+            except (SandboxDied, WireError, OSError) as error:  # no student's code has run in it
+                raise SandboxUnavailable(NOT_STARTED.format(_reason(error, self.limits))) from error
+            if not isinstance(header, dict) or header.get("ready") is not True:
+                raise SandboxUnavailable(NOT_STARTED.format("it was not ready"))
+            self.ready = True
+
+    def has_ended(self) -> bool:
+        """Whether the process is gone. One that ended by itself is cleared away."""
+        if self.alive and self.process.has_ended():
+            self.kill()
+        return not self.alive
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does."""
+        self.process.interrupt()
+
+    def kill(self) -> None:
+        """End the process and everything it started; nothing of it is left when this returns.
+
+        It can be cut short like anything else: a question that was asked at the recursion limit leaves no room for it,
+        and Ctrl-C may come. Called again, it does what is left to do.
+        """
+        self.alive = False
+        if not self.ended:
+            self.process.end()
+            self.wire.close()
+            self.ended = True
+
+
+def _reason(error: Exception, limits: Limits) -> str:
+    if isinstance(error, WireTimeout):
+        return f"its process was not ready after {limits.start_seconds:g} seconds"
+    return str(error) or "its process ended before it was ready"

@@ -1,0 +1,170 @@
+"""Three ways to start the process of one submission: forked from a warm process in namespaces of its own, started
+afresh in bubblewrap, or, where an instructor insists, without any isolation.
+
+Each way gives a `Started`, by which the process is interrupted and ended from here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import py_compile
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from importlib.util import cache_from_source
+from typing import Any, Protocol
+
+from autograder.sandbox.process import isolation
+from autograder.sandbox.process.limits import Limits, SandboxDied
+
+START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from inside.main import main; del sys.path[0]; main()"
+
+
+class Started(Protocol):
+    """A process that was started for one submission."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its number as seen from here, once that is known."""
+
+    def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
+        """Wait until it can be spoken to. Raises SandboxDied when it cannot."""
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does."""
+
+    def has_ended(self) -> bool: ...
+
+    def end(self) -> None:
+        """End it with everything that it started; nothing of it is left when this returns."""
+
+
+class FreshProcess:
+    """A Python of its own, in bubblewrap; without, in a session and a folder of its own."""
+
+    def __init__(self, theirs: socket.socket, limits: Limits, unsafe: bool = False):
+        self.folder = tempfile.mkdtemp(prefix="sandbox-") if unsafe else None
+        settings = settings_of(limits)
+        if self.folder is None:
+            self.popen, self.pid = start_in_bubblewrap(theirs, limits, settings)
+            return
+        del settings["rlimits"]["RLIMIT_NPROC"]  # without a namespace it would count all processes of the user
+        self.popen = subprocess.Popen(
+            program(theirs, settings, str(isolation.INSIDE.parent)),
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=isolation.environment(self.folder),
+            cwd=self.folder,
+            start_new_session=True,
+        )
+        self.pid = self.popen.pid
+
+    def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
+        """Its first message says so, to whoever reads the connection."""
+
+    def interrupt(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(self.pid, signal.SIGINT)
+
+    def has_ended(self) -> bool:
+        return self.popen.poll() is not None
+
+    def end(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self.folder is None:
+                os.kill(self.pid, signal.SIGKILL)  # the first process of a PID namespace takes all the others with it
+            else:
+                os.killpg(self.pid, signal.SIGKILL)
+        self.popen.wait()
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def settings_of(limits: Limits) -> dict[str, Any]:
+    """What the process inside is told."""
+    return {
+        "uid": None,
+        "rlimits": limits.rlimits(),
+        "max_bytes": limits.message_bytes,
+        "max_header": limits.header_bytes,
+        "max_output_bytes": limits.output_bytes,
+        "max_outputs": limits.outputs,
+        "disk": limits.disk,
+        "folders": [*isolation.WRITABLE, isolation.SHARED_MEMORY],
+    }
+
+
+def program(theirs: socket.socket, settings: dict[str, Any], code: str) -> list[str]:
+    """The command line of the process inside."""
+    return [sys.executable, "-I", "-c", START, code, str(theirs.fileno()), json.dumps(settings)]
+
+
+def start_in_bubblewrap(
+    theirs: socket.socket, limits: Limits, settings: dict[str, Any], warm: bool = False
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Start Python in bubblewrap. Returns bubblewrap's process and the number of the one inside as seen from here."""
+    found = isolation.require_isolation()
+    compile_inside()
+    if not found.user_namespace:
+        settings["uid"] = isolation.FIRST_UID + random.SystemRandom().randrange(isolation.UIDS)
+    info_read, info_write = os.pipe()
+    rules = None if warm else _memory_file(isolation.seccomp_filter())
+    descriptors = [theirs.fileno(), info_write, *([] if rules is None else [rules])]
+    command = isolation.bubblewrap_command(found, limits, info_write, rules, warm)
+    try:
+        popen = subprocess.Popen(
+            [*command, "--", *program(theirs, settings, isolation.CODE)],
+            pass_fds=descriptors,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={},
+        )
+    except BaseException:
+        os.close(info_read)
+        raise
+    finally:
+        for descriptor in descriptors[1:]:
+            os.close(descriptor)
+    return popen, _read_pid(info_read, popen)
+
+
+def _read_pid(descriptor: int, popen: subprocess.Popen[bytes]) -> int:
+    """The number, as seen from here, of the first process inside."""
+    text = b""
+    with open(descriptor, "rb", closefd=True) as file:
+        while chunk := file.read1(4096):
+            text += chunk
+            with contextlib.suppress(ValueError):
+                return int(json.loads(text)["child-pid"])
+    popen.kill()
+    popen.wait()
+    raise SandboxDied("bubblewrap did not start")
+
+
+def _memory_file(data: bytes) -> int | None:
+    if not data:
+        return None
+    descriptor = os.memfd_create("seccomp")
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+@functools.cache
+def compile_inside() -> None:
+    """Byte-compile the inner half once: the sandbox sees it read-only and would compile it anew at every start."""
+    for path in isolation.INSIDE.glob("*.py"):
+        cached = cache_from_source(str(path))
+        with contextlib.suppress(OSError, py_compile.PyCompileError):
+            if not os.path.exists(cached) or os.path.getmtime(cached) < path.stat().st_mtime:
+                py_compile.compile(str(path), doraise=True)

@@ -1,0 +1,312 @@
+"""What a lesson's notebook imports: checks of gradients and functions, quizzes and hints.
+
+    from autograder.student import between, check_gradients, positive
+
+    check_gradients(lambda a, b: (a * b).tanh(), [(), ()])
+
+The same calls run while grading; only who holds the student's objects differs. A check without points raises when
+something is wrong; a check with points returns the points earned.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import FrameType, MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from autograder.cards.check_report import Line, Report
+from autograder.cards.credit import Credit
+from autograder.checks.gradients import gradients_report
+from autograder.quizzes.sealing import open_questions
+from autograder.quizzes.typed_quiz import Hints, quiz_report
+from autograder.runs.context import current
+from autograder.runs.engines import prepare_torch_in_background
+from autograder.runs.errors import CheckFailed, LessonError
+from autograder.runs.inputs import between, positive
+
+if TYPE_CHECKING:
+    from autograder.bugs.breaking import BrokenEngine, Expression
+
+__all__ = [
+    "CheckFailed",
+    "Credit",
+    "LessonError",
+    "between",
+    "broken_engine",
+    "check_engine",
+    "check_function",
+    "check_gradients",
+    "check_handwritten_gradient",
+    "check_tangents",
+    "expose",
+    "hints",
+    "positive",
+    "progress",
+    "quiz",
+    "start_lesson",
+]
+
+ENGINE = "MiniTensor"
+
+
+def check_gradients(
+    expression: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+    inputs: Sequence[Any],
+    *,
+    points: float | None = None,
+    engine: Any = None,
+    name: str | None = None,
+    accumulates: bool = True,
+    at_kinks: str = "any",
+    dtype: str = "float64",
+) -> Credit | None:
+    """Check values and gradients of an expression of tensors, on random inputs.
+
+    `expression`: a function of tensors, or several in a dict by the name to be shown; each is right or wrong as a
+    whole.
+    `inputs`: per argument a shape, fixed numbers, `between(low, high, shape)` or `positive(shape)`; or a list of such
+    lists. `engine`: what makes a tensor of a number or array; `MiniTensor` of the notebook if not given.
+    `accumulates`: also require that a second `backward` adds to `.grad`.
+    `at_kinks`: "any" gradient between the one-sided derivatives is right, or only "PyTorch"'s, where the exercise
+    states that convention. `dtype`: "float64", or "float32" to hand the engine such arrays and allow for such rounding.
+
+    With `points` returns the points earned (each expression is worth the same). Without, returns nothing, shows the
+    card and raises CheckFailed when something is wrong.
+    """
+    try:
+        found = _in_caller(sys._getframe(1), ENGINE) if engine is None else engine
+    except NameError:
+        return _finish(_missing(ENGINE, points), points)
+    report = gradients_report(
+        found,
+        expression,
+        inputs,
+        current(),
+        points=points,
+        name=name,
+        accumulates=accumulates,
+        at_kinks=at_kinks,
+        dtype=dtype,
+    )
+    return _finish(report, points)
+
+
+def check_handwritten_gradient(
+    function: Callable[..., Any],
+    expression: Callable[..., Any],
+    inputs: Sequence[Any],
+    *,
+    points: float | None = None,
+    name: str | None = None,
+) -> Credit | None:
+    """Check a function that returns the gradients of an expression, one per argument, calculated by hand.
+
+    Each gradient is worth its share of the points.
+    """
+    from autograder.checks.functions import handwritten_report
+
+    report = handwritten_report(function, expression, inputs, current(), points=points, name=name)
+    return _finish(report, points)
+
+
+def check_function(
+    function: Callable[..., Any],
+    reference: Callable[..., Any],
+    inputs: Sequence[Any],
+    *,
+    points: float | None = None,
+    name: str | None = None,
+    tolerance: float | None = None,
+) -> Credit | None:
+    """Check that a function returns what a reference function returns, on random inputs; inputs may be functions.
+
+    `tolerance` is relative to max(1, |right|); without it, it follows from the conditioning of the reference.
+    """
+    from autograder.checks.functions import function_report
+
+    report = function_report(function, reference, inputs, current(), points=points, name=name, tolerance=tolerance)
+    return _finish(report, points)
+
+
+def check_tangents(
+    jvp: Callable[..., Any],
+    expression: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+    inputs: Sequence[Any],
+    *,
+    points: float | None = None,
+    name: str | None = None,
+) -> Credit | None:
+    """Check a forward mode, a function `jvp(function, inputs, tangents)` that returns the value and its tangent, on
+    random inputs and directions. `expression` and `inputs` are those of `check_gradients`, and so are the points.
+    """
+    from autograder.checks.tangents import tangents_report
+
+    return _finish(tangents_report(jvp, expression, inputs, current(), points=points, name=name), points)
+
+
+def check_engine(
+    *behaviours: str, points: float | None = None, engine: Any = None, no_grad: Any = None, name: str | None = None
+) -> Credit | None:
+    """Check what gradients do not show, against PyTorch.
+
+    `behaviours`: "gradients of leaves only", "None and zero", "freed after backward", "retained graph", "no_grad".
+    `engine` and `no_grad`: `MiniTensor` and `no_grad` of the notebook if not given; only the last behaviour needs the
+    latter.
+    """
+    frame = sys._getframe(1)
+    try:
+        found = _in_caller(frame, ENGINE) if engine is None else engine
+        if no_grad is None and "no_grad" in behaviours:
+            no_grad = _in_caller(frame, "no_grad")
+    except NameError as error:
+        return _finish(_missing(error.name or ENGINE, points), points)
+    from autograder.checks.behaviour import behaviour_report
+
+    report = behaviour_report(found, behaviours, no_grad, current(), points=points, name=name)
+    return _finish(report, points)
+
+
+def broken_engine(name: str) -> BrokenEngine:
+    """The reference engine with that bug of the bank, for `expose` and for `check_gradients(engine=...)`.
+
+    Raises LessonError for a name that the bank does not have.
+    """
+    from autograder.bugs.breaking import broken
+
+    return broken(name)
+
+
+def expose(
+    engine: BrokenEngine,
+    expression: Expression,
+    inputs: Sequence[Any],
+    *,
+    most: int | None = None,
+    points: float | None = None,
+) -> Credit | None:
+    """Check that an example shows the bug of `broken_engine(name)`: a gradient differs from the right one.
+
+    `expression`: a function of tensors, or a text such as "a * b + a" (in graded cells, where functions of the student
+    cannot run on this side). `inputs`: numbers or arrays. `most`: how many operations the example may have.
+    """
+    from autograder.bugs.breaking import exposure
+
+    try:
+        found = exposure(engine, expression, inputs)
+        small = most is None or len(found.operations) <= most
+        text = found.sentence() if small else f"{found.sentence()} At most {most} operations are asked for."
+        line = Line(f"an example for {engine.bug.name}", "right" if found.exposed and small else "wrong", text)
+    except LessonError as error:
+        line = Line(f"an example for {engine.bug.name}", "wrong", str(error))
+    return _finish(Report("Break it", (line,), (points or 0.0) * line.passed, points), points)
+
+
+def quiz(answers: Any, sealed: str, *, points: float | None = None) -> Credit | None:
+    """Score a quiz, question by question, and explain every chosen option. Never raises for a wrong answer.
+
+    In a notebook it can also be answered with clicks; the letters are then written into the cell of the answers.
+    """
+    report = quiz_report(answers, sealed, points)
+    current().reports.append(report)
+    live = _clickable(answers, sealed, points)
+    if points is not None:
+        return Credit(report.earned, (report,), live)
+    _show(report, live)
+    return None
+
+
+def hints(sealed: str) -> None:
+    """Show the hints of an exercise, folded, each inside the one before it."""
+    _show(Hints(sealed))
+
+
+def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
+    """Put the engine of the lessons before into this notebook: its classes and functions, by their names.
+
+    Yours is used if the notebook of the lesson before lies beside this one and passes its visible checks, otherwise the
+    reference engine; one line says which, and why. `own=True` insists on yours, `own=False` on the reference. The
+    course has put the reference engine into the call (`sealed`); later calls in the same notebook need not repeat it.
+    """
+    from autograder.lessons.student.starting import choose
+    from autograder.sandbox.inside import engine_file
+
+    if sealed is None and not engine_file.LAST:
+        raise LessonError("run the cell at the top of the notebook that calls start_lesson first")
+    engine = engine_file.LAST[0] if sealed is None else engine_file.open_engine(sealed)
+    engine_file.LAST[:] = [engine]
+    chosen = choose(engine, own, prepare=lambda: importlib.import_module("torch"))
+    engine_file.define(chosen.source, chosen.filename, sys._getframe(1).f_globals)
+    print(chosen.message)
+
+
+def progress() -> None:
+    """Show how far you have come in all lessons, as the saved notebooks say. Runs nothing."""
+    from autograder.lessons.student.progress import progress_of
+
+    _show(progress_of(Path.cwd()))
+
+
+def _in_caller(frame: FrameType, name: str) -> Any:
+    """What a name means where the check was called. Raises NameError."""
+    return eval(name, frame.f_globals, frame.f_locals)
+
+
+def _missing(name: str, points: float | None) -> Report:
+    text = f"`{name}` is not defined: run the cell that defines it first"
+    return Report("Gradients", (Line(name, "wrong", text),), 0.0, points)
+
+
+def _finish(report: Report, points: float | None) -> Credit | None:
+    """Hand the report on: as credit where there are points, else on the screen, and as an error when it failed."""
+    current().reports.append(report)
+    if points is not None:
+        return Credit(report.earned, (report,))
+    _show(report)
+    if not report.passed:
+        raise CheckFailed(report.message)
+    return None
+
+
+def _clickable(answers: Any, sealed: str, points: float | None) -> dict[str, Any]:
+    """The mime types of a quiz to click on; none while grading, outside notebooks, and without the widget library."""
+    if current().graded or not _in_notebook() or type(answers) is not dict:
+        return {}
+    try:
+        from autograder.quizzes.quiz_widget import QuizWidget
+    except ImportError:
+        return {}
+
+    def renewed() -> dict[str, str]:
+        now = quiz_report(answers, sealed, points)
+        if points is None:
+            return {"text/html": now.html(), "text/plain": now.text()}
+        return Credit(now.earned, (now,)).still()
+
+    questions = open_questions(sealed)
+    return QuizWidget(questions, answers, renewed).bundle() if questions else {}
+
+
+def _show(shown: Any, live: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """As HTML in a notebook (or live there), as text elsewhere."""
+    if _in_notebook():
+        from IPython.display import display
+
+        html = shown._repr_html_() if isinstance(shown, Hints) else shown.html()
+        text = repr(shown) if isinstance(shown, Hints) else shown.text()
+        display({"text/html": html, "text/plain": text, **live}, raw=True)
+    elif not current().graded:
+        print(repr(shown) if isinstance(shown, Hints) else shown.text())
+
+
+def _in_notebook() -> bool:
+    """Whether this runs in a Jupyter kernel, without importing IPython where nobody has."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+if _in_notebook():
+    prepare_torch_in_background()

@@ -1,0 +1,102 @@
+"""A small automatic-differentiation engine on NumPy, with PyTorch's names, semantics and error texts.
+
+It is what a finished MiniTensor looks like: `import mini_autograd as ma` in place of `import torch`, within what is
+covered here.
+"""
+
+# ruff: noqa: F401  (everything imported here is meant for users)
+
+import importlib
+from math import e, inf, nan, pi
+from typing import Any
+
+import numpy as np
+
+from mini_autograd import autograd
+from mini_autograd.autograd import Function
+from mini_autograd.graph import saved_values
+from mini_autograd.graph.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from mini_autograd.numerics import arrays, return_types
+from mini_autograd.numerics.arrays import bool_ as bool
+from mini_autograd.numerics.arrays import (
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+)
+from mini_autograd.numerics.size import Size
+from mini_autograd.tensors import in_place, memory, on_demand, random_in_place
+from mini_autograd.tensors.creation import (
+    arange,
+    as_tensor,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    is_tensor,
+    linspace,
+    numel,
+    ones,
+    ones_like,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from mini_autograd.tensors.methods import Tensor
+from mini_autograd.tensors.namespace import *  # noqa: F403
+from mini_autograd.tensors.random import (
+    Generator,
+    bernoulli,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    multinomial,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+    seed,
+    set_rng_state,
+)
+
+device, dtype, finfo, iinfo, newaxis = arrays.Device, np.dtype, np.finfo, np.iinfo, None
+preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_format"  # accepted, and ignored
+half, float, double, int, long = float16, float32, float64, int32, int64
+
+arrays.keep_numpy_quiet()
+
+globals().update(on_demand.by_name(on_demand.FUNCTIONS))
+
+ON_DEMAND = {"compile": "fusion", "vmap": "func"}
+ON_DEMAND |= {name: name for name in ("allocator", "cuda", "func", "linalg", "nn", "optim", "utils")}
+"""name -> the module where it is: not every program uses these, and the engine alone starts as quickly as NumPy"""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ON_DEMAND:
+        raise AttributeError(f"module 'mini_autograd' has no attribute '{name}'")
+    module = importlib.import_module(f"mini_autograd.{ON_DEMAND[name]}")
+    return module if ON_DEMAND[name] == name else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *ON_DEMAND})

@@ -1,0 +1,305 @@
+"""`gradcheck` and `gradgradcheck`: compare gradients with finite differences.
+
+The one idea to know: a central difference errs by about eps squared, and by the rounding of the values, divided by eps.
+So in float64 with eps = 1e-6 a right gradient agrees to about 1e-9; in float32 it cannot.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.autograd import forward_ad
+from mini_autograd.graph.function import tensor_of
+from mini_autograd.tensors.gradients import grad
+from mini_autograd.tensors.tensor import Tensor
+
+
+class GradcheckError(RuntimeError):
+    """A gradient is wrong, or cannot be checked."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How finite differences are taken, and how closely gradients have to agree: |a - n| <= atol + rtol |n|.
+
+    `nondet_tol` is how far two backward passes over the same graph may differ.
+    """
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+
+
+def gradcheck(
+    func: Callable,
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    fast_mode: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    batched: bool = False,
+    **ignored: Any,
+) -> bool:
+    """Whether the gradients of `func(*inputs)` agree with central differences, for all inputs that require grad.
+
+    Inputs have any shape and should be float64. `fast_mode` compares one random direction. `check_forward_ad` checks
+    the rules of forward mode too. Different from PyTorch, `batched` takes all differences at once, if `func` treats a
+    further axis in front of an input as a batch: much quicker where there are many elements; and
+    `check_undefined_grad`, like PyTorch's further options, changes nothing.
+
+    Raises ValueError if no input requires grad, and GradcheckError, with both Jacobians, if they differ; with
+    `raise_exception=False` returns False then.
+    """
+    precision = Precision(eps, atol, rtol, nondet_tol)
+    try:
+        _check(func, as_tuple(inputs), precision, check_backward_ad, check_forward_ad, fast_mode, batched)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _check(
+    func: Callable,
+    arguments: Sequence[Any],
+    precision: Precision,
+    reverse: bool,
+    forward: bool,
+    fast: bool,
+    batched: bool,
+) -> None:
+    """The checks that were asked for, in PyTorch's order: it decides which error a function with several gets."""
+    _check_inputs(arguments)
+    outputs = outputs_of(func, arguments)
+    if not outputs:
+        _check_constant(func, arguments, precision.eps)
+    if reverse:
+        jacobian = batched_numerical_jacobian if batched else numerical_jacobian
+        numerical = {i: jacobian(func, arguments, i, precision.eps) for i, _ in differentiable(arguments)}
+        _check_reverse(arguments, outputs, numerical, precision, fast)
+    if forward:
+        _check_forward(func, arguments, precision)
+
+
+def as_tuple(values: Any) -> tuple:
+    """Several values, or one, as a tuple."""
+    return tuple(values) if isinstance(values, tuple | list) else (values,)
+
+
+def differentiable(arguments: Sequence[Any]) -> list[tuple[int, Tensor]]:
+    """The arguments whose gradients are checked, each with its number."""
+    return [(i, x) for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+
+
+def _check_inputs(arguments: Sequence[Any]) -> None:
+    """Raise ValueError if there is nothing to check, and warn where the dtype makes the check futile."""
+    checked = differentiable(arguments)
+    if not checked:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    for number, x in checked:
+        if x.dtype != np.float64:
+            warnings.warn(
+                f"Input #{number} requires gradient and is not a double precision floating point or complex. This "
+                "check will likely fail if all the inputs are not of double precision floating point or complex. ",
+                stacklevel=4,
+            )
+
+
+def outputs_of(func: Callable, arguments: Sequence[Any]) -> list[Tensor]:
+    """The outputs that can have a gradient."""
+    return [x for x in as_tuple(func(*arguments)) if isinstance(x, Tensor) and x.requires_grad]
+
+
+def _check_constant(func: Callable, arguments: Sequence[Any], eps: float) -> None:
+    """Raise if outputs depend on an input, though no output requires grad: somebody has lost the history."""
+
+    def tracked(*args: Any) -> list[Any]:
+        outputs = [y for y in as_tuple(func(*args)) if isinstance(y, Tensor)]
+        return [y.detach().requires_grad_() for y in outputs if y.is_floating_point()]
+
+    for i, _ in differentiable(arguments):
+        if any(jacobian.any() for jacobian in numerical_jacobian(tracked, arguments, i, eps)):
+            raise GradcheckError("Numerical gradient for function expected to be zero")
+
+
+def _check_reverse(
+    arguments: Sequence[Any],
+    outputs: Sequence[Tensor],
+    numerical: dict[int, list[np.ndarray]],
+    precision: Precision,
+    fast: bool,
+) -> None:
+    """Raise unless reverse mode gives these Jacobians: by number of the input, a list with one per output."""
+    xs = differentiable(arguments)
+    for number, output in enumerate(outputs):
+        first = analytical_jacobians(output, [x for _, x in xs])
+        again = analytical_jacobians(output, [x for _, x in xs])
+        for position, (i, _) in enumerate(xs):
+            if np.abs(first[position] - again[position]).max(initial=0.0) > precision.nondet_tol:
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    "gives different values, although analytical gradient matches numerical gradient."
+                )
+            compare(first[position], numerical[i][number], number, i, precision, fast)
+
+
+def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
+    """For each output the Jacobian with respect to one input, a row per element of the input, a column per element of
+    the output: central differences (f(x + eps) - f(x - eps)) / 2 eps, in float64.
+    """
+    moved = tensor_of(np.array(arguments[which].array, order="C"), None)
+    shifted = [moved if i == which else argument for i, argument in enumerate(arguments)]
+    if not moved.numel():
+        return [np.zeros((0, y.numel())) for y in outputs_of(func, arguments)]
+    elements, above, below = moved.array.reshape(-1), [], []
+    node = moved.gradient_edge  # held, so that not every call makes a new one  # noqa: F841
+    for position, value in enumerate(elements.tolist()):
+        elements[position] = value + eps
+        above.append([np.array(y.array, float) for y in outputs_of(func, shifted)])  # copied: it may show the input
+        elements[position] = value - eps
+        below.append([np.array(y.array, float) for y in outputs_of(func, shifted)])
+        elements[position] = value
+    columns = zip(zip(*above, strict=True), zip(*below, strict=True), strict=True)
+    return [(rows(up) - rows(down)) / (2 * eps) for up, down in columns]
+
+
+def rows(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """A matrix with the elements of each array in a row."""
+    return np.array(arrays).reshape(len(arrays), arrays[0].size)
+
+
+def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
+    """As `numerical_jacobian`, from one call: with every moved input, along a further axis in front.
+
+    Raises GradcheckError if the function drops the further axis.
+    """
+    x = np.asarray(arguments[which].array)
+    steps = eps * np.eye(x.size).reshape(x.size, *x.shape)
+    moved = tensor_of(np.concatenate([x + steps, x - steps]), None)
+    values = outputs_of(func, [moved if i == which else argument for i, argument in enumerate(arguments)])
+    if any(y.shape[:1] != moved.shape[:1] for y in values):
+        raise GradcheckError("batched=True needs a function that keeps a further axis in front of its input")
+    rows = [np.asarray(y.array, dtype=float).reshape(2, x.size, -1) for y in values]
+    return [(up - down) / (2 * eps) for up, down in rows]
+
+
+def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarray]:
+    """For each of `xs` the Jacobian, as `numerical_jacobian` lays it out, by reverse mode: one pass per column.
+
+    Raises GradcheckError if a gradient has another dtype than its input.
+    """
+    columns: list[list[np.ndarray]] = [[] for _ in xs]
+    for position in range(output.numel()):
+        one = np.zeros(output.shape, output.dtype)
+        one.reshape(-1)[position] = 1
+        grads = grad(output, xs, tensor_of(one), retain_graph=True, allow_unused=True)
+        for block, x, g in zip(columns, xs, grads, strict=True):
+            if g is not None and g.dtype != x.dtype:
+                raise GradcheckError("Backward returned a gradient of another dtype than its input")
+            block.append(np.zeros(x.numel()) if g is None else np.asarray(g.array, dtype=float).reshape(-1))
+    return [
+        np.stack(block, axis=1) if block else np.zeros((x.numel(), 0)) for block, x in zip(columns, xs, strict=True)
+    ]
+
+
+def compare(
+    analytical: np.ndarray,
+    numerical: np.ndarray,
+    output: int,
+    which: int,
+    precision: Precision,
+    fast: bool,
+    how: str = "",
+) -> None:
+    """Raise unless two Jacobians of the same shape agree, element by element or, if `fast`, in a random direction."""
+    a, n = analytical, numerical
+    if fast:
+        generator = np.random.default_rng(0)
+        left, right = generator.normal(size=a.shape[0]), generator.normal(size=a.shape[1])
+        a, n = left @ a @ right, left @ n @ right
+    if np.allclose(a, n, rtol=precision.rtol, atol=precision.atol, equal_nan=True):
+        return
+    difference = np.abs(analytical - numerical)
+    row, column = np.unravel_index(int(np.nanargmax(difference)), difference.shape)
+    raise GradcheckError(
+        f"Jacobian {how}mismatch for output {output} with respect to input {which},\n"
+        f"numerical:{tensor_text(numerical)}\n"
+        f"analytical:{tensor_text(analytical)}\n"
+        f"The largest difference, {difference[row, column]:.3g}, is at element {row} of the input and element {column} "
+        f"of the output: numerical {numerical[row, column]:.6g}, analytical {analytical[row, column]:.6g}.\n"
+    )
+
+
+def tensor_text(array: np.ndarray) -> str:
+    """A Jacobian as a tensor is printed."""
+    return repr(tensor_of(array))
+
+
+def _check_forward(func: Callable, arguments: Sequence[Any], precision: Precision) -> None:
+    """Raise unless forward mode, one pass per element of an input, gives the rows of the Jacobians."""
+    for i, x in differentiable(arguments):
+        numerical = numerical_jacobian(func, arguments, i, precision.eps)
+        for position in range(x.numel()):
+            direction = np.zeros(x.shape, x.dtype)
+            direction.reshape(-1)[position] = 1
+            with forward_ad.dual_level():
+                dual = forward_ad.make_dual(arguments[i], tensor_of(direction))
+                given = [dual if k == i else a for k, a in enumerate(arguments)]
+                tangents = [(y, forward_ad.unpack_dual(y).tangent) for y in outputs_of(func, given)]
+                for number, (y, t) in enumerate(tangents):
+                    row = np.zeros((1, y.numel())) if t is None else np.asarray(t.detach().array).reshape(1, -1)
+                    expected = numerical[number][position : position + 1]
+                    compare(row, expected, number, i, precision, False, "computed with forward mode ")
+
+
+def gradgradcheck(
+    func: Callable,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    fast_mode: bool = False,
+    **ignored: Any,
+) -> bool:
+    """As `gradcheck`, of the gradients: whether their own gradients agree with central differences.
+
+    `grad_outputs` are the gradients to start from, of the shapes of the outputs; random ones unless given.
+    """
+    arguments = as_tuple(inputs)
+    outputs = outputs_of(func, arguments)
+    if grad_outputs is None:
+        generator = np.random.default_rng(0)
+        seeds = tuple(tensor_of(np.asarray(generator.normal(size=y.shape)).astype(y.dtype), None) for y in outputs)
+    else:
+        seeds = as_tuple(grad_outputs)
+    count = len(arguments)
+
+    def first_gradients(*args: Any) -> tuple:
+        ys = outputs_of(func, args[:count])
+        xs = [x for _, x in differentiable(args[:count])]
+        return tuple(g for g in grad(ys, xs, args[count:], create_graph=True, allow_unused=True) if g is not None)
+
+    options: dict[str, Any] = {"eps": eps, "atol": atol, "rtol": rtol, "nondet_tol": nondet_tol, "fast_mode": fast_mode}
+    return gradcheck(first_gradients, (*arguments, *seeds), raise_exception=raise_exception, **options)
+
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]

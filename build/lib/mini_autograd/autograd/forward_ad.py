@@ -1,0 +1,216 @@
+"""Forward mode: dual numbers, PyTorch's `autograd.forward_ad`. A tensor carries a tangent, and operations push it on.
+
+The one idea to know: an operation's rule, `jvp(ctx, *tangents)`, stands next to its `backward`, and is called right
+after `forward` with the same ctx, so tangents travel along with the values and nothing is kept. Where the operation
+itself is recorded the rule gets Tensors, and is recorded too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mini_autograd.graph.function import Connected, Function, tensor_of
+from mini_autograd.graph.grad_mode import FORWARD, state, without_forward_mode
+from mini_autograd.graph.views import Step, follow
+from mini_autograd.operations.shapes.indexing import assign
+from mini_autograd.tensors.tensor import Tensor
+
+NO_LEVEL = "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+MISSING = (
+    "Trying to use forward AD with {name} that does not support it because it has not been implemented yet.\nPlease "
+    "file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we "
+    "can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml"
+)
+NO_JVP = "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A dual number in its two parts; `tangent` is None for an ordinary tensor."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+class Level:
+    """The tangents of a level: they end with it."""
+
+    def __init__(self) -> None:
+        self.carriers: list[Tensor] = []
+        self.duals: dict[Tensor, Tensor] = {}  # by the tensor whose memory they show
+        self.changed: set[Tensor] = set()  # whose memory was changed in place: their views carry parts of their tangent
+
+    def tangent_of(self, tensor: Tensor) -> Tensor | None:
+        """The tangent that a tensor carries: of a view, if the memory was changed since, its part of the base's."""
+        view = tensor.view_info
+        if view is None or view.base not in self.changed:
+            return getattr(tensor, "_tangent", None)
+        with without_forward_mode():
+            return follow(view.steps, view.base._tangent)
+
+    def replace(self, tensor: Tensor, before: Tensor | None, result: Tensor) -> None:
+        """Follow a change in place: `tensor` carried `before`, and now has the values, and the tangent, of `result`."""
+        new = getattr(result, "_tangent", None)
+        if new is None and before is None:
+            return
+        with without_forward_mode():
+            part = as_tangent(np.zeros_like(tensor.array) if new is None else new, tensor)
+            view = tensor.view_info
+            base = tensor if view is None else view.base
+            if view is not None:
+                part = with_part(self.tangent_of_memory(base), base, view.steps, part)
+            self.give(base, part)
+        self.changed.add(base)
+
+    def tangent_of_memory(self, base: Tensor) -> Tensor | None:
+        """The tangent of a base, which a dual number may have been made to carry in its place."""
+        dual = self.duals.get(base)
+        if base in self.changed or dual is None:
+            return self.tangent_of(base)
+        return with_part(None, base, dual.view_info.steps, dual._tangent)
+
+    def give(self, tensor: Tensor, tangent: Tensor) -> None:
+        """Let `tensor` carry `tangent` as long as the level lasts."""
+        tensor._tangent = tangent  # type: ignore[attr-defined]
+        self.carriers.append(tensor)
+
+    def push(self, ctx: Function, inputs: Sequence[Any], output: Any, recorded: bool) -> None:
+        """The tangent of an operation's output, from those of its inputs.
+
+        Raises NotImplementedError if the operation has no rule for it.
+        """
+        tangents = [tangent_of(x) for x in inputs]
+        if all(tangent is None for tangent in tangents) or not isinstance(output, Tensor) or output.dtype.kind != "f":
+            return
+        rule = getattr(type(ctx), "jvp", None)
+        if rule is None:
+            raise NotImplementedError(MISSING.format(name=name_of(ctx)))
+        with_graph = recorded or any(tangent is not None and tangent.requires_grad for tangent in tangents)
+        with without_forward_mode(), np.errstate(all="ignore"):
+            if with_graph and recorded:
+                result = rule(Connected(ctx), *tangents)
+            else:
+                result = rule(ctx, *[None if tangent is None else tangent.array for tangent in tangents])
+            if result is not None:
+                self.give(output, as_tangent(result, output))
+
+    def push_custom(self, ctx: Any, inputs: Sequence[Any], outputs: Sequence[Any], recorded: bool) -> None:
+        """The same for a Function of one's own: its rule is given Tensors, and None for inputs without a tangent.
+
+        Raises NotImplementedError if it has no `jvp`.
+        """
+        tangents = [tangent_of(x) for x in inputs]
+        if all(tangent is None for tangent in tangents):
+            return
+        if not hasattr(type(ctx), "jvp"):
+            raise NotImplementedError(NO_JVP)
+        if ctx.materialize_grads:
+            tangents = [
+                tensor_of(np.zeros_like(x.array)) if t is None and isinstance(x, Tensor) and x.dtype.kind == "f" else t
+                for t, x in zip(tangents, inputs, strict=True)
+            ]
+        with without_forward_mode():
+            results = ctx.jvp(ctx, *tangents)
+        for output, tangent in zip(outputs, results if isinstance(results, tuple) else (results,), strict=True):
+            if tangent is not None:
+                self.give(output, tangent)
+
+
+def with_part(tangent: Tensor | None, base: Tensor, steps: tuple[Step, ...], part: Tensor) -> Tensor:
+    """The tangent of `base` (None: zeros) with another one for the part that a view shows."""
+    whole = tensor_of(np.zeros_like(base.array)) if tangent is None else tangent
+    numbers = follow(steps, np.arange(base.numel(), like=base.array).reshape(base.shape))
+    return assign(whole.reshape(-1), part.reshape(-1), numbers.reshape(-1)).reshape(base.shape)
+
+
+def as_tangent(value: Any, output: Tensor) -> Tensor:
+    """What a rule returned, in the shape and dtype of its output (a rule need not broadcast)."""
+    tangent = value if isinstance(value, Tensor) else tensor_of(value)
+    if tangent.shape != output.shape:
+        tangent = tangent.expand(output.shape)
+    return tangent if tangent.dtype == output.dtype else tangent.to(output.dtype)
+
+
+class dual_level:  # noqa: N801  (PyTorch's name)
+    """The context in which dual numbers live: `with dual_level(): x = make_dual(x, tangent); ...`."""
+
+    def __enter__(self) -> int:
+        if state.forward_level is not None:
+            raise RuntimeError("Nested forward mode AD is not supported at the moment")
+        state.forward_level = Level()
+        state.mode |= FORWARD
+        return 0
+
+    def __exit__(self, *error: object) -> None:
+        for tensor in state.forward_level.carriers:
+            tensor._tangent = None
+        state.forward_level = None
+        state.mode &= ~FORWARD
+
+
+def tangent_of(value: Any) -> Tensor | None:
+    """The tangent that a tensor carries."""
+    return state.forward_level.tangent_of(value) if isinstance(value, Tensor) and state.forward_level else None
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A tensor with the values of `tensor` that carries `tangent`.
+
+    Shapes must agree, and both dtypes must be floating.
+
+    Raises RuntimeError outside of `dual_level` and for another shape, ValueError for another dtype.
+    """
+    if state.forward_level is None:
+        raise RuntimeError(NO_LEVEL)
+    if tensor.dtype.kind != "f":
+        raise ValueError(f"Expected primal to be floating point or complex, but got: torch.{tensor.dtype}")
+    if tangent.dtype.kind != "f":
+        raise ValueError(f"Expected tangent to be floating point or complex, but got: torch.{tangent.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    with without_forward_mode():
+        dual = tensor.view_as_itself()
+    state.forward_level.give(dual, tangent)
+    if dual.view_info is not None:
+        state.forward_level.duals[dual.view_info.base] = dual
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The values and the tangent of a dual number."""
+    if state.forward_level is None:
+        return UnpackedDualTensor(tensor, None)
+    with without_forward_mode():
+        return UnpackedDualTensor(tensor.view_as_itself(), tangent_of(tensor))
+
+
+def name_of(ctx: Function) -> str:
+    """PyTorch's name of an operation: `mul`, as far as ours tells it."""
+    return ctx.name().rstrip("0123456789").removesuffix("Backward").lower()
+
+
+def jvp(function: Any, primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Any, Any]:
+    """`torch.func.jvp`: the value of `function(*primals)` and its derivative in the direction `tangents`.
+
+    Raises RuntimeError unless there is one tangent per primal.
+    """
+    if len(primals) != len(tangents):
+        raise RuntimeError("jvp: expected primals and tangents to have the same number of elements")
+    with dual_level():
+        output = function(*[make_dual(x, t) for x, t in zip(primals, tangents, strict=True)])
+        parts = output if isinstance(output, tuple | list) else (output,)
+        unpacked = [unpack_dual(part) for part in parts]
+        values = [part.primal for part in unpacked]
+        slopes = [tensor_of(np.zeros_like(p.primal.array)) if p.tangent is None else p.tangent for p in unpacked]
+    if isinstance(output, tuple | list):
+        return tuple(values), tuple(slopes)
+    return values[0], slopes[0]
+
+
+__all__ = ["UnpackedDualTensor", "dual_level", "make_dual", "unpack_dual"]

@@ -1,0 +1,270 @@
+"""`Function`: operations of your own, as `torch.autograd.Function`.
+
+The one idea to know: different from the built-in operations these work with Tensors. `forward` is not recorded, and is
+shown plain tensors; `backward` is recorded under `create_graph`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph import function as graph
+from mini_autograd.graph.edges import NO_EDGE, OutputOf
+from mini_autograd.graph.function import FREED, SECOND_BACKWARD
+from mini_autograd.graph.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, no_grad, state, without_forward_mode
+from mini_autograd.graph.versions import changed_text, error_name, note_change, output_name
+from mini_autograd.graph.views import note_custom_view
+from mini_autograd.tensors.in_place import rebase
+
+__all__ = ["Function", "once_differentiable"]
+
+
+class Function(graph.Function):
+    """Static `forward(ctx, *args)` and `backward(ctx, *grads)`; with a static `setup_context(ctx, inputs, output)`,
+    `forward` has no `ctx`. A static `jvp(ctx, *tangents)` is the rule of forward mode.
+
+    There may be several outputs: return a tuple, and get as many gradients. `vjp` is another name for `backward`.
+    """
+
+    __slots__ = ("__dict__", "__weakref__")  # anything may be kept on ctx
+    takes_arrays = False
+    needs_input_grad: tuple[bool, ...] = ()
+    materialize_grads = True
+    non_differentiable: tuple = ()
+    dirty: tuple = ()
+    generate_vmap_rule = False
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Compute, and record the call if a Tensor among `args` requires grad."""
+        ctx = cls()
+        ctx.kept = ()
+        mode = state.mode
+        recording = mode & RECORDING and not mode & INFERENCE
+        edges = tuple(
+            [
+                x.gradient_edge if recording and isinstance(x, graph.Tensor) and x.requires_grad else NO_EDGE
+                for x in args
+            ]
+        )
+        ctx.needs_input_grad = tuple([isinstance(x, graph.Tensor) and x.requires_grad for x in args])
+        level = state.forward_level
+        with no_grad(), without_forward_mode():
+            if "setup_context" in dir(cls):
+                result = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, result)  # type: ignore[attr-defined]
+            else:
+                result = cls.forward(ctx, *args, **kwargs)
+        outputs = result if isinstance(result, tuple) else (result,)
+        ctx.check_dirty(outputs)
+        recorded = edges.count(NO_EDGE) < len(edges)
+        if recorded:
+            outputs = ctx.record_outputs(edges, args, outputs)
+        elif any(output is x for output in outputs for x in args) and not ctx.dirty:
+            outputs = tuple([x.view_as_itself() if isinstance(x, graph.Tensor) else x for x in outputs])
+        if mode & FORWARD:
+            level.push_custom(ctx, args, outputs, recorded)
+        return outputs if isinstance(result, tuple) else outputs[0]
+
+    def record_outputs(self, edges: tuple, args: Sequence[Any], outputs: tuple) -> tuple:
+        """Make this call a node of the graph, and give its outputs."""
+        self.edges = edges
+        self.output_type = graph.SEVERAL
+        self.output_metadata = tuple((x.shape, x.dtype) if isinstance(x, graph.Tensor) else ((), None) for x in outputs)
+        self.hooks = None
+        self.sequence_nr = graph.next_sequence_nr()
+        self.keep_saved(args, outputs)
+        alone = sum(map(self.is_differentiable, outputs)) == 1
+        connected = tuple([self.connect_output(x, number, args, alone) for number, x in enumerate(outputs)])
+        self.output_versions = [x.version if isinstance(x, graph.Tensor) else None for x in connected]
+        if state.mode & WATCHED:
+            for watcher in state.watchers:
+                watcher.node_was_recorded(self)
+        return connected
+
+    @property
+    def outputs(self) -> tuple:
+        """The shape and dtype of each output."""
+        return self.output_metadata
+
+    def check_dirty(self, outputs: Sequence[Any]) -> None:
+        """Count the changes of the inputs that `forward` changed in place, all of which it has to return.
+
+        Raises RuntimeError otherwise.
+        """
+        for tensor in self.dirty:
+            if all(output is not tensor for output in outputs):
+                raise RuntimeError(
+                    "Some elements marked as dirty during the forward method were not returned as output. The inputs "
+                    "that are modified inplace must all be outputs of the Function."
+                )
+            if tensor.version is not None:
+                note_change(tensor.version)
+
+    def is_differentiable(self, output: Any) -> bool:
+        """Whether an output gets a gradient."""
+        constant = not isinstance(output, graph.Tensor) or any(output is x for x in self.non_differentiable)
+        return not constant and output.dtype.kind == "f"
+
+    def connect_output(self, output: Any, number: int, args: Sequence[Any], alone: bool) -> Any:
+        """The output as a tensor that came from this node; an input changed in place stays the object it is.
+
+        Raises RuntimeError if that is a leaf that requires grad.
+        """
+        if not self.is_differentiable(output):
+            return output
+        if any(output is x for x in self.dirty):
+            if output.requires_grad and output.is_leaf:
+                raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+            rebase(output, graph.tensor_of(output.array, OutputOf(self, number)), output.version[-1])
+            return output
+        result = graph.tensor_of(output.array if output._is_fresh() else output.array[...], OutputOf(self, number))
+        result.version = output.version
+        if output.view_info is not None or any(output is x for x in args):
+            note_custom_view(result, output, alone)
+        return result
+
+    def save_for_backward(self, *values: Any) -> None:
+        """Keep tensors (or None) for `backward`. The backward pass frees them, unless it retains the graph.
+
+        Raises TypeError for anything else.
+        """
+        for number, value in enumerate(values):
+            if value is not None and not isinstance(value, graph.Tensor):
+                kind = type(value).__name__
+                raise TypeError(f"save_for_backward can only save variables, but argument {number} is of type {kind}")
+        self.kept = values
+
+    def save_for_forward(self, *values: Any) -> None:
+        """Keep tensors for `jvp`; as `save_for_backward` does."""
+        self.kept_for_forward = values
+
+    def mark_dirty(self, *inputs: Any) -> None:
+        """Say in `forward` which inputs it changes in place."""
+        self.dirty = inputs
+
+    def mark_non_differentiable(self, *outputs: Any) -> None:
+        """Say in `forward` which outputs have no gradient."""
+        self.non_differentiable = outputs
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros for an output that nobody used (the default), or None."""
+        self.materialize_grads = value
+
+    def keep_saved(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """A saved output must not hold its node, which holds it: keep its values, and which output it was.
+
+        Raises RuntimeError for a tensor of inference mode.
+        """
+        saved = getattr(self, "kept", ())
+        numbers = [next((n for n, output in enumerate(outputs) if output is x), None) for x in saved]
+        self.saved_numbers = numbers
+        if any(x is not None and x.version is None for x in saved):
+            raise RuntimeError(graph.SAVED_INFERENCE)
+        self.kept = tuple([x if x is None or n is None else x.detach() for x, n in zip(saved, numbers, strict=True)])
+        self.origins = tuple([graph.CONSTANT] * len(saved))
+        self.expected = [None if x is None else x.version[0] for x in saved]
+        self.saved_versions = [None if x is None else x.version for x in saved]
+
+    @property
+    def saved_tensors(self) -> Any:  # type: ignore[override]
+        """What `forward` gave to `save_for_backward`, connected to the graph.
+
+        Raises RuntimeError if they were freed, or changed in place since.
+        """
+        values = self.kept
+        if values is FREED:
+            raise RuntimeError(SECOND_BACKWARD)
+        if not hasattr(self, "saved_numbers"):
+            return values or self.__dict__.get("kept_for_forward", ())
+        self.check_changed(values)
+        return tuple(self.reconnect(value, number) for value, number in zip(values, self.saved_numbers, strict=True))
+
+    @saved_tensors.setter
+    def saved_tensors(self, values: Any) -> None:
+        self.kept = values
+
+    def reconnect(self, value: Any, number: int | None) -> Any:
+        """A saved output as a tensor that leads back to this node; anything else as it is."""
+        if value is None or (number is None and isinstance(value, graph.Tensor)):
+            return value
+        array = value.array if isinstance(value, graph.Tensor) else value
+        return graph.tensor_of(array, NO_EDGE if number is None else OutputOf(self, number))
+
+    def check_changed(self, values: Any) -> None:
+        """Raise PyTorch's error if a saved tensor was changed since."""
+        if not isinstance(values, tuple):
+            return
+        saved = zip(values, self.saved_versions, self.expected, self.saved_numbers, strict=True)
+        for value, version, expected, number in saved:
+            if version is not None and version[0] != expected:
+                edge = value._history or NO_EDGE
+                output = output_name(edge, version) if number is None else f"{number} of {error_name(self.name())}"
+                raise RuntimeError(changed_text(value, output, version, version[0] - expected))
+
+    def release(self) -> None:
+        """Free what was saved."""
+        if self.saved_numbers:
+            self.kept = FREED
+
+    def input_gradients(self, grads: Sequence[Any], create_graph: bool) -> Sequence[Any]:
+        """Run the rule on Tensors, in the grad mode of the pass.
+
+        Raises RuntimeError if it returns too few or too many gradients, and TypeError if one is no Tensor.
+        """
+        given = [self.as_tensor(grad, number) for number, grad in enumerate(grads)]
+        rule = self.vjp if type(self).backward is graph.Function.backward and hasattr(self, "vjp") else self.backward
+        result = rule(self, *given)
+        result = result if isinstance(result, tuple) else (result,)
+        expected = len(self.inputs)
+        if len(result) < expected or any(grad is not None for grad in result[expected:]):
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got "
+                f"{len(result)})"
+            )
+        for grad in result[:expected]:
+            if grad is not None and not isinstance(grad, graph.Tensor):
+                raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
+        return result if create_graph else tuple([None if grad is None else grad.array for grad in result])
+
+    def as_tensor(self, grad: Any, number: int) -> Any:
+        """A gradient that arrived, as a Tensor; zeros if none did."""
+        if grad is None:
+            shape, dtype = self.outputs[number]
+            return graph.tensor_of(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None
+        return grad if isinstance(grad, graph.Tensor) else graph.tensor_of(grad)
+
+
+def once_differentiable(backward: Callable) -> Callable:
+    """Decorator of a `backward` that cannot be differentiated itself: its results raise if somebody tries."""
+
+    @functools.wraps(backward)
+    def method(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            result = backward(ctx, *grads)
+        recorded = state.mode & RECORDING and any(isinstance(x, graph.Tensor) and x.requires_grad for x in grads)
+        if not recorded:
+            return result
+        results = result if isinstance(result, tuple) else (result,)
+        failing = tuple([x if x is None else NotTwice.apply(x.detach().requires_grad_()) for x in results])
+        return failing if isinstance(result, tuple) else failing[0]
+
+    return method
+
+
+class NotTwice(Function):
+    """Stands above what a `once_differentiable` backward returned."""
+
+    torch_name = "torch::autograd::Error"
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

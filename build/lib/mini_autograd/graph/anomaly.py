@@ -1,0 +1,93 @@
+"""Anomaly detection: where in the forward pass was the operation whose backward failed, or returned nan?
+
+While it is on, every node notes the stack of its creation.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph import function as graph
+from mini_autograd.graph.edges import NO_EDGE
+from mini_autograd.graph.grad_mode import state
+from mini_autograd.graph.hooks import Watcher
+from mini_autograd.numerics.arrays import holds
+
+ENABLED = (
+    "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
+)
+UNKNOWN = (
+    "Error detected in {name}. No forward pass information available. Enable detect anomaly during forward pass for "
+    "more information."
+)
+
+
+class detect_anomaly(Watcher):  # noqa: N801  (PyTorch's name)
+    """Inside, an error in a backward rule shows the traceback of the forward call; nan (`check_nan`) is an error."""
+
+    is_anomaly = True
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        warnings.warn(ENABLED, stacklevel=2)
+
+    def node_was_recorded(self, node: Any) -> None:
+        import traceback  # for this rare mode alone: half a millisecond of every import of the engine
+
+        node.metadata["traceback_"] = traceback.format_stack()[:-3]
+
+
+class set_detect_anomaly(detect_anomaly):  # noqa: N801  (PyTorch's name)
+    """Switch anomaly detection on or off: at once when called, and back when left if used as a context manager."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.mode, self.check_nan = mode, check_nan
+        super().__enter__()
+        if not mode:
+            self.switch_off()
+
+    def switch_off(self) -> None:
+        """Leave the other watchers."""
+        state.watchers = tuple(watcher for watcher in state.watchers if not getattr(watcher, "is_anomaly", False))
+        if not state.watchers:
+            super().__exit__()
+            state.watchers = ()
+
+    def __enter__(self) -> None:
+        pass
+
+
+def active() -> Any:
+    """The anomaly detection that is on in this thread, or None."""
+    found = [watcher for watcher in state.watchers if getattr(watcher, "is_anomaly", False)]
+    return found[-1] if found else None
+
+
+def watched_gradients(node: Any, arrived: Any, create_graph: bool, check_nan: bool) -> Any:
+    """Run a node's rule; if it fails or gives nan, show where the node was made."""
+    try:
+        grads = node.input_gradients(arrived, create_graph)
+        for number, grad in enumerate(grads) if check_nan else ():
+            if grad is not None and node.inputs[number] is not NO_EDGE and has_nan(grad):
+                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {number}th output.")
+    except Exception:
+        show_origin(node)
+        raise
+    return grads
+
+
+def show_origin(node: Any) -> None:
+    """Warn with the traceback of the forward call."""
+    stack = node.metadata.get("traceback_")
+    text = UNKNOWN.format(name=node.name())
+    if stack is not None:
+        text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}"
+    warnings.warn(text, UserWarning, stacklevel=2)
+
+
+def has_nan(grad: Any) -> bool:
+    """Whether a gradient, array or Tensor, has a nan."""
+    return holds(np.isnan(graph.as_array(grad) if isinstance(grad, graph.Tensor) else grad).any())

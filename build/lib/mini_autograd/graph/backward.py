@@ -1,0 +1,254 @@
+"""The backward pass: from the outputs to the leaves, every node once, when its gradient is complete.
+
+The one idea to know: gradients on their way wait in a dict, `pending`, keyed by edge; only leaves (and tensors that ask
+for it) ever have a `.grad`. Nothing here recurses, so a graph may be a million operations deep.
+
+The functions of this module and `arrays.sum_to` are looked up when they are called: a test or a lesson may replace one
+for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph import anomaly, hooks
+from mini_autograd.graph import function as graph
+from mini_autograd.graph.edges import NO_EDGE, Edge, OutputOf, node_of, number_of
+from mini_autograd.graph.function import SEVERAL, AccumulateGrad, Function, GraphRoot
+from mini_autograd.graph.grad_mode import enable_grad, no_grad, state
+from mini_autograd.graph.versions import check_saved, latest_change, note_change
+from mini_autograd.numerics import arrays
+
+Pending = dict[Edge, Any]
+"""The gradients that wait: by edge, the sum of those that have arrived there so far."""
+
+LARGE = 10_000
+"""From so many elements on, it pays to ask whether an array may be overwritten."""
+
+
+def run_backward(
+    edges: tuple[Edge, ...],
+    grads: Sequence[Any],
+    retain_graph: bool,
+    create_graph: bool,
+    wanted: Iterable[Edge] | None = None,
+) -> Pending:
+    """Carry the gradients `grads` of the outputs `edges` backwards: arrays, or Tensors if `create_graph`.
+
+    Without `wanted`, gradients end in the `.grad` of the leaves. With it, they end at those edges: nothing else is
+    computed, no `.grad` is touched, and what arrived there is returned, by edge (None where nothing did). Raises
+    RuntimeError if a rule gives a gradient of a wrong shape, or needs a saved tensor that was freed or changed.
+    """
+    root = GraphRoot(edges)
+    pending: Pending = {}
+    order = topological_order(root)
+    ends = None if wanted is None else dict.fromkeys(wanted)
+    with enable_grad() if create_graph else no_grad(), np.errstate(all="ignore"):
+        send(pending, root, grads)
+        visit_all(order, pending, ends, retain_graph, create_graph)
+    return ends or {}
+
+
+def visit_all(
+    order: Sequence[Function], pending: Pending, ends: Pending | None, retain_graph: bool, create_graph: bool
+) -> None:
+    """Visit the nodes in this order, each with the gradients that wait for it, and send on what its rule gives.
+
+    Most nodes have one output and no hooks, and get an array: they need nothing but their rule, so it is called right
+    here, without the way through `visit`. Of `ends`, each gets the gradient that arrives there.
+    """
+    needed = set() if ends is None else nodes_leading_to(ends, order)
+    plain = not (create_graph or (state.watchers and anomaly.active()))
+    for node in order:
+        grad = pending.pop(node, None)
+        if (
+            (plain and grad is not None)
+            and (ends is None or (node in needed and node not in ends))
+            and (node.takes_arrays and not node.hooks and latest_change[0] <= node.sequence_nr)
+        ):
+            sent = node.backward(node, grad)
+        elif type(node) is AccumulateGrad and grad is not None and ends is None and not node.hooks:
+            held, grad = [grad], None  # the list alone holds it now, so that the leaf need not copy it
+            reach_leaf(node.variable, held)
+            continue
+        else:
+            arrived, grad = collect(pending, node, grad), None
+            sent = None if arrived is None else visit(node, arrived, ends, needed, create_graph)
+            if sent is None:
+                continue
+        send(pending, node, sent if type(sent) is tuple else (sent,))
+        del sent  # so that `pending` alone holds these gradients, and a leaf may keep one without copying it
+        if not retain_graph:
+            node.release()
+
+
+def visit(
+    node: Function, arrived: list[Any], ends: Pending | None, needed: set[Function], create_graph: bool
+) -> tuple | None:
+    """Visit a node where there is more to see to: a leaf, hooks, wanted gradients, changed memory, recording, ...
+
+    Gives the gradients of its inputs, or None if the pass goes no further here.
+    """
+    if ends is not None and node in needed:  # wanted here, and further on: kept before the hooks, as in PyTorch
+        keep(ends, node, arrived)
+    if node.hooks:
+        hooks.run(node, arrived)
+    if ends is not None and node not in needed:
+        keep(ends, node, arrived)
+        return None
+    watched = bool(node.hooks)
+    if watched:
+        arrived = hooks.run_before(node, arrived)
+    sent = run_rule(node, arrived, create_graph)
+    grads = sent if type(sent) is tuple else (sent,)
+    return hooks.run_after(node, grads, arrived, fitted) if watched else grads
+
+
+def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:
+    """A node's rule, or the end of a path, where nothing goes further."""
+    if type(node) is AccumulateGrad:
+        reach_leaf(node.variable, arrived)
+        return ()
+    if latest_change[0] > node.sequence_nr:
+        check_saved(node)
+    watcher = state.watchers and anomaly.active()
+    if not watcher:
+        return node.input_gradients(arrived, create_graph)
+    return anomaly.watched_gradients(node, arrived, create_graph, watcher.check_nan)
+
+
+def reach_leaf(leaf: Any, arrived: list[Any]) -> None:
+    """A leaf keeps its gradient, and tells those who wait for it."""
+    if not leaf.requires_grad:  # it was switched off since
+        return
+    accumulate_leaf(leaf, own(arrived, 0) if getattr(leaf, "_grad", None) is None else arrived[0])
+    if getattr(leaf, "_post_hooks", None):
+        run_post_hooks(leaf)
+
+
+def own(held: Any, key: Any) -> Any:
+    """The gradient `held[key]`, for somebody to keep: copied if others hold it too. A Tensor is given as it is."""
+    if isinstance(held[key], graph.Tensor) or arrays.is_unshared(held, key):
+        return held[key]
+    return held[key].copy()
+
+
+def collect(pending: Pending, node: Function, grad: Any) -> list[Any] | None:
+    """The gradients of a node's outputs: of one, `grad`; of several, what waits for them. None if there is none."""
+    if node.output_type is not SEVERAL:
+        return None if grad is None else [grad]
+    grads = [pending.pop(OutputOf(node, number), None) for number in range(len(node.outputs))]
+    return None if all(grad is None for grad in grads) else grads
+
+
+def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
+    """Hand the gradients of a node's inputs on, each along its edge, in the shape and dtype that the input has."""
+    edges = node.edges
+    # As `unpacked` does, but without the call: this runs for each node.
+    for edge, grad in zip(edges if type(edges) is tuple else (edges,), grads):  # noqa: B905  (`strict` costs as much)
+        if grad is None or edge is NO_EDGE:
+            continue
+        if type(grad) is not edge.output_type and (
+            edge.output_type is not None or grad.shape != edge.array_shape or grad.dtype is not edge.array_dtype
+        ):
+            grad = fitted(grad, node, edge)
+        accumulate(pending, edge, grad)
+
+
+def fitted(grad: Any, node: Function, edge: Edge) -> Any:
+    """A gradient that `node` computed, brought to the shape and dtype of its input: here broadcasting is undone.
+
+    Raises RuntimeError if its shape is none to which the input could have been broadcast.
+    """
+    shape, dtype = node_of(edge).outputs[number_of(edge)]
+    if grad.shape != shape:
+        if not arrays.broadcasts_to(shape, grad.shape):
+            raise RuntimeError(
+                f"Function {node.name()} returned an invalid gradient at index {node.inputs.index(edge)} - got "
+                f"{list(grad.shape)} but expected shape compatible with {list(shape)}"
+            )
+        grad = arrays.sum_to(grad, shape)
+    if grad.dtype == dtype:
+        return grad
+    return grad.to(dtype) if isinstance(grad, graph.Tensor) else grad.astype(dtype)
+
+
+def accumulate(pending: Pending, node: Edge, grad: Any) -> None:
+    """Add a gradient to those that wait at `node` (or at one of its outputs, if it has several).
+
+    A tensor that was used twice gets two gradients, and needs their sum. It may overwrite the first only if that is
+    waiting nowhere else: an addition hands the same array to both of its inputs.
+    """
+    if node not in pending:
+        pending[node] = grad
+    elif type(grad) is np.ndarray and grad.size > LARGE and arrays.is_unshared(pending, node):
+        pending[node] += grad
+    else:
+        pending[node] = pending[node] + grad
+
+
+def accumulate_leaf(tensor: Any, grad: Any) -> None:
+    """Add a gradient into `tensor.grad`, which shares memory with nothing else: an array is given to be kept.
+
+    As in PyTorch a gradient that is there already is added to in place, unless the pass is recorded.
+    """
+    known = getattr(tensor, "_grad", None)
+    if isinstance(grad, graph.Tensor):
+        tensor.grad = grad.clone() if known is None else known + grad
+    elif known is None:
+        tensor._grad = graph.tensor_of(grad)  # no need to check it: it was brought to the shape and dtype of the leaf
+    else:
+        known.array += grad
+        if known.version is not None:
+            note_change(known.version)
+
+
+def topological_order(root: Function) -> list[Function]:
+    """All nodes that `root` leads to, every node before the nodes of its inputs.
+
+    A node is created after the nodes of its inputs, so the order of creation, reversed, is one. It is PyTorch's order
+    too and decides in which order hooks run: a leaf, whose node is created when it is first used, comes right after
+    that use.
+    """
+    return sorted(reachable(root), key=attrgetter("sequence_nr"), reverse=True)
+
+
+def reachable(root: Function) -> set[Function]:
+    """`root` and all nodes below it."""
+    found, stack = {root}, [root]
+    while stack:
+        edges = stack.pop().edges
+        for edge in edges if type(edges) is tuple else (edges,):  # `unpacked` and `node_of` without the calls
+            node = edge.node if type(edge) is OutputOf else edge
+            if node is not None and node not in found:
+                found.add(node)
+                stack.append(node)
+    return found
+
+
+def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Function]:
+    """The nodes that must run for a gradient to reach one of `ends`."""
+    targets = set(map(node_of, ends))
+    needed: set[Function] = set()
+    for node in reversed(order):
+        if any(below in targets or below in needed for below, _ in node.next_functions if below is not None):
+            needed.add(node)
+    return needed
+
+
+def run_post_hooks(tensor: Any) -> None:
+    """Show a leaf to those who asked to see it when its gradient has been added."""
+    for hook in list(tensor._post_hooks.values()):
+        hook(tensor)
+
+
+def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:
+    """Note the gradients that have arrived where they were wanted."""
+    for number, grad in enumerate(arrived):
+        edge = node if node.output_type is not SEVERAL else OutputOf(node, number)
+        if edge in ends:
+            ends[edge] = grad

@@ -1,0 +1,183 @@
+"""Hooks: functions that see the gradients of a tensor, or the tensors that a graph saves.
+
+The one idea to know: a hook of a tensor hangs at the node that made it, so a hook set before an in-place operation acts
+on the old value, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph import function as graph
+from mini_autograd.graph.edges import NO_EDGE
+from mini_autograd.graph.function import AFTER, BEFORE, CONSTANT, OUTPUT
+from mini_autograd.graph.grad_mode import WATCHED, no_grad, state
+from mini_autograd.numerics.arrays import dtype_name
+
+
+def run(node: Any, arrived: list[Any]) -> None:
+    """Show complete gradients to those who asked. A hook that returns something replaces the gradient."""
+    entries = sorted(node.hooks.items(), key=lambda entry: isinstance(entry[0], tuple))
+    for _, (number, hook) in entries:
+        if number < 0 or arrived[number] is None:
+            continue
+        grad = arrived[number]
+        given = shown(grad)
+        result = hook(given)
+        if result is not None:
+            check_replacement(result, given, hook)
+            arrived[number] = result if given is grad else result.array
+
+
+def run_before(node: Any, arrived: list[Any]) -> list[Any]:
+    """The gradients of the outputs as the hooks that were registered with `register_prehook` leave them."""
+    for number, hook in list(node.hooks.values()):
+        if number == BEFORE:
+            given = tuple(map(shown, arrived))
+            arrived = replaced(hook(given), given, arrived, hook)
+    return arrived
+
+
+def run_after(node: Any, grads: Any, arrived: list[Any], fit: Callable) -> Any:
+    """The gradients of the inputs as the hooks that were registered with `register_hook` leave them.
+
+    Hooks see them as they will be sent on: `fit` undoes broadcasting.
+    """
+    after = [hook for number, hook in node.hooks.values() if number == AFTER]
+    if not after:
+        return grads
+    outputs = tuple(map(shown, arrived))
+    fitted = [
+        None if grad is None or edge is NO_EDGE else fit(grad, node, edge)
+        for grad, edge in zip(grads, node.inputs, strict=True)
+    ]
+    for hook in after:
+        given = tuple(map(shown, fitted))
+        fitted = replaced(hook(given, outputs), given, fitted, hook)
+    return tuple(fitted)
+
+
+def shown(grad: Any) -> Any:
+    """A gradient as hooks see it: a Tensor, or None."""
+    return grad if grad is None or isinstance(grad, graph.Tensor) else graph.tensor_of(grad)
+
+
+def replaced(results: Any, given: tuple, before: list[Any], hook: Callable) -> list[Any]:
+    """What a hook of a node made of several gradients: a tuple replaces them, None leaves them. Raises as PyTorch."""
+    if results is None:
+        return before
+    if not isinstance(results, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(results).__name__}'")
+    if len(results) != len(given):
+        raise RuntimeError(
+            f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(results)}, but expected "
+            f"{len(given)})"
+        )
+    for result, grad in zip(results, given, strict=True):
+        if grad is not None and result is not None:
+            check_replacement(result, grad, hook)
+    recorded = any(isinstance(grad, graph.Tensor) for grad in before)
+    return [result if result is None or recorded else result.array for result in results]
+
+
+def hook_name(hook: Callable) -> str:
+    """What an error calls a hook."""
+    return getattr(hook, "__name__", repr(hook))
+
+
+def check_replacement(result: Any, given: Any, hook: Callable) -> None:
+    """PyTorch's errors for a hook that returns something unfit."""
+    if not isinstance(result, graph.Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    if result.dtype != given.dtype:
+        was, got = (f"torch.{dtype_name(x.dtype)}Tensor" for x in (given, result))
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the type of value (was {was} got {got})")
+    if result.shape != given.shape:
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value")
+
+
+class Watcher:
+    """A context in which this object is told of every node that is recorded."""
+
+    def node_was_recorded(self, node: Any) -> None:
+        """Called when a node is complete."""
+
+    def __enter__(self) -> Any:
+        self._before = state.watchers, state.mode & WATCHED
+        state.watchers = (*state.watchers, self)
+        state.mode |= WATCHED
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        state.watchers, watched = self._before
+        state.mode = state.mode & ~WATCHED | watched
+
+
+class Packed:
+    """Stands where saved tensors were: unpacking it gives what the hook makes of what was packed."""
+
+    def __init__(self, values: list[Any], unpack: Callable) -> None:
+        self.values, self.unpack = values, unpack
+
+    def __iter__(self) -> Any:
+        return iter([self._unpacked(packed, value) for packed, value in self.values])
+
+    def _unpacked(self, packed: bool, value: Any) -> Any:
+        if not packed:
+            return value
+        tensor = self.unpack(value)
+        if not isinstance(tensor, graph.Tensor):
+            kind = type(tensor).__name__
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
+        return tensor.array
+
+
+class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
+    """Inside, what an operation saves goes through `pack_hook(tensor)`, and comes back through `unpack_hook(packed)`.
+
+    The innermost of several such contexts is the one that counts. In-place changes of packed tensors go unnoticed.
+    """
+
+    def __init__(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def node_was_recorded(self, node: Any) -> None:
+        innermost = [watcher for watcher in state.watchers if isinstance(watcher, saved_tensors_hooks)][-1]
+        if innermost is not self or not node.saved_tensors:
+            return
+        values = []
+        with no_grad():  # what a hook computes is not recorded, and so not packed in turn
+            for value, origin in zip(node.saved_tensors, node.origins, strict=True):
+                packs = isinstance(value, graph.Tensor | np.ndarray | np.generic) or hasattr(value, "__array__")
+                values.append((packs, self.pack(node, value, origin) if packs else value))
+        node.saved_tensors = Packed(values, self.unpack_hook)
+        node.origins = tuple(graph.COPY - n if n >= 0 else n for n in node.origins)
+
+    def pack(self, node: Any, value: Any, origin: int) -> Any:
+        """What the hook makes of a saved value. An input comes with its history, an output without: no cycles.
+
+        Raises RuntimeError if the hook changes it.
+        """
+        if isinstance(value, graph.Tensor):
+            return self.pack_hook(value)
+        edge = NO_EDGE if origin in (OUTPUT, CONSTANT) else node.inputs[origin]
+        with_history = graph.tensor_of(value, edge)
+        version = with_history.version
+        packed = self.pack_hook(with_history)
+        if version is not None and version[0]:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
+                "cannot be modified by in-place operations as this can lead to unexpected side-effects. Please open "
+                "an issue if you need to perform in-place operations on the input to a pack hook."
+            )
+        return packed
+
+
+class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (PyTorch's name)
+    """Inside, what an operation saves waits as a copy in the host's memory. There is no other memory here yet."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda tensor: tensor.detach().clone(), lambda tensor: tensor)

@@ -1,0 +1,80 @@
+"""What a node saved, under PyTorch's names: `y.grad_fn._saved_self`, `_saved_other`, `_saved_result`.
+
+The one idea to know: a node knows of each value it saved whether it was an input, and which, or its output. PyTorch
+calls the first input self, the second other, or as the operation's `input_names` say, and the output result; numbers
+that a rule keeps on its `ctx` have the names of the attributes there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph.function import (
+    COPY,
+    FREED,
+    OUTPUT,
+    SECOND_BACKWARD,
+    SEVERAL,
+    AccumulateGrad,
+    Function,
+    register_attributes,
+    tensor_of,
+)
+from mini_autograd.graph.versions import check_saved, is_unneeded
+
+PREFIX = "_saved_"
+NAMES = ("self", "other", "result", "exponent", "mat1", "mat2", "vec", "tensor", "target", "weight", "pos_weight")
+
+
+def place_of(node: Function, name: str) -> int | None:
+    """Which of the saved values of a node has this name."""
+    if node.output_type is SEVERAL or not getattr(node, "origins", ()):
+        return None
+    for place, origin in enumerate(node.origins):
+        number = COPY - origin if origin <= COPY else origin
+        if (name == "result" and origin == OUTPUT) or (
+            number >= 0 and node.input_names[number : number + 1] == (name,)
+        ):
+            return place
+    return None
+
+
+def saved_value(node: Function, name: str) -> Any:
+    """The saved value of this name, as a Tensor connected to the graph; None if it is of no use for the backward pass.
+
+    Raises the error of a second backward pass if it was freed, and that of a changed variable if it was changed.
+    """
+    place = place_of(node, name)
+    if place is None:
+        if name not in NAMES[3:] or not hasattr(node, name):
+            raise AttributeError(f"'{node.name()}' object has no attribute '{PREFIX}{name}'")
+        return getattr(node, name)
+    origin = node.origins[place]
+    if is_unneeded(node, origin):
+        return None
+    saved = node.saved_tensors
+    if saved is FREED:
+        raise RuntimeError(SECOND_BACKWARD)
+    check_saved(node)
+    value = tuple(saved)[place]
+    edge = node if origin == OUTPUT else node.inputs[COPY - origin if origin <= COPY else origin]
+    if type(edge) is AccumulateGrad and isinstance(saved, tuple):  # and not what hooks packed
+        return edge.variable  # the leaf itself
+    return tensor_of(value if hasattr(value, "ndim") else np.asarray(value), edge)
+
+
+def as_property(name: str) -> property:
+    """The attribute of a node that gives one of its saved values."""
+    return property(lambda node: saved_value(node, name), doc=f"The saved value that PyTorch calls {name}.")
+
+
+def listed(node: Function) -> list[str]:
+    """The attributes of a node, with those values only that it saved."""
+    found = [name for name in object.__dir__(node) if not name.startswith(PREFIX)]
+    return found + [PREFIX + name for name in NAMES if place_of(node, name) is not None]
+
+
+register_attributes({PREFIX + _name: as_property(_name) for _name in NAMES})
+register_attributes({"__dir__": listed})

@@ -1,0 +1,129 @@
+"""How often memory was changed in place, and the error for who needs the old values.
+
+The one idea to know: tensors that show the same memory share one list `[count, when, when, ...]`. Its stamps come from
+the counter that numbers the nodes, so a node knows that what it saved was changed if a stamp is higher than its own
+number; nothing has to be noted when it saves.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of
+from mini_autograd.graph.function import OUTPUT, SEVERAL, Function, next_sequence_nr
+from mini_autograd.graph.grad_mode import WATCHED, state
+from mini_autograd.numerics.arrays import dtype_name
+
+Version = list[int]
+REMEMBERED = 100
+"""How many changes are kept apart; that is only for the number in the error text."""
+
+latest_change = [0]
+"""The stamp of the latest change of any tensor: a node that is younger need not look at its saved tensors."""
+
+
+def note_change(version: Version) -> int:
+    """Count one more change, and return its stamp."""
+    stamp = next_sequence_nr()
+    version[0] += 1
+    version.append(stamp)
+    if len(version) > REMEMBERED:
+        del version[1 : REMEMBERED // 2]
+    latest_change[0] = stamp
+    return stamp
+
+
+def check_saved(node: Function) -> None:
+    """Raise PyTorch's error if something that `node` saved was changed since."""
+    if node.output_type is SEVERAL or not isinstance(node.saved_tensors, tuple):
+        return  # custom Functions look themselves; what was freed or packed by hooks is not looked at
+    for value, origin in zip(node.saved_tensors, getattr(node, "origins", ()), strict=False):
+        version = version_of_saved(node, origin)
+        if version is None or is_unneeded(node, origin):
+            continue
+        since = getattr(node, "changed_at", node.sequence_nr) if origin == OUTPUT else node.sequence_nr
+        changes = sum(stamp > since for stamp in version[1:])
+        if changes:
+            output = (
+                f"0 of {error_name(node.name())}" if origin == OUTPUT else output_name(node.inputs[origin], version)
+            )
+            raise RuntimeError(changed_text(value, output, version, changes))
+
+
+def version_of_saved(node: Function, origin: int) -> Version | None:
+    """The version of a saved input or output; None of what cannot change: a copy, or an array that no tensor shows."""
+    if origin == OUTPUT:
+        return node.version
+    if origin < 0:
+        return None
+    edge = node.inputs[origin]
+    if edge is not NO_EDGE:
+        return version_at(edge)
+    constants = getattr(node, "constants", ())
+    return constants[origin] if constants else None
+
+
+def is_unneeded(node: Function, origin: int) -> bool:
+    """Whether a saved input only serves the gradients of inputs that need none: `x` in `x * 2`."""
+    users = node.needed_by.get(origin, ())
+    return bool(users) and all(node.inputs[user] is NO_EDGE for user in users)
+
+
+def version_at(edge: Edge) -> Version | None:
+    """The version of the tensor whose gradient goes along `edge`."""
+    node = node_of(edge)
+    return node.output_versions[number_of(edge)] if node.output_type is SEVERAL else node.version
+
+
+class Stamp(int):
+    """When memory was changed by an operation that was recorded, with the name of the node that its tensor then had."""
+
+    node_name: str
+
+    def __new__(cls, when: int, node_name: str) -> Stamp:
+        stamp = super().__new__(cls, when)
+        stamp.node_name = node_name
+        return stamp
+
+
+def note_node(version: Version, node: Function) -> None:
+    """Name the node that the latest change gave to the tensor that owns the memory."""
+    version[-1] = Stamp(version[-1], node.name())
+
+
+def error_name(name: str) -> str:
+    """The name of a node as PyTorch's errors about changes give it: "Mul" for "MulBackward0"."""
+    return re.sub(r"Backward(\d*)$", lambda end: end[1].removesuffix("0"), name)
+
+
+def output_name(edge: Edge, version: Version) -> str:
+    """What a saved tensor of this edge is now an output of, in PyTorch's words; "" if of nothing.
+
+    That is the node of the latest change; of a view, the node with which PyTorch takes the way to it again.
+    """
+    node, number = node_of(edge), number_of(edge)
+    if node is not None and node.shows_memory and version_at(node.inputs[0]) is version:
+        return "0 of AsStrided"
+    changes = [stamp.node_name for stamp in version[1:] if isinstance(stamp, Stamp)]
+    if changes:
+        return f"0 of {error_name(changes[-1])}"
+    return f"{number} of {error_name(node.name())}" if node is not None and node.inputs else ""
+
+
+def changed_text(value: Any, output: str, version: Version, changes: int) -> str:
+    """PyTorch's words for a saved tensor that was changed, and that is this output of a node ("0 of Mul")."""
+    source = f", which is output {output}," if output else ""
+    watched = state.mode & WATCHED and any(getattr(watcher, "is_anomaly", False) for watcher in state.watchers)
+    hint = (
+        "the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
+        "was changed in there or anywhere later. Good luck!"
+        if watched
+        else "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{dtype_name(value.dtype)}Tensor {list(value.shape)}]{source} is at version {version[0]}; expected "
+        f"version {version[0] - changes} instead. Hint: {hint}"
+    )

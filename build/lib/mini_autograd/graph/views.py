@@ -1,0 +1,157 @@
+"""Tensors that show the memory of another tensor: where they came from, and their place in the graph.
+
+The one idea to know: when memory is changed in place, every tensor that shows it has a new history. A view therefore
+keeps the steps that lead to it from the tensor that owns the memory, its base, and takes these steps again when it is
+used after a change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph import function
+from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of
+from mini_autograd.graph.function import Function, Value
+from mini_autograd.graph.grad_mode import INFERENCE, RECORDING, state
+from mini_autograd.graph.versions import error_name
+
+Step = tuple[type[Function], dict[str, Any]]
+
+
+MANY = "many"
+"""Where a view was made, if one function made several at once. None of these may be changed in place, as in PyTorch."""
+
+CUSTOM = "custom"
+"""Where a view was made, if in the `forward` of a custom Function, or by one that returned its input."""
+
+OVERRIDDEN = (
+    " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic "
+    "to handle view+inplace would override the custom backward associated with the custom Function, leading to "
+    "incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
+SEVERAL_VIEWS = (
+    " This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+AMBIGUOUS = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {mode} block (if you don't want the inplace to be tracked) or "
+    "both outside (if you want the inplace to be tracked)."
+)
+RESHAPED = (
+    "The base of this view got another shape in place (by t_, transpose_, squeeze_ or unsqueeze_) after the view was "
+    "made, so the way from one to the other is lost. Make the view after its base has its shape."
+)
+DIRECTLY, INDIRECTLY = "is being", "its base or another view of its base has been"
+
+
+class View:
+    """What a view knows: its base, the steps from there to it, and its edge as long as nothing was changed."""
+
+    __slots__ = ("base", "edge", "made_in", "many", "seen", "steps")
+
+    def __init__(self, base: Any, steps: tuple[Step, ...], edge: Edge, made_in: str | None) -> None:
+        self.base, self.steps, self.edge, self.made_in = base, steps, edge, made_in
+        self.seen = base.version[0] if base.version is not None else 0
+        self.many: tuple[str, int] | None = None  # of several views: the node that PyTorch makes for all, and which
+
+    @property
+    def requires_grad(self) -> bool:
+        """A view requires grad if its base does, even one that was made under `no_grad`."""
+        return self.edge is not NO_EDGE or self.base.requires_grad
+
+    def current_edge(self, tensor: Any) -> Edge:
+        """Where the gradient of `tensor`, this view, goes: the steps are taken again, and recorded, if the memory was
+        changed since. None for a view that requires grad and that no node made.
+
+        Raises RuntimeError if they cannot be taken again: the view was made where that is forbidden, or its base got
+        another shape.
+        """
+        base = self.base
+        if (self.edge is NO_EDGE or self.edge is None) and not base.requires_grad:
+            return self.edge
+        if (
+            base.version is not None
+            and base.version[0] != self.seen
+            and state.mode & (RECORDING | INFERENCE) == RECORDING
+        ):
+            self.check_change(INDIRECTLY)
+            again = follow(self.steps, base)
+            if not shows_the_same(again, tensor):
+                raise RuntimeError(RESHAPED)
+            if again._history is not NO_EDGE:
+                self.edge = again._history
+            self.seen = base.version[0]
+        return None if self.edge is NO_EDGE else self.edge
+
+    def check_change(self, how: str) -> None:
+        """Raise PyTorch's error if changes of this memory, made DIRECTLY or INDIRECTLY, cannot be followed."""
+        if self.made_in is None:
+            return
+        node = node_of(self.edge)
+        name, number = self.many or (error_name(node.name()) if node else "", number_of(self.edge))
+        if self.made_in in (MANY, CUSTOM) and node:
+            reason = SEVERAL_VIEWS if self.made_in == MANY else OVERRIDDEN
+            raise RuntimeError(f"Output {number} of {name} is a view and {how} modified inplace.{reason}")
+        view = f"Output {number} of {name} is a view of a view which" if node else "A view"
+        mode = "inference" if self.made_in == "inference_mode" else "no_grad"
+        when = "in normal mode" if mode == "inference" else "with grad mode enabled"
+        hint = SEVERAL_VIEWS if self.made_in == MANY else AMBIGUOUS.format(mode=self.made_in)
+        raise RuntimeError(f"{view} was created in {mode} mode and {how} modified inplace {when}.{hint}")
+
+
+def place_of_making() -> str | None:
+    """The mode in which a view is being made, if it is one that forbids changes in grad mode later on."""
+    if state.mode & INFERENCE:
+        return "inference_mode"
+    return None if state.mode & RECORDING else "no_grad"
+
+
+def shows_the_same(a: Any, b: Any) -> bool:
+    """Whether two tensors show the same elements of the same memory."""
+    return a.shape == b.shape and a.array.strides == b.array.strides and a.data_ptr() == b.data_ptr()
+
+
+def follow(steps: tuple[Step, ...], base: Value) -> Value:
+    """Take the steps that lead to a view from an array or tensor of its base's shape."""
+    for operation, options in steps:
+        base = operation.apply(base, **options)
+    return base
+
+
+def link_view(result: Any, source: Any, operation: type[Function], options: dict[str, Any]) -> None:
+    """Note at the tensor `result` that it shows the memory of `source`, of which `operation` made it, if it does."""
+    if not isinstance(source, function.Tensor) or owner(result.array) is not owner(source.array):
+        return
+    above = source.view_info
+    base, steps, inherited = (source, (), None) if above is None else (above.base, above.steps, above.made_in)
+    edge = result._edge
+    result._view = View(base, (*steps, (operation, options)), edge, place_of_making() or inherited)
+    result._edge = None  # ask the view
+    result.version = source.version
+    if edge is not NO_EDGE:
+        edge.version = source.version
+
+
+def note_custom_view(result: Any, output: Any, alone: bool) -> None:
+    """Note at `result`, which a custom Function made of `output`, that it shows the memory that `output` shows."""
+    info = output.view_info
+    base, steps = (output, ()) if info is None else (info.base, info.steps)
+    result._view = View(base, steps, result._edge, CUSTOM if alone else MANY)
+    result._edge = None
+
+
+def owner(array: Any) -> Any:
+    """The array that owns the memory."""
+    while getattr(array, "base", None) is not None:
+        array = array.base
+    return array
+
+
+def memory_of(tensor: Any) -> np.ndarray:
+    """The tensor's array as one that others can share: a NumPy scalar, which nobody can, becomes a 0-d array."""
+    if isinstance(tensor.array, np.generic):
+        tensor.array = np.asarray(tensor.array)
+    return tensor.array

@@ -1,0 +1,161 @@
+"""`torch.nn.functional`: what layers compute, as functions of tensors.
+
+The one idea to know: everything here is defined with its rule in operations/; only what is put together from these
+stands below.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from mini_autograd.graph.function import Value, as_array, wrap
+from mini_autograd.numerics.arrays import int64
+from mini_autograd.operations.neural.activations import gelu, leaky_relu, sigmoid, silu, softplus
+from mini_autograd.operations.neural.attention import scaled_dot_product_attention
+from mini_autograd.operations.neural.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from mini_autograd.operations.neural.dropout import dropout
+from mini_autograd.operations.neural.dropout import dropout_channels as dropout2d
+from mini_autograd.operations.neural.losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+    smooth_l1_loss,
+)
+from mini_autograd.operations.neural.normalization import batch_norm, layer_norm
+from mini_autograd.operations.neural.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from mini_autograd.operations.neural.windows import one_per_axis
+from mini_autograd.operations.pointwise.elementwise import relu as _relu
+from mini_autograd.operations.pointwise.elementwise import tanh, where
+from mini_autograd.operations.products.linear_algebra import linear
+from mini_autograd.operations.reductions import softmax as probabilities
+from mini_autograd.operations.reductions.norms import normalize
+from mini_autograd.operations.shapes.gathering import embedding as rows_of_table
+from mini_autograd.operations.shapes.joining import pad, stack
+
+__all__ = [
+    "adaptive_avg_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "cross_entropy",
+    "dropout",
+    "dropout2d",
+    "embedding",
+    "gelu",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "max_pool1d",
+    "max_pool2d",
+    "mse_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "relu",
+    "scaled_dot_product_attention",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "softmax",
+    "softplus",
+    "tanh",
+]
+
+
+def relu(input: Value, inplace: bool = False) -> Value:
+    """Each element, or 0 where it is negative; `inplace` is ignored."""
+    return _relu(input)
+
+
+def softmax(input: Value, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Value:
+    """Probabilities along `dim`: e^x divided by its sum."""
+    return probabilities.softmax(input, chosen_dim("softmax", input, dim, _stacklevel), dtype)
+
+
+def log_softmax(input: Value, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Value:
+    """The logarithms of the softmax probabilities along `dim`, without the loss of digits of `log(softmax(x))`."""
+    return probabilities.log_softmax(input, chosen_dim("log_softmax", input, dim, _stacklevel), dtype)
+
+
+def chosen_dim(name: str, input: Value, dim: int | None, stacklevel: int) -> int:
+    """The axis to normalize along; without `dim`, PyTorch's choice and its warning."""
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def embedding(
+    input: Value,
+    weight: Value,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Value:
+    """Rows of the table `weight` (n, d), one for each index in `input` (...). The row `padding_idx` gets no gradient.
+
+    With `max_norm` the rows that are looked up, and are longer, are first shortened to that norm, in `weight` itself.
+    """
+    if max_norm is not None:
+        shorten_rows(weight.detach(), input.reshape(-1), max_norm, norm_type)
+    return rows_of_table(input, weight, padding_idx, scale_grad_by_freq)
+
+
+def shorten_rows(table: Value, places: Value, max_norm: float, norm_type: float) -> None:
+    """Scale the rows at `places` that are longer than `max_norm` down to it, in place."""
+    rows = table[places]
+    lengths = rows.norm(norm_type, 1, keepdim=True)
+    table[places] = where(lengths > max_norm, rows * (max_norm / (lengths + 1e-7)), rows)
+
+
+def adaptive_avg_pool2d(input: Value, output_size: Any) -> Value:
+    """Means of `output_size` parts of `input` (..., H, W), as equal as possible; parts may overlap."""
+    if input.ndim < 3:
+        raise ValueError("Input dimension should be at least 3")
+    if not isinstance(output_size, int) and len(output_size) != 2:
+        raise RuntimeError("adaptive_avg_pool2d: output_size must be 2")
+    sizes = one_per_axis(output_size, 2)
+    if any(size is not None and size < 0 for size in sizes):
+        raise RuntimeError(
+            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{sizes[0]}, {sizes[1]}}}"
+        )
+    rows, columns = (parts(n, count or n) for n, count in zip(input.shape[-2:], sizes, strict=True))
+    return stack([stack([input[..., row, column].mean((-2, -1)) for column in columns], -1) for row in rows], -2)
+
+
+def parts(length: int, count: int) -> list[slice]:
+    """Part i of `count` goes from floor(i length / count) to ceil((i + 1) length / count)."""
+    return [slice(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
+
+
+def one_hot(tensor: Value, num_classes: int = -1) -> Value:
+    """Class numbers (...) as rows (..., num_classes) of zeros with a 1."""
+    labels = as_array(tensor)
+    if labels.dtype != int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if labels.size == 0 and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if labels.size and labels.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    count = int(labels.max()) + 1 if num_classes == -1 else num_classes
+    if labels.size and labels.max() >= count:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return wrap((labels[..., None] == range(count)).astype(int64), tensor)

@@ -1,0 +1,357 @@
+"""What the engine asks of arrays: dtypes as PyTorch promotes them, and `sum_to`, which undoes a broadcast.
+
+The one idea to know: inside the engine a 0-d array is mostly a NumPy *scalar* (that is what `a * b` of two 0-d arrays
+returns, and it is several times faster); only `Tensor.numpy` makes it an array.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import math
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
+uint8, int8, int16, int32, int64 = (np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64"))
+bool_ = np.dtype("bool")
+
+default_dtype = float32
+"""What a Python float becomes, as in PyTorch. See `set_default_dtype`."""
+
+NUMBER = (int, float, np.generic)
+"""The plain numbers that may stand beside a tensor in an expression."""
+
+
+def array_module(array: Any) -> Any:
+    """The module that makes arrays of the same kind: NumPy, or CuPy for an array on a GPU.
+
+    Most NumPy functions find CuPy's by themselves, from the arrays they are given; those that make an array out of
+    nothing (`arange`, `full`) must be called in the right module.
+    """
+    module = sys.modules[type(array).__module__.partition(".")[0]]
+    return module if hasattr(module, "ndarray") else np
+
+
+def holds(flag: Any) -> bool:
+    """A 0-d array as a Python bool. For an array on a GPU this waits for it, and copies the one number."""
+    return bool(flag.item() if hasattr(flag, "item") else flag)
+
+
+def count(mask: Any) -> int:
+    """The elements that are True, counted. For an array on a GPU this waits for it, and copies one number."""
+    found: Any = np.count_nonzero(mask)
+    return found.item() if hasattr(found, "item") else found
+
+
+def beside(array: Any, other: Any) -> Any:
+    """An array from the host (of indices, of a mask) where `other` is."""
+    module = array_module(other)
+    return array if module is array_module(array) else module.asarray(array)
+
+
+class Device:
+    """Where arrays are: `device("cpu")`, `device("cuda")`, `device("cuda", 1)`, `device("cuda:1")`, as in PyTorch."""
+
+    def __init__(self, type: Any, index: int | None = None) -> None:
+        name, _, number = f"cuda:{type}" if isinstance(type, int) else str(type), "", ""
+        name, _, number = name.partition(":")
+        if name not in ("cpu", "cuda") or (number and not number.isdigit()):
+            raise RuntimeError(f"Expected one of cpu, cuda device type at start of device string: {type}")
+        self.type, self.index = name, int(number) if number else index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+def cuda_device_count() -> int:
+    """How many GPUs CuPy can use; 0 where CuPy is not installed or finds no driver."""
+    try:
+        return importlib.import_module("cupy").cuda.runtime.getDeviceCount()
+    except Exception:  # ImportError, or one of the errors of CUDA's runtime
+        return 0
+
+
+def device_of(array: Any) -> Device:
+    """The device that an array is on."""
+    if array_module(array) is np:
+        return Device("cpu")
+    return Device("cuda", getattr(getattr(array, "device", None), "id", 0))
+
+
+def on_device(array: Any, device: Any) -> Any:
+    """The array on that device: itself if it is there, else a copy. Raises AssertionError where there is no GPU."""
+    wanted, here = Device(device), device_of(array)
+    if wanted.type == "cpu":
+        return array if here.type == "cpu" else array.get()
+    if cuda_device_count() == 0:
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if here.type == "cuda" and wanted.index in (None, here.index):
+        return array
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Device(wanted.index or 0):
+        return cupy.asarray(array)
+
+
+def keep_numpy_quiet() -> None:
+    """No warnings of an overflow or an invalid value in this package: PyTorch gives inf and nan without a word.
+
+    A setting of the process, but for what happens here alone; `np.errstate` around every operation would cost more
+    than the operation.
+    """
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mini_autograd\.")
+
+
+def check_same_device(*operands: Any) -> None:
+    """Raise PyTorch's error if arrays of an operation are on different devices. 0-d arrays of the host may be mixed."""
+    found = {str(device_of(x)): x for x in operands if hasattr(x, "ndim") and (x.ndim or array_module(x) is not np)}
+    if len(found) > 1:
+        first, second = sorted(found, reverse=True)[:2]
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}!"
+        )
+
+
+def references(held: Any, key: Any) -> int:
+    """How many references there are to `held[key]`."""
+    return sys.getrefcount(held[key])
+
+
+HELD_ONCE = references([object()], 0)
+
+
+def is_unshared(held: Any, key: Any) -> bool:
+    """Whether the list or dict `held` alone holds the NumPy array `held[key]`, and with it its memory, row by row.
+
+    Such an array can be changed, or kept, without anybody noticing. PyTorch counts references to the same end.
+    """
+    if references(held, key) != HELD_ONCE or type(held[key]) is not np.ndarray:
+        return False
+    flags = held[key].flags
+    return flags.owndata and flags.c_contiguous
+
+
+def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
+    """Sum `grad` down to `shape`, the shape that a tensor had before it was broadcast.
+
+    Broadcasting repeats an array along axes; the transpose of repeating is summing. Works on arrays and on tensors.
+    """
+    added = grad.ndim - len(shape)
+    stretched = [axis for axis, size in enumerate(shape, start=added) if size == 1 and grad.shape[axis] != 1]
+    if added and shape and not stretched and is_compact(grad):
+        return sum_of_rows(grad.reshape(-1, math.prod(shape))).reshape(shape)
+    return grad.sum(axis=(*range(added), *stretched), keepdims=True).reshape(shape)
+
+
+def sum_of_rows(matrix: Any) -> Any:
+    """The sum along axis 0. Of a NumPy matrix it is a product with ones, which takes a third of the time of `sum`."""
+    if is_compact(matrix) and matrix.shape[1] > 1:
+        return np.ones(len(matrix), matrix.dtype) @ matrix
+    return matrix.sum(0)
+
+
+def is_compact(x: Any) -> bool:
+    """Whether `x` is a NumPy array that lies in memory row by row, of numbers that BLAS knows, and is not empty."""
+    return type(x) is np.ndarray and x.dtype.char in "fd" and x.flags.c_contiguous and x.size > 0
+
+
+def broadcasts_to(shape: tuple[int, ...], wider: tuple[int, ...]) -> bool:
+    """Whether an array of `shape` can be broadcast to exactly the shape `wider`."""
+    tail = wider[len(wider) - len(shape) :]
+    return len(shape) <= len(wider) and all(a in (1, b) for a, b in zip(shape, tail, strict=True))
+
+
+def set_default_dtype(d: np.dtype) -> None:
+    """What a Python float becomes from now on: a floating dtype. Raises TypeError for another."""
+    global default_dtype
+    if not isinstance(d, np.dtype) or not is_floating(d):
+        raise TypeError("only floating-point types are supported as the default type")
+    default_dtype = d
+
+
+def get_default_dtype() -> np.dtype:
+    """What a Python float becomes."""
+    return default_dtype
+
+
+def is_floating(dtype: np.dtype) -> bool:
+    """Whether the dtype can carry a gradient."""
+    return dtype.kind == "f"
+
+
+def promote_types(a: np.dtype, b: np.dtype) -> np.dtype:
+    """PyTorch's `promote_types`: as NumPy's, but an integer beside a float does not widen the float."""
+    if is_floating(a) != is_floating(b):
+        return a if is_floating(a) else b
+    return np.promote_types(a, b)
+
+
+def result_type(*operands: Any) -> np.dtype:
+    """The dtype in which PyTorch computes: arrays with axes decide, then 0-d arrays, then Python numbers.
+
+    A lower rank of these counts only where it is of a higher kind (bool < integer < float).
+    """
+    ranks: list[np.dtype | None] = [None, None, None]
+    for operand in operands:
+        dtype = getattr(operand, "dtype", None)
+        if dtype is None:
+            rank, dtype = 2, bool_ if operand is True or operand is False else int64
+            if isinstance(operand, float):
+                dtype = default_dtype
+        else:
+            rank = 0 if operand.ndim else 1
+        known = ranks[rank]
+        ranks[rank] = dtype if known is None else promote_types(known, dtype)
+    with_axes, without_axes, numbers = ranks
+    return _combine(with_axes, _combine(without_axes, numbers))  # type: ignore[return-value]  # there was an operand
+
+
+def _combine(higher: np.dtype | None, lower: np.dtype | None) -> np.dtype | None:
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    higher_decides = is_floating(higher) or (higher.kind != "b" and not is_floating(lower))
+    return higher if higher_decides else promote_types(higher, lower)
+
+
+def promoted(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two operands in a common dtype. Python numbers stay what they are: NumPy treats them as PyTorch does."""
+    kind = type(a)
+    if kind is type(b) and (kind is not np.ndarray or a.dtype is b.dtype):  # the usual case, quickly
+        return a, b
+    first: Any = getattr(a, "dtype", None)
+    second: Any = getattr(b, "dtype", None)
+    if first is second or (second is None and is_floating(first)) or (first is None and is_floating(second)):
+        return a, b
+    common = result_type(a, b)
+    return cast(wrapped(a, common), common), cast(wrapped(b, common), common)
+
+
+def wrapped(operand: Any, dtype: np.dtype) -> Any:
+    """A Python integer that an integer dtype cannot hold, wrapped round as in C: 255 for -1 as uint8."""
+    if type(operand) is not int or dtype.kind not in "iu":
+        return operand
+    limits = np.iinfo(dtype)
+    return operand if limits.min <= operand <= limits.max else int(np.int64(operand).astype(dtype))
+
+
+def promoted_to_floating(a: Any, b: Any) -> tuple[Any, Any]:
+    """As `promoted`; where that gives integers, in the default dtype."""
+    a, b = promoted(float(a) if type(a) is int else a, float(b) if type(b) is int else b)
+    return floating(a)[0], floating(b)[0]
+
+
+def check_fits(value: Any, dtype: np.dtype, suffix: str = "_t") -> None:
+    """Raise PyTorch's error for a Python number that a dtype cannot hold; a negative one may wrap round to unsigned."""
+    if not isinstance(value, int | float) or dtype == bool_ or (is_floating(dtype) and not math.isfinite(value)):
+        return
+    limits: Any = np.finfo(dtype) if is_floating(dtype) else np.iinfo(dtype)
+    lowest = -limits.max if dtype.kind == "u" else limits.min
+    if not int(lowest) <= value <= int(limits.max):
+        name = {"float16": "c10::Half", "float32": "float", "float64": "double"}.get(
+            dtype.name, f"{dtype.name}{suffix}"
+        )
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def check_alpha(alpha: float, *operands: Any) -> None:
+    """Raise PyTorch's error for a factor of a higher kind than the sum of the operands."""
+    common = result_type(*operands)
+    if isinstance(alpha, float) and not is_floating(common):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, bool) and common != bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+
+
+def are_integers(a: Any, b: Any) -> bool:
+    """Whether a power of them is an integer, so that NumPy refuses negative exponents."""
+    return all(isinstance(x, int) or getattr(x, "dtype", float64).kind in "iu" for x in (a, b))
+
+
+def integer_power(a: Any, b: Any) -> Any:
+    """a^b in integers: with a negative exponent 1 or -1 if a is that, and 0 otherwise, as in C++."""
+    negative = b < 0
+    sign = np.where(b % 2 == 0, 1, a)
+    power = np.where(negative, np.where((a == 1) | (a == -1), sign, 0), a ** np.where(negative, 0, b))
+    return power.astype(result_type(a, b))
+
+
+def floating(x: Any) -> tuple[Any]:
+    """An operand as it is if it is floating or a number, else in the default dtype."""
+    return (x,) if getattr(x, "dtype", default_dtype).kind == "f" else (x.astype(default_dtype),)
+
+
+def check_floating(x: Any, kernel: str) -> None:
+    """Raise PyTorch's error for an operation that it has for floating tensors only."""
+    if not is_floating(x.dtype):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_name(x.dtype)}'")
+
+
+def cast(operand: Any, dtype: np.dtype) -> Any:
+    """The array in that dtype, itself if it has it already; a Python number is returned as it is."""
+    known = getattr(operand, "dtype", dtype)
+    return operand if known is dtype else operand.astype(dtype)
+
+
+def number(value: Any) -> Any:
+    """A NumPy scalar that a user wrote beside a tensor counts as a Python number, as in PyTorch."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def dtype_name(dtype: np.dtype) -> str:
+    """PyTorch's name of a scalar type, as it stands in its errors: Float, Double, Long, ..."""
+    names = {"float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte"}
+    return (names | {"int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool"})[dtype.name]
+
+
+def c_dtype(dtype: np.dtype) -> str:
+    """The name of a scalar type in C++, as it stands in some of PyTorch's errors: float, double, long int, ..."""
+    names = {"int64": "long int", "int32": "int", "int16": "short int", "float32": "float", "float64": "double"}
+    return (names | {"float16": "c10::Half", "uint8": "unsigned char", "int8": "signed char"}).get(
+        dtype.name, dtype.name
+    )
+
+
+def normalize_dim(dim: int, ndim: int) -> int:
+    """An axis counted from the front. A 0-d tensor counts as one that has an axis 0. Raises IndexError for another."""
+    size = ndim or 1
+    if not -size <= dim < size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+    return dim % size
+
+
+def normalize_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...] | None:
+    """The axes of a reduction, sorted; None stands for all, and so does an empty sequence, as in PyTorch.
+
+    A 0-d array has no axis to name, so axis 0 (or -1) of it gives ().
+    """
+    if dim is None or dim == () or dim == []:
+        return None
+    return normalized_axes((dim,) if isinstance(dim, int) else tuple(dim), ndim)
+
+
+@functools.lru_cache(maxsize=256)
+def normalized_axes(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    """The same for several axes. The answers are kept: on a small tensor this takes as long as adding up.
+
+    Raises RuntimeError if an axis is named twice.
+    """
+    axes = sorted([normalize_dim(axis, ndim) for axis in dims])
+    for axis, following in itertools.pairwise(axes):
+        if axis == following:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    return tuple(axes) if ndim else ()

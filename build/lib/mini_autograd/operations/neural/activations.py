@@ -1,0 +1,203 @@
+"""The functions between the layers of a network: sigmoid, softplus, GELU and their relatives. ReLU is in elementwise.
+
+The one idea to know: what is left of a kink and right of it is chosen by a mask; at the kink itself the rule says what
+PyTorch's says.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph.function import Unary, Value
+from mini_autograd.numerics.arrays import check_floating
+from mini_autograd.numerics.blocks import in_blocks
+from mini_autograd.operations.pointwise.elementwise import Elementwise, elementwise_jvp, exp, quiet, tanh, where
+from mini_autograd.operations.pointwise.mathematical import OfFloats, erf
+
+
+def only_floats(kernel: str) -> Any:
+    """The `prepare` of an operation that PyTorch does not have for integers."""
+
+    def prepare(x: Any) -> tuple[Any]:
+        check_floating(x, kernel)
+        return (x,)
+
+    return staticmethod(prepare)
+
+
+class Sigmoid(OfFloats):
+    """s(x) = 1 / (1 + e^(-x)). ds = s (1 - s) dx."""
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x):
+        output = 1.0 / (1.0 + np.exp(-x))
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return sigmoid_gradient(grad, output)
+
+
+@in_blocks
+def sigmoid_gradient(grad: Value, output: Value) -> Value:
+    """The rule of `Sigmoid`."""
+    return grad * (output * (1.0 - output))
+
+
+class Silu(Elementwise):
+    """x s(x) with the sigmoid s. d = s (1 + x (1 - s)) dx. (Elfwing and others 2017; also called swish.)"""
+
+    prepare = only_floats("silu_cpu")
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x / (1.0 + np.exp(-x))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        s = sigmoid(x)
+        return grad * (s * (1.0 + x * (1.0 - s)))
+
+
+class Gelu(Elementwise):
+    """x Phi(x) with the normal distribution's Phi and its density phi. d = (Phi(x) + x phi(x)) dx.
+
+    Phi(x) = (1 + erf(x / sqrt 2)) / 2. (Hendrycks and Gimpel 2016.)
+    """
+
+    prepare = only_floats("GeluKernelImpl")
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * normal_distribution(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        density = exp(x * x * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
+        return grad * (normal_distribution(x) + x * density)
+
+
+class GeluTanh(Elementwise):
+    """GELU by a formula without erf: x (1 + tanh u) / 2, with u = sqrt(2/pi) (x + 0.044715 x^3).
+
+    d = ((1 + tanh u) + x (1 - tanh(u)^2) du/dx) / 2 dx. (Hendrycks and Gimpel 2016.)
+    """
+
+    torch_name = "GeluBackward0"
+    prepare = only_floats("GeluKernelImpl")
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return gelu_tanh(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return gelu_tanh_gradient(x, grad)
+
+
+class Softplus(Unary):
+    """log(1 + e^(bx)) / b, or just x where bx is above the threshold. The derivative is sigmoid(bx), there 1."""
+
+    torch_name = "SoftplusBackward0"
+    __slots__ = ("beta", "threshold")
+    prepare = only_floats("softplus_cpu")
+    jvp = staticmethod(elementwise_jvp)
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x, beta, threshold):
+        ctx.save_for_backward(x)
+        ctx.beta, ctx.threshold = beta, threshold
+        return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return where(x * ctx.beta > ctx.threshold, grad, grad * sigmoid(x * ctx.beta))
+
+
+class LeakyRelu(Unary):
+    """x where it is positive, elsewhere x times a slope. At 0 the derivative is that slope. (Maas and others 2013.)"""
+
+    torch_name = "LeakyReluBackward0"
+    __slots__ = ("slope",)
+    prepare = only_floats("leaky_relu_cpu")
+    jvp = staticmethod(elementwise_jvp)
+
+    @staticmethod
+    def forward(ctx, x, slope):
+        ctx.save_for_backward(x)
+        ctx.slope = slope
+        return np.maximum(x, 0) + slope * np.minimum(x, 0)  # where() is slow on signs at random
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (x > 0) + grad * ctx.slope * (x <= 0)
+
+
+def normal_distribution(x: Value) -> Value:
+    """Phi(x), the probability that a standard normal number is below x."""
+    return (erf(x * math.sqrt(0.5)) + 1.0) * 0.5
+
+
+def gelu_argument(x: Value) -> Value:
+    """u = sqrt(2/pi) (x + 0.044715 x^3), factored so that few arrays are made."""
+    return (x * x * (0.044715 * math.sqrt(2.0 / math.pi)) + math.sqrt(2.0 / math.pi)) * x
+
+
+@in_blocks
+def gelu_tanh(x: Value) -> Value:
+    """x (1 + tanh u) / 2."""
+    return (tanh(gelu_argument(x)) + 1.0) * x * 0.5
+
+
+@in_blocks
+def gelu_tanh_gradient(x: Value, grad: Value) -> Value:
+    """The rule of `GeluTanh`, with (1 + t) / 2 taken out of both terms."""
+    t = tanh(gelu_argument(x))
+    slope = x * x * (3.0 * 0.044715 * math.sqrt(2.0 / math.pi)) + math.sqrt(2.0 / math.pi)
+    return grad * (((1.0 - t) * slope * x + 1.0) * ((1.0 + t) * 0.5))
+
+
+def sigmoid(input: Value) -> Value:
+    """1 / (1 + e^(-x)) of each element."""
+    return Sigmoid.apply(input)
+
+
+def silu(input: Value, inplace: bool = False) -> Value:
+    """x sigmoid(x) of each element."""
+    return Silu.apply(input)
+
+
+def gelu(input: Value, *, approximate: str = "none") -> Value:
+    """x Phi(x) of each element, with the normal distribution's Phi; approximate="tanh" is a formula without erf.
+
+    Raises RuntimeError for another `approximate`, and NotImplementedError for integers.
+    """
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return Gelu.apply(input) if approximate == "none" else GeluTanh.apply(input)
+
+
+def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
+    """log(1 + e^(beta x)) / beta of each element; where beta x is above `threshold`, x."""
+    return Softplus.apply(input, beta=beta, threshold=threshold)
+
+
+def leaky_relu(input: Value, negative_slope: float = 0.01, inplace: bool = False) -> Value:
+    """Each element, or `negative_slope` times it where it is negative."""
+    return LeakyRelu.apply(input, slope=negative_slope)

@@ -1,0 +1,187 @@
+"""The larger and the smaller: maximum, minimum, clamp, amax, amin. What also says *where* it was found is in sorting.
+
+The one idea to know: the chosen element gets the whole gradient of the result, and where several elements tie they
+share it evenly. Only `clamp` leaves it to x where x is the bound.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph.function import Function, Unary, Value
+from mini_autograd.numerics.arrays import NUMBER, normalize_dims, result_type, wrapped
+from mini_autograd.operations.pointwise.comparison import isnan
+from mini_autograd.operations.pointwise.elementwise import Arithmetic, cast, check_broadcast, elementwise_jvp, where
+from mini_autograd.operations.reductions.reduction import Dims, restore, spread
+
+
+class Maximum(Arithmetic):
+    """The larger of two numbers. It gets the gradient; if they are equal, each gets half."""
+
+    torch_name = "MaximumBackward0"
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return np.maximum(a, b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        shared = where(a == b, grad / 2.0, grad)
+        return where(a < b, 0.0, shared), where(b < a, 0.0, shared)
+
+
+class Minimum(Arithmetic):
+    """The smaller of two numbers. It gets the gradient; if they are equal, each gets half."""
+
+    torch_name = "MinimumBackward0"
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return np.minimum(a, b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        shared = where(a == b, grad / 2.0, grad)
+        return where(a > b, 0.0, shared), where(b > a, 0.0, shared)
+
+
+class Clamp(Function):
+    """x brought between two bounds (None: no bound). The gradient goes to x, also where x is a bound, else to the bound
+    that was taken.
+    """
+
+    torch_name = "ClampBackward1"
+    jvp = staticmethod(elementwise_jvp)
+
+    @staticmethod
+    def complain(x: Any, *bounds: Any) -> None:
+        """Raise PyTorch's error for a bound whose shape does not broadcast."""
+        for bound in bounds:
+            check_broadcast(np.shape(x), np.shape(bound))
+
+    @staticmethod
+    def forward(ctx, x, low, high):
+        ctx.save_for_backward(x, low, high)
+        output = x if low is None else np.maximum(x, low)
+        return output if high is None else np.minimum(output, high)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, low, high = ctx.saved_tensors
+        inside = (x == x) if low is None else (x >= low)
+        inside = inside if high is None else inside & (x <= high)
+        below, above = None if low is None else x < low, None if high is None else x > high
+        if below is not None and above is not None:
+            below, above = below & (low < high), above | (high < low)
+        bounds = [None if taken is None else where(taken, grad, 0.0) for taken in (below, above)]
+        return where(inside, grad, 0.0), *bounds
+
+
+class Extreme(Unary):
+    """The largest or smallest element along some axes, or of all. Elements that tie share the gradient evenly."""
+
+    __slots__ = ("dim",)
+    dim: tuple[int, ...] | None
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, output = ctx.saved_tensors
+        chosen = ties(x, output, ctx.dim)
+        number = chosen.sum(ctx.dim, keepdims=True)
+        return spread(grad, ctx.dim, x.shape) * chosen / number
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        x, output = ctx.saved_tensors
+        chosen = ties(x, output, ctx.dim)
+        return ((tangent * chosen).sum(ctx.dim) / chosen.sum(ctx.dim)).reshape(output.shape)
+
+
+def ties(x: Value, output: Value, dim: tuple[int, ...] | None) -> Value:
+    """Where `x` is what was found along `dim`; nan counts as equal to nan."""
+    output = restore(output, dim, x.shape)
+    return (x == output) | (isnan(x) & isnan(output))
+
+
+class Amax(Extreme):
+    """The largest element. Elements that tie share the gradient evenly."""
+
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        output = x.max(axis=dim, keepdims=keepdim)
+        ctx.dim = dim
+        ctx.save_for_backward(x, output)
+        return output
+
+    def name(self) -> str:
+        return "MaxBackward1" if self.dim is None else "AmaxBackward0"
+
+
+class Amin(Extreme):
+    """The smallest element. Elements that tie share the gradient evenly."""
+
+    @staticmethod
+    def forward(ctx, x, dim, keepdim):
+        output = x.min(axis=dim, keepdims=keepdim)
+        ctx.dim = dim
+        ctx.save_for_backward(x, output)
+        return output
+
+    def name(self) -> str:
+        return "MinBackward1" if self.dim is None else "AminBackward0"
+
+
+def maximum(input: Value, other: Value) -> Value:
+    """The larger of the two, element by element; nan if one of them is."""
+    return Maximum.apply(input, other)
+
+
+def minimum(input: Value, other: Value) -> Value:
+    """The smaller of the two, element by element; nan if one of them is."""
+    return Minimum.apply(input, other)
+
+
+def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
+    """Each element brought between `min` and `max`, numbers or tensors; None is no bound. If min > max, it is max.
+
+    Raises RuntimeError if both are None.
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    bounds = [bound for bound in (min, max) if bound is not None]
+    common = result_type(input, *bounds)
+    low, high = (
+        wrapped(bound, common) if bound is None or isinstance(bound, NUMBER) else cast(bound, common)
+        for bound in (min, max)
+    )
+    return Clamp.apply(cast(input, common), low, high)
+
+
+def amax(input: Value, dim: Dims = (), keepdim: bool = False) -> Value:
+    """The largest element along `dim` (an axis, several, or (): all). Elements that tie share the gradient."""
+    return Amax.apply(input, dim=checked_dims("amax", input, dim), keepdim=keepdim)
+
+
+def amin(input: Value, dim: Dims = (), keepdim: bool = False) -> Value:
+    """The smallest element along `dim` (an axis, several, or (): all). Elements that tie share the gradient."""
+    return Amin.apply(input, dim=checked_dims("amin", input, dim), keepdim=keepdim)
+
+
+def checked_dims(name: str, input: Value, dim: Dims) -> tuple[int, ...] | None:
+    """The axes to reduce, or PyTorch's error where there is nothing to choose from."""
+    dims = normalize_dims(dim, input.ndim)
+    if dims is None and 0 in input.shape:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
+        )
+    for axis in dims or ():
+        if input.shape[axis] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
+    return dims

@@ -1,0 +1,231 @@
+"""Indexing: `x[index]`, with all that NumPy's and PyTorch's indices share, and what undoes it.
+
+The one idea to know: an element that was picked several times gets the sum of the gradients of its copies. The
+operations of gathering and sorting are these with an index that is worked out first.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph.function import Function, Value, as_array
+from mini_autograd.numerics.arrays import array_module, beside
+
+UINT8_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+
+
+class Index(Function):
+    """`x[index]`. The gradient goes back to the places that were picked; all others get 0."""
+
+    shows_memory = True
+    __slots__ = ("index", "shape")
+    index: Any
+
+    @staticmethod
+    def forward(ctx, x, index):
+        ctx.index, ctx.shape = index, x.shape
+        output = x[index]
+        if isinstance(output, np.generic) and is_basic(index) and isinstance(x, np.ndarray):
+            return x[(*index, ...) if isinstance(index, tuple) else (index, ...)]  # a view, of 0 axes, not a copy
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        return put(grad, ctx.index, ctx.shape)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent[ctx.index]
+
+    def name(self) -> str:
+        """PyTorch has a node for each kind of index, and a chain of them for `x[0, 1:]`."""
+        index = self.index if isinstance(self.index, tuple) else (self.index,)
+        last = index[-1] if index else Ellipsis
+        if not is_basic(index):
+            return "IndexBackward0"
+        if isinstance(last, slice):
+            return "SliceBackward0"
+        return "UnsqueezeBackward0" if last is None else "AliasBackward0" if last is Ellipsis else "SelectBackward0"
+
+
+class Put(Function):
+    """Zeros of a shape, to which `x` is added at `index`: the transpose of `Index`."""
+
+    torch_name = "IndexPutBackward0"
+    __slots__ = ("index", "shape")
+
+    @staticmethod
+    def forward(ctx, x, index, shape):
+        ctx.index, ctx.shape = index, shape
+        output = np.zeros_like(x, shape=shape)
+        if is_basic(index):
+            output[index] = x
+        elif type(index) is np.ndarray and index.dtype.kind in "iu" and x.size > index.size > 0:
+            add_rows(output, index, x)
+        else:
+            np.add.at(output, index, x)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad[ctx.index]
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return put(tangent, ctx.index, ctx.shape)
+
+
+class Assign(Function):
+    """A copy of x in which `value` stands at `index`. What it replaced gets no gradient, and `value` its own."""
+
+    torch_name = "IndexPutBackward0"
+    __slots__ = ("index", "shapes")
+
+    @staticmethod
+    def forward(ctx, x, value, index):
+        ctx.index, ctx.shapes = index, (x.shape, np.shape(value))
+        output = np.array(x, copy=True, subok=True) if isinstance(x, np.generic) else x.copy()
+        output[index] = value
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        return assign(grad, 0.0, ctx.index), grad[ctx.index]
+
+    @staticmethod
+    def jvp(ctx, x, value):
+        x = array_module(getattr(value, "array", value)).zeros(ctx.shapes[0], value.dtype) if x is None else x
+        return Assign.apply(x, 0.0 if value is None else value, index=ctx.index)
+
+
+def add_rows(output: Any, index: Any, rows: Any) -> None:
+    """`output[index] += rows`, where repeated indices add up: sorted, so that equal ones stand together.
+
+    As np.add.at, and several times faster for whole rows, such as the gradients of an embedding.
+    """
+    flat = index.reshape(-1) % len(output)
+    order = flat.argsort(kind="stable")
+    ordered = flat[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    output[ordered[starts]] = np.add.reduceat(rows.reshape(flat.size, *output.shape[1:])[order], starts, axis=0)
+
+
+def getitem(input: Value, index: Any) -> Value:
+    """`input[index]`: integers, slices, None, `...`, lists, integer and bool tensors or arrays, and tuples of these.
+
+    Raises IndexError for an index that is out of bounds or of another dtype, ValueError for a step that is not
+    positive.
+    """
+    plain = as_plain(index, as_array(input))
+    if isinstance(plain, tuple) and (steps := in_two_steps(plain)):
+        return getitem(getitem(input, steps[0]), steps[1])
+    try:
+        return Index.apply(input, index=plain)
+    except IndexError as error:
+        complain(error, input.shape, plain if isinstance(plain, tuple) else (plain,))
+        raise
+
+
+def put(input: Value, index: Any, shape: tuple[int, ...]) -> Value:
+    """Zeros of `shape` with `input` added at `index`; where an index is repeated, its values add up."""
+    return Put.apply(input, index=as_plain(index, as_array(input)), shape=shape)
+
+
+def assign(input: Value, value: Value, index: Any) -> Value:
+    """A copy of `input` in which `value` stands at `index`: what `input[index] = value` does, without the change."""
+    return Assign.apply(input, value, index=as_plain(index, as_array(input)))
+
+
+def as_plain(index: Any, indexed: Any) -> Any:
+    """An index as NumPy wants it, for the array `indexed`."""
+    return tuple(as_index(part, indexed) for part in index) if isinstance(index, tuple) else as_index(index, indexed)
+
+
+def in_two_steps(index: tuple) -> tuple[tuple, tuple] | None:
+    """An index with both integers and arrays as one with integers only, and one with arrays only, to be taken after it.
+
+    NumPy counts the integers among the arrays when it decides where the axis of the arrays goes; PyTorch does not.
+    """
+    arrays = [hasattr(part, "ndim") for part in index]
+    if not any(arrays) or not any(type(part) is int for part in index):
+        return None
+    first: list[Any] = []
+    second: list[Any] = []
+    for part, is_array in zip(index, arrays, strict=True):
+        if is_array:
+            first += [slice(None)] * (part.ndim if part.dtype == bool else 1)
+            second.append(part)
+        else:
+            first.append(part)
+            if type(part) is not int:
+                second.append(part if part is Ellipsis else slice(None))
+    return tuple(first), tuple(second)
+
+
+def as_index(part: Any, indexed: Any) -> Any:
+    """One part of an index as NumPy wants it: tensors and lists as arrays, on the device of what is indexed.
+
+    Raises PyTorch's error for anything else.
+    """
+    if isinstance(part, slice):
+        if part.step is not None and part.step <= 0:
+            raise ValueError("step must be greater than zero")
+        return part
+    if part is None or part is Ellipsis or isinstance(part, int):  # a bool too: it adds an axis
+        return part
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(part, float):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(part).__name__})"
+        )
+    array = as_array(part) if hasattr(part, "ndim") and not isinstance(part, np.generic) else np.asarray(part)
+    if array.size == 0 and not hasattr(part, "dtype"):
+        array = array.astype(np.int64)
+    if array.ndim == 0 and array.dtype.kind == "i":
+        return int(array.item())  # so it is a slice, that is a view, and not an array of one place
+    if array.dtype == np.uint8:
+        warnings.warn(UINT8_MASK, stacklevel=4)
+        array = array.astype(bool)
+    if array.dtype.kind not in "iub":
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return beside(array, indexed)
+
+
+def is_basic(index: Any) -> bool:
+    """Whether the index picks every element at most once (NumPy then gives a view)."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(part is None or part is Ellipsis or type(part) in (int, slice) for part in parts)
+
+
+def complain(error: IndexError, shape: tuple[int, ...], index: tuple) -> None:
+    """Raise PyTorch's error for an index that NumPy refused."""
+    if not shape and len(index) == 1 and isinstance(index[0], slice):
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.") from error
+    if not shape and len(index) == 1 and isinstance(index[0], int):
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number"
+        ) from error
+    if "too many indices" in str(error):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}") from error
+    if "boolean index did not match" in str(error):
+        mask = next(part for part in index if isinstance(part, np.ndarray) and part.dtype == bool)
+        raise IndexError(
+            f"The shape of the mask {list(mask.shape)} at index 0 does not match the shape of the indexed tensor "
+            f"{list(shape)} at index 0"
+        ) from error
+    if "could not be broadcast together" in str(error):
+        shapes = ", ".join(str(list(part.shape)) for part in index if isinstance(part, np.ndarray))
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from error
+    words = str(error).split()
+    if "out of bounds" in str(error):  # "index 5 is out of bounds for axis 0 with size 3"
+        raise IndexError(
+            f"index {words[1]} is out of bounds for dimension {words[words.index('axis') + 1]} with size {words[-1]}"
+        ) from error

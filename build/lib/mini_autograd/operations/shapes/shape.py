@@ -1,0 +1,373 @@
+"""Operations that only rearrange: reshape, squeeze, expand, transpose, permute, flip, roll. Results share memory with
+their input where NumPy can, except those of flip and roll.
+
+The one idea to know: the gradient is rearranged back by the inverse of the same move.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph.function import Function, Unary, Value, as_array
+from mini_autograd.graph.views import owner
+from mini_autograd.numerics.arrays import dtype_name, normalize_dim, normalize_dims
+
+
+class Reshape(Function):
+    """The same elements in another shape."""
+
+    torch_name = "ViewBackward0"
+    shows_memory = True
+    __slots__ = ("new_shape", "shape")
+
+    @staticmethod
+    def forward(ctx, x, shape):
+        ctx.shape, ctx.new_shape = x.shape, shape
+        return x.reshape(shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.reshape(ctx.shape)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent.reshape(ctx.new_shape)
+
+
+class Squeeze(Reshape):
+    """Without axes of size 1."""
+
+    torch_name = "SqueezeBackward1"
+
+
+class Unsqueeze(Reshape):
+    """With a new axis of size 1."""
+
+    torch_name = "UnsqueezeBackward0"
+
+
+class Expand(Function):
+    """Repeat along axes of size 1 and new ones in front, without copying. The backward pass sums back, as ever."""
+
+    torch_name = "ExpandBackward0"
+    shows_memory = True
+    __slots__ = ("shape",)
+
+    @staticmethod
+    def forward(ctx, x, shape):
+        ctx.shape = shape
+        if math.prod(shape) == x.size:  # nothing is repeated: a view that may be changed in place
+            return x.reshape(shape)
+        return np.broadcast_to(x, shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return expand(tangent, ctx.shape)
+
+
+class Transpose(Function):
+    """Swap two axes. Swapping them again undoes it."""
+
+    torch_name = "TransposeBackward0"
+    shows_memory = True
+    __slots__ = ("dims",)
+
+    @staticmethod
+    def forward(ctx, x, dim0, dim1):
+        ctx.dims = dim0, dim1
+        return x.swapaxes(dim0, dim1) if x.ndim else x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return transpose(grad, *ctx.dims)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return transpose(tangent, *ctx.dims)
+
+
+class Permute(Function):
+    """Put the axes in another order. Axis i of the result is axis dims[i] of the input; the inverse order undoes it."""
+
+    torch_name = "PermuteBackward0"
+    shows_memory = True
+    __slots__ = ("dims",)
+
+    @staticmethod
+    def forward(ctx, x, dims):
+        ctx.dims = dims
+        return x.transpose(dims)
+
+    @staticmethod
+    def backward(ctx, grad):
+        inverse = np.argsort(ctx.dims).tolist()
+        return permute(grad, inverse)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return permute(tangent, ctx.dims)
+
+
+class Flip(Unary):
+    """In reverse order along some axes. Reversing again undoes it."""
+
+    torch_name = "FlipBackward0"
+    __slots__ = ("dims",)
+
+    @staticmethod
+    def forward(ctx, x, dims):
+        ctx.dims = dims
+        return np.flip(x, dims).copy() if dims else x.copy()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return flip(grad, ctx.dims)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return flip(tangent, ctx.dims)
+
+
+class Roll(Unary):
+    """Moved along some axes; what leaves at the end enters at the start. Moving back undoes it."""
+
+    torch_name = "RollBackward0"
+    __slots__ = ("dims", "shifts")
+
+    @staticmethod
+    def forward(ctx, x, shifts, dims):
+        ctx.shifts, ctx.dims = shifts, dims
+        return np.roll(x, shifts, dims)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return roll(grad, tuple([-shift for shift in ctx.shifts]), ctx.dims)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return roll(tangent, ctx.shifts, ctx.dims)
+
+
+Sizes = int | Sequence[int]
+
+
+def reshape(input: Value, *sizes: Sizes, shape: Sequence[int] | None = None) -> Value:
+    """The elements of `input`, in order, in another shape, given as `2, 3` or `(2, 3)`; one size may be -1.
+
+    Raises RuntimeError if that shape has another number of elements.
+    """
+    return Reshape.apply(input, shape=complete_shape(unpack(sizes) if shape is None else tuple(shape), input.shape))
+
+
+def view(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Value:
+    """As `reshape`, but never a copy: raises where the memory layout does not allow a view."""
+    complete = complete_shape(unpack(sizes) if size is None else tuple(size), input.shape)
+    array = as_array(input)
+    if not isinstance(array, np.generic) and owner(array.reshape(complete)) is not owner(array):
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return Reshape.apply(input, shape=complete)
+
+
+def flatten(input: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
+    """Merge the axes from `start_dim` to `end_dim` into one. Raises RuntimeError if they are in the wrong order."""
+    start, end = normalize_dim(start_dim, input.ndim), normalize_dim(end_dim, input.ndim)
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    shape = input.shape
+    if not shape:
+        return reshape(input, 1)
+    return (
+        reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])) if start < end else input
+    )
+
+
+def expand(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Value:
+    """`input` broadcast to a larger shape; -1 keeps a size. Raises RuntimeError if the shape does not fit."""
+    target, shape = unpack(sizes) if size is None else tuple(size), input.shape
+    added = len(target) - len(shape)
+    if added < 0:
+        raise RuntimeError(
+            f"expand(torch.{dtype_name(input.dtype)}Tensor{{{list(shape)}}}, size={list(target)}): the number of sizes "
+            f"provided ({len(target)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({len(shape)})"
+        )
+    complete = []
+    for axis, length in reversed(list(enumerate(target))):
+        known = shape[axis - added] if axis >= added else None
+        if length == -1 and known is None:
+            raise RuntimeError(
+                f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {axis}"
+            )
+        if length != -1 and known not in (None, 1, length):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({length}) must match the existing size ({known}) at non-singleton "
+                f"dimension {axis}.  Target sizes: {list(target)}.  Tensor sizes: {list(shape)}"
+            )
+        complete.append(known if length == -1 else length)
+    return Expand.apply(input, shape=tuple(reversed(complete)))
+
+
+def transpose(input: Value, dim0: int, dim1: int) -> Value:
+    """Swap two axes."""
+    return Transpose.apply(input, dim0=normalize_dim(dim0, input.ndim), dim1=normalize_dim(dim1, input.ndim))
+
+
+def permute(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value:
+    """Put the axes in another order. `permute(x, 1, 0)` or `permute(x, (1, 0))`.
+
+    Raises RuntimeError unless each axis is named once.
+    """
+    order = unpack(axes) if dims is None else tuple(dims)
+    if len(order) != input.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(order)}"
+        )
+    places = tuple(normalize_dim(dim, input.ndim) for dim in order)
+    if len(set(places)) < len(places):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return Permute.apply(input, dims=places)
+
+
+def t(input: Value) -> Value:
+    """The transpose of a matrix; a vector or a number is returned as it is.
+
+    Raises RuntimeError for more than two axes.
+    """
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return transpose(input, 0, 1) if input.ndim == 2 else reshape(input, input.shape)
+
+
+def ravel(input: Value) -> Value:
+    """All elements in one axis."""
+    return reshape(input, -1)
+
+
+def reshape_as(input: Value, other: Value) -> Value:
+    """In the shape of `other`."""
+    return reshape(input, other.shape)
+
+
+def view_as(input: Value, other: Value) -> Value:
+    """A view in the shape of `other`."""
+    return view(input, other.shape)
+
+
+def expand_as(input: Value, other: Value) -> Value:
+    """Broadcast to the shape of `other`."""
+    return expand(input, other.shape)
+
+
+def broadcast_to(input: Value, size: Sequence[int]) -> Value:
+    """Broadcast to that shape."""
+    return expand(input, tuple(size))
+
+
+def squeeze(input: Value, dim: int | Sequence[int] | None = None) -> Value:
+    """Without the axes of size 1: all of them, or `dim` only, if it has size 1."""
+    shape = input.shape
+    named = normalize_dims(dim, input.ndim) if dim is not None and dim != () else None if dim is None else ()
+    kept = [size for axis, size in enumerate(shape) if size != 1 or (named is not None and axis not in named)]
+    return Squeeze.apply(input, shape=tuple(kept))
+
+
+def unsqueeze(input: Value, dim: int) -> Value:
+    """With a new axis of size 1 at the place `dim`."""
+    axis = normalize_dim(dim, input.ndim + 1)
+    return Unsqueeze.apply(input, shape=(*input.shape[:axis], 1, *input.shape[axis:]))
+
+
+def movedim(input: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
+    """Axes moved to other places; the rest stays in order.
+
+    Raises RuntimeError unless there is one place for every axis.
+    """
+    origin, target = ([x] if isinstance(x, int) else list(x) for x in (source, destination))
+    if len(origin) != len(target):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({origin} dims) should contain the same number of "
+            f"dims as destination ({target} dims)"
+        )
+    for name, given in (("source", origin), ("destination", target)):
+        if len({normalize_dim(axis, input.ndim) for axis in given}) < len(given):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({given})")
+    origin, target = ([normalize_dim(axis, input.ndim) for axis in axes] for axes in (origin, target))
+    if input.ndim == 0:
+        return reshape(input, ())
+    order = [axis for axis in range(input.ndim) if axis not in origin]
+    for place, axis in sorted(zip(target, origin, strict=True)):
+        order.insert(place, axis)
+    return permute(input, order)
+
+
+def flip(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value:
+    """In reverse order along axes, given as `flip(x, 0, 1)` or `flip(x, (0, 1))`.
+
+    Raises RuntimeError if one is named twice.
+    """
+    given = unpack(axes if dims is None else (dims,))
+    places = tuple(normalize_dim(axis, input.ndim) for axis in given)
+    for axis in places:
+        if places.count(axis) > 1:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    return Flip.apply(input, dims=places if input.ndim else ())
+
+
+def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
+    """Moved by `shifts` along `dims`, round the end; without `dims` the flat tensor is moved.
+
+    Raises RuntimeError unless there is one shift per axis.
+    """
+    steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if not steps:
+        raise RuntimeError("`shifts` required")
+    if dims is None or dims == ():
+        if len(steps) != 1:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:0")
+        return reshape(roll(reshape(input, -1), steps, 0), input.shape)
+    given = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(steps) != len(given):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(given)}")
+    if input.ndim == 0:
+        raise IndexError(f"Dimension specified as {given[0]} but tensor has no dimensions")
+    axes = tuple(normalize_dim(axis, input.ndim) for axis in given)
+    return Roll.apply(input, shifts=steps, dims=axes)
+
+
+def unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes that were given one by one, or as one sequence."""
+    if len(sizes) == 1 and isinstance(sizes[0], Sequence):
+        return tuple(sizes[0])
+    return sizes
+
+
+def complete_shape(shape: tuple[int, ...], old: tuple[int, ...]) -> tuple[int, ...]:
+    """`shape` with its -1 filled in, or PyTorch's error if it does not hold as many elements as `old`."""
+    size = math.prod(old)
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    for index, length in enumerate(shape):
+        if length < -1:
+            raise RuntimeError(f"invalid shape dimension {length} at index {index} of shape {list(shape)}")
+    known = math.prod(length for length in shape if length != -1)
+    if -1 in shape and known == 0 and size == 0:
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
+            "can be any value and is ambiguous"
+        )
+    fits = known != 0 and size % known == 0 if -1 in shape else known == size
+    if not fits:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+    return tuple(size // known if length == -1 else length for length in shape)

@@ -1,0 +1,97 @@
+"""Operations as methods of Tensor: `x.exp()` is `exp(x)`. Those of the first lessons stand in tensor.py itself.
+
+The one idea to know: a function whose first argument is a tensor is a method already, so here are only names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.graph.function import Value, new
+from mini_autograd.numerics import arrays
+from mini_autograd.numerics.arrays import NUMBER
+from mini_autograd.operations.pointwise import comparison, rounding
+from mini_autograd.operations.shapes import joining, shape
+from mini_autograd.tensors import namespace, on_demand
+from mini_autograd.tensors.tensor import Tensor, register_methods
+
+FUNCTIONS = """
+absolute abs sign sqrt rsqrt reciprocal square log1p sin cos erf sigmoid floor ceil trunc round remainder floor_divide
+div positive lerp isnan isinf isfinite isclose allclose equal any all count_nonzero nonzero logical_and logical_or
+logical_not bitwise_and bitwise_or bitwise_xor bitwise_not is_floating_point greater greater_equal less less_equal
+not_equal maximum minimum clamp clip amax amin aminmax max min argmax argmin sort argsort topk median prod var std
+logsumexp cumsum softmax log_softmax norm mm bmm mv dot outer squeeze unsqueeze ravel broadcast_to flip roll split
+narrow select chunk unbind tril triu diag diag_embed diagonal trace gather scatter scatter_add index_select
+masked_fill masked_select
+"""
+
+register_methods({_name: getattr(namespace, _name) for _name in FUNCTIONS.split()})
+
+
+def _where(self: Value, condition: Value, other: Value) -> Value:
+    """`self` where `condition` holds, `other` elsewhere."""
+    return comparison.where(condition, self, other)
+
+
+def _invert(self: Value) -> Value:
+    """`~self`, of integers or bools."""
+    if self.is_floating_point():
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return comparison.bitwise_not(self)
+
+
+def _operator(function: Callable[[Value, Value], Value], reflected: bool = False) -> Callable[[Value, Any], Value]:
+    """The method behind an operator: what is neither tensor nor number is left to Python."""
+
+    def method(self: Value, other: Any) -> Value:
+        if not isinstance(other, (Tensor, *NUMBER)):
+            return NotImplemented
+        return function(other, self) if reflected else function(self, other)
+
+    return method
+
+
+_made_for_user = on_demand.called_later("tensors.legacy", "new_tensor")
+
+
+def _new(cls: type[Tensor], *args: Any, **options: Any) -> Any:
+    """What `Tensor(...)` gives: see legacy.py. Subclasses fill what they get by themselves."""
+    return _made_for_user(*args, **options) if cls is Tensor else new(cls)
+
+
+def _conversion(dtype: np.dtype) -> Callable[[Value], Value]:
+    """The method that gives a tensor in a dtype."""
+
+    def method(self: Value) -> Value:
+        return self.to(dtype)
+
+    method.__doc__ = f"As {dtype.name}."
+    return method
+
+
+METHODS: dict[str, Any] = {
+    "__new__": _new,
+    "half": _conversion(arrays.float16),
+    "float": _conversion(arrays.float32),
+    "double": _conversion(arrays.float64),
+    "int": _conversion(arrays.int32),
+    "long": _conversion(arrays.int64),
+    "bool": _conversion(arrays.bool_),
+    "where": _where,
+    "repeat": joining.repeat,
+    "expand_as": shape.expand_as,
+    "reshape_as": shape.reshape_as,
+    "view_as": shape.view_as,
+    "__abs__": rounding.abs,
+    "__pos__": rounding.positive,
+    "__invert__": _invert,
+    "__floordiv__": _operator(rounding.floor_divide),
+    "__rfloordiv__": _operator(rounding.floor_divide, reflected=True),
+    "__mod__": _operator(rounding.remainder),
+    "__rmod__": _operator(rounding.remainder, reflected=True),
+}
+
+register_methods(METHODS)

@@ -1,0 +1,208 @@
+// The browser's half of every demo: native controls, so that the keyboard works; a picture made by Python; steps that are
+// gone through here. While Python is busy only the latest setting waits, so a slider may be dragged at any speed.
+
+function make(tag, attributes, text = "") {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  // JupyterLab takes the arrow keys of a focused element, unless the element itself says that it wants them.
+  if (["button", "input", "select"].includes(tag)) element.setAttribute("data-lm-suppress-shortcuts", "true");
+  return element;
+}
+
+function render({ model, el }) {
+  const root = make("div", { class: "ma-demo", role: "group", "aria-label": model.get("title"), "data-lm-suppress-shortcuts": "true" });
+  const bar = make("div", { class: "ma-controls" });
+  const canvas = make("div", { class: "ma-canvas" });
+  const words = make("div", { class: "ma-words", "aria-live": "polite" });
+  const sender = makeSender(model);
+  const readers = model.get("controls").map((control) => addControl(bar, control, model, sender));
+  const player = makePlayer(model, canvas);
+  const asleep = make("div", { class: "ma-asleep", role: "status", hidden: "" }, "No kernel holds this demo. To use its controls, run the cell.");
+  root.append(make("div", { class: "ma-title" }, model.get("title")), asleep, bar, presets(model, sender), canvas, player.bar, words);
+  el.replaceChildren(root);
+
+  const showState = () => readers.forEach((read) => read(model.get("state")));
+  const showPicture = () => {
+    const shown = model.get("shown");
+    canvas.innerHTML = shown.svg;
+    words.classList.toggle("ma-wrong", Boolean(shown.wrong));
+    words.replaceChildren(...shown.words.map((line) => make("p", {}, line)));
+    player.restart();
+    sender.answered();
+  };
+  model.on("change:state", showState);
+  model.on("change:shown", showPicture);
+  model.on("change:step", player.show);
+  const leave = followKernel(model, (alive) => {
+    for (const part of root.querySelectorAll(".ma-controls :is(input, select), .ma-presets button")) part.disabled = !alive;
+    asleep.hidden = alive;
+  });
+  showState();
+  showPicture();
+  return () => {
+    leave();
+    player.pause();
+    model.off("change:state", showState);
+    model.off("change:shown", showPicture);
+    model.off("change:step", player.show);
+  };
+}
+
+function makeSender(model) {
+  let busy = false;
+  let waiting = null;
+  const send = (state) => {
+    busy = true;
+    model.set("state", state);
+    model.save_changes();
+  };
+  return {
+    change(part) {
+      const state = { ...(waiting ?? model.get("state")), ...part };
+      if (JSON.stringify(state) === JSON.stringify(model.get("state"))) return;
+      if (busy) waiting = state;
+      else send(state);
+    },
+    answered() {
+      busy = false;
+      const next = waiting;
+      waiting = null;
+      if (next) send(next);
+    },
+  };
+}
+
+function addControl(bar, control, model, sender) {
+  const id = `ma-control-${Math.random().toString(36).slice(2)}`; // each demo of a page loads this file for itself
+  const field = make("div", { class: `ma-field ma-${control.kind}` });
+  const label = make("label", { for: id }, control.label);
+  const { input, read, after } = CONTROLS[control.kind](control, id, (value) => sender.change({ [control.name]: value }));
+  input.setAttribute("data-control", control.name);
+  if (control.kind === "switch") field.append(input, label);
+  else field.append(label, input, ...after);
+  bar.append(field);
+  return (state) => read(state[control.name]);
+}
+
+const CONTROLS = {
+  choice(control, id, change) {
+    const input = make("select", { id });
+    for (const option of control.options) input.append(make("option", { value: option }, option));
+    input.addEventListener("change", () => change(input.value));
+    return { input, read: (value) => (input.value = value), after: [] };
+  },
+  slider(control, id, change) {
+    const input = make("input", { id, type: "range", min: "0", max: String(control.values.length - 1), step: "1" });
+    const text = make("output", { for: id, class: "ma-number" });
+    const show = () => {
+      text.textContent = control.texts[Number(input.value)];
+      input.setAttribute("aria-valuetext", text.textContent);
+    };
+    input.addEventListener("input", () => {
+      show();
+      change(control.values[Number(input.value)]);
+    });
+    const read = (value) => {
+      if (document.activeElement === input && input.matches(":active")) return; // being dragged
+      input.value = String(Math.max(0, control.values.indexOf(value)));
+      show();
+    };
+    return { input, read, after: [text] };
+  },
+  switch(control, id, change) {
+    const input = make("input", { id, type: "checkbox" });
+    input.addEventListener("change", () => change(input.checked));
+    return { input, read: (value) => (input.checked = value), after: [] };
+  },
+  entry(control, id, change) {
+    const input = make("input", { id, type: "text", size: "14", spellcheck: "false", autocomplete: "off" });
+    input.addEventListener("change", () => change(input.value));
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") change(input.value);
+    });
+    const read = (value) => {
+      if (input.value !== value) input.value = value;
+    };
+    return { input, read, after: [] };
+  },
+};
+
+function presets(model, sender) {
+  const row = make("div", { class: "ma-presets", role: "toolbar", "aria-label": "Settings" });
+  const entries = [...model.get("presets"), ["Reset", model.get("start")]];
+  for (const [name, state] of entries) {
+    const button = make("button", { type: "button" }, name);
+    button.addEventListener("click", () => sender.change(state));
+    row.append(button);
+  }
+  return row;
+}
+
+function makePlayer(model, canvas) {
+  const bar = make("div", { class: "ma-player", role: "toolbar", "aria-label": "Steps" });
+  const buttons = ["Start", "Back", "Play", "Step", "End"].map((name) => make("button", { type: "button" }, name));
+  const [start, back, play, forward, end] = buttons;
+  const track = make("input", { type: "range", min: "0", step: "1", "aria-label": "Step" });
+  const text = make("span", { class: "ma-step", "aria-live": "polite" });
+  bar.append(...buttons, track, text);
+  let timer = null;
+  const steps = () => model.get("shown").steps;
+  const at = () => Math.max(0, Math.min(steps().length - 1, model.get("step")));
+  const go = (step) => {
+    const to = Math.max(0, Math.min(steps().length - 1, step));
+    if (to === model.get("step")) show();
+    else model.set("step", to); // calls show; saved with the next change of a control
+  };
+  const pause = () => {
+    clearInterval(timer);
+    timer = null;
+    play.textContent = "Play";
+  };
+  const show = () => {
+    const step = at();
+    for (const part of canvas.querySelectorAll("g[id^='from-'], g[id^='only-']")) {
+      const [kind, number] = part.id.split("-");
+      const visible = kind === "from" ? Number(number) <= step : Number(number) === step;
+      part.style.display = visible ? "inline" : "none";
+    }
+    follow(canvas, step);
+    track.max = String(steps().length - 1);
+    track.value = String(step);
+    text.textContent = steps()[step] ?? "";
+    if (step >= steps().length - 1) pause();
+  };
+  const stop = (action) => () => {
+    pause();
+    action();
+  };
+  start.addEventListener("click", stop(() => go(0)));
+  back.addEventListener("click", stop(() => go(at() - 1)));
+  forward.addEventListener("click", stop(() => go(at() + 1)));
+  end.addEventListener("click", stop(() => go(steps().length - 1)));
+  track.addEventListener("input", stop(() => go(Number(track.value))));
+  play.addEventListener("click", () => {
+    if (timer) return pause();
+    if (at() >= steps().length - 1) go(0);
+    play.textContent = "Pause";
+    timer = setInterval(() => go(at() + 1), Math.max(60, 6000 / Math.max(steps().length, 1)));
+  });
+  const restart = () => {
+    bar.style.display = steps().length > 1 ? "" : "none";
+    show();
+  };
+  return { bar, show, restart, pause };
+}
+
+// Ways are drawn as far as the step; the marks along them stand where it has led.
+function follow(canvas, step) {
+  for (const way of canvas.querySelectorAll("[data-way]")) {
+    way.points ??= way.getAttribute("d").slice(1).split("L");
+    const points = way.points.slice(0, step + 1);
+    way.setAttribute("d", `M${points.join("L")}`);
+    const mark = canvas.querySelector(`[data-along="${CSS.escape(way.dataset.way)}"]`);
+    mark?.setAttribute("transform", `translate(${points.at(-1)})`);
+  }
+}
+
+export default { initialize, render };

@@ -1,0 +1,287 @@
+"""A demo: a few controls, a picture that follows them, and a sentence or two on what is to be seen.
+
+A demo says which controls it has and what it shows for a setting of them; the rest is the same for all demos and stands
+here. Pictures are Matplotlib figures turned into SVG, so an exported page keeps them. Where there are steps, the
+browser goes through them by itself: parts of the picture carry the number of the step in which they appear.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mini_autograd.widgets.scripts import script
+from mini_autograd.widgets.static import StaticPicture, on_paper, with_static_picture
+
+try:
+    import anywidget
+    import traitlets
+except ImportError:  # without the widget library the still picture is shown
+    anywidget = None  # type: ignore[assignment]
+
+HERE = Path(__file__).parent
+INK, PAPER = "#010203", "#fdfefd"
+"""Colours that stand for the text and the background of the page, whatever its theme."""
+
+COLOURS = ("#1f83c4", "#d9660a", "#14966b", "#bd6a98", "#b98a00", "#7a72c8")
+"""For lines: told apart by the colour-blind, and readable on white and on black."""
+
+STYLE: dict[Any, Any] = {
+    "figure.figsize": (7.2, 3.9),
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.labelcolor": INK,
+    "legend.frameon": False,
+    "axes.grid": True,
+    "grid.color": INK,
+    "grid.alpha": 0.15,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "font.size": 11,
+    "lines.linewidth": 2,
+    "svg.fonttype": "none",
+    "mathtext.default": "regular",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several words."""
+
+    name: str
+    label: str
+    options: tuple[str, ...]
+
+    def accepts(self, value: Any) -> bool:
+        return value in self.options
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "choice", "name": self.name, "label": self.label, "options": list(self.options)}
+
+
+@dataclass(frozen=True)
+class Slider:
+    """One of several numbers, in order. `texts` says how each is shown."""
+
+    name: str
+    label: str
+    values: tuple[float, ...]
+    texts: tuple[str, ...] = ()
+
+    def accepts(self, value: Any) -> bool:
+        return value in self.values
+
+    def to_json(self) -> dict[str, Any]:
+        texts = list(self.texts) or [f"{value:g}" for value in self.values]
+        return {"kind": "slider", "name": self.name, "label": self.label, "values": list(self.values), "texts": texts}
+
+
+@dataclass(frozen=True)
+class Switch:
+    """On or off."""
+
+    name: str
+    label: str
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, bool)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "switch", "name": self.name, "label": self.label}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A short text that the reader types, such as a shape."""
+
+    name: str
+    label: str
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, str) and len(value) <= 200
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "entry", "name": self.name, "label": self.label}
+
+
+Control = Choice | Slider | Switch | Entry
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a demo shows for one setting: an SVG, what is to be seen in it, and what each step of it is about.
+
+    In the SVG a group with the id `from-3` is visible from step 3 on, one with the id `only-3` in step 3 alone. A path
+    `data-way="a"` is drawn point by point, one per step, and a mark `data-along="a"` stands where it has come to; both
+    are written as they look in the last step.
+    """
+
+    svg: str
+    words: tuple[str, ...]
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A demo: its title, controls, what it shows for a setting, where it starts, and settings worth a button."""
+
+    title: str
+    controls: tuple[Control, ...]
+    show: Callable[..., Shown]
+    start: Mapping[str, Any]
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def live(self, step: int | None = None, **state: Any) -> Any:
+        """The widget, or a still picture where widgets are not installed. `state` overrides the start.
+
+        `step` is the step that is shown first, if not the last: a lesson may ask before it shows.
+        """
+        first = self.checked({**self.start, **state})
+        shown = self.show(**first)
+        if anywidget is None:
+            return self.still(shown)
+        last = max(len(shown.steps) - 1, 0)
+        return DemoWidget(self, first, shown, last if step is None else min(step, last))
+
+    def checked(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """A setting with a value for each control. Raises ValueError for an unknown control or value."""
+        controls = {control.name: control for control in self.controls}
+        for name, value in state.items():
+            if name not in controls:
+                raise ValueError(f"{self.title!r} has no control {name!r}; it has {', '.join(controls)}")
+            if not controls[name].accepts(value):
+                raise ValueError(f"{value!r} is no setting of {name!r} in {self.title!r}: {controls[name].to_json()}")
+        return {name: state[name] for name in controls}
+
+    def still(self, shown: Shown) -> StaticPicture:
+        """The picture at its last step, for pages without a kernel and for terminals."""
+        last = max(len(shown.steps) - 1, 0)
+        text = "\n".join((self.title, *shown.words, *shown.steps[-1:]))
+        return StaticPicture(on_paper(with_steps_hidden(shown.svg, last)), text)
+
+
+def with_steps_hidden(svg: str, step: int) -> str:
+    """An SVG as it looks in one step."""
+
+    def hidden(match: re.Match[str]) -> str:
+        kind, number = match[1], int(match[2])
+        visible = number <= step if kind == "from" else number == step
+        return match[0] if visible else f'{match[0]} display="none"'
+
+    return re.sub(r'<g id="(from|only)-(\d+)(?:-\w+)?"', hidden, svg)
+
+
+serial = itertools.count()
+
+
+def axes(columns: int = 1, **options: Any) -> Any:
+    """The axes of a new Matplotlib figure, side by side; draw inside `with plotting():`.
+
+    The margins are fixed: a layout that is worked out for every picture takes longer than the picture.
+    """
+    from matplotlib.figure import Figure
+
+    drawn = Figure(**options)
+    drawn.subplots_adjust(left=0.11 if columns == 1 else 0.08, right=0.985, bottom=0.15, top=0.91, wspace=0.28)
+    return drawn.subplots(1, columns)
+
+
+def logarithmic(axis: Any, which: str = "y") -> None:
+    """Powers of ten along an axis, written 1e-3: formulas as labels take ten times longer to draw."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    for name in which:
+        getattr(axis, f"set_{name}scale")("log")
+        line = getattr(axis, f"{name}axis")
+        line.set_major_locator(LogLocator(numticks=8))
+        line.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:g}" if 0.001 < value < 1e4 else f"{value:.0e}")
+        )
+        line.set_minor_locator(NullLocator())
+
+
+def plotting() -> Any:
+    """A context in which figures look like those of all demos."""
+    import matplotlib as mpl
+    from cycler import cycler
+
+    return mpl.rc_context(STYLE | {"axes.prop_cycle": cycler(color=COLOURS), "svg.hashsalt": f"demo{next(serial)}"})
+
+
+def svg_of(axis: Any, label: str) -> str:
+    """The figure of some axes as SVG, in the colours and the font of the page. `label` is for screen readers."""
+    buffer = io.StringIO()
+    axis.get_figure().savefig(buffer, format="svg")
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = svg.replace(INK, "currentColor").replace(PAPER, "var(--jp-layout-color0, white)")
+    escaped = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
+
+
+if anywidget is not None:
+
+    class DemoWidget(anywidget.AnyWidget):
+        """The live demo. The browser sets `state`; everything else follows from it, or an error is shown in words."""
+
+        _esm = script(HERE / "demo.js")
+        _css = (HERE / "demo.css").read_text(encoding="utf-8")
+
+        title = traitlets.Unicode().tag(sync=True)
+        controls: Any = traitlets.List().tag(sync=True)
+        presets: Any = traitlets.List().tag(sync=True)  # pairs: a notebook's file would sort the names
+        start: Any = traitlets.Dict().tag(sync=True)
+        state: Any = traitlets.Dict().tag(sync=True)
+        shown: Any = traitlets.Dict().tag(sync=True)
+        step = traitlets.Int(0).tag(sync=True)
+        own_id = traitlets.Unicode().tag(sync=True)
+
+        def __init__(self, demo: Demo, first: Mapping[str, Any], shown: Shown, step: int) -> None:
+            self._demo, self._shown = demo, shown
+            super().__init__(
+                title=demo.title,
+                controls=[control.to_json() for control in demo.controls],
+                presets=[[name, dict(state)] for name, state in demo.presets.items()],
+                start=dict(first),
+                state=dict(first),
+                shown=as_json(shown),
+                step=step,
+            )
+            self.own_id = self.model_id
+            self.observe(self._follow, "state")
+
+        def _follow(self, change: Any) -> None:
+            try:
+                self._shown = self._demo.show(**self._demo.checked({**self._demo.start, **change["new"]}))
+            except ValueError as error:
+                self.shown = {**self.shown, "words": [str(error)], "steps": [], "wrong": True}
+                return
+            self.shown = as_json(self._shown)
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+            return with_static_picture(super()._repr_mimebundle_(**kwargs), self._demo.still(self._shown))
+
+
+def as_json(shown: Shown) -> dict[str, Any]:
+    """What is sent to the browser. The serial number tells it that an answer has come, even an equal one."""
+    words: Sequence[str] = shown.words
+    return {
+        "svg": shown.svg,
+        "words": list(words),
+        "steps": list(shown.steps),
+        "wrong": False,
+        "serial": next(serial),
+    }

@@ -1,0 +1,188 @@
+"""Checkpoint planner: memory and time of a training step against the length of the segments that are recomputed.
+
+Predicted from the number of arrays that are saved, and measured: time by the clock, memory by what Python's tracemalloc
+counts, in a step of its own because counting takes time.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.tensors.creation import tensor
+from mini_autograd.utils.checkpoint import checkpoint
+from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
+from mini_autograd.widgets.sketch import picture, segment, words
+
+BATCH, WIDTH = 512, 16
+LAYER = BATCH * WIDTH * 8
+"""The bytes of one layer's output."""
+DEPTHS = ("16", "36")
+LENGTHS = (0, 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 36)
+"""Layers per segment; 0 stands for a step without checkpoints."""
+REPEATS = 6
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one length of segments costs."""
+
+    length: int
+    predicted_bytes: float
+    measured_bytes: float
+    predicted_seconds: float
+    measured_seconds: float
+
+
+def step_of(depth: int, length: int) -> Callable[[], tuple[float, float]]:
+    """A training step of `depth` layers, cut into segments of `length`; returns the seconds of forward and backward."""
+    generator = np.random.default_rng(depth)
+    weights = [tensor(generator.normal(size=(WIDTH, WIDTH)) / 4, requires_grad=True) for _ in range(depth)]
+    x = tensor(generator.normal(size=(BATCH, WIDTH)), requires_grad=True)
+
+    def run(values: Any, *some: Any) -> Any:
+        for weight in some:
+            values = (values @ weight).tanh()
+        return values
+
+    def step() -> tuple[float, float]:
+        start = time.perf_counter()
+        values = x
+        for first in range(0, depth, length or depth):
+            part = weights[first : first + (length or depth)]
+            values = (
+                checkpoint(run, values, *part, use_reentrant=False, preserve_rng_state=False)
+                if length
+                else run(values, *part)
+            )
+        loss = values.sum()
+        del values
+        between = time.perf_counter()
+        loss.backward()
+        end = time.perf_counter()
+        for leaf in (x, *weights):
+            leaf.grad = None
+        return between - start, end - between
+
+    return step
+
+
+def peak_of(step: Callable[[], Any]) -> float:
+    """The most bytes that a step holds at once, beyond what was there before."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        step()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def predicted_arrays(depth: int, length: int) -> int:
+    """How many layer outputs are kept at most: the input of every segment, and one segment computed again."""
+    return depth if length == 0 else -(-depth // length) - 1 + length
+
+
+@functools.lru_cache(maxsize=16)
+def measured(depth: int, number: int) -> tuple[Plan, ...]:
+    """All lengths that fit the depth. `number` counts the measurements, so that one may be asked for again."""
+    plans: list[Plan] = []
+    forward = total = 0.0
+    for length in [length for length in LENGTHS if length <= depth]:
+        step = step_of(depth, length)
+        step()
+        forward_seconds, backward_seconds = min((step() for _ in range(REPEATS)), key=sum)
+        if length == 0:
+            forward, total = forward_seconds, forward_seconds + backward_seconds
+        seconds = total + forward if length else total
+        size = predicted_arrays(depth, length) * LAYER
+        plans.append(Plan(length, size, peak_of(step), seconds, forward_seconds + backward_seconds))
+    return tuple(plans)
+
+
+def show(depth: str, length: float, run: float) -> Shown:
+    """Both curves, with the chosen length marked."""
+    plans = measured(int(depth), int(run))
+    lengths = [plan.length for plan in plans]
+    at = lengths.index(int(length)) if int(length) in lengths else len(plans) - 1
+    plan, plain = plans[at], plans[0]
+    kilo = [1e-6 * value.predicted_bytes for value in plans], [1e-6 * value.measured_bytes for value in plans]
+    milli = [1e3 * value.predicted_seconds for value in plans], [1e3 * value.measured_seconds for value in plans]
+    left = curve(50, "memory at most, MB", lengths, kilo, at)
+    right = curve(480, "time of a step, ms", lengths, milli, at)
+    label = f"Memory and time of a step of {depth} layers against the length of checkpointed segments"
+    svg = picture(860, 300, [*left, *right], label)
+    best = min(plans, key=lambda value: value.measured_bytes)
+    chosen = "Without checkpoints" if plan.length == 0 else f"Segments of {plan.length}"
+    kept = predicted_arrays(int(depth), plan.length)
+    sentences = (
+        f"{chosen}: {kept} layer outputs kept at once, predicted {plan.predicted_bytes / 1e6:.2f} MB, measured "
+        f"{plan.measured_bytes / 1e6:.2f} MB ({plan.measured_bytes / plain.measured_bytes:.0%} of none); "
+        f"time predicted {1e3 * plan.predicted_seconds:.1f} ms, measured {1e3 * plan.measured_seconds:.1f} ms "
+        f"({plan.measured_seconds / plain.measured_seconds:.2f} times none).",
+        f"Least memory measured: {'none' if best.length == 0 else f'segments of {best.length}'}, "
+        f"{best.measured_bytes / 1e6:.2f} MB. The square root of {depth} is {int(depth) ** 0.5:.0f}. "
+        "Predictions count saved outputs only, and one more forward pass; gradients on their way come on top.",
+    )
+    return Shown(svg, sentences)
+
+
+def curve(left: float, title: str, lengths: Sequence[int], curves: Sequence[Sequence[float]], at: int) -> list[str]:
+    """Predicted (dashed) and measured values over the lengths of segments, side by side with another such picture."""
+    top, width, height = 44.0, 360.0, 210.0
+    bottom, most = top + height, 1.12 * max(map(max, curves))
+    x = [left + width * (place + 0.5) / len(lengths) for place in range(len(lengths))]
+    parts = [words(left + width / 2, 18, title, anchor="middle", bold=True)]
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        line_y = bottom - share * height
+        parts.append(segment(left, line_y, left + width, line_y, width=1.2 if share == 0 else 0.3))
+        parts.append(words(left - 6, line_y + 4, f"{share * most:.2g}", size=12, anchor="end"))
+    for place, length in enumerate(lengths):
+        parts.append(words(x[place], bottom + 17, length or "none", size=12, anchor="middle", bold=place == at))
+    parts.append(words(left + width / 2, bottom + 36, "layers per segment", size=12, anchor="middle"))
+    for name, values, colour, dashes, legend in zip(
+        ("predicted", "measured"), curves, (COLOURS[1], COLOURS[0]), ("6 4", "none"), (0.0, 110.0), strict=True
+    ):
+        y = [bottom - value / most * height for value in values]
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+        line = f'fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"'
+        parts.append(f'<polyline points="{points}" {line}/>')
+        parts.append(f'<path d="M{left + legend:.1f} {top - 10}h24" {line}/>')
+        parts.append(words(left + legend + 30, top - 6, name, size=12))
+        if name == "measured":
+            dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>' for a, b in zip(x, y, strict=True))
+            ring = f'<circle cx="{x[at]:.1f}" cy="{y[at]:.1f}" r="8" fill="none" stroke="{colour}" stroke-width="2.5"/>'
+            parts.append(f'<g fill="{colour}">{dots}</g>{ring}')
+    return parts
+
+
+@functools.cache
+def demo() -> Demo:
+    texts = ("none", *(str(length) for length in LENGTHS[1:]))
+    return Demo(
+        title="Checkpoint planner",
+        controls=(
+            Choice("depth", "layers", DEPTHS),
+            Slider("length", "layers per segment", LENGTHS, texts),
+            Slider("run", "measurement", (1, 2, 3)),
+        ),
+        show=show,
+        start={"depth": "16", "length": 4, "run": 1},
+        presets={
+            "No checkpoints": {"length": 0},
+            "Every layer": {"length": 1},
+            "Square root": {"depth": "36", "length": 6},
+            "One segment": {"depth": "16", "length": 16},
+        },
+    )
+
+
+def checkpoint_planner(**state: Any) -> Any:
+    """The demo: memory and time against the length of checkpointed segments. `state` sets its controls."""
+    return demo().live(**state)

@@ -1,0 +1,106 @@
+"""Step size: how wrong a numerical derivative is, against the step, for one-sided and central differences.
+
+With a large step the curve of the function is to blame, with a small one rounding; between the two lies the best step.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.widgets.demo import Choice, Demo, Shown, Slider, Switch, axes, logarithmic, plotting, svg_of
+
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "sin x": (np.sin, np.cos),
+    "exp x": (np.exp, np.exp),
+    "x cubed": (lambda x: x**3, lambda x: 3 * x**2),
+    "tanh 3x": (lambda x: np.tanh(3 * x), lambda x: 3 / np.cosh(3 * x) ** 2),
+}
+"""Each function and its derivative."""
+
+EXPONENTS = tuple(round(exponent, 2) for exponent in np.arange(-15.0, 0.01, 0.25).tolist())
+SCHEMES = {"one-sided": 1, "central": 2}
+"""The power of h that the error of each scheme falls with."""
+
+
+def errors(function: str, point: float, scheme: str, precision: str) -> np.ndarray:
+    """The relative error of a numerical derivative for steps of 10 to the power of each of EXPONENTS."""
+    f, derivative = FUNCTIONS[function]
+    kind = np.dtype(precision).type
+    x, right = kind(point), float(derivative(np.float64(point)))
+    found = []
+    for exponent in EXPONENTS:
+        h = kind(10.0**exponent)
+        behind = x if scheme == "one-sided" else x - h
+        width = kind((x + h) - behind)
+        estimate = (f(x + h) - f(behind)) / width if width else kind(0)
+        found.append(abs(float(estimate) - right) / abs(right))
+    return np.array(found)
+
+
+def show(function: str, precision: str, exponent: float, point: float, slopes: bool) -> Shown:
+    """The curves of both schemes, with the chosen step marked."""
+    steps = 10.0 ** np.array(EXPONENTS)
+    at = EXPONENTS.index(exponent)
+    words = []
+    with plotting():
+        axis = axes()
+        logarithmic(axis, "xy")
+        for scheme, order in SCHEMES.items():
+            curve = np.maximum(errors(function, point, scheme, precision), 1e-18)
+            (line,) = axis.plot(steps, curve, label=scheme)
+            axis.plot(steps[at], curve[at], "o", color=line.get_color(), markersize=9)
+            best = int(curve.argmin())
+            words.append(
+                f"{scheme}: relative error {curve[at]:.1e} at h = {steps[at]:.0e}; smallest {curve[best]:.1e} at "
+                f"h = {steps[best]:.0e}."
+            )
+            if slopes:
+                guide = curve[-1] * (steps / steps[-1]) ** order
+                _guide(axis, steps, guide, guide > 1e-14, ":", line.get_color(), f"h to the {order}")
+        if slopes:
+            rounding = np.finfo(precision).eps / steps
+            _guide(axis, steps, rounding, rounding < 10, "--", "gray", "rounding / h")
+        axis.set(xlabel="step h", ylabel="relative error", ylim=(1e-15, 30))
+        axis.set_title(f"derivative of {function} at {point:g}")
+        figure = axis.get_figure()
+        figure.subplots_adjust(bottom=0.24)  # room for the legend, as no corner is free of curves at all settings
+        figure.legend(loc="lower center", ncols=5, fontsize=9)
+        svg = svg_of(axis, f"Error of the numerical derivative of {function} against the step, in {precision}")
+    return Shown(svg, tuple(words))
+
+
+def _guide(axis: Any, x: np.ndarray, y: np.ndarray, kept: np.ndarray, style: str, colour: str, label: str) -> None:
+    """A thin line for comparison, where it is to be seen."""
+    axis.plot(x[kept], y[kept], style, color=colour, linewidth=1.5, label=label)
+
+
+@functools.cache
+def demo() -> Demo:
+    points = (0.25, 0.5, 1.0, 1.5, 2.0)
+    exponents = Slider("exponent", "step h", EXPONENTS, tuple(f"1e{e:g}" for e in EXPONENTS))
+    return Demo(
+        title="Step size of a numerical derivative",
+        controls=(
+            Choice("function", "function", tuple(FUNCTIONS)),
+            Choice("precision", "precision", ("float64", "float32")),
+            Slider("point", "at x =", points),
+            exponents,
+            Switch("slopes", "draw the slopes"),
+        ),
+        show=show,
+        start={"function": "sin x", "precision": "float64", "exponent": -5.0, "point": 1.0, "slopes": True},
+        presets={
+            "Too large": {"exponent": -1.0},
+            "Too small": {"exponent": -13.0},
+            "float32": {"precision": "float32", "exponent": -2.5},
+        },
+    )
+
+
+def step_size(**state: Any) -> Any:
+    """The demo: error of numerical derivatives against the step. `state` sets its controls."""
+    return demo().live(**state)

@@ -1,0 +1,320 @@
+// The browser's half of the graph explorer. Every step comes ready made from Python; this file only applies steps to the SVG.
+// The state at step n is what steps 0..n leave behind, so any jump is a replay from the start.
+
+const KEYS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+const PHASES = { start: "Leaves", forward: "Forward", backward: "Backward", end: "Finished" };
+
+function render({ model, el }) {
+  const view = build(model, el);
+  const steps = () => model.get("steps");
+  const show = () => {
+    if (view.picture !== model.get("picture")) place(view, model); // the step may change together with the picture
+    apply(view, steps(), clamp(model.get("step"), steps()), model.get("details"));
+  };
+  const go = (by) => {
+    const before = clamp(model.get("step"), steps());
+    view.selected = null;
+    model.set("step", clamp(before + by, steps())); // a change calls show
+    if (model.get("step") === before) show();
+  };
+  connect(view, model, go, show);
+  model.on("change:step", show);
+  model.on("change:picture", show);
+  const leave = followKernel(model, (alive) => {
+    if (view.tool.Blocks) view.tool.Blocks.disabled = !alive; // all else is done here
+  });
+  show();
+  return () => {
+    leave();
+    view.player.pause();
+    model.off("change:step", show);
+    model.off("change:picture", show);
+  };
+}
+
+function clamp(step, steps) {
+  return Math.max(0, Math.min(steps.length - 1, step));
+}
+
+function make(tag, attributes, text = "") {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  if (tag === "button") element.setAttribute("data-lm-suppress-shortcuts", "true"); // else JupyterLab takes its arrow keys
+  return element;
+}
+
+function build(model, el) {
+  const root = make("div", {
+    class: "ma-explorer", role: "group", tabindex: "0", "data-lm-suppress-shortcuts": "true",
+    "aria-label": "Graph explorer. Arrow keys step, Home and End jump to the start and the end.",
+  });
+  const bar = make("div", { class: "ma-bar", role: "toolbar", "aria-label": "Steps" });
+  const buttons = {
+    start: make("button", { type: "button", "data-go": "-Infinity" }, "Start"),
+    back: make("button", { type: "button", "data-go": "-1" }, "Back"),
+    step: make("button", { type: "button", "data-go": "1", class: "ma-main" }, "Step"),
+    end: make("button", { type: "button", "data-go": "Infinity" }, "End"),
+  };
+  const play = make("button", { type: "button" }, "Play");
+  const counter = make("span", { class: "ma-counter" });
+  bar.append(...Object.values(buttons), play, counter);
+  const tools = make("div", { class: "ma-bar ma-tools", role: "toolbar", "aria-label": "Picture" });
+  const names = ["Smaller", "Larger", "Fit", "Memory", ...(model.get("foldable") ? ["Blocks"] : []), "Save SVG", "Save PNG"];
+  const tool = Object.fromEntries(names.map((name) => [name, make("button", { type: "button" }, name)]));
+  tools.append(...Object.values(tool));
+  const canvas = make("div", { class: "ma-canvas" });
+  const words = make("div", { class: "ma-words", "aria-live": "polite" });
+  root.append(bar, canvas, words, tools);
+  el.replaceChildren(root);
+  return { root, buttons, play, tool, counter, canvas, words, nodes: [], edges: [], flows: [], selected: null, zoom: null };
+}
+
+// Put the picture in, and remember its parts.
+function place(view, model) {
+  view.picture = view.canvas.innerHTML = model.get("picture");
+  view.selected = null;
+  view.svg = view.canvas.querySelector("svg");
+  view.svg.setAttribute("role", "group");
+  view.nodes = [...view.svg.querySelectorAll(".ma-node")];
+  for (const node of view.nodes) node.setAttribute("data-lm-suppress-shortcuts", "true");
+  view.edges = [...view.svg.querySelectorAll(".ma-edge")];
+  view.flows = [...view.svg.querySelectorAll(".ma-flow")];
+  view.ends = model.get("edges").map(([source, target, factors]) => ({ source, target, factors }));
+  view.tool.Blocks?.setAttribute("aria-pressed", String(model.get("folded")));
+  resize(view, null);
+}
+
+// A zoom of null is the picture in its own size (larger on a stage) or as wide as the page, but not smaller than three
+// quarters.
+function resize(view, zoom) {
+  const { width } = view.svg.viewBox.baseVal;
+  const style = view.svg.style;
+  view.zoom = zoom === null ? null : Math.max(0.05, Math.min(4, zoom));
+  style.minWidth = zoom === null ? `${Math.round(width * 0.75)}px` : "0";
+  style.maxWidth = zoom === null ? "100%" : "none";
+  style.width = zoom === null ? `calc(${width}px * var(--ma-scale, 1))` : `${width * view.zoom}px`;
+}
+
+function scale(view, by) {
+  const now = view.svg.getBoundingClientRect().width / view.svg.viewBox.baseVal.width;
+  const frame = view.canvas;
+  const [x, y] = [frame.scrollLeft + frame.clientWidth / 2, frame.scrollTop + frame.clientHeight / 2];
+  resize(view, now * by);
+  const grown = view.zoom / now; // what was in the middle stays in the middle
+  frame.scrollLeft = x * grown - frame.clientWidth / 2;
+  frame.scrollTop = y * grown - frame.clientHeight / 2;
+}
+
+function fit(view) {
+  const { width, height } = view.svg.viewBox.baseVal;
+  resize(view, Math.min(view.canvas.clientWidth / width, 550 / height));
+}
+
+function makePlayer(view, model, go) {
+  let timer = null;
+  const at = () => clamp(model.get("step"), model.get("steps"));
+  const last = () => model.get("steps").length - 1;
+  const pause = () => {
+    clearInterval(timer);
+    timer = null;
+    view.play.textContent = "Play";
+  };
+  const play = () => {
+    if (at() >= last()) go(-Infinity);
+    view.play.textContent = "Pause";
+    timer = setInterval(() => {
+      go(1);
+      if (at() >= last()) pause();
+    }, Math.max(120, Math.min(1000, 40000 / last())));
+  };
+  return { pause, toggle: () => (timer ? pause() : play()) };
+}
+
+function connect(view, model, go, show) {
+  view.player = makePlayer(view, model, go);
+  for (const button of Object.values(view.buttons)) {
+    button.addEventListener("click", () => {
+      view.player.pause();
+      go(Number(button.dataset.go));
+    });
+  }
+  view.play.addEventListener("click", view.player.toggle);
+  const actions = {
+    Smaller: () => scale(view, 0.8),
+    Larger: () => scale(view, 1.25),
+    Fit: () => (view.zoom === null ? fit(view) : resize(view, null)),
+    Memory: () => view.tool.Memory.setAttribute("aria-pressed", String(view.root.classList.toggle("ma-memory"))),
+    Blocks: () => {
+      view.player.pause();
+      model.set("folded", !model.get("folded"));
+      model.save_changes();
+    },
+    "Save SVG": () => save(standalone(view.svg), "graph.svg"),
+    "Save PNG": () => savePixels(view.svg),
+  };
+  for (const [name, button] of Object.entries(view.tool)) button.addEventListener("click", actions[name]);
+  view.root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const node = event.target.closest(".ma-node");
+    const zooms = { "+": 1.25, "=": 1.25, "-": 0.8 };
+    if (node && (event.key === "Enter" || event.key === " ")) select(view, node, show);
+    else if (event.key in zooms) scale(view, zooms[event.key]);
+    else if (event.key === "0") resize(view, null);
+    else if (event.key in KEYS) {
+      view.player.pause();
+      go(KEYS[event.key]);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  view.canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return; // the plain wheel scrolls
+    event.preventDefault();
+    scale(view, event.deltaY < 0 ? 1.1 : 0.9);
+  }, { passive: false });
+  drag(view, (node) => select(view, node, show));
+}
+
+// Dragging pans; a click without movement chooses a node.
+function drag(view, choose) {
+  let from = null;
+  let moved = false;
+  view.canvas.addEventListener("pointerdown", (event) => {
+    if (event.button === 0) from = { x: event.clientX, y: event.clientY, left: view.canvas.scrollLeft, top: view.canvas.scrollTop };
+    moved = false;
+  });
+  view.canvas.addEventListener("pointermove", (event) => {
+    if (!from || !(event.buttons & 1)) return;
+    const [x, y] = [event.clientX - from.x, event.clientY - from.y];
+    moved = moved || Math.hypot(x, y) > 5;
+    if (!moved) return;
+    view.canvas.scrollLeft = from.left - x;
+    view.canvas.scrollTop = from.top - y;
+  });
+  view.canvas.addEventListener("pointerup", () => (from = null));
+  view.canvas.addEventListener("click", (event) => {
+    const node = event.target.closest(".ma-node");
+    if (node && !moved) choose(node);
+  });
+}
+
+const DRAWN = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "font-weight",
+  "text-anchor", "visibility", "display", "paint-order", "opacity"];
+
+// The picture as it looks now, with its colours written out, so that it needs no page around it.
+function standalone(svg) {
+  const copy = svg.cloneNode(true);
+  const [shown, copied] = [svg, copy].map((root) => [root, ...root.querySelectorAll("*")]);
+  shown.forEach((element, index) => {
+    const style = getComputedStyle(element);
+    copied[index].setAttribute("style", DRAWN.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+  });
+  copy.querySelector("style")?.remove();
+  return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+}
+
+function save(blob, name) {
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+async function savePixels(svg) {
+  const { width, height } = svg.viewBox.baseVal;
+  const fine = Math.min(2, 8000 / Math.max(width, height));
+  const picture = new Image();
+  picture.src = URL.createObjectURL(standalone(svg));
+  await picture.decode();
+  const canvas = make("canvas", { width: Math.round(width * fine), height: Math.round(height * fine) });
+  canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(picture.src);
+  canvas.toBlob((blob) => save(blob, "graph.png"), "image/png");
+}
+
+function select(view, node, show) {
+  const index = Number(node.dataset.node);
+  view.selected = view.selected === index ? null : index;
+  show();
+}
+
+function state(steps, at) {
+  const appeared = new Set();
+  const gradients = new Map();
+  const carried = new Set();
+  for (const step of steps.slice(0, at + 1)) {
+    step.appear.forEach((node) => appeared.add(node));
+    step.gradients.forEach(([node, text]) => gradients.set(node, text));
+    step.flows.forEach(([edge]) => carried.add(edge));
+  }
+  return { appeared, gradients, carried };
+}
+
+function apply(view, steps, at, details) {
+  const step = steps[at];
+  const { appeared, gradients, carried } = state(steps, at);
+  const backward = step.phase === "backward" || step.phase === "end";
+  const flowing = new Map(step.flows);
+  const receivers = new Set(step.flows.map(([edge]) => view.ends[edge].source));
+  view.nodes.forEach((node, index) => {
+    const none = node.classList.contains("ma-constant") ? "none" : node.classList.contains("ma-unrecorded") ? "not recorded" : null;
+    node.querySelector(".ma-grad").textContent = none ? (backward ? none : "") : gradients.get(index) ?? "";
+    node.classList.toggle("ma-ghost", !appeared.has(index));
+    node.classList.toggle("ma-now", step.node === index);
+    node.classList.toggle("ma-receives", receivers.has(index));
+    node.classList.toggle("ma-selected", view.selected === index);
+    node.setAttribute("aria-pressed", String(view.selected === index));
+    node.setAttribute("aria-label", spoken(node, details[index].name, appeared.has(index)));
+  });
+  view.edges.forEach((edge, index) => {
+    edge.classList.toggle("ma-ghost", !appeared.has(view.ends[index].target));
+    edge.classList.toggle("ma-in", step.phase === "forward" && view.ends[index].target === step.node);
+    edge.classList.toggle("ma-carries", flowing.has(index));
+    edge.classList.toggle("ma-carried", carried.has(index) && step.phase === "backward");
+  });
+  const factors = (index) => {
+    const { target, factors } = view.ends[index];
+    return target === view.selected && gradients.has(target) && carried.has(index) ? factors : undefined;
+  };
+  view.flows.forEach((label, index) => (label.textContent = factors(index) ?? flowing.get(index) ?? ""));
+  const lines = view.selected === null ? step.lines : chosen(details[view.selected], view.selected, appeared, gradients);
+  describe(view, step, at, steps.length, lines);
+  keepInSight(view, step.node);
+}
+
+function spoken(node, name, evaluated) {
+  const [value, gradient] = [".ma-value", ".ma-grad"].map((part) => node.querySelector(part).textContent);
+  if (!evaluated) return `${name}, not evaluated yet`;
+  return `${name}, ${value}` + (gradient ? `, gradient ${gradient}` : "");
+}
+
+function chosen(detail, index, appeared, gradients) {
+  if (!appeared.has(index)) return [`${detail.name}: not evaluated yet.`];
+  if (!gradients.has(index)) return detail.forward;
+  return [...detail.forward, `Gradient so far: ${gradients.get(index)}.`, ...detail.backward];
+}
+
+function describe(view, step, at, count, lines) {
+  view.counter.textContent = `${PHASES[step.phase]}, step ${at} of ${count - 1}`;
+  view.words.replaceChildren(...lines.map((line) => make("p", {}, line)));
+  view.words.classList.toggle("ma-details", view.selected !== null);
+  for (const [name, button] of Object.entries(view.buttons)) {
+    const stuck = name === "start" || name === "back" ? at === 0 : at === count - 1;
+    button.setAttribute("aria-disabled", String(stuck));
+  }
+}
+
+// Scroll the canvas, never the page, so that the node of this step can be seen.
+function keepInSight(view, index) {
+  if (index === null) return;
+  const node = view.nodes[index].getBoundingClientRect();
+  const frame = view.canvas.getBoundingClientRect();
+  if (node.left < frame.left || node.right > frame.right) {
+    view.canvas.scrollLeft += node.left + node.width / 2 - frame.left - frame.width / 2;
+  }
+  if (node.top < frame.top || node.bottom > frame.bottom) {
+    view.canvas.scrollTop += node.top + node.height / 2 - frame.top - frame.height / 2;
+  }
+}
+
+export default { initialize, render };

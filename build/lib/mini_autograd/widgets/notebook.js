@@ -1,0 +1,82 @@
+// What all our widgets need of the notebook around them, put before the code of each: they are kept in its file for a day
+// when no kernel knows them, shown even if the page was too slow to find them, and told whether Python still answers.
+
+const VIEW = "application/vnd.jupyter.widget-view+json";
+const STATE = "application/vnd.jupyter.widget-state+json";
+
+// JupyterLab's widget manager waits two seconds for the model of a view. If a slow page restores the model in the last
+// tenth of a second of these, it says "model not found" for ever, although the model is there: then the view is asked for
+// once more, when those two seconds are over for certain (get_model in @jupyter-widgets/base-manager).
+const WAITED = 3000; // milliseconds
+const GIVEN_UP = "model not found";
+
+// For each model, once, whether or not it is in view. In editors other than JupyterLab and Notebook there is no context.
+function initialize({ model }) {
+  const context = model.widget_manager?.context;
+  if (!context?.model?.cells) return undefined;
+  let full = null; // the model with all its parts; what is given to a widget has only the traits
+  const meet = async () => {
+    if (model.get("own_id")) full = await model.widget_manager.get_model(model.get("own_id"));
+  };
+  const save = (_, phase) => {
+    if (phase === "started" && full) keep(full, context);
+  };
+  const showIfMissing = () => {
+    const [outputs, at] = placeOf(model.get("own_id"), context);
+    const failed = [...document.querySelectorAll(".jupyter-widgets")].some((node) => node.textContent.includes(GIVEN_UP));
+    if (failed && at >= 0 && Object.keys(full?.views ?? {}).length === 0) outputs.set(at, outputs.get(at).toJSON());
+  };
+  const asking = setTimeout(showIfMissing, WAITED);
+  model.on("change:own_id", meet);
+  context.saveState.connect(save);
+  meet();
+  return () => {
+    clearTimeout(asking);
+    model.off("change:own_id", meet);
+    context.saveState.disconnect(save);
+  };
+}
+
+// The outputs of the cell that shows a model, and the place of the model among them, or -1.
+function placeOf(id, context) {
+  for (const cell of context.model.cells) {
+    const at = cell.type === "code" ? cell.outputs.toJSON().findIndex((output) => output.data?.[VIEW]?.model_id === id) : -1;
+    if (at >= 0) return [cell.outputs, at];
+  }
+  return [null, -1];
+}
+
+// Write a model into the notebook's metadata, where JupyterLab looks for widgets that no kernel knows any more; take it
+// out if no cell shows it.
+function keep(full, context) {
+  const saved = context.model.getMetadata("widgets")?.[STATE] ?? { version_major: 2, version_minor: 0, state: {} };
+  const states = { ...saved.state };
+  const shown = placeOf(full.model_id, context)[1] >= 0;
+  for (const part of [full, full.get("layout")]) {
+    delete states[part.model_id];
+    if (!shown) continue;
+    const state = JSON.parse(JSON.stringify(part.serialize(part.get_state(true))));
+    const version = part.get("_model_module_version");
+    states[part.model_id] = { model_name: part.name, model_module: part.module, model_module_version: version, state };
+  }
+  if (JSON.stringify(states) === JSON.stringify(saved.state)) return;
+  context.model.setMetadata("widgets", { ...context.model.getMetadata("widgets"), [STATE]: { ...saved, state: states } });
+}
+
+// Tell a view whether Python answers it, now and when that changes. Returns how to stop.
+function followKernel(model, tell) {
+  let full = null;
+  let left = false;
+  const show = () => tell(full.comm_live);
+  const meet = async () => {
+    full = await model.widget_manager.get_model(model.get("own_id"));
+    if (left) return;
+    full.on("comm_live_update", show);
+    show();
+  };
+  if (model.get("own_id") && model.widget_manager) meet();
+  return () => {
+    left = true;
+    full?.off("comm_live_update", show);
+  };
+}

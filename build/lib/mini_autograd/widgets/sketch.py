@@ -1,0 +1,104 @@
+"""SVG by hand, for demos of boxes, arrows and short texts: quicker to draw than a Matplotlib figure, and sharper.
+
+Every function returns a piece of SVG as text, in the colours of the page: ink is the page's text colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+FONT = "var(--jp-ui-font-family, system-ui, sans-serif)"
+MONO = "var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace)"
+PAPER = "var(--jp-layout-color1, white)"
+
+
+def picture(width: float, height: float, parts: Iterable[str], label: str) -> str:
+    """A whole picture. `label` says for screen readers what it shows."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label, quote=True)}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
+        f'style="font-family: {FONT}" fill="currentColor">{"".join(parts)}</svg>'
+    )
+
+
+def from_step(step: int, *parts: str) -> str:
+    """What is to be seen from a step on."""
+    return f'<g id="from-{step}">{"".join(parts)}</g>' if step > 0 else "".join(parts)
+
+
+def only_step(step: int, *parts: str) -> str:
+    """What is to be seen in one step alone."""
+    return f'<g id="only-{step}">{"".join(parts)}</g>'
+
+
+def box(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    *,
+    fill: str = "none",
+    opacity: float = 1.0,
+    stroke: str = "currentColor",
+    line: float = 1.0,
+    dashes: str = "",
+    radius: float = 3.0,
+) -> str:
+    """A rectangle; `opacity` is that of its filling."""
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius}" fill="{fill}" '
+        f'fill-opacity="{opacity}" stroke="{stroke}" stroke-width="{line}"{dashed}/>'
+    )
+
+
+def words(
+    x: float,
+    y: float,
+    text: object,
+    *,
+    size: float = 13,
+    anchor: str = "start",
+    bold: bool = False,
+    mono: bool = False,
+    fill: str = "currentColor",
+    opacity: float = 1.0,
+) -> str:
+    """A line of text; `anchor` is start, middle or end."""
+    weight = ' font-weight="600"' if bold else ""
+    family = f' style="font-family: {MONO} !important; white-space: pre"' if mono else ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="{fill}" '
+        f'fill-opacity="{opacity}"{weight}{family}>{escape(str(text))}</text>'
+    )
+
+
+def arrow(x: float, y: float, to_x: float, text: str = "", *, colour: str = "currentColor") -> str:
+    """A horizontal arrow with a word above it."""
+    tip = 7 if to_x > x else -7
+    label = words((x + to_x) / 2, y - 7, text, size=12, anchor="middle", fill=colour) if text else ""
+    return (
+        f'<path d="M{x:.1f} {y:.1f}H{to_x - tip:.1f}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+        f'<path d="M{to_x:.1f} {y:.1f}l{-tip} -4.5v9z" fill="{colour}"/>{label}'
+    )
+
+
+def segment(x: float, y: float, to_x: float, to_y: float, *, colour: str = "currentColor", width: float = 1.0) -> str:
+    """A straight line."""
+    return f'<path d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
+
+
+def way(name: str, points: Sequence[tuple[float, float]], colour: str) -> str:
+    """A line through one point per step: in each step it is drawn as far as that. `name` is for `along`."""
+    return f'<path data-way="{escape(name)}" d="{through(points)}" fill="none" stroke="{colour}" stroke-width="2.4"/>'
+
+
+def along(name: str, last: tuple[float, float], *parts: str) -> str:
+    """A mark, drawn around 0, that stands at the point of this step of a way; `last` is the way's last point."""
+    return f'<g data-along="{escape(name)}" transform="translate({last[0]:.1f} {last[1]:.1f})">{"".join(parts)}</g>'
+
+
+def through(points: Sequence[tuple[float, float]]) -> str:
+    """A line through points, for a path."""
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)

@@ -1,0 +1,43 @@
+"""What is left of a widget where no kernel runs and no widget can live: a picture, and the same in words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class StaticPicture:
+    """An SVG with a text of the same meaning; notebooks show the picture, terminals the text."""
+
+    svg: str
+    text: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+INK, PAPER, MARGIN = "#1f1f1f", "#ffffff", 8
+
+
+def on_paper(svg: str) -> str:
+    """An SVG with ink and paper of its own, for where the page's colours cannot reach it: shown as an image."""
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    if found is None:
+        return svg
+    width, height = (float(size) + 2 * MARGIN for size in found.groups())
+    frame = f'viewBox="{-MARGIN} {-MARGIN} {width:g} {height:g}" color="{INK}"'
+    paper = f'<rect x="{-MARGIN}" y="{-MARGIN}" width="{width:g}" height="{height:g}" fill="{PAPER}"/>'
+    opened = svg.index(">", found.end()) + 1
+    return svg[: found.start()] + frame + svg[found.end() : opened] + paper + svg[opened:]
+
+
+def with_static_picture(bundle: Any, picture: StaticPicture) -> Any:
+    """A widget's mime bundle with the picture added. Live front ends prefer the widget, exporters take the picture."""
+    data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+    data = {**data, "image/svg+xml": picture.svg, "text/plain": picture.text}
+    return (data, metadata) if isinstance(bundle, tuple) else data

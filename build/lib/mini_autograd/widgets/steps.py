@@ -1,0 +1,206 @@
+"""The story of a graph, step by step: evaluation from the leaves to the output, then gradients on their way back.
+
+Every step is worked out here, as plain text and numbers ready to show; a front end only has to apply them in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mini_autograd.drawing.formatting import TIMES, describe, factor, operation_formula, shape_text, short
+from mini_autograd.drawing.graph import COMPUTED, WITHOUT_GRADIENT, Edge, Graph, Node, is_scalar
+from mini_autograd.drawing.svg import bytes_text, cell_text, flow_text, replayed, title
+
+Phase = Literal["start", "forward", "backward", "end"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What changes: nodes that appear, gradients that change, edges that carry a number; and the words for it."""
+
+    phase: Phase
+    node: int | None
+    lines: tuple[str, ...]
+    appear: tuple[int, ...] = ()
+    gradients: tuple[tuple[int, str], ...] = ()
+    flows: tuple[tuple[int, str], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def story(graph: Graph) -> list[Step]:
+    """All steps, from the leaves alone to the finished picture."""
+    return [_start(graph), *_forward(graph), *_Backward(graph).steps(), _end(graph)]
+
+
+def details(node: Node, graph: Graph) -> dict[str, Any]:
+    """What a click on a node shows: its name at once, the rest when evaluation or backward has come so far."""
+    known = [] if node.value is None else [f"{title(node)}: value {describe(node.value)}."]
+    if node.shape:
+        known.append(f"Shape {shape_text(node.shape)}.")
+    if node.source and node.source != node.operation:
+        known.append(f"Recorded as {node.source}.")
+    users = dict.fromkeys(graph.nodes[edge.target].name for edge in graph.edges if edge.source == node.index)
+    if users:
+        known.append(f"Used by {', '.join(users)}.")
+    if node.kind == "unrecorded":
+        known.append("Computed without recording (no_grad, or detached): backward does not pass here.")
+    elif node.kind == "constant":
+        known.append("A constant: no gradient flows here (data, or made under no_grad, or detached).")
+    back = []
+    for edge in graph.edges_into(node.index):
+        source = graph.nodes[edge.source]
+        if edge.local is not None:
+            back.append(f"Local derivative with respect to {source.name}: {describe(edge.local)}.")
+        if edge.contribution is not None and source.kind not in WITHOUT_GRADIENT:
+            back.append(f"{source.name} receives {_product(node.incoming, edge)}.")
+    return {"name": title(node), "forward": known + _memory(node), "backward": back + _disagreement(node)}
+
+
+def factors(edge: Edge, graph: Graph) -> str:
+    """The two numbers that are multiplied along an edge: incoming gradient and local derivative; else what is sent."""
+    incoming = graph.nodes[edge.target].incoming
+    if edge.contribution is None or not (is_scalar(incoming) and is_scalar(edge.local)):
+        return flow_text(edge.contribution)
+    return f"{short(incoming)} {TIMES} {factor(edge.local)}"
+
+
+def _memory(node: Node) -> list[str]:
+    """What the node holds for backward, and its hooks."""
+    told = []
+    if node.memory.freed:
+        told.append("What it saved for backward has been freed.")
+    elif node.memory.saved:
+        told.append(f"Saved for backward: {bytes_text(node.memory.saved)}.")
+    if node.memory.hooks:
+        told.append(f"{node.memory.hooks} hook{'s' if node.memory.hooks > 1 else ''} registered here.")
+    return told
+
+
+def _start(graph: Graph) -> Step:
+    leaves = [node for node in graph.nodes if node.kind not in COMPUTED]
+    named = [f"{node.name} = {describe(node.value)}" for node in leaves if node.name == title(node) and not node.shape]
+    first = "The leaves are there from the start" + (f": {', '.join(named)}." if named else ".")
+    lines = (first, "Step forward to evaluate one operation after the other.")
+    return Step("start", None, lines, appear=tuple(node.index for node in leaves))
+
+
+def _forward(graph: Graph) -> list[Step]:
+    steps = []
+    for node in graph.nodes:
+        if node.kind in COMPUTED:
+            sources = [graph.nodes[source] for source in node.inputs]
+            result = f"a result of shape {shape_text(node.shape or ())}" if node.value is None else describe(node.value)
+            if all(is_scalar(item.value) for item in (node, *sources)):
+                result = f"{operation_formula(node.operation, [_as_operand(source) for source in sources])} = {result}"
+            told = ["Nothing is recorded here: backward will not pass."] if node.kind == "unrecorded" else []
+            steps.append(Step("forward", node.index, (f"{title(node)} = {result}", *told), appear=(node.index,)))
+    return steps
+
+
+def _as_operand(node: Node) -> str:
+    return short(node.value) if is_scalar(node.value) else node.name
+
+
+class _Backward:
+    """Walks the operations in reverse and keeps the sum that has arrived at each node so far."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.sums: dict[int, Any] = {}
+        self.number = {id(edge): number for number, edge in enumerate(graph.edges)}
+        self.uses = {node.index: 0 for node in graph.nodes}
+        for edge in graph.edges:
+            self.uses[edge.source] += graph.nodes[edge.target].kind != "unrecorded"
+
+    def steps(self) -> list[Step]:
+        output = self.graph.output
+        if output.kind in WITHOUT_GRADIENT or output.incoming is None:
+            return []
+        self.sums[output.index] = output.incoming
+        line = f"Backward starts at the output with the gradient {describe(output.incoming)}"
+        if is_scalar(output.incoming) and output.incoming == 1:
+            line += f", that of {output.name} with respect to itself"
+        shown = cell_text(output.incoming, norm=True)
+        seed = Step("backward", output.index, (f"{line}.",), gradients=((output.index, shown),))
+        return [seed, *(self._step(node) for node in self._reached())]
+
+    def _reached(self) -> list[Node]:
+        """The operations that backward comes to, in its order: not those behind an unrecorded one alone."""
+        arrives, found = {self.graph.output.index}, []
+        for node in reversed(self.graph.nodes):
+            if node.index in arrives and node.kind == "operation":
+                arrives.update(node.inputs)
+                found.append(node)
+        return found
+
+    def _step(self, node: Node) -> Step:
+        lines = [f"Backward through {title(node)}. Incoming gradient: {describe(node.incoming)}."]
+        flows, gradients = [], {}
+        for edge in self.graph.edges_into(node.index):
+            source = self.graph.nodes[edge.source]
+            if source.kind in WITHOUT_GRADIENT:
+                continue
+            if edge.contribution is None:
+                lines.append(f"What {source.name} receives from here is not known: the operation keeps no rule.")
+                continue
+            before = self.sums.get(source.index)
+            self.sums[source.index] = edge.contribution if before is None else before + edge.contribution
+            lines.append(self._receives(node, edge, source))
+            flows.append((self.number[id(edge)], flow_text(edge.contribution)))
+            gradients[source.index] = cell_text(self.sums[source.index], norm=True)
+        return Step("backward", node.index, tuple(lines), gradients=tuple(gradients.items()), flows=tuple(flows))
+
+    def _receives(self, node: Node, edge: Edge, source: Node) -> str:
+        line = f"{source.name} receives {_product(node.incoming, edge)}"
+        if self.uses[source.index] > 1:
+            line += f", sum so far {describe(self.sums[source.index])}"
+        return line + "."
+
+
+def _product(incoming: Any, edge: Edge) -> str:
+    """Incoming gradient times local derivative; where the rule returned something else, both are told."""
+    local, sent = edge.local, edge.contribution
+    if not (is_scalar(sent) and is_scalar(local) and is_scalar(incoming)):
+        return describe(sent)
+    expected = incoming * local  # type: ignore[operator]
+    product = f"{short(incoming)} {TIMES} {factor(local)} = {short(expected)}"
+    if np.allclose(expected, sent, rtol=1e-6, atol=1e-12, equal_nan=True):  # type: ignore[arg-type]
+        return product
+    return f"{short(sent)} (incoming gradient {TIMES} local derivative would be {product})"
+
+
+def _end(graph: Graph) -> Step:
+    leaves = [node for node in graph.nodes if node.kind == "leaf"]
+    named = [node for node in leaves if replayed(node) is not None and title(node) == node.name]
+    shown = ", ".join(f"{node.name}: {describe(replayed(node))}" for node in named[:12])
+    lines = [f"Finished. Gradients of the leaves: {shown}." if shown else "Finished."]
+    if leaves and all(_is_zero(node.stored) for node in leaves) and any(not _is_zero(node.incoming) for node in leaves):
+        lines.append("The tensors' own .grad is still 0: backward() has not been called.")
+    else:
+        lines += [line for node in graph.nodes for line in _disagreement(node)][:6]
+    reached = [node for node in graph.nodes if node.kind not in WITHOUT_GRADIENT]
+    gradients = [(node.index, cell_text(replayed(node), norm=True)) for node in reached]
+    return Step("end", None, tuple(lines), gradients=tuple(gradients))
+
+
+def _is_zero(value: Any) -> bool:
+    return value is not None and not np.any(value)
+
+
+def _disagreement(node: Node) -> list[str]:
+    """A sentence when what the object stores is not what arrived in the replay."""
+    if node.stored is None or node.incoming is None or _is_zero(node.stored):
+        return []
+    if np.shape(node.stored) == np.shape(node.incoming) and np.allclose(
+        node.stored, node.incoming, rtol=1e-5, atol=1e-8
+    ):
+        return []
+    return [
+        f"{node.name}: the contributions add up to {describe(node.incoming)}, but .grad holds {describe(node.stored)}: "
+        "something was there before, is missing, or came in another order."
+    ]
