@@ -32,6 +32,9 @@ COMMANDS = (
     Command("audit", "autograder.lessons.commands.audit", "check that lessons are sound and their tests strict"),
     Command("coverage", "autograder.lessons.commands.coverage", "show which cell teaches each topic of the checklist"),
     Command("grade", "autograder.grading.commands.grade", "grade the submissions of a class"),
+    Command(
+        "doctor", "autograder.grading.commands.doctor", "say which tests of an assignment can be trusted, and how far"
+    ),
     Command("report", "autograder.grading.commands.report", "make a page about a graded lesson for the instructor"),
     Command("export", "autograder.grading.commands.export", "write the marks for Canvas, Moodle or nbgrader"),
     Command("class", "autograder.grading.commands.class_run", "run the whole loop on a pretend class"),

@@ -172,6 +172,11 @@ def _patient(db_url: str) -> str:
     return db_url
 
 
+def assignments_of(course: Course) -> list[str]:
+    """The assignments that have a source folder."""
+    return sorted(path.name for path in course.folder("source", ".", "x").parent.glob("*") if path.is_dir())
+
+
 def _suggestion(course: Course) -> str:
-    names = sorted(path.name for path in course.folder("source", ".", "x").parent.glob("*") if path.is_dir())
+    names = assignments_of(course)
     return f" It has: {', '.join(names)}." if names else " Its source folder is empty."

@@ -13,6 +13,7 @@ import contextlib
 import importlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,6 +41,43 @@ class TypeOf:
         return getattr, (builtins, "type")
 
 
+class NamesHere(dict[str, Any]):
+    """What `globals()` gives in a test, and `locals()` outside of functions: the notebook's names, those of tests and
+    those of the submission. In a function that travels into the sandbox, `globals()` is Python's own.
+    """
+
+    def __init__(self, namespace: TestNamespace):
+        super().__init__({"__builtins__": builtins})
+        self.namespace = namespace
+
+    def __call__(self) -> NamesHere:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (builtins, "globals")
+
+    def __missing__(self, name: str) -> Any:
+        return self.namespace[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.namespace[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self.namespace[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.namespace or name in self.namespace.sandbox.names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def keys(self) -> list[str]:  # type: ignore[override]
+        return sorted({*self.namespace, *self.namespace.sandbox.names()})
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default  # noqa: SIM401
+
+
 class TestNamespace(dict[str, Any]):
     """Names as a test cell sees them."""
 
@@ -47,6 +85,7 @@ class TestNamespace(dict[str, Any]):
 
     def __init__(self, sandbox: Sandbox, trusted: TrustedNames, helpers: Path | None = None):
         super().__init__({"__name__": "__main__", "__builtins__": builtins, "__type_of__": TypeOf()})
+        super().__setitem__("__names_here__", NamesHere(self))
         self.sandbox = sandbox
         self.trusted = trusted
         self.beside = helpers or Path.cwd()  # where the instructor's own statements find files

@@ -106,10 +106,30 @@ test_code.__test__ = False  # type: ignore[attr-defined]  # nothing for pytest t
 
 
 class _Classes(ast.NodeTransformer):
-    """`type(x)` and `x.__class__` of a handle have to be the submission's class."""
+    """`type(x)` and `x.__class__` of a handle have to be the submission's class; `dir()`, `globals()` and, outside of
+    functions, `locals()` have to show the submission's names too.
+    """
+
+    def __init__(self) -> None:
+        self.names_of = {"dir", "globals", "locals", "vars"}
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        around, self.names_of = self.names_of, {"globals"}
+        self.generic_visit(node)
+        self.names_of = around
+        return node
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in self.names_of and not node.args and not node.keywords:
+            names = ast.copy_location(ast.Name("__names_here__", ast.Load()), node.func)
+            if node.func.id == "dir":  # the names of what `globals()` gives
+                node.args = [ast.copy_location(ast.Call(names, [], []), node)]
+                node.func.id = "list"
+            else:
+                node.func = names
         if isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 1 and not node.keywords:
             node.func = ast.copy_location(ast.Name("__type_of__", ast.Load()), node.func)
         return node

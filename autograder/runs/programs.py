@@ -11,6 +11,7 @@ import dis
 import hashlib
 import inspect
 import linecache
+import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
@@ -58,7 +59,7 @@ def programs_of(
 
 
 def _program(name: str | None, function: Any, inputs_drawn: int) -> Program:
-    if not inspect.isfunction(function):
+    if type(function) is not types.FunctionType:  # a handle of a student's function seems to be one
         raise LessonError(f"an expression must be a Python function, not a {type(function).__name__}")
     arguments = argument_names(function, inputs_drawn)
     return Program((name or shown_source(function) or function.__name__)[:LONGEST_NAME], function, arguments)
@@ -117,7 +118,7 @@ def _meaning(function: Any, depth: int) -> str | None:
         return None
     parts: list[str | None] = [_fingerprint(function.__code__)]
     for value in referred:
-        if inspect.isfunction(value) and depth < 5:
+        if type(value) is types.FunctionType and depth < 5:
             parts.append(_meaning(value, depth + 1))
         elif inspect.ismodule(value):
             parts.append(value.__name__)

@@ -216,12 +216,15 @@ def make_handle(kind: type[Handle], ref: Reference) -> Handle:
 def make_handle_class(name: str, special: list[str], base: str | None) -> type[Handle]:
     """The handle class for one class of the submission, with the special methods that it has.
 
-    Where the class derives from a builtin one, `isinstance(handle, tuple)` says so, by way of `__class__`.
+    Where the class derives from a builtin one, `isinstance(handle, tuple)` says so, by way of `__class__`; so it does
+    for functions, whose parameters `inspect.signature` then finds.
     """
     methods = _forwarded(special)
     if base in BUILTIN_BASES:
         apparent = type(name, (BUILTIN_BASES[base],), {"__module__": "submission"})
         methods["__class__"] = property(lambda self: apparent)
+    elif name == "function":
+        methods["__class__"] = property(lambda self: types.FunctionType)
     return type(name, (Handle,), {"__slots__": (), "__module__": "submission", **methods})
 
 

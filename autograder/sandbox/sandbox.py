@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import threading
 import time
 import weakref
 from collections import Counter
@@ -78,6 +79,7 @@ class Sandbox:
         self.notes: list[str] = []
         self.allowance: Allowance | None = None  # for all questions of a test cell together
         self.around: tuple[Callable[[], None], Callable[[], None]] | None = None  # before and after each question
+        self._asking = threading.RLock()
         self.used = 0.0
         self.starts = 0
         self.generation = 0
@@ -133,6 +135,11 @@ class Sandbox:
         Raises NameError.
         """
         return self._answer({"do": "lookup", "name": name})
+
+    def names(self) -> list[str]:
+        """The names that the notebook has bound, but for IPython's own."""
+        found = self._answer({"do": "names"})
+        return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
     def bind(self, name: str, *value: Any) -> None:
         """Give a name of the notebook a value, or, without one, take the name away."""
@@ -330,7 +337,11 @@ class Sandbox:
             self.used += time.monotonic() - began
 
     def _answer(self, request: dict[str, Any], buffers: Sequence[Any] = (), arguments: Sequence[Any] = ()) -> Any:
-        """One question: its value, or the exception that student code raised."""
+        """One question: its value, or the exception that student code raised. Threads of a test take turns."""
+        with self._asking:
+            return self._answer_in_turn(request, buffers, arguments)
+
+    def _answer_in_turn(self, request: dict[str, Any], buffers: Sequence[Any], arguments: Sequence[Any]) -> Any:
         if self.around is not None:
             self.around[0]()
         reply, reply_buffers, late = self._ask(request, buffers, self.limits.query_seconds)

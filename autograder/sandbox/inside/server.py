@@ -44,6 +44,7 @@ class Server:
             "changed files": self.changed_files,
             "execute": self.execute,
             "lookup": self.lookup,
+            "names": self.names,
             "bind": self.bind,
             "apply": self.apply,
             "base": self.base,
@@ -155,6 +156,9 @@ class Server:
         if name not in namespace and not hasattr(builtins, name):
             raise NameError(f"name {name!r} is not defined")
         return self._value(namespace[name] if name in namespace else getattr(builtins, name))
+
+    def names(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
+        return self._value([name for name in self.shell.user_ns if name not in self.shell.user_ns_hidden])
 
     def bind(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
         """Give a name of the notebook a value, or, without one, take the name away."""

@@ -1,5 +1,5 @@
-"""Plain values to JSON and back: numbers, text, bytes, arrays, and lists, tuples, dicts and sets of them. Both sides
-use this file.
+"""Plain values to JSON and back: numbers, text, bytes, arrays, and lists, tuples, dicts and sets of them, and what
+pandas makes of these. Both sides use this file.
 
 A JSON list is always a tagged value, `[tag, ...]`; None, booleans, floats, small integers and strings stand for
 themselves. Only exact builtin types count as plain; what is not plain is handed to `other`, which turns it into a
@@ -19,6 +19,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from .frames import frame_as_plain, frame_from_plain
 
 MAX_DEPTH = 100
 MAX_NODES = 1_000_000
@@ -74,12 +76,21 @@ class Encoder:
         if isinstance(value, np.generic) and kind.__module__ == "numpy" and value.dtype.kind in NUMPY_KINDS:
             return ["n", value.dtype.str, self._buffer(value.tobytes())]
         encode = OTHER_PLAIN.get(kind)
+        if encode is None and kind.__module__.partition(".")[0] == "pandas":
+            encode = Encoder.frame
         return encode(self, value) if encode else self.other(value)
 
     def _long(self, value: int) -> Any:
         if value.bit_length() > MAX_INTEGER_BITS:
             return self.other(value)
         return ["i", hex(value)]
+
+    def frame(self, value: Any) -> Any:
+        plain = frame_as_plain(value)
+        try:
+            return self.other(value) if plain is None else ["P", self._key(plain, 0)]
+        except NotPlain:  # of what is in it
+            return self.other(value)
 
     def fraction(self, value: fractions.Fraction) -> Any:
         parts = value.numerator, value.denominator
@@ -230,6 +241,7 @@ SIMPLE: dict[str, Callable[..., Any]] = {
     "e": lambda d: ...,
     "N": lambda d: NotImplemented,
     "S": Decoder.bounds,
+    "P": lambda d, code: frame_from_plain(d.decode(code)),
     "F": lambda d, parts: fractions.Fraction(*d.pair(parts)),
     "D": lambda d, text: decimal.Decimal(_text(text, 10_000)),
     "date": lambda d, text: datetime.date.fromisoformat(_text(text, 40)),

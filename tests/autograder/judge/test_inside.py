@@ -18,7 +18,7 @@ LOOKS_AT_CODE = """# test
 import inspect
 assert 'return' in inspect.getsource(twice)
 assert list(inspect.signature(twice).parameters)[0] == 'number'"""
-LOOKS_AT_NAMES = "# test\nassert 'twice' in dir() and 'thrice' not in globals()"
+LOOKS_AT_NAMES = "# test\nassert 'twice' in dir() and 'thrice' not in globals() and 'In' in globals()"
 CALLS = "# test\nassert twice(2) == 4"
 HIDDEN = "# test\n### BEGIN HIDDEN TESTS\nassert twice(1917) == 3834, 'twice(1917)'\n### END HIDDEN TESTS"
 TELLS = "def twice(number):\n    raise ValueError(f'asked for {number}, with ' + str(In[-1]))"
@@ -84,7 +84,7 @@ def test_an_endless_test_and_a_deadly_one_cost_only_their_points() -> None:
 
 
 def test_the_solution_says_what_is_judged_inside() -> None:
-    trial = try_solution(notebook(ANSWER, LOOKS_AT_CODE, CALLS, LOOKS_AT_NAMES, "# test\nassert twice(2) == 5"), {})
+    trial = try_solution(notebook(ANSWER, LOOKS_AT_CODE, CALLS, LOOKS_AT_CODE, "# test\nassert twice(2) == 5"), {})
     assert list(trial.inside) == ["cell1", "cell3"]
     assert list(trial.failed) == ["cell4"]
     assert trial.failed["cell4"] == "This is not true: `assert twice(2) == 5`"

@@ -13,6 +13,7 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -153,6 +154,57 @@ def test_too_deep_is_malformed():
     code = 1
     for _ in range(MAX_DEPTH + 10):
         code = ["l", [code]]
+    with pytest.raises(Malformed):
+        Decoder([], {}).decode(code)
+
+
+FRAMES = {
+    "numbers and texts": pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [1.5, np.nan], "d": [True, False]}),
+    "rows with names": pd.DataFrame([[1, 2]], index=["row"], columns=pd.Index(["a", "a"], name="twice")),
+    "none at all": pd.DataFrame(),
+    "dates": pd.DataFrame({"v": [1, 2]}, index=pd.date_range("2026-01-01", periods=2, freq="D")),
+    "several levels": pd.DataFrame(
+        {"v": [1, 2]}, index=pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["x", None])
+    ),
+    "mixed objects": pd.Series([1, "a", None, (2, 3)], name="mixed", dtype=object),
+    "small integers": pd.Series(np.arange(3, dtype=np.int8), index=[3, 1, 2]),
+    "texts alone": pd.Index(["a", "b"], name="letters"),
+    "a range": pd.RangeIndex(2, 9, 3),
+}
+
+
+@pytest.mark.parametrize("value", FRAMES.values(), ids=FRAMES)
+def test_frames_come_back_as_they_were(value):
+    back = there_and_back(value)
+    assert type(back) is type(value)
+    kind = {pd.DataFrame: "frame", pd.Series: "series"}.get(type(value), "index")
+    getattr(pd.testing, f"assert_{kind}_equal")(back, value, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pd.Series(["a", "b"], dtype="category"),
+        pd.Series(pd.to_datetime(["2026-01-01"], utc=True)),
+        pd.Series([object()]),
+        pd.Series([1, None], dtype="Int64"),
+        type("Own", (pd.DataFrame,), {})({"a": [1]}),
+    ],
+)
+def test_what_would_not_come_back_stays_there(value):
+    assert Encoder(lambda other: ["h", 1]).encode(value) == ["h", 1]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ["P", ["t", ["frame"]]],
+        ["P", ["t", ["no such kind", 1]]],
+        ["P", ["t", ["series", ["t", ["range", 0, 5, 1, None]], ["t", ["<f8", ["l", [1]]]], None]]],
+        ["P", 3],
+    ],
+)
+def test_what_is_no_frame_is_malformed(code):
     with pytest.raises(Malformed):
         Decoder([], {}).decode(code)
 

@@ -1,0 +1,116 @@
+"""`autograder doctor`: how far the marks of an assignment can be trusted, before anybody hands anything in.
+
+The solution in each source notebook is judged as if a student had handed it in. A test that is judged outside cannot be
+forged by a submission, one that is judged inside can; one that the solution fails costs everybody its points. With
+`--compare-with-nbgrader`, the solution and the untouched release are graded by stock nbgrader as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.files import COURSE
+
+if TYPE_CHECKING:
+    from autograder.grading.course import Course
+    from autograder.grading.submission.assignments import Assignment
+    from autograder.judge import SolutionTrial
+
+OUTSIDE, INSIDE, FAILS = "outside", "inside", "fails"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lessons", nargs="*", help="the assignments (default: all that the course has in source/)")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
+    parser.add_argument(
+        "--compare-with-nbgrader",
+        action="store_true",
+        help="grade the solution and the release with stock nbgrader too, which runs them without a sandbox",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each test cell. Returns 1 where a solution fails a test or nbgrader's marks differ, 2 for a
+    request that cannot be met.
+    """
+    from autograder.grading.course import assignments_of, open_course
+    from autograder.grading.errors import CourseError, faults_said
+
+    fine = True
+    try:
+        with faults_said(), open_course(arguments.course) as course:
+            for name in arguments.lessons or assignments_of(course):
+                fine = _examine(course, name, arguments.compare_with_nbgrader) and fine
+    except CourseError as error:
+        print(f"autograder doctor: {error}", file=sys.stderr)
+        return 2
+    return 0 if fine else 1
+
+
+def _examine(course: Course, name: str, compare: bool) -> bool:
+    """Print what there is to say of an assignment. Whether all is well."""
+    from autograder.grading.course import prepare
+    from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
+    from autograder.grading.report.notices import notices
+    from autograder.grading.submission.trials import trials_of
+
+    prepare(course, name)
+    assignment = read_assignment(course, name)
+    trials = trials_of(assignment)
+    rows = list(_rows(assignment, trials))
+    _print(name, rows)
+    said = [trial.fault for trial in trials.values() if trial.fault]
+    said += notices(assignment, as_written=is_released_as_usual(course.app.config))
+    said += [f"{notebook}.ipynb has no source, so there was no trial." for notebook in _untried(assignment, trials)]
+    if compare:
+        from autograder.grading.comparing import differences
+
+        different = differences(course, name)
+        said += different
+        if not different:
+            print(f"{name}: nbgrader gives the solution and the untouched release the same points, cell by cell.")
+    for sentence in said:
+        print(f"{name}: {sentence}")
+    return not said and all(judged != FAILS for _, _, judged, _ in rows)
+
+
+def _untried(assignment: Assignment, trials: dict[str, SolutionTrial]) -> list[str]:
+    return [notebook for notebook in assignment.notebooks if notebook not in trials]
+
+
+def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[tuple[str, float, str, str]]:
+    """Cell, points, where it is judged, and why not outside, of each test cell in the order of the notebook."""
+    from autograder.nbgrader_plugins.direct import known_notebooks
+    from autograder.notebooks.cells import code_cells
+
+    for name, known in known_notebooks(assignment.rows, assignment.files).items():
+        trial = trials.get(name)
+        for _, cell in code_cells(known.source) if known.source is not None else ():
+            if trial is None or not cell.is_test:
+                continue
+            if cell.grade_id in trial.failed:
+                yield cell.grade_id, cell.points, FAILS, trial.failed[cell.grade_id]
+            elif cell.grade_id in trial.inside:
+                yield cell.grade_id, cell.points, INSIDE, trial.inside[cell.grade_id]
+            else:
+                yield cell.grade_id, cell.points, OUTSIDE, ""
+
+
+def _print(name: str, rows: list[tuple[str, float, str, str]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from autograder.grading.report.progress_display import wide_console
+
+    table = Table("test cell", "points", "judged", "because, outside,", title=name, title_justify="left")
+    for cell, points, judged, why in rows:
+        table.add_row(escape(cell), f"{points:g}", judged, escape(why))
+    console = wide_console()
+    console.print(table)
+    total = sum(points for _, points, _, _ in rows)
+    inside = sum(points for _, points, judged, _ in rows if judged == INSIDE)
+    console.print(f"{inside:g} of {total:g} points are judged inside, where a submission can forge a test.\n")

@@ -1,0 +1,105 @@
+"""Frames, series and indexes of pandas as plain data, and back: a test that compares them gets real ones, made anew on
+its side.
+
+Only what comes back exactly as it was is plain. Anything else (categories, time zones, subclasses) stays a handle.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+NUMBERS = frozenset("biufcmM")  # kinds of NumPy's types
+
+
+def frame_as_plain(value: Any) -> tuple[Any, ...] | None:
+    """A tuple of lists, arrays and texts, or None for what has no such form."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or type(value) not in (pandas.DataFrame, pandas.Series, *_indexes(pandas)):
+        return None
+    try:
+        parts = _taken_apart(value, pandas)
+        return parts if parts is not None and _is_same(frame_from_plain(parts), value, pandas) else None
+    except Exception:  # pandas has many kinds of values; a handle will do
+        return None
+
+
+def frame_from_plain(parts: tuple[Any, ...]) -> Any:
+    """What `frame_as_plain` took apart. Raises whatever pandas raises for parts that make no frame."""
+    kind, *rest = parts
+    return MAKERS[kind](importlib.import_module("pandas"), *rest)
+
+
+def _indexes(pandas: Any) -> tuple[type, ...]:
+    return pandas.Index, pandas.RangeIndex, pandas.MultiIndex, pandas.DatetimeIndex
+
+
+def _taken_apart(value: Any, pandas: Any) -> tuple[Any, ...] | None:
+    if isinstance(value, pandas.DataFrame):
+        columns = [_values(value.iloc[:, number]) for number in range(value.shape[1])]
+        names, index = _taken_apart(value.columns, pandas), _taken_apart(value.index, pandas)
+        return None if None in (names, index) or None in columns else ("frame", names, index, columns)
+    if isinstance(value, pandas.Series):
+        index, values = _taken_apart(value.index, pandas), _values(value)
+        return None if index is None or values is None else ("series", index, values, value.name)
+    if isinstance(value, pandas.MultiIndex):
+        return "multi", list(value), list(value.names)
+    if isinstance(value, pandas.RangeIndex):
+        return "range", value.start, value.stop, value.step, value.name
+    values = _values(value)
+    return None if values is None else ("index", values, value.name, getattr(value, "freqstr", None))
+
+
+def _values(column: Any) -> tuple[str, Any] | None:
+    """The type of a column and what is in it: an array where NumPy has the type, else a list of texts and the like."""
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in NUMBERS:
+        return dtype.str, column.to_numpy()
+    return (str(dtype), list(column)) if str(dtype) in ("object", "str") else None
+
+
+def _column(pandas: Any, dtype: str, values: Any) -> Any:
+    if dtype == "object":
+        array = np.empty(len(values), object)
+        array[:] = values
+        return array
+    return pandas.array(values, dtype="str") if dtype == "str" else np.asarray(values, dtype)
+
+
+def _index(pandas: Any, values: tuple[str, Any], name: Any, freq: str | None) -> Any:
+    made = pandas.Index(_column(pandas, *values), name=name)
+    return made if freq is None else pandas.DatetimeIndex(made, freq=freq)
+
+
+def _frame(pandas: Any, names: Any, index: Any, columns: list[tuple[str, Any]]) -> Any:
+    rows = frame_from_plain(index)
+    made = pandas.DataFrame(
+        {number: pandas.Series(_column(pandas, *c), rows) for number, c in enumerate(columns)}, rows
+    )
+    made.columns = frame_from_plain(names)
+    return made
+
+
+def _series(pandas: Any, index: Any, values: tuple[str, Any], name: Any) -> Any:
+    return pandas.Series(_column(pandas, *values), frame_from_plain(index), name=name)
+
+
+def _is_same(made: Any, value: Any, pandas: Any) -> bool:
+    """Whether nothing was lost. Raises AssertionError where something was."""
+    kinds = {pandas.DataFrame: "frame", pandas.Series: "series"}
+    compare = getattr(pandas.testing, f"assert_{kinds.get(type(value), 'index')}_equal")
+    compare(made, value, check_exact=True)
+    return type(made) is type(value)
+
+
+MAKERS: dict[str, Callable[..., Any]] = {
+    "frame": _frame,
+    "series": _series,
+    "index": _index,
+    "range": lambda pandas, start, stop, step, name: pandas.RangeIndex(start, stop, step, name=name),
+    "multi": lambda pandas, rows, names: pandas.MultiIndex.from_tuples(rows, names=names),
+}
