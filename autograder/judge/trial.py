@@ -15,6 +15,7 @@ from typing import Any
 from autograder.judge.apart import judge_apart
 from autograder.judge.judge import CellVerdict
 from autograder.notebooks.cells import code_cells
+from autograder.notebooks.regions import without_marks
 
 ROUNDS = 3  # a test that is taken inside may have been what another one rests on
 
@@ -36,8 +37,8 @@ def try_solution(source: Any, tests: Mapping[str, str], **options: Any) -> Solut
     """
     solution = copy.deepcopy(source)
     for node, cell in code_cells(solution):
-        if cell.is_test and cell.grade_id in tests:
-            node["source"] = tests[cell.grade_id]
+        if cell.is_test:  # nothing is hidden from the instructor, to whom this is said
+            node["source"] = without_marks(tests.get(cell.grade_id, cell.source))
 
     def lost(inside: Mapping[str, str]) -> dict[str, str]:
         verdict = judge_apart(copy.deepcopy(solution), source=source, points_only=True, inside=tuple(inside), **options)
@@ -52,7 +53,8 @@ def try_solution(source: Any, tests: Mapping[str, str], **options: Any) -> Solut
     if not outside:
         return SolutionTrial()
     failed = lost(outside)
-    return SolutionTrial({name: said for name, said in outside.items() if name not in failed}, failed)
+    inside = {name: said for name, said in outside.items() if name not in failed}
+    return SolutionTrial(inside, {name: outside.get(name, said) for name, said in failed.items()})
 
 
 def _is_full(cell: CellVerdict) -> bool:

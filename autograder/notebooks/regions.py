@@ -67,6 +67,12 @@ def hidden_lines(source: str) -> frozenset[int]:
     return frozenset(line for region in regions(source) if region.kind == HIDDEN_TESTS for line in region.lines)
 
 
+def without_marks(source: str) -> str:
+    """A test cell of which nothing is hidden: every line in its place, without the edges of regions."""
+    marked = {edge.line for edge in edges(source)}
+    return "\n".join("" if n in marked else line for n, line in enumerate(LINE_END.split(source), 1))
+
+
 def without_hidden_tests(source: str) -> str:
     """What students see of a test cell, every line in its place."""
     hidden = hidden_lines(source)

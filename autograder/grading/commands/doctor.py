@@ -106,7 +106,7 @@ def _print(name: str, rows: list[tuple[str, float, str, str]]) -> None:
 
     from autograder.grading.report.progress_display import wide_console
 
-    table = Table("test cell", "points", "judged", "because, outside,", title=name, title_justify="left")
+    table = Table("test cell", "points", "judged", "what goes wrong outside", title=name, title_justify="left")
     for cell, points, judged, why in rows:
         table.add_row(escape(cell), f"{points:g}", judged, escape(why))
     console = wide_console()

@@ -132,3 +132,8 @@ def test_a_module_beside_the_notebook_is_the_instructor_s(helpers: Path, answer:
     assert [cell.points for cell in cells] == [points]
     assert __import__("tests") is tests
     assert sorted(path.name for path in helpers.iterdir()) == ["numbers.txt", "tests.py"]
+
+
+def test_the_instructor_is_told_what_went_wrong_in_a_hidden_test() -> None:
+    trial = try_solution(notebook(ANSWER, HIDDEN.replace("3834", "0")), {})
+    assert trial.failed == {"cell1": "twice(1917)"}

@@ -1,0 +1,60 @@
+"""`autograder doctor` says of each test whether it can be trusted, and how stock nbgrader grades the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from autograder.cli import main
+from tests.autograder.grading.here import ASSIGNMENT, in_this_process
+from tests.autograder.grading.test_notices import change_source, release
+
+pytestmark = pytest.mark.sandbox
+
+LOOKS_AT_CODE = "import inspect\nassert 'return' in inspect.getsource(length)\nassert length('abc') == 3"
+
+
+def test_it_says_where_each_test_is_judged(small_course: Any, capsys: Any) -> None:
+    change_source(small_course, "test_length", LOOKS_AT_CODE)
+    release(small_course)
+    assert main(["doctor", "--course", str(small_course.root)]) == 0
+    said = capsys.readouterr().out
+    lines = {line.split()[1]: line for line in said.splitlines() if line.startswith("│ test_")}
+    assert "inside" in lines["test_length"]
+    assert "outside" in lines["test_shout"]
+    assert "2 of 5 points are judged inside" in said
+    assert not (small_course.root / "autograded").exists()
+
+
+def test_a_solution_that_fails_is_named(small_course: Any, capsys: Any) -> None:
+    change_source(small_course, "test_shout", "assert shout('a') == 'B'")
+    release(small_course)
+    assert main(["doctor", ASSIGNMENT, "--course", str(small_course.root)]) == 1
+    said = capsys.readouterr().out
+    (line,) = [line for line in said.splitlines() if line.startswith("│ test_shout")]
+    assert "fails" in line
+    assert "This is not true" in line
+
+
+def test_it_compares_with_stock_nbgrader(small_course: Any, capsys: Any) -> None:
+    before = sorted(path.name for path in small_course.root.rglob("*"))
+    with in_this_process():
+        assert main(["doctor", "--course", str(small_course.root), "--compare-with-nbgrader"]) == 0
+    assert "the same points, cell by cell" in capsys.readouterr().out
+    after = {path.name for path in small_course.root.rglob("*")} - set(before)
+    assert after <= {".autograder_secret"}
+
+
+def test_what_differs_is_said_cell_by_cell(small_course: Any, capsys: Any) -> None:
+    """nbgrader takes all points from a test that writes a warning to stderr."""
+    change_source(small_course, "test_shout", "import sys\nprint('careful', file=sys.stderr)\nassert shout('a') == 'A'")
+    with in_this_process():
+        assert main(["doctor", "--course", str(small_course.root), "--compare-with-nbgrader"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "for the cell 'test_shout' of strings.ipynb nbgrader gives the solution 0 points and the judge 3." in said
+
+
+def test_an_assignment_that_is_not_there(small_course: Any, capsys: Any) -> None:
+    assert main(["doctor", "numbers", "--course", str(small_course.root)]) == 2
+    assert "The course has no assignment 'numbers'. It has: words." in capsys.readouterr().err
