@@ -18,7 +18,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.grading import cluster
+from benchmarks.grading import cluster, foreign
 from benchmarks.grading.assignment import NAME, make_course, make_otter, right_points
 from benchmarks.grading.course import OURS, STOCK, count_right, grade_with_us, make_released_course
 from benchmarks.grading.measuring import Cost, cost_of
@@ -64,6 +64,28 @@ def otter(folder: Path, submissions: int, program: list[str]) -> Result:
         tests = json.loads((out / "results.json").read_text())["tests"]
         right += sum(test.get("score", 0.0) for test in tests) == right_points(number)
     return Result("otter run", submissions, total, right)
+
+
+def compare_on_other_subjects(students: int) -> list[foreign.Graded]:
+    """Every way in turn, on a class of so many in each of the assignments."""
+    results: list[foreign.Graded] = []
+    print(f"{students} students in each of {len(foreign.NAMES)} assignments of other courses")
+    print(f"{'':28}{'n':>5}{'same':>7}{'s each':>9}{'times':>7}{'cpu s each':>12}{'times':>7}")
+    for way, command, configuration in foreign.ways():
+        with tempfile.TemporaryDirectory() as folder:
+            results.append(foreign.grade(Path(folder), way, students, command, configuration))
+        print(line_beside(results[-1], results[0]), flush=True)
+    return results
+
+
+def line_beside(result: foreign.Graded, base: foreign.Graded) -> str:
+    """`same`: the cells with nbgrader's points, in per cent."""
+    each = result.cost.wall / result.submissions, result.cost.cpu / result.submissions
+    times = base.cost.wall / result.cost.wall, base.cost.cpu / result.cost.cpu
+    same = 100 * sum(result.marks.get(cell) == points for cell, points in base.marks.items()) / len(base.marks)
+    return (
+        f"{result.way:28}{result.submissions:5}{same:7.1f}{each[0]:9.3f}{times[0]:7.1f}{each[1]:12.3f}{times[1]:7.1f}"
+    )
 
 
 def otter_program(asked: str | None) -> list[str] | None:
@@ -135,14 +157,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--submissions", type=int, help="how many (default: 40; 300 with --dask)")
     parser.add_argument("--simulate", type=int, metavar="N", help="grade N submissions with us alone, with 2 workers")
+    parser.add_argument(
+        "--foreign", type=int, metavar="N", help="grade N students in assignments of other courses, beside nbgrader"
+    )
     parser.add_argument("--dask", action="store_true", help="grade with us alone: two processes, then a Dask cluster")
     parser.add_argument("--rounds", type=int, default=3, help="how often --dask does so")
     parser.add_argument("--otter", metavar="PROGRAM", help="otter-grader's program, where it is not installed here")
     parser.add_argument("--otter-submissions", type=int, metavar="N", help="give otter-grader only the first N")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     arguments = parser.parse_args()
-    if arguments.simulate:
-        record: object = asdict(simulate(arguments.simulate, workers=2))
+    if arguments.foreign:
+        record: object = [
+            {"way": result.way, "submissions": result.submissions, "cost": asdict(result.cost)}
+            for result in compare_on_other_subjects(arguments.foreign)
+        ]
+    elif arguments.simulate:
+        record = asdict(simulate(arguments.simulate, workers=2))
     elif arguments.dask:
         record = [asdict(found) for found in cluster.compare(arguments.submissions or 300, arguments.rounds)]
     else:

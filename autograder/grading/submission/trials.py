@@ -13,6 +13,7 @@ from pathlib import Path
 
 from autograder.files import atomic_write, write_file
 from autograder.grading.submission.assignments import Assignment
+from autograder.grading.submission.worker import load_libraries
 from autograder.judge import JudgeDied, SolutionTrial, try_solution
 from autograder.nbgrader_plugins.direct import KnownNotebook, known_notebooks
 from autograder.sandbox import Limits
@@ -23,6 +24,7 @@ NO_TRIAL = "The trial of the solution in {}.ipynb came to no end: {}. Its tests 
 
 def trials_of(assignment: Assignment) -> dict[str, SolutionTrial]:
     """The trial of each notebook that has a source, by name. Raises SandboxUnavailable."""
+    load_libraries(assignment)
     notebooks = known_notebooks(assignment.rows, assignment.files)
     with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
         for name, content in assignment.files.items():

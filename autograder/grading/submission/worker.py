@@ -7,7 +7,10 @@ autograded; marks become marks when the one process that writes has put both in 
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import glob
+import importlib
 import shutil
 import sys
 import tempfile
@@ -26,8 +29,10 @@ from autograder.grading.submission.result import Result
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.work_folders import WorkFolders
 from autograder.judge import JudgeDied
-from autograder.nbgrader_plugins.direct import submitted_at
+from autograder.nbgrader_plugins.direct import known_notebooks, submitted_at
+from autograder.notebooks.libraries import libraries_in
 from autograder.sandbox import SandboxUnavailable
+from autograder.sandbox.process.forkserver import preload
 
 if TYPE_CHECKING:
     from autograder.grading.submission.by_nbgrader import NbgraderWay
@@ -44,6 +49,7 @@ class Workshop:
     def __init__(self, assignment: Assignment, folder: Path | None = None) -> None:
         warnings.filterwarnings("ignore", module=r"nbformat")
         self.assignment = assignment
+        load_libraries(assignment)
         self.folders = WorkFolders(Path(tempfile.mkdtemp(prefix="workshop-", dir=folder)), assignment.name)
 
     @cached_property
@@ -113,6 +119,19 @@ class Workshop:
 
     def _failed(self, submission: Submission, reason: str) -> Result:
         return ungraded(self.assignment, submission.student, "failed", reason)
+
+
+def load_libraries(assignment: Assignment) -> None:
+    """Load what the notebooks of an assignment import: here, where each judge is forked, and where each submission's
+    process is.
+    """
+    notebooks = known_notebooks(assignment.rows, assignment.files).values()
+    libraries = libraries_in(known.source for known in notebooks if known.source is not None)
+    preload(libraries)
+    for name in libraries:
+        with contextlib.suppress(Exception):  # the test that needs it will say what is wrong
+            importlib.import_module(name)
+    gc.freeze()  # a collection in a fork would touch, and so copy, every page
 
 
 def _has_readable_time(submission: Submission) -> bool:

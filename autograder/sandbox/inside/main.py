@@ -30,7 +30,7 @@ def main() -> None:
     if settings.get("warm"):
         from .warm import serve_forks
 
-        serve_forks(connection, bytes.fromhex(settings["filter"]))
+        serve_forks(connection, bytes.fromhex(settings["filter"]), settings["preload"])
         return
     confine.limit(settings["rlimits"])
     from .server import Server

@@ -30,11 +30,11 @@ MOST_BYTES = 1 << 16
 READY, FAILED = b"+", b"-"
 
 
-def serve_forks(control: socket.socket, rules: bytes) -> None:
-    """Fork a process for every request until the judge hangs up."""
+def serve_forks(control: socket.socket, rules: bytes, preload: list[str]) -> None:
+    """Fork a process for every request until the judge hangs up. `preload` names further libraries to load."""
     server = Server()
-    for name in sorted(PRELOADED):
-        with contextlib.suppress(ImportError):
+    for name in sorted(PRELOADED.union(preload)):
+        with contextlib.suppress(Exception):  # a notebook that needs it will say what is wrong
             importlib.import_module(name)
     warm_up(server.shell)
     gc.collect()

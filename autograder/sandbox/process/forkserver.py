@@ -40,7 +40,8 @@ class WarmProcess:
         self.owner = self.user = os.getpid()
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         limits = Limits()
-        settings = {**settings_of(limits), "warm": True, "filter": isolation.seccomp_filter().hex()}
+        settings = {**settings_of(limits), "warm": True, "preload": _preload}
+        settings["filter"] = isolation.seccomp_filter().hex()
         self.popen: subprocess.Popen[bytes] | None = None
         try:
             self.popen, self.pid = start_in_bubblewrap(theirs, limits, settings, warm=True)
@@ -120,6 +121,7 @@ class ForkedProcess:
                 signal.pidfd_send_signal(self.descriptor, number)
 
 
+_preload: list[str] = []
 _lock = threading.Lock()
 _current: WarmProcess | None = None
 
@@ -134,6 +136,11 @@ def fork_from_warm(theirs: socket.socket, limits: Limits) -> WarmProcess:
         except OSError:
             _forget(warm)
     raise SandboxDied("the warm process ended twice")
+
+
+def preload(libraries: list[str]) -> None:
+    """Have the warm process load these modules before it forks. One that runs already goes on as it is."""
+    _preload[:] = libraries
 
 
 def warm_process() -> WarmProcess:

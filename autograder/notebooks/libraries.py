@@ -1,0 +1,42 @@
+"""The libraries that the instructor's notebooks import, so that they can be loaded once and not for each submission."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from autograder.notebooks.cells import code_cells
+from autograder.notebooks.statements import parse
+
+
+def libraries_in(notebooks: Iterable[Any]) -> list[str]:
+    """Modules by their full names: of Python's own library, or installed beside it. Nothing is imported."""
+    named = {name for notebook in notebooks for _, cell in code_cells(notebook) for name in _imported(cell.source)}
+    return sorted(name for name in named if _is_installed(name.partition(".")[0]))
+
+
+def _imported(source: str) -> Iterator[str]:
+    for statement in parse(source):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                yield node.module
+
+
+def _is_installed(package: str) -> bool:
+    """Whether a package lies where libraries are installed: not beside a notebook, and not in the working directory."""
+    if package in sys.stdlib_module_names:
+        return True
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError, AttributeError):
+        return False
+    paths = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
+    roots = tuple(os.path.realpath(path) + os.sep for path in {*map(sysconfig.get_path, ("purelib", "platlib"))})
+    return any(os.path.realpath(path).startswith(roots) for path in paths)
