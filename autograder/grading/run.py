@@ -5,6 +5,7 @@ Knows nothing of terminals: whoever calls it gets each record as soon as its mar
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +32,7 @@ from autograder.grading.workers.local import Finished, Job, Task, grade_in_worke
 from autograder.grading.workers.pool import Died, WorkerPool
 from autograder.grading.workers.spool import Spool
 from autograder.judge import SolutionTrial
-from autograder.sandbox import isolation_available
+from autograder.sandbox import SandboxUnavailable, isolation_available
 
 BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one waits for others
 CANNOT_GO_ON = (
@@ -153,37 +154,46 @@ class _Run:
             else:
                 todo.append(Task(student, self._submitted(student), earlier.get(student, Earlier())))
         self._flush()
-        if todo:
-            self._try_solutions()
+        if todo and self.request.cluster is not None:
+            self.assignment = replace(self.assignment, trials=self._trials_for_cluster())
         for task, outcome in self._outcomes(todo):
             if isinstance(outcome, Died):
                 self.spool.put(ungraded(self.assignment, task.student, "died", DIED), None)
+            elif outcome.refused:
+                raise self._refusal()
             elif outcome.fault:
                 self._flush()
                 raise CourseError(CANNOT_GO_ON.format(outcome.fault))
             self._take(task.student)
         self._flush()
+        self._say_trials()
 
-    def _trials(self) -> dict[str, SolutionTrial]:
-        ((_, trials),) = WorkerPool(trials_of, 1, on_path, (self.course.root,), PRELOAD).run([self.assignment])
-        if isinstance(trials, Died):
-            return {"": SolutionTrial(fault=NO_TRIALS)}
-        keep_trials(self.spool.root, self.assignment, trials)
-        return trials
+    def _trials_for_cluster(self) -> dict[str, SolutionTrial]:
+        """The trials of the solutions, made here: workers elsewhere get them with the assignment."""
+        trials: dict[str, SolutionTrial] | Died | None = kept_trials(self.spool.root, self.assignment)
+        if trials is None:
+            with contextlib.suppress(SandboxUnavailable):  # each submission will say so
+                pool = WorkerPool(trials_of, 1, on_path, (self.course.root,), PRELOAD)
+                ((_, trials),) = pool.run([self.assignment])
+            if isinstance(trials, Died):
+                self.on_notice(NO_TRIALS)
+            elif trials is not None:
+                keep_trials(self.spool.root, self.assignment, trials)
+        found = trials if isinstance(trials, dict) else {}
+        if failures(found) and not self.request.ignore_failing_solution:
+            raise self._refusal()
+        return found
 
-    def _try_solutions(self) -> None:
-        """Have the assignment's own solution judged first, unless that was done. Raises CourseError where it fails."""
-        trials = kept_trials(self.spool.root, self.assignment) or self._trials()
-        for fault in [trial.fault for trial in trials.values() if trial.fault]:
-            self.on_notice(fault)
-        failed = failures(trials)
-        if failed and not self.request.ignore_failing_solution:
-            raise CourseError("\n".join([*failed, NOT_GRADED]))
-        for said in failed:
+    def _refusal(self) -> CourseError:
+        return CourseError("\n".join([*failures(kept_trials(self.spool.root, self.assignment) or {}), NOT_GRADED]))
+
+    def _say_trials(self) -> None:
+        """What the trials of the solutions have found."""
+        trials = kept_trials(self.spool.root, self.assignment) or {}
+        for said in [*(trial.fault for trial in trials.values() if trial.fault), *failures(trials)]:
             self.on_notice(said)
         for said in inside(trials):
             self.on_remark(said)
-        self.assignment = replace(self.assignment, trials=trials)
 
     def _outcomes(self, todo: list[Task]) -> Iterable[tuple[Task, Finished | Died]]:
         if not todo:
@@ -192,7 +202,7 @@ class _Run:
             from autograder.grading.workers.cluster import grade_on_cluster
 
             return grade_on_cluster(self.request.cluster, self.assignment, self.spool, todo)
-        job = Job(self.assignment, self.spool, self.course.root)
+        job = Job(self.assignment, self.spool, self.course.root, self.request.ignore_failing_solution)
         return WorkerPool(grade_in_worker, self.request.workers, open_worker, (job,), PRELOAD).run(todo)
 
     def _submitted(self, student: str) -> Path:

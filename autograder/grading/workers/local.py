@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
+from autograder.grading.submission.trials import failures, keep_trials, kept_trials, trials_of
 from autograder.grading.submission.ungraded import ungraded
-from autograder.grading.submission.worker import Workshop, on_path
+from autograder.grading.submission.worker import Workshop, load_libraries, on_path
 from autograder.grading.workers.spool import Spool
+from autograder.sandbox import SandboxUnavailable
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Job:
     assignment: Assignment
     spool: Spool
     course: Path
+    ignore_failing_solution: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Finished:
-    """A task is done: its result is in the spool. `fault`: it is not, because this machine cannot go on."""
+    """A task is done: its result is in the spool. `fault`: it is not, because this machine cannot go on. `refused`: it
+    is not, because the assignment's own solution fails.
+    """
 
     fault: str = ""
+    refused: bool = False
 
 
 _job: Job | None = None
@@ -45,11 +51,7 @@ def open_worker(job: Job) -> None:
     """Prepare this process for all submissions that it will grade."""
     global _job, _workshop
     on_path(job.course)
-    _job = job
-    try:
-        _workshop = Workshop(job.assignment, job.spool.work)
-    except OSError:
-        _workshop = None  # said with the first submission: an exception here would pass for a death of the process
+    _job, _workshop = job, None  # what can fail waits: an exception here would pass for a death of the process
 
 
 def grade_in_worker(task: Task) -> Finished:
@@ -58,7 +60,9 @@ def grade_in_worker(task: Task) -> Finished:
     if _job is None:
         raise RuntimeError("grade_in_worker needs open_worker first.")
     try:
-        _workshop = _workshop or Workshop(_job.assignment, _job.spool.work)
+        _workshop = _workshop or _opened(_job)
+        if _workshop is None:
+            return Finished(refused=True)
         try:
             submission = read_submission(task.folder, task.student, task.earlier)
         except UnusableError as error:
@@ -70,6 +74,22 @@ def grade_in_worker(task: Task) -> Finished:
             return _failed(_job, task, error)
         return Finished(f"{error.strerror or error} ({task.student})")
     return Finished()
+
+
+def _opened(job: Job) -> Workshop | None:
+    """The workshop of this process; None where the solution fails. The first process to ask judges the solution."""
+    load_libraries(job.assignment)
+    with job.spool.one_at_a_time():
+        trials = kept_trials(job.spool.root, job.assignment)
+        if trials is None:
+            try:
+                trials = trials_of(job.assignment)
+                keep_trials(job.spool.root, job.assignment, trials)
+            except SandboxUnavailable:
+                trials = {}
+    if failures(trials) and not job.ignore_failing_solution:
+        return None
+    return Workshop(replace(job.assignment, trials=trials), job.spool.work)
 
 
 def _failed(job: Job, task: Task, error: OSError) -> Finished:

@@ -54,6 +54,13 @@ class Spool:
             yield
             shutil.rmtree(self.work, ignore_errors=True)
 
+    @contextlib.contextmanager
+    def one_at_a_time(self) -> Iterator[None]:
+        """Of the workers of a run, only one is in here; the others wait."""
+        with open(self.root / "turn", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def put(self, result: Result, files: Path | None) -> None:
         """Keep a result and take its autograded folder over."""
         part = Path(tempfile.mkdtemp(prefix="part-", dir=self.work))

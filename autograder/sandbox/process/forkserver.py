@@ -139,8 +139,10 @@ def fork_from_warm(theirs: socket.socket, limits: Limits) -> WarmProcess:
 
 
 def preload(libraries: list[str]) -> None:
-    """Have the warm process load these modules before it forks. One that runs already goes on as it is."""
+    """Have the warm process load these modules before it forks; it begins now. One that runs already stays as it is."""
     _preload[:] = libraries
+    with contextlib.suppress(OSError, SandboxDied, SandboxUnavailable):  # said when a submission needs it
+        warm_process()
 
 
 def warm_process() -> WarmProcess:

@@ -91,7 +91,7 @@ def test_an_assignment_that_fails_its_own_solution_is_not_graded(small_course: A
 
 def test_a_trial_is_made_once_for_each_version_of_an_assignment(course: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made = mock.Mock(side_effect=trials.trials_of)
-    monkeypatch.setattr("autograder.grading.run.trials_of", made)
+    monkeypatch.setattr("autograder.grading.workers.local.trials_of", made)
     grade_all(course)
     grade_all(course, force=True)
     assert made.call_count == 1
