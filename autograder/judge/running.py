@@ -185,13 +185,20 @@ def _run_step(step: TestStatement, namespace: TestNamespace, is_hidden: bool) ->
 
 
 def _completed(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What a test cell with `await` gives. Formgrader grades from within an event loop of its own, which is set aside
-    meanwhile: asyncio runs no second one inside it.
+    """What a test cell with `await` gives."""
+    with no_event_loop():
+        return asyncio.run(coroutine)
+
+
+@contextlib.contextmanager
+def no_event_loop() -> Iterator[None]:
+    """While inside, no event loop seems to run: asyncio starts no second one inside another. Formgrader grades from
+    within one of its own.
     """
     around = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:
-        return asyncio.run(coroutine)
+        yield
     finally:
         asyncio._set_running_loop(around)
 

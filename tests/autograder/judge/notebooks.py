@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from nbgrader.utils import determine_grade
+
+from autograder.judge.running import no_event_loop
 
 POINTS = 2.0
 
@@ -71,19 +71,6 @@ def plain_points(plain: NotebookNode) -> list[float]:
             data, _ = shell.display_formatter.format(result.result)
             node.outputs = [new_output("execute_result", data, execution_count=1)]
     return stock_points(plain)
-
-
-@contextlib.contextmanager
-def no_event_loop() -> Iterator[None]:
-    """Where a browser's driver has run in this process, its event loop still counts as running, and IPython, which
-    starts one of its own for `await`, would refuse to.
-    """
-    around = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
-    try:
-        yield
-    finally:
-        asyncio._set_running_loop(around)
 
 
 def read_table(path: Path) -> dict[str, tuple[list[str], list[float]]]:

@@ -17,9 +17,10 @@ from autograder.cards.credit import Credit
 from autograder.judge import judge_notebook
 from autograder.judge.outputs import clean_data, clean_student_outputs
 from autograder.judge.points import points_for_value
+from autograder.judge.running import no_event_loop
 from autograder.sandbox import Limits, Sandbox, SandboxUnavailable
 from autograder.sandbox.process import isolation
-from tests.autograder.judge.notebooks import cell, no_event_loop, notebook, stock_points
+from tests.autograder.judge.notebooks import cell, notebook, stock_points
 
 pytestmark = pytest.mark.sandbox
 

@@ -36,7 +36,7 @@ TESTS = [
     "# test\ntry:\n    f(5)\nexcept ValueError as error:\n    assert str(error) == 'exactly this'\nelse:\n    assert 0",
     "# test\na = f(6)\na += 1\nassert abs(a[0].b - 7.125) < 1e-9 and len(a) == 7 and a['k'](1) in (2.5,)",
 ]
-TAGS = [*"ltdsfanibBceNSFDhxXmgpG", "date", "datetime", "delta"]
+TAGS = [*"ltdsfanibBceNSFDPhxXmgpG", "date", "datetime", "delta"]
 TEXTS = ["", "x", "<f8", "|O", "|S3", "__class__", "int", "ValueError", "numpy", "os", "0x" + "f" * 50]
 LARGE = [2**31, 2**63, -(2**70)]
 FLOATS = [0.0, -0.0, 0.5, 123456789.25, 1e308, 5e-324, math.inf, -math.inf, math.nan]
