@@ -26,6 +26,7 @@ class Command:
 
 
 COMMANDS = (
+    Command("new", "autograder.lessons.commands.new", "write a small lesson to start one of your own from"),
     Command("build", "autograder.lessons.commands.build", "make the instructor's notebooks from the lesson texts"),
     Command("lab", "autograder.lessons.commands.lab", "open JupyterLab on the lessons as a student sees them"),
     Command("demos", "autograder.lessons.commands.demos", "open all demos on one full page, for an audience"),

@@ -1,0 +1,97 @@
+"""`autograder new`: writes the text of a small lesson that passes every gate, to start a lesson of one's own from."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from autograder.files import COURSE, write_file
+
+NAME = re.compile(r"(?:(\d\d)_)?([a-z][a-z0-9_]*)")
+BAD_NAME = "{!r} is no name for a lesson. Use small letters, digits and underscores, such as my_lesson or 17_my_lesson."
+HEADER = """# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+"""
+TEXT = '''
+# %% [markdown]
+# # TITLE
+#
+# Say in two sentences what students can do at the end of this lesson, and let them run something at once.
+
+# %%
+from autograder.student import between, check_handwritten_gradient, hints
+
+# %%
+h = 1e-6
+print("the slope of x**2 at 3 is about", ((3 + h) ** 2 - 3**2) / h)
+
+# %% [markdown]
+# ## Exercise 1: the slope of a square
+#
+# Write a function that returns the derivative of $x^2$.
+
+# %% [markdown] tags=["hint"] exercise="slope"
+# Compare the number above with 3. Try other places.
+
+# %% nbgrader={"grade_id": "slope", "solution": true}
+def slope(x):
+    """The derivative of x**2. `x` is a number; `slope(3.0)` is 6.0."""
+    ### BEGIN SOLUTION
+    return 2 * x
+    ### END SOLUTION
+
+
+# %% tags=["style:addition"] exercise="slope"
+def slope(x):
+    return x + x
+
+
+# %% nbgrader={"grade_id": "test_slope", "grade": true, "points": 3}
+credit = check_handwritten_gradient(slope, lambda x: x**2, [between(-2.0, 2.0)], points=1)
+### BEGIN HIDDEN TESTS
+credit = credit + check_handwritten_gradient(slope, lambda x: x**2, [between(5.0, 9.0)], points=2)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ## What you know now
+#
+# Say it in three sentences, and what the next lesson needs of it.
+'''
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", help="a name such as my_lesson; it gets the next free number unless it has one")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the course's folder")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the text and say how to go on. Returns 2 for a name that cannot be used."""
+    name = NAME.fullmatch(arguments.lesson)
+    folder = arguments.course / "lessons"
+    if name is None:
+        print(f"autograder new: {BAD_NAME.format(arguments.lesson)}", file=sys.stderr)
+        return 2
+    taken = sorted(path.stem for path in folder.glob("[0-9][0-9]_*.py"))
+    number = name[1] or f"{max((int(stem[:2]) for stem in taken), default=-1) + 1:02}"
+    if clash := [stem for stem in taken if stem.startswith(f"{number}_")]:
+        print(f"autograder new: the course has {clash[0]} already. Choose another number.", file=sys.stderr)
+        return 2
+    target = folder / f"{number}_{name[2]}.py"
+    title = name[2].replace("_", " ").capitalize()
+    write_file(target, (HEADER + TEXT.replace("TITLE", title)).encode())
+    print(f"{target}\nNow change the text, and run: autograder build {number} && autograder audit {number}")
+    return 0
