@@ -65,11 +65,10 @@ def _said(result: CellResult) -> FailedInside:
     error = next((output for output in result.outputs if output.get("output_type") == "error"), {})
     name, text = str(error.get("ename", "")), str(error.get("evalue", "")).strip()
     line = _line(error.get("traceback"))
-    if name == "AssertionError" and not text:
-        return FailedInside(f"This is not true: `{line}`" if line else "The test failed.", name)
-    said = text if name == "AssertionError" else f"{name or 'The test failed'}{': ' if text else ''}{text}"
-    at = f" It failed at `{line}`." if line else ""
-    return FailedInside(f"{said.rstrip('.')}.{at}", name or "TestFailed")
+    if name == "AssertionError":
+        return FailedInside(text or (f"This is not true: `{line}`" if line else "The test failed."), name)
+    said = f"{name or 'The test failed'}{': ' if text else ''}{text}".rstrip(".")
+    return FailedInside(f"{said}. It failed at `{line}`." if line else f"{said}.", name or "TestFailed")
 
 
 def _line(traceback: Any) -> str:
