@@ -86,10 +86,11 @@ def _is_uncertain(statement: ast.AST) -> bool:
 
 
 def _uncertain_functions(known: Mapping[str, ast.stmt]) -> set[str]:
-    """The functions that give another value each time, and those that use one of these."""
+    """The functions that give another value each time or use a name of the submission's, and those that use these."""
     functions = {name: s for name, s in known.items() if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))}
-    found = {name for name, function in functions.items() if _is_uncertain(function)}
-    uses = {name: _free_names(function) for name, function in functions.items()}
+    uses = {name: _free_names(function) - bound_names(function.body) for name, function in functions.items()}
+    ours = known.keys() | SAFE_BUILTINS
+    found = {name for name, function in functions.items() if _is_uncertain(function) or not uses[name] <= ours}
     while more := {name for name in uses.keys() - found if not found.isdisjoint(uses[name])}:
         found |= more
     return found

@@ -30,7 +30,7 @@ def instructor_s(given: str, answer: str = ANSWER) -> set[str]:
         "y = x = 3, 4",
         "x, y = [1], 2",
         "x = lambda a, b: abs(a - b) < 1e-6",
-        "def make(n):\n    return list(range(n))\nx = make(3)",
+        "def make(n):\n    made = list(range(n))\n    return made\nx = make(3)",
         "text = 'a b'\nx = text.split()",
     ],
 )
@@ -45,6 +45,7 @@ def test_values_made_of_literals_libraries_and_given_functions(given: str) -> No
         "x = np.random.default_rng(0).normal(3)",
         "def noise():\n    return np.random.rand(3)\ndef more():\n    return noise()\nx = more()",
         "x = time.time()",
+        "def all_of(xs):\n    found = [answer(y) for y in xs]\n    return found\nx = all_of([1])",
         "x = answer(3)",
         "y = answer(3)\nx = [y]",
         "x = []\nx.append(3)",
