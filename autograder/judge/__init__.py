@@ -4,6 +4,7 @@ and points back.
 
 from autograder.judge.apart import JudgeDied, judge_apart
 from autograder.judge.judge import CellVerdict, Verdict, judge_notebook, seed_of
+from autograder.judge.rehearsal import rehearse
 from autograder.judge.trial import SolutionTrial, try_solution
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Verdict",
     "judge_apart",
     "judge_notebook",
+    "rehearse",
     "seed_of",
     "try_solution",
 ]

@@ -103,12 +103,11 @@ def graded_notebook(
     """
     notebook = stand_in(NO_FILE) if raw is None else read_submission(raw)
     restore(notebook, known)
-    limits = Limits(cell_seconds=settings.cell_seconds, query_seconds=settings.query_seconds)
     verdict = judge_apart(
         notebook,
         source=known.source,
         secret=settings.secret,
-        limits=limits,
+        limits=limits_of(settings),
         files=files,
         unsafe=settings.unsafe,
         inside=inside,
@@ -120,6 +119,10 @@ def graded_notebook(
             _limit_streams(cell)
             _limit_tracebacks(cell)
     return notebook
+
+
+def limits_of(settings: Settings) -> Limits:
+    return Limits(cell_seconds=settings.cell_seconds, query_seconds=settings.query_seconds)
 
 
 def restore(notebook: NotebookNode, known: KnownNotebook) -> None:

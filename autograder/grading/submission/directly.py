@@ -19,6 +19,7 @@ from autograder.grading.submission.assignments import Assignment, Submission
 from autograder.grading.submission.graded_notebooks import cell_result, result_of
 from autograder.grading.submission.result import GradedCell, Result
 from autograder.grading.submission.work_folders import WorkFolders
+from autograder.judge import rehearse
 from autograder.nbgrader_plugins.direct import (
     KnownNotebook,
     Unusual,
@@ -26,6 +27,7 @@ from autograder.nbgrader_plugins.direct import (
     comments,
     graded_notebook,
     known_notebooks,
+    limits_of,
     scores,
     submitted_at,
 )
@@ -74,6 +76,20 @@ class DirectWay:
             for name in names:
                 os.chmod(os.path.join(directory, name), READ_ONLY)
         return self._result(student, timestamp, graded)
+
+    def rehearse(self) -> None:
+        """Have this process ready to judge many submissions."""
+        settings = self.assignment.settings
+        for known in self.notebooks.values():
+            if known.source is not None:
+                rehearse(
+                    known.source,
+                    secret=settings.secret,
+                    limits=limits_of(settings),
+                    files=self.helpers,
+                    helpers=self.helpers,
+                    unsafe=settings.unsafe,
+                )
 
     def inside(self, notebook: str) -> tuple[str, ...]:
         """The tests of a notebook that run in the submission's process."""

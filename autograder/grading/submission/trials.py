@@ -15,8 +15,7 @@ from autograder.files import atomic_write, write_file
 from autograder.grading.submission.assignments import Assignment
 from autograder.grading.submission.worker import load_libraries
 from autograder.judge import JudgeDied, SolutionTrial, try_solution
-from autograder.nbgrader_plugins.direct import KnownNotebook, known_notebooks
-from autograder.sandbox import Limits
+from autograder.nbgrader_plugins.direct import KnownNotebook, known_notebooks, limits_of
 
 FILE = "trials.json"
 NO_TRIAL = "The trial of the solution in {}.ipynb came to no end: {}. Its tests are judged outside."
@@ -44,7 +43,7 @@ def _trial(assignment: Assignment, known: KnownNotebook, files: Path) -> Solutio
             known.source,
             {cell.name: cell.source for cell in known.cells.values() if cell.locked},
             secret=settings.secret,
-            limits=Limits(cell_seconds=settings.cell_seconds, query_seconds=settings.query_seconds),
+            limits=limits_of(settings),
             files=files,
             helpers=files,
             unsafe=settings.unsafe,

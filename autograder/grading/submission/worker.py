@@ -37,6 +37,7 @@ from autograder.sandbox.process.forkserver import preload
 if TYPE_CHECKING:
     from autograder.grading.submission.by_nbgrader import NbgraderWay
 
+REHEARSED_BEFORE = 3  # for so many submissions and more a rehearsal, which costs as much as one, is worth it
 MOST_NAMES, LONGEST_NAME = 3, 60
 NO_TIME = "`timestamp.txt` holds no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
 DIED = "Judging this submission failed twice: {}. Nobody else's marks are touched."
@@ -50,6 +51,7 @@ class Workshop:
         warnings.filterwarnings("ignore", module=r"nbformat")
         self.assignment = assignment
         load_libraries(assignment)
+        self.graded = 0
         self.folders = WorkFolders(Path(tempfile.mkdtemp(prefix="workshop-", dir=folder)), assignment.name)
 
     @cached_property
@@ -73,6 +75,9 @@ class Workshop:
         Never raises for what a student did. What fails on our side raises OSError or is a result that says `failed`.
         """
         started = time.perf_counter()
+        self.graded += 1
+        if self.graded == REHEARSED_BEFORE and self.directly is not None:
+            self.directly.rehearse()
         try:
             self.folders.empty()
             result = self._with_what_is_missing(self._grade(submission), submission)

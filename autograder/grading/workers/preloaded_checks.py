@@ -23,6 +23,10 @@ LATER = (
 for name in LATER:
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
+# What a first operation loads would else be loaded in every fork.
+numbers = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
+torch.softmax(torch.relu(numbers @ numbers), -1).sum().backward()
+del numbers
 torch.set_num_threads(1)  # there is a worker for each processor; and no thread may live when workers are forked
 gc.collect()
 gc.freeze()

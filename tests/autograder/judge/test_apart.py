@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autograder.judge import JudgeDied, Verdict, judge_apart
+from autograder.judge import JudgeDied, Verdict, judge_apart, rehearse
 from autograder.sandbox import Limits
 from autograder.sandbox.process import forkserver
 from tests.autograder.judge.notebooks import notebook
@@ -103,3 +105,21 @@ def _children(process: int) -> set[int]:
         return set(map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()))
     except FileNotFoundError:
         return set()
+
+
+def test_a_rehearsal_leaves_the_process_as_it_was() -> None:
+    """It runs in the process that all judges of a class are forked from."""
+    solution = "# from autograder.student\ndef g(x): return x + 1"
+    forgets = """# test
+import os, sys, random, numpy as np
+np.seterr(all='raise')
+random.seed(3)
+os.chdir('/')
+sys.path.append('x')
+os.environ['LEFT'] = 'here'
+assert g(1) == 2"""
+    before = np.geterr(), random.getstate(), os.getcwd(), list(sys.path), dict(os.environ)
+    rehearse(notebook(solution, forgets))
+    assert (np.geterr(), random.getstate(), os.getcwd(), list(sys.path), dict(os.environ)) == before
+    rehearse(notebook("def g(x: return", "# test\nassert ("))
+    rehearse({"cells": 3})
