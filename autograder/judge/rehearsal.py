@@ -25,6 +25,8 @@ from autograder.notebooks.cells import code_cells
 from autograder.notebooks.trusted import trusted_names
 
 OUR_CHECKS = "autograder.student"
+REHEARSED_BEFORE = 3
+"""Before which submission of an assignment a rehearsal, which costs as much as one, is worth it."""
 
 
 def rehearse(source: Any, **options: Any) -> None:
@@ -53,27 +55,21 @@ def _take_apart(source: str, filename: str) -> None:
 @contextlib.contextmanager
 def _as_it_was() -> Iterator[None]:
     """Put back what tests change in a process, should one forget to."""
-    kept = (
-        random.getstate(),
-        np.random.get_state(),
-        dict(os.environ),
-        list(sys.path),
-        os.getcwd(),
-        sys.getrecursionlimit(),
-    )
+    generators = random.getstate(), np.random.get_state()
+    place = dict(os.environ), list(sys.path), os.getcwd(), sys.getrecursionlimit()
     torch: Any = sys.modules.get("torch")
     dtype = None if torch is None else (torch.get_default_dtype(), torch.is_grad_enabled())
     try:
         with np.errstate(), np.printoptions(), warnings.catch_warnings():
             yield
     finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])
+        random.setstate(generators[0])
+        np.random.set_state(generators[1])
         os.environ.clear()
-        os.environ.update(kept[2])
-        sys.path[:] = kept[3]
-        os.chdir(kept[4])
-        sys.setrecursionlimit(kept[5])
+        os.environ.update(place[0])
+        sys.path[:] = place[1]
+        os.chdir(place[2])
+        sys.setrecursionlimit(place[3])
         if dtype is not None:
             torch.set_default_dtype(dtype[0])
             torch.set_grad_enabled(dtype[1])

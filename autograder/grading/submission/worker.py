@@ -28,7 +28,7 @@ from autograder.grading.submission.directly import TIMESTAMP, DirectWay
 from autograder.grading.submission.result import Result
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.work_folders import WorkFolders
-from autograder.judge import JudgeDied
+from autograder.judge import REHEARSED_BEFORE, JudgeDied
 from autograder.nbgrader_plugins.direct import known_notebooks, submitted_at
 from autograder.notebooks.libraries import libraries_in
 from autograder.sandbox import SandboxUnavailable
@@ -37,7 +37,6 @@ from autograder.sandbox.process.forkserver import preload
 if TYPE_CHECKING:
     from autograder.grading.submission.by_nbgrader import NbgraderWay
 
-REHEARSED_BEFORE = 3  # for so many submissions and more a rehearsal, which costs as much as one, is worth it
 MOST_NAMES, LONGEST_NAME = 3, 60
 NO_TIME = "`timestamp.txt` holds no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
 DIED = "Judging this submission failed twice: {}. Nobody else's marks are touched."
