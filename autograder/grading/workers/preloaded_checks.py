@@ -1,6 +1,6 @@
 """What our own checks need, PyTorch before all, loaded once by the process that workers are forked from.
 
-It takes 3 of the 3.7 seconds of processor time that everything takes, so an assignment that uses no check does without.
+It takes most of the time that starting takes, so an assignment that uses no check does without.
 PyTorch loads its symbolic shapes, and with them SymPy, at the first `backward` that is given a gradient.
 """
 
