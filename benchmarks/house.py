@@ -147,13 +147,21 @@ def lesson(walk: Walk) -> None:
 
 
 def grade(walk: Walk) -> None:
-    """`autograder grade`, with the worker in this process."""
+    """`autograder grade`, with the worker and the judge in this process, of an assignment whose solution was tried."""
     from autograder.grading import run
+    from autograder.grading.workers import local
+    from autograder.judge import judge_notebook
+    from autograder.nbgrader_plugins import direct
 
     with tempfile.TemporaryDirectory() as folder:
         course = Path(folder) / "course"
         subprocess.run([sys.executable, "-m", "benchmarks.house", "--class-of-one", str(course)], cwd=ROOT, check=True)
-        with patch.object(run, "WorkerPool", InProcess), walking(walk):
+        with (
+            patch.object(run, "WorkerPool", InProcess),
+            patch.object(local, "kept_trials", lambda *_: {}),
+            patch.object(direct, "judge_apart", judge_notebook),
+            walking(walk),
+        ):
             (record,) = run.grade_class(run.Request(LESSON.stem, course))
     assert record.status == "graded", record
 

@@ -1,1 +1,0 @@
-"""Grades whole classes: workers, resumption, gradebook, reports."""

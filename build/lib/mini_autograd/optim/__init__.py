@@ -1,8 +1,0 @@
-"""`torch.optim`: optimisers and schedules of the learning rate."""
-
-from mini_autograd.optim import lr_scheduler
-from mini_autograd.optim.adaptive import Adadelta
-from mini_autograd.optim.algorithms import SGD, Adam, AdamW, RMSprop
-from mini_autograd.optim.optimizer import Optimizer
-
-__all__ = ["SGD", "Adadelta", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]

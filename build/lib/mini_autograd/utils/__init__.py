@@ -1,8 +1,0 @@
-"""`torch.utils`: data sets and loaders, and checkpoints that save memory.
-
-Samples come in and batches go out; a function comes in, and one goes out that keeps less for its backward pass.
-"""
-
-from mini_autograd.utils import checkpoint, data
-
-__all__ = ["checkpoint", "data"]
