@@ -37,16 +37,17 @@ def judge_apart(notebook: Any, **options: Any) -> Verdict:
         os.close(reading)
         _judge_and_leave(parent, writing, notebook, options)
     os.close(writing)
-    ended = False
     try:
         with open(reading, "rb") as file:
             answer = file.read()
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        ended = status == 0
-    finally:
-        if not ended:
-            _clear_away(child)
-    if not ended:
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        end_warm_process()  # and with it what the submission still runs
+        raise
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        end_warm_process()
         raise JudgeDied(f"the process that judged it {_how_it_ended(status)}")
     judged, verdict = pickle.loads(answer)
     if isinstance(verdict, BaseException):
@@ -86,16 +87,6 @@ def _end_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(FAILED)
-
-
-def _clear_away(child: int) -> None:
-    """End a fork, if it has not ended, and what its submission still runs."""
-    try:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    except (ProcessLookupError, ChildProcessError):
-        pass  # it had ended, and was waited for
-    end_warm_process()
 
 
 def _how_it_ended(status: int) -> str:

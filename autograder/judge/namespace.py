@@ -88,7 +88,9 @@ class TestNamespace(dict[str, Any]):
         super().__setitem__("__names_here__", NamesHere(self))
         self.sandbox = sandbox
         self.trusted = trusted
-        self.beside = helpers or Path.cwd()  # where the instructor's own statements find files
+        self.beside = (
+            helpers if helpers is not None and helpers.is_dir() else Path.cwd()
+        )  # where the instructor's own statements find files
         self.looked_up: dict[str, Any] = {}
         self.unavailable: set[str] = set()
         self.imported: dict[str, frozenset[str]] = {}  # imports that were made in the submission too: what they bind

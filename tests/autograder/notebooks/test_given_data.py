@@ -4,6 +4,8 @@ changed.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from autograder.judge import judge_notebook
@@ -93,3 +95,10 @@ def test_an_answer_cannot_replace_what_a_test_compares_with(answer: str, points:
     source = notebook(cell(GIVEN, "plain"), ANSWER, TEST)
     submitted = notebook(cell(GIVEN, "plain"), answer, TEST)
     assert judge_notebook(submitted, source=source).points == points
+
+
+@pytest.mark.sandbox
+def test_a_course_without_its_source_folder_loses_none_of_it(tmp_path: Path) -> None:
+    source = notebook(cell(GIVEN, "plain"), ANSWER, TEST)
+    submitted = notebook(cell(GIVEN, "plain"), WRONG + "TOLERANCE = 1e9", TEST)
+    assert judge_notebook(submitted, source=source, helpers=tmp_path / "gone").points == 0
