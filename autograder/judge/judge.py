@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import hmac
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,19 +103,27 @@ def judge_notebook(
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(TrustedPath(helpers))
-        names = trusted_names(notebook, source)
         within = run_inside(notebook, started(), inside) if inside else []
         if within and _is_all_there(notebook, within):
             scored = shown = within
         else:
-            scored = shown = _Pass(started(), names, secret, inside, helpers).run(notebook)
-            if not points_only and _must_be_shown_apart(notebook, scored):
-                shown = _Pass(started(), names, secret, inside, helpers, scored, visible_only=True).run(notebook)
-            scored, shown = _with_those(within, scored), _with_those(within, shown)
+            about = trusted_names(notebook, source), secret, inside, helpers
+            outside = _run_outside(notebook, started, about, points_only)
+            scored, shown = (_with_those(within, ran) for ran in outside)
     verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
     verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
     verdict.seconds = time.monotonic() - began
     return verdict
+
+
+def _run_outside(
+    notebook: Any, started: Callable[[], Sandbox], about: tuple[Any, ...], points_only: bool
+) -> tuple[list[Ran], list[Ran]]:
+    """What gives the points, and what is shown: the same run, or a second one without hidden tests."""
+    scored = _Pass(started(), *about).run(notebook)
+    if points_only or not _must_be_shown_apart(notebook, scored):
+        return scored, scored
+    return scored, _Pass(started(), *about, scored, visible_only=True).run(notebook)
 
 
 def _is_all_there(notebook: Any, within: list[Ran]) -> bool:
