@@ -108,8 +108,8 @@ def judge_notebook(
             scored = shown = within
         else:
             about = trusted_names(notebook, source), secret, inside, helpers
-            outside = _run_outside(notebook, started, about, points_only)
-            scored, shown = (_with_those(within, ran) for ran in outside)
+            scored, shown = _run_outside(notebook, started, about, points_only)
+            scored, shown = _with_those(within, scored), _with_those(within, shown)
     verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
     verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
     verdict.seconds = time.monotonic() - began
