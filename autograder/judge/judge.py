@@ -5,6 +5,7 @@ the outputs.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import hmac
 import time
@@ -107,8 +108,9 @@ def judge_notebook(
         if within and _is_all_there(notebook, within):
             scored = shown = within
         else:
-            about = trusted_names(notebook, source), secret, inside, helpers
-            scored, shown = _run_outside(notebook, started, about, points_only)
+            names = trusted_names(notebook, source)
+            outside = functools.partial(_Pass, names=names, secret=secret, skipped=inside, helpers=helpers)
+            scored, shown = _run_outside(notebook, started, outside, points_only)
             scored, shown = _with_those(within, scored), _with_those(within, shown)
     verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
     verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
@@ -117,13 +119,13 @@ def judge_notebook(
 
 
 def _run_outside(
-    notebook: Any, started: Callable[[], Sandbox], about: tuple[Any, ...], points_only: bool
+    notebook: Any, started: Callable[[], Sandbox], outside: Callable[..., _Pass], points_only: bool
 ) -> tuple[list[Ran], list[Ran]]:
     """What gives the points, and what is shown: the same run, or a second one without hidden tests."""
-    scored = _Pass(started(), *about).run(notebook)
+    scored = outside(started()).run(notebook)
     if points_only or not _must_be_shown_apart(notebook, scored):
         return scored, scored
-    return scored, _Pass(started(), *about, scored, visible_only=True).run(notebook)
+    return scored, outside(started(), before=scored, visible_only=True).run(notebook)
 
 
 def _is_all_there(notebook: Any, within: list[Ran]) -> bool:
