@@ -1,0 +1,87 @@
+"""What lessons say about PyTorch and NumPy is run: `statements/NN.txt` has one block per statement of lesson NN.
+
+A block begins with `# %%` and the words of the lesson, exactly as they stand there. Then comes code, which finds
+`torch`, `np` and `error(f)`, which calls `f` and gives the error's type and first line. Last, after `#> `, come the
+lines that it prints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.lessons.build.lesson_files import lesson_texts
+from autograder.lessons.build.text import read_lesson
+
+LESSONS = {path.name[:2]: path for path in lesson_texts(Path(__file__).parents[2] / "course")}
+FOLDER = Path(__file__).parent / "statements"
+ENOUGH = 10
+"""Statements that each lesson has here, but lesson 00, which says nothing about PyTorch."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a lesson, the code that tries it, and what that prints."""
+
+    lesson: str
+    words: str
+    code: str
+    printed: str
+
+
+def statements_of(path: Path) -> list[Statement]:
+    """The blocks of one file, in order."""
+    found = []
+    for block in path.read_text("utf-8").split("# %% ")[1:]:
+        words, _, rest = block.partition("\n")
+        lines = rest.splitlines()
+        code = "\n".join(line for line in lines if not line.startswith("#>"))
+        printed = "\n".join(line.removeprefix("#>").strip() for line in lines if line.startswith("#>"))
+        found.append(Statement(path.stem, words.strip(), code, printed))
+    return found
+
+
+STATEMENTS = [statement for path in sorted(FOLDER.glob("*.txt")) for statement in statements_of(path)]
+
+
+def error(function: Callable[[], object]) -> str:
+    """The type and the first line of what `function` raises."""
+    try:
+        function()
+    except Exception as raised:
+        return f"{type(raised).__name__}: {str(raised).splitlines()[0]}"
+    return "no error"
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda it: f"{it.lesson}: {it.words[:60]}")
+def test_a_statement_is_what_running_shows(statement: Statement) -> None:
+    assert statement.printed, "a statement that prints nothing shows nothing"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings(), torch.random.fork_rng():
+        warnings.simplefilter("ignore")
+        exec(compile(statement.code, f"statement of lesson {statement.lesson}", "exec"), _names())
+    assert [line.strip() for line in printed.getvalue().strip().splitlines()] == statement.printed.splitlines()
+
+
+@pytest.mark.parametrize("lesson", sorted({statement.lesson for statement in STATEMENTS}))
+def test_the_words_stand_in_the_lesson(lesson: str) -> None:
+    text = " ".join(" ".join(cell.source for cell in read_lesson(LESSONS[lesson])).split())
+    missing = [it.words for it in STATEMENTS if it.lesson == lesson and " ".join(it.words.split()) not in text]
+    assert missing == []
+
+
+@pytest.mark.parametrize("lesson", sorted(set(LESSONS) - {"00"}))
+def test_each_lesson_has_enough_statements(lesson: str) -> None:
+    assert sum(it.lesson == lesson for it in STATEMENTS) >= ENOUGH
+
+
+def _names() -> dict[str, object]:
+    return {"torch": torch, "np": np, "error": error}
