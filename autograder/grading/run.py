@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from autograder.grading.workers.cluster_connection import Connection
 from autograder.grading.workers.early_forkserver import PRELOAD
 from autograder.grading.workers.feedback_pages import write_feedback
 from autograder.grading.workers.local import Finished, Job, Task, grade_in_worker, open_worker
-from autograder.grading.workers.pool import Died, WorkerPool
+from autograder.grading.workers.pool import Died, KeptPools, WorkerPool
 from autograder.grading.workers.spool import Spool
 from autograder.judge import SolutionTrial
 from autograder.sandbox import SandboxUnavailable, isolation_available
@@ -61,6 +61,7 @@ class Request:
     force: bool = False
     cluster: Connection | None = None
     ignore_failing_solution: bool = False
+    pools: KeptPools | None = None
 
 
 def grade_class(
@@ -75,6 +76,21 @@ def grade_class(
     `on_notice` gets what is wrong with the assignment itself, so that its marks may be, and with feedback pages;
     `on_remark` which tests run in the submission's process.
     """
+    with opened_class(request) as opened:
+        students = opened.students()
+        if not students:
+            where = opened.course.folder("submitted", request.student, request.assignment)
+            raise CourseError(f"There are no submissions of {request.assignment!r}: nothing matches {where}.")
+        records = opened.grade(students, on_start, on_record, on_notice, on_remark)
+        if request.feedback:
+            for notice in opened.write_feedback([record.student for record in records]):
+                on_notice(notice)
+    return records
+
+
+@contextlib.contextmanager
+def opened_class(request: Request) -> Iterator[OpenClass]:
+    """An assignment that nobody else grades meanwhile. Raises `CourseError` where it cannot be graded here."""
     isolation = isolation_available()
     if not request.unsafe and not isolation:
         raise CourseError(
@@ -83,33 +99,55 @@ def grade_class(
         )
     with open_course(request.course, unsafe=request.unsafe) as course:
         prepare(course, request.assignment)
-        students = submitted_students(course, request.assignment, request.student)
-        if not students:
-            where = course.folder("submitted", request.student, request.assignment)
-            raise CourseError(f"There are no submissions of {request.assignment!r}: nothing matches {where}.")
-        for name in hidden_submissions(course, request.assignment):
-            on_notice(HIDDEN.format(name))
-        for student in [student for student in students if not _has_a_name(student)]:
-            on_notice(NO_NAME.format(os.fsencode(student)))
-            students.remove(student)
         spool = Spool.of(course.root, request.assignment)
         with spool.held():
-            run = _Run(request, course, spool, students, on_record, on_notice, on_remark)
-            for notice in notices(run.assignment, as_written=is_released_as_usual(course.app.config)):
-                on_notice(notice)
-            try:
-                run.go(on_start)
-            except OSError as error:
-                raise CourseError(CANNOT_GO_ON.format(in_words(error))) from error
-            finally:
-                run.marks.close()
-    if request.feedback:
-        for notice in write_feedback(request.course.resolve(), request.assignment, students, request.workers):
+            yield OpenClass(request, course, spool)
+
+
+@dataclass(frozen=True)
+class OpenClass:
+    """An assignment whose submissions can be graded, as often as wanted."""
+
+    request: Request
+    course: Course
+    spool: Spool
+
+    def students(self) -> list[str]:
+        """Those whose submissions lie in the course directory, and whom the request asks for."""
+        return submitted_students(self.course, self.request.assignment, self.request.student)
+
+    def grade(
+        self,
+        students: Sequence[str],
+        on_start: Callable[[int], None] = lambda total: None,
+        on_record: Callable[[SubmissionRecord], None] = lambda record: None,
+        on_notice: Callable[[str], None] = lambda notice: None,
+        on_remark: Callable[[str], None] = lambda remark: None,
+    ) -> list[SubmissionRecord]:
+        """Grade the submissions of these students, in the order of their names."""
+        for name in hidden_submissions(self.course, self.request.assignment):
+            on_notice(HIDDEN.format(name))
+        for student in [student for student in students if not has_a_name(student)]:
+            on_notice(NO_NAME.format(os.fsencode(student)))
+        named = [student for student in students if has_a_name(student)]
+        run = _Run(self.request, self.course, self.spool, named, on_record, on_notice, on_remark)
+        for notice in notices(run.assignment, as_written=is_released_as_usual(self.course.app.config)):
             on_notice(notice)
-    return sorted(run.records, key=lambda record: record.student)
+        try:
+            run.go(on_start)
+        except OSError as error:
+            raise CourseError(CANNOT_GO_ON.format(in_words(error))) from error
+        finally:
+            run.marks.close()
+        return sorted(run.records, key=lambda record: record.student)
+
+    def write_feedback(self, students: Sequence[str]) -> list[str]:
+        """Make the feedback pages of these students. Returns a sentence for each that could not be made."""
+        root, name, workers = self.request.course.resolve(), self.request.assignment, self.request.workers
+        return write_feedback(root, name, students, workers, self.request.pools)
 
 
-def _has_a_name(student: str) -> bool:
+def has_a_name(student: str) -> bool:
     """Whether a gradebook can keep the name. A folder out of an old archive may be called anything."""
     try:
         student.encode()
@@ -203,7 +241,8 @@ class _Run:
 
             return grade_on_cluster(self.request.cluster, self.assignment, self.spool, todo)
         job = Job(self.assignment, self.spool, self.course.root, self.request.ignore_failing_solution)
-        return WorkerPool(grade_in_worker, self.request.workers, open_worker, (job,), PRELOAD).run(todo)
+        pools = self.request.pools or WorkerPool
+        return pools(grade_in_worker, self.request.workers, open_worker, (job,), PRELOAD).run(todo)
 
     def _submitted(self, student: str) -> Path:
         return self.course.folder("submitted", student, self.assignment.name)

@@ -9,6 +9,7 @@ import contextlib
 import glob
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from nbgrader.converters import GenerateFeedback
@@ -16,17 +17,19 @@ from nbgrader.utils import capture_log, temp_attrs
 
 from autograder.grading.course import Course, complaint, open_course
 from autograder.grading.workers.early_forkserver import PRELOAD
-from autograder.grading.workers.pool import Died, WorkerPool
+from autograder.grading.workers.pool import Died, KeptPools, WorkerPool
 
 TRIES = 5
 KILLED = "the process that made it was killed."
 _course: Course | None = None
 
 
-def write_feedback(course: Path, assignment: str, students: list[str], workers: int) -> list[str]:
+def write_feedback(
+    course: Path, assignment: str, students: Sequence[str], workers: int, pools: KeptPools | None = None
+) -> list[str]:
     """Make the feedback pages of these students. One that cannot be made costs no other, and has a sentence here."""
     tasks = [(assignment, student) for student in students if glob.escape(student) == student]
-    outcomes = WorkerPool(feedback_in_worker, workers, open_worker, (course,), PRELOAD).run(tasks)
+    outcomes = (pools or WorkerPool)(feedback_in_worker, workers, open_worker, (course,), PRELOAD).run(tasks)
     problems = [(task[1], KILLED if isinstance(said, Died) else said) for task, said in outcomes if said]
     return [f"the feedback for {student} could not be made: {said}" for student, said in sorted(problems)]
 

@@ -137,6 +137,57 @@ class WorkerPool(Pool[Task, Result]):
         super().__init__(functools.partial(_each, function), workers, executors, (BrokenProcessPool,))
 
 
+class KeptPools:
+    """Makes pools whose processes stay, so that the next run with the same preparation need not wait for new ones."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Callable[..., Any], tuple[tuple[Any, ...], _KeptExecutors]] = {}
+
+    def __call__(
+        self,
+        function: Callable[[Task], Result],
+        workers: int,
+        initializer: Callable[..., None],
+        initargs: tuple[Any, ...],
+        preload: tuple[str, ...] = (),
+    ) -> Pool[Task, Result]:
+        before, executors = self._kept.get(function, (None, None))
+        if executors is None or before != initargs:
+            if executors is not None:
+                executors.close()
+            executors = _KeptExecutors(LocalExecutors(initializer, initargs, preload), workers)
+            self._kept[function] = initargs, executors
+        return Pool(functools.partial(_each, function), workers, executors, (BrokenProcessPool,))
+
+    def close(self) -> None:
+        """End the processes."""
+        for _, executors in self._kept.values():
+            executors.close()
+        self._kept.clear()
+
+
+class _KeptExecutors:
+    """One executor for all who ask, until a process of it dies; then there is a new one."""
+
+    def __init__(self, make: LocalExecutors, workers: int) -> None:
+        self._make, self._workers = make, workers
+        self._executor: ProcessPoolExecutor | None = None
+
+    @contextmanager
+    def __call__(self, workers: int) -> Iterator[ProcessPoolExecutor]:
+        self._executor = self._executor or self._make(self._workers)
+        yield self._executor
+        try:
+            self._executor.submit(int)
+        except BrokenProcessPool:
+            self.close()
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown()
+            self._executor = None
+
+
 def _each(function: Callable[[Task], Result], tasks: list[Task]) -> list[Result]:
     return [function(task) for task in tasks]
 

@@ -1,0 +1,142 @@
+"""`autograder watch`: grade what arrives and release its feedback within seconds, until it is stopped."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from autograder.files import COURSE
+
+if TYPE_CHECKING:
+    from autograder.grading.submission.class_records import SubmissionRecord
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", help="the assignment, as nbgrader names it")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
+    parser.add_argument(
+        "--attempts-per-day", type=int, metavar="N", help="collect at most N attempts of a student on one day"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
+    )
+    parser.add_argument(
+        "--ignore-failing-solution",
+        action="store_true",
+        help="grade also where the solution in the source notebook fails tests of its own",
+    )
+    parser.add_argument(
+        "--unsafe-no-sandbox",
+        action="store_true",
+        help="run submissions without isolation: they can then do whatever you can do on this machine",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Watch until SIGINT or SIGTERM. Returns 0 after one of these, and 2 for a request that cannot be met."""
+    from autograder.grading.errors import CourseError, faults_said
+    from autograder.grading.workers.early_forkserver import uses_checks, warm_up
+
+    stop = threading.Event()
+    try:
+        _check(arguments)
+        warm_up(uses_checks(arguments.course, arguments.lesson), feedback=True)
+        with faults_said():
+            _watch(arguments, stop)
+    except CourseError as error:
+        print(f"autograder watch: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        pass
+    print("autograder watch: stopped. Nothing is lost; the same command goes on here.", file=sys.stderr)
+    return 0
+
+
+def _watch(arguments: argparse.Namespace, stop: threading.Event) -> None:
+    from autograder.grading.run import Request
+    from autograder.grading.watching.watch import Events, watched
+
+    request = Request(
+        assignment=arguments.lesson,
+        course=arguments.course,
+        workers=arguments.workers,
+        unsafe=arguments.unsafe_no_sandbox,
+        ignore_failing_solution=arguments.ignore_failing_solution,
+    )
+    with _Screen(arguments.lesson) as screen:
+        events = Events(screen.answered, screen.notice, screen.looking)
+        with watched(request, arguments.attempts_per_day, events) as watch:
+            _stop_on_signals(stop)
+            screen.started()
+            watch.until(stop)
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    """What is being graded is finished and answered first; a second signal ends at once."""
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, asked)
+
+
+class _Screen:
+    """One line per answer and per notice, and in a terminal a last line that says what is being waited for."""
+
+    def __init__(self, lesson: str) -> None:
+        from autograder.grading.report.progress_display import wide_console
+
+        self.lesson, self.console = lesson, wide_console()
+        self.status = self.console.status(f"{lesson}: starting")
+
+    def __enter__(self) -> _Screen:
+        if self.console.is_terminal:
+            self.status.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.status.stop()
+
+    def started(self) -> None:
+        self._line(f"watching {self.lesson}. Ctrl-C stops it.")
+
+    def answered(self, record: SubmissionRecord, released: bool) -> None:
+        where = "feedback released" if released else "feedback in feedback/"
+        points = f"{record.points:g} of {record.max_points:g}"
+        reason = f": {record.reason}" if record.reason else ""
+        self._line(f"{record.student}  {points}  {record.status}{reason}  {where}")
+
+    def notice(self, text: str) -> None:
+        self._line(text)
+
+    def looking(self, submissions: int, waiting: int) -> None:
+        waits = f", {waiting} arriving" if waiting else ""
+        self.status.update(f"{self.lesson}: {submissions} submissions{waits}")
+
+    def _line(self, text: str) -> None:
+        from datetime import datetime
+
+        from rich.markup import escape
+
+        from autograder.grading.report.progress_display import shown_name
+
+        line = f"{datetime.now():%H:%M:%S}  {escape(shown_name(text))}"
+        self.console.print(line, highlight=False, soft_wrap=True)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from autograder.grading.errors import CourseError
+
+    if arguments.workers < 1:
+        raise CourseError("--workers needs a number of at least 1.")
+    if arguments.attempts_per_day is not None and arguments.attempts_per_day < 1:
+        raise CourseError("--attempts-per-day needs a number of at least 1.")

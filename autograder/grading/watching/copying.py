@@ -1,0 +1,96 @@
+"""Copies what a student has handed in, without following the student.
+
+The folder in the exchange belongs to the student, who can change it at any moment: a link in it, or another person's
+file, would bring what the instructor can read into the submission, and from there into the feedback.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbgrader.coursedir import CourseDirectory
+
+MOST_FILES, DEEPEST, KILO, CHUNK = 10_000, 20, 1000, 1 << 20
+
+
+class RefusedError(Exception):
+    """A submission that is not taken over, and why."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What of a submission counts: nbgrader's settings of the course. Sizes are in bytes."""
+
+    ignore: tuple[str, ...]
+    include: tuple[str, ...]
+    file_size: float
+    folder_size: float
+
+    @classmethod
+    def of(cls, coursedir: CourseDirectory) -> Limits:
+        sizes = (KILO * coursedir.max_file_size, KILO * coursedir.max_dir_size)
+        return cls(tuple(coursedir.ignore), tuple(coursedir.include), *sizes)
+
+    def ignores(self, name: str) -> bool:
+        return any(fnmatch.fnmatch(name, pattern) for pattern in self.ignore)
+
+    def wants(self, name: str) -> bool:
+        """Whether a file of this name counts."""
+        return not self.ignores(name) and any(fnmatch.fnmatch(name, pattern) for pattern in self.include)
+
+
+def copy_submission(source: Path, target: Path, limits: Limits) -> list[str]:
+    """Copy the plain files that belong to the owner of `source` into the new folder `target`.
+
+    Returns the names that were left out. Raises `RefusedError` for a folder that is too large, and OSError.
+    """
+    left_out: list[str] = []
+    room, files, owner = limits.folder_size, 0, os.lstat(source).st_uid
+    for folder, names, descriptor in _folders(source, limits):
+        (target / folder).mkdir()
+        for name in names:
+            files += 1
+            if files > MOST_FILES:
+                raise RefusedError(f"it has more than {MOST_FILES} files")
+            copied = _copy(descriptor, name, target / folder / name, owner, limits.file_size)
+            if copied is None:
+                left_out.append(str(folder / name))
+            else:
+                room -= copied
+            if room < 0:
+                raise RefusedError(
+                    f"it is larger than {limits.folder_size / 1e6:.0f} MB (CourseDirectory.max_dir_size)"
+                )
+    return left_out
+
+
+def _folders(source: Path, limits: Limits) -> Iterator[tuple[Path, list[str], int]]:
+    """The folders from `source` down that count, with what else is in them that does. Links are not followed."""
+    for folder, folders, names, descriptor in os.fwalk(source, follow_symlinks=False):
+        relative = Path(folder).relative_to(source)
+        links = [name for name in folders if stat.S_ISLNK(os.lstat(name, dir_fd=descriptor).st_mode)]
+        deeper = len(relative.parts) < DEEPEST
+        folders[:] = [name for name in folders if deeper and name not in links and not limits.ignores(name)]
+        yield relative, sorted(filter(limits.wants, [*names, *links])), descriptor
+
+
+def _copy(folder: int, name: str, target: Path, owner: int, most: float) -> int | None:
+    """Copy one file of at most so many bytes. Returns its size, or None where it is no plain file of the owner."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != owner or about.st_size > most:
+            return None
+        with open(target, "wb") as copy:
+            left = about.st_size  # its owner may go on writing
+            while left > 0 and (part := file.read(min(left, CHUNK))):
+                left -= copy.write(part)
+    return about.st_size

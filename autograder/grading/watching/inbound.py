@@ -1,0 +1,144 @@
+"""The inbound folder of nbgrader's exchange: one folder per attempt, STUDENT+ASSIGNMENT+TIME+RANDOM.
+
+`nbgrader submit` writes the notebooks first and the time and the secret last, so an attempt without a secret may still
+be on its way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import re
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from nbgrader.exchange import ExchangeFactory, default
+from nbgrader.utils import parse_utc
+
+from autograder.grading.course import Course
+from autograder.grading.errors import CourseError
+from autograder.grading.watching.copying import Limits, RefusedError, copy_submission
+
+SECRET = "submission_secret.txt"
+AT_REST = 10.0  # seconds without a change, after which an attempt without a secret counts as complete
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One submission of a student in the exchange. `time` is nbgrader's, in UTC without a zone."""
+
+    student: str
+    time: datetime
+    folder: Path
+
+    def complete(self) -> bool:
+        """Whether everything of it is there."""
+        with contextlib.suppress(OSError):
+            return (self.folder / SECRET).lstat().st_size > 0 or self._untouched()
+        return self._untouched()
+
+    def _untouched(self) -> bool:
+        with contextlib.suppress(OSError):
+            return time.time() - self.folder.lstat().st_mtime > AT_REST
+        return False
+
+
+class Inbound:
+    """What students have handed in of one assignment."""
+
+    def __init__(self, course: Course, assignment: str) -> None:
+        """Raises `CourseError` where the course uses no exchange on disk, or this one has no inbound folder."""
+        factory = ExchangeFactory(config=course.app.config)
+        if not issubclass(factory.collect, default.ExchangeCollect):
+            raise CourseError(f"The course uses {factory.collect.__name__}, and not nbgrader's exchange on disk.")
+        self.exchange = factory.exchange(coursedir=course.coursedir, config=course.app.config)
+        self.collector = factory.collect(coursedir=course.coursedir, config=course.app.config)
+        self.course, self.assignment = course, assignment
+        if not course.coursedir.course_id:
+            raise CourseError("nbgrader_config.py sets no CourseDirectory.course_id.")
+        self.folder = Path(self.exchange.root, course.coursedir.course_id, "inbound")
+        if not self.folder.is_dir():
+            raise CourseError(f"The exchange has no folder {self.folder}; nbgrader release_assignment makes it.")
+        self.limits = Limits.of(course.coursedir)
+        self.excluded = set(course.coursedir.student_id_exclude.split(","))
+        self._named = re.compile(rf"(?P<student>[^.].*)\+{re.escape(assignment)}\+(?P<time>[^+]+)(\+[^+]+)?")
+        self._known: dict[str, Attempt | None] = {}
+
+    def newest(self) -> dict[str, Attempt]:
+        """The last attempt of each student that has arrived as a whole."""
+        found: dict[str, list[Attempt]] = {}
+        with os.scandir(self.folder) as entries:
+            for name in [entry.name for entry in entries]:
+                if name not in self._known:
+                    self._known[name] = self._read(name)
+                if attempt := self._known[name]:
+                    found.setdefault(attempt.student, []).append(attempt)
+        ordered = {student: sorted(attempts, key=lambda it: it.time) for student, attempts in found.items()}
+        last = {student: _last_complete(attempts) for student, attempts in ordered.items()}
+        return {student: attempt for student, attempt in last.items() if attempt}
+
+    def _read(self, name: str) -> Attempt | None:
+        match = self._named.fullmatch(name)
+        if match is None or match["student"] in self.excluded:
+            return None
+        try:
+            name.encode()
+            return Attempt(match["student"], parse_utc(match["time"]), self.folder / name)
+        except (ValueError, OverflowError):
+            return None
+
+    def collected(self, student: str) -> tuple[bool, datetime | None]:
+        """Whether the student has a submission in the course directory, and of when."""
+        folder = self.course.folder("submitted", student, self.assignment)
+        if not folder.is_dir():
+            return False, None
+        with contextlib.suppress(ValueError, OverflowError, OSError):
+            return True, self.course.coursedir.get_existing_timestamp(str(folder))
+        return True, None
+
+    def take(self, attempt: Attempt, work: Path) -> list[str]:
+        """Put an attempt in place of what the student handed in before; all of it, or nothing.
+
+        Returns the names of files that were left out. Raises `RefusedError` where it is not taken.
+        """
+        self._check_owner(attempt)
+        target = self.course.folder("submitted", attempt.student, self.assignment)
+        part = Path(tempfile.mkdtemp(prefix="attempt-", dir=work))
+        try:
+            left_out = copy_submission(attempt.folder, part / "new", self.limits)
+            if self.course.coursedir.groupshared:
+                self.exchange.set_perms(part / "new", fileperms=0o664, dirperms=0o2775)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.exists() or target.is_symlink():
+                os.rename(target, part / "old")
+            os.rename(part / "new", target)
+        except OSError as error:
+            if error.filename is None or not str(error.filename).startswith(str(attempt.folder)):
+                raise
+            raise RefusedError(f"it cannot be read: {error.strerror}") from error
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return left_out
+
+    def _check_owner(self, attempt: Attempt) -> None:
+        """nbgrader takes a folder with somebody else's name on it and warns; here nobody would see the warning."""
+        if not self.collector.check_owner:
+            return
+        try:
+            owner = pwd.getpwuid(os.lstat(attempt.folder).st_uid).pw_name
+        except (KeyError, OSError):
+            owner = "somebody unknown"
+        if owner != attempt.student:
+            raise RefusedError(
+                f"its folder belongs to {owner}. Where students share one account of the system, set "
+                "c.ExchangeCollect.check_owner = False"
+            )
+
+
+def _last_complete(attempts: list[Attempt]) -> Attempt | None:
+    return next((attempt for attempt in reversed(attempts) if attempt.complete()), None)

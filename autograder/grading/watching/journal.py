@@ -1,0 +1,61 @@
+"""What `autograder watch` has done, one JSON object per line, so that a run that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+NAME = "watch.jsonl"
+
+
+@dataclass
+class Journal:
+    """The journal of one assignment. `released` has what was last answered by student, `collected` how many attempts
+    were collected by student and day.
+    """
+
+    path: Path
+    released: dict[str, str] = field(default_factory=dict)
+    collected: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Journal:
+        """The journal so far. A last line that was not written to its end is cut off."""
+        journal = cls(path)
+        text = path.read_text("utf-8") if path.is_file() else ""
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            with open(path, "r+", encoding="utf-8") as file:
+                file.truncate(len(whole.encode()))
+        for line in whole.splitlines():
+            journal._take(json.loads(line))
+        return journal
+
+    def add(self, event: str, student: str, **about: Any) -> None:
+        """Write one event, so that it is on the disk when this returns."""
+        entry = {"at": now().isoformat(timespec="milliseconds"), "event": event, "student": student, **about}
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._take(entry)
+
+    def _take(self, entry: dict[str, Any]) -> None:
+        if entry["event"] == "released":
+            self.released[entry["student"]] = entry["of"]
+        elif entry["event"] == "collected":
+            key = entry["student"], day(datetime.fromisoformat(entry["at"]))
+            self.collected[key] = self.collected.get(key, 0) + 1
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def day(moment: datetime) -> str:
+    """The day of a moment where this computer is."""
+    return moment.astimezone().date().isoformat()

@@ -1,0 +1,233 @@
+"""One assignment, watched: look what has arrived, grade it, answer it, and look again.
+
+Everything that a stopped run has to know is on the disk: attempts in the exchange, submissions, marks, and the journal,
+which says what was answered. So a run that is killed loses nothing, and the next one repeats nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+from nbgrader.exchange import ExchangeError, ExchangeFactory
+from nbgrader.utils import notebook_hash, temp_attrs
+
+from autograder.grading.errors import CourseError, faults_said
+from autograder.grading.run import OpenClass, Request, has_a_name, opened_class
+from autograder.grading.submission.class_records import SubmissionRecord
+from autograder.grading.watching.copying import RefusedError
+from autograder.grading.watching.inbound import SECRET, Attempt, Inbound
+from autograder.grading.watching.journal import NAME, Journal, day, now
+from autograder.grading.workers.pool import KeptPools
+
+EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
+Signature = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Events:
+    """Who hears of what happens: that somebody has been answered, that something needs a look, that nothing goes on."""
+
+    answered: Callable[[SubmissionRecord, bool], None]
+    notice: Callable[[str], None]
+    looking: Callable[[int, int], None] = lambda submissions, waiting: None
+
+
+@contextmanager
+def watched(request: Request, attempts_per_day: int | None, events: Events) -> Iterator[Watch]:
+    """The assignment, open for watching. Raises `CourseError` where it cannot be graded here."""
+    pools = KeptPools()
+    try:
+        with opened_class(dataclasses.replace(request, pools=pools)) as opened:
+            yield Watch(opened, attempts_per_day, events)
+    finally:
+        pools.close()
+
+
+@dataclass
+class Watch:
+    """What is known of an assignment while it is watched."""
+
+    opened: OpenClass
+    attempts_per_day: int | None
+    events: Events
+    inbound: Inbound | None = None
+    settled: dict[str, Attempt] = field(default_factory=dict)
+    everybody: bool = True
+    seen: dict[str, Signature] = field(default_factory=dict)
+    moving: dict[str, Signature] = field(default_factory=dict)
+    said: set[str] = field(default_factory=set)
+    assignment: Signature | None = None
+
+    def __post_init__(self) -> None:
+        self.journal = Journal.read(self.opened.spool.root / NAME)
+        try:
+            self.inbound = Inbound(self.opened.course, self.opened.request.assignment)
+        except CourseError as error:
+            self._say(f"only submitted/ is watched. {error}")
+
+    def until(self, stop: Event) -> None:
+        """Look again and again. A fault of the machine or of the assignment is said, and later tried again."""
+        self.look()
+        while not stop.wait(EVERY):
+            try:
+                with faults_said():
+                    self.look()
+            except CourseError as error:
+                self._say(f"{error} Trying again every {AFTER_A_FAULT:.0f} s.")
+                self.everybody = True
+                stop.wait(AFTER_A_FAULT)
+
+    def look(self) -> None:
+        """Collect, grade and answer what has arrived since the last look."""
+        taken = self._collect()
+        changed = self._changed(taken)
+        if changed:
+            self._grade(changed)
+        self.events.looking(len(self.seen), len(self.moving))
+
+    def _collect(self) -> set[str]:
+        """Take the newest attempts over that may be graded now."""
+        if self.inbound is None:
+            return set()
+        taken = set()
+        for student, attempt in sorted(self.inbound.newest().items()):
+            if self.settled.get(student) == attempt:
+                continue
+            new = self._is_new(attempt)
+            if new and not self._has_a_turn(attempt):
+                continue
+            self.settled[student] = attempt
+            if new and self._take(self.inbound, attempt):
+                taken.add(student)
+        return taken
+
+    def _is_new(self, attempt: Attempt) -> bool:
+        assert self.inbound is not None
+        there, time = self.inbound.collected(attempt.student)
+        if there and time is None:
+            self._say(
+                f"{attempt.student}: submitted/ has a submission without a timestamp.txt, so the attempt of "
+                f"{attempt.time:%Y-%m-%d %H:%M:%S} UTC is not collected. To have it collected, move that submission "
+                "away and start again."
+            )
+            return False
+        return time is None or attempt.time > time
+
+    def _has_a_turn(self, attempt: Attempt) -> bool:
+        most, today = self.attempts_per_day, day(now())
+        if most is None or self.journal.collected.get((attempt.student, today), 0) < most:
+            return True
+        self._say(f"{attempt.student}: {most} attempts were graded on {today}; the next one waits until tomorrow.")
+        return False
+
+    def _take(self, inbound: Inbound, attempt: Attempt) -> bool:
+        try:
+            left_out = inbound.take(attempt, self.opened.spool.work)
+        except RefusedError as refused:
+            self._say(f"{attempt.student}: the attempt {attempt.folder.name} is not collected: {refused}.")
+            return False
+        self.journal.add("collected", attempt.student, attempt=attempt.folder.name, handed_in=f"{attempt.time} UTC")
+        if left_out:
+            shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+            self._say(f"{attempt.student}: left out, as links, as files of others or for their size: {shown}.")
+        return True
+
+    def _changed(self, taken: set[str]) -> list[str]:
+        """Whose submission is not the one that was graded, or everybody where the assignment has changed.
+
+        A folder that somebody is copying changes from look to look, so it has to stay the same for one.
+        """
+        self._start_again_if_the_assignment_has_changed()
+        found, course, name = [], self.opened.course, self.opened.request.assignment
+        moving: dict[str, Signature] = {}
+        for student in filter(has_a_name, self.opened.students()):
+            signature = _signature(course.folder("submitted", student, name))
+            if signature == self.seen.get(student) and not self.everybody:
+                continue
+            if student in taken or self.everybody or self.moving.get(student) == signature:
+                found.append(student)
+                self.seen[student] = signature
+            else:
+                moving[student] = signature
+        self.moving, self.everybody = moving, False
+        return found
+
+    def _start_again_if_the_assignment_has_changed(self) -> None:
+        course, name = self.opened.course, self.opened.request.assignment
+        signature = _signature(course.folder("source", ".", name)) + _signature(course.folder("release", ".", name))
+        if self.assignment not in (None, signature):
+            self.everybody = True
+        self.assignment = signature
+
+    def _grade(self, students: list[str]) -> None:
+        records = self.opened.grade(students, on_notice=self._say, on_remark=self._say)
+        unanswered = [record for record in records if self._unanswered(record.student)]
+        for problem in self.opened.write_feedback([record.student for record in unanswered]):
+            self._say(problem)
+        for record in unanswered:
+            self._answer(record)
+
+    def _unanswered(self, student: str) -> bool:
+        return bool(self._graded(student)) and self.journal.released.get(student) != self._graded(student)
+
+    def _graded(self, student: str) -> str:
+        """Names the graded notebooks as they lie there."""
+        folder = self.opened.course.folder("autograded", student, self.opened.request.assignment)
+        signature = [entry for entry in _signature(folder) if entry[0].endswith(".ipynb")]
+        return "; ".join(f"{name} {time} {size}" for name, time, size in signature)
+
+    def _answer(self, record: SubmissionRecord) -> None:
+        """Release the feedback, and write down that this was done."""
+        released = self._release(record.student)
+        points = {"points": record.points, "of_points": record.max_points, "status": record.status}
+        failing = next(
+            (cell.grade_id for cell in record.cells if cell.points is not None and cell.points < cell.max_points), ""
+        )
+        self.journal.add(
+            "released", record.student, of=self._graded(record.student), **points, in_exchange=released, failing=failing
+        )
+        self.events.answered(record, released)
+
+    def _release(self, student: str) -> bool:
+        """Put the student's pages where *Fetch feedback* finds them. Returns whether they are there."""
+        course, name = self.opened.course, self.opened.request.assignment
+        folder = course.folder("feedback", student, name)
+        if self.inbound is None or not (folder / SECRET).is_file():
+            return False
+        factory = ExchangeFactory(config=course.app.config)
+        try:
+            with temp_attrs(course.coursedir, assignment_id=name, student_id=student):
+                factory.release_feedback(coursedir=course.coursedir, parent=course.app).start()
+            secret = (folder / SECRET).read_text()
+        except (ExchangeError, ValueError) as error:
+            self._say(f"{student}: the feedback is not released: {error}")
+            return False
+        pages = [path.stem for path in folder.glob("*.html")]
+        there = Path(self.inbound.exchange.root, course.coursedir.course_id, "feedback")
+        return all((there / f"{notebook_hash(secret=secret, notebook_id=page)}.html").is_file() for page in pages)
+
+    def _say(self, notice: str) -> None:
+        """Say something once."""
+        if notice not in self.said:
+            self.said.add(notice)
+            self.events.notice(notice)
+
+
+def _signature(folder: Path) -> Signature:
+    """The files below a folder with the time of their last change and their size."""
+    found = []
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = Path(where, name)
+            try:
+                about = path.lstat()
+            except OSError:
+                continue
+            found.append((str(path.relative_to(folder)), about.st_mtime_ns, about.st_size))
+    return tuple(sorted(found))
