@@ -49,6 +49,8 @@ def copy_submission(source: Path, target: Path, limits: Limits) -> list[str]:
 
     Returns the names that were left out. Raises `RefusedError` for a folder that is too large, and OSError.
     """
+    if not stat.S_ISDIR(os.lstat(source).st_mode):
+        raise RefusedError("it is no folder")
     left_out: list[str] = []
     room, files, owner = limits.folder_size, 0, os.lstat(source).st_uid
     for folder, names, descriptor in _folders(source, limits):
@@ -66,6 +68,8 @@ def copy_submission(source: Path, target: Path, limits: Limits) -> list[str]:
                 raise RefusedError(
                     f"it is larger than {limits.folder_size / 1e6:.0f} MB (CourseDirectory.max_dir_size)"
                 )
+    if not target.is_dir():
+        raise RefusedError("it went away")
     return left_out
 
 

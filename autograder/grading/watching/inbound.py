@@ -13,13 +13,15 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from nbgrader.exchange import ExchangeFactory, default
-from nbgrader.utils import parse_utc
+from nbgrader.utils import notebook_hash, parse_utc
 
+from autograder.files import atomic_write
 from autograder.grading.course import Course
 from autograder.grading.errors import CourseError
 from autograder.grading.watching.copying import Limits, RefusedError, copy_submission
@@ -58,6 +60,7 @@ class Inbound:
             raise CourseError(f"The course uses {factory.collect.__name__}, and not nbgrader's exchange on disk.")
         self.exchange = factory.exchange(coursedir=course.coursedir, config=course.app.config)
         self.collector = factory.collect(coursedir=course.coursedir, config=course.app.config)
+        self.releaser = factory.release_feedback(coursedir=course.coursedir, config=course.app.config)
         self.course, self.assignment = course, assignment
         if not course.coursedir.course_id:
             raise CourseError("nbgrader_config.py sets no CourseDirectory.course_id.")
@@ -114,9 +117,7 @@ class Inbound:
             if self.course.coursedir.groupshared:
                 self.exchange.set_perms(part / "new", fileperms=0o664, dirperms=0o2775)
             target.parent.mkdir(parents=True, exist_ok=True)
-            if target.exists() or target.is_symlink():
-                os.rename(target, part / "old")
-            os.rename(part / "new", target)
+            _swap(part / "new", target, part / "old")
         except OSError as error:
             if error.filename is None or not str(error.filename).startswith(str(attempt.folder)):
                 raise
@@ -124,6 +125,17 @@ class Inbound:
         finally:
             shutil.rmtree(part, ignore_errors=True)
         return left_out
+
+    def release(self, pages: Sequence[Path], secret: str) -> None:
+        """Put feedback pages where *Fetch feedback* finds them, each in one step: named after the attempt's secret.
+
+        Raises nbgrader's `ExchangeError` where the exchange's folder is not to be used.
+        """
+        self.releaser.init_dest()
+        for page in pages:
+            name = notebook_hash(secret=secret, notebook_id=page.stem)
+            with atomic_write(Path(self.releaser.dest_path, f"{name}.html")) as draft:
+                shutil.copyfile(page, draft)
 
     def _check_owner(self, attempt: Attempt) -> None:
         """nbgrader takes a folder with somebody else's name on it and warns; here nobody would see the warning."""
@@ -138,6 +150,19 @@ class Inbound:
                 f"its folder belongs to {owner}. Where students share one account of the system, set "
                 "c.ExchangeCollect.check_owner = False"
             )
+
+
+def _swap(new: Path, target: Path, old: Path) -> None:
+    """Put `new` in the place of `target`, which becomes `old`; where that fails, `target` is as before."""
+    if not os.path.lexists(target):
+        os.rename(new, target)
+        return
+    os.rename(target, old)
+    try:
+        os.rename(new, target)
+    except OSError:
+        os.rename(old, target)
+        raise
 
 
 def _last_complete(attempts: list[Attempt]) -> Attempt | None:

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from nbgrader.exchange import ExchangeError, ExchangeFactory
-from nbgrader.utils import notebook_hash, temp_attrs
+from nbgrader.exchange import ExchangeError
 
 from autograder.grading.errors import CourseError, faults_said
 from autograder.grading.run import OpenClass, Request, has_a_name, opened_class
@@ -172,6 +171,8 @@ class Watch:
             self._say(problem)
         for record in unanswered:
             self._answer(record)
+        if waiting := [record for record in records if record.status == "not graded"]:
+            raise CourseError(f"{len(waiting)} submissions could not be graded now: {waiting[0].reason}")
 
     def _unanswered(self, student: str) -> bool:
         return bool(self._graded(student)) and self.journal.released.get(student) != self._graded(student)
@@ -196,21 +197,16 @@ class Watch:
 
     def _release(self, student: str) -> bool:
         """Put the student's pages where *Fetch feedback* finds them. Returns whether they are there."""
-        course, name = self.opened.course, self.opened.request.assignment
-        folder = course.folder("feedback", student, name)
-        if self.inbound is None or not (folder / SECRET).is_file():
+        folder = self.opened.course.folder("feedback", student, self.opened.request.assignment)
+        pages = sorted(folder.glob("*.html"))
+        if self.inbound is None or not pages or not (folder / SECRET).is_file():
             return False
-        factory = ExchangeFactory(config=course.app.config)
         try:
-            with temp_attrs(course.coursedir, assignment_id=name, student_id=student):
-                factory.release_feedback(coursedir=course.coursedir, parent=course.app).start()
-            secret = (folder / SECRET).read_text()
+            self.inbound.release(pages, (folder / SECRET).read_text("ascii"))
         except (ExchangeError, ValueError) as error:
             self._say(f"{student}: the feedback is not released: {error}")
             return False
-        pages = [path.stem for path in folder.glob("*.html")]
-        there = Path(self.inbound.exchange.root, course.coursedir.course_id, "feedback")
-        return all((there / f"{notebook_hash(secret=secret, notebook_id=page)}.html").is_file() for page in pages)
+        return True
 
     def _say(self, notice: str) -> None:
         """Say something once."""

@@ -26,12 +26,22 @@ class Here:
             yield task, self.function(task)
 
 
+class KeptHere:
+    """Takes the place of `KeptPools`."""
+
+    __call__ = staticmethod(Here)
+
+    def close(self) -> None:
+        pass
+
+
 @contextmanager
 def in_this_process() -> Iterator[None]:
     """While it lasts, there are no workers."""
     with (
         mock.patch("autograder.grading.run.WorkerPool", Here),
         mock.patch("autograder.grading.workers.feedback_pages.WorkerPool", Here),
+        mock.patch("autograder.grading.watching.watch.KeptPools", KeptHere),
     ):
         yield
 

@@ -1,0 +1,430 @@
+"""`autograder watch`: what arrives is graded and answered once, whatever it is and whenever the run is killed."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import secrets
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any
+from unittest import mock
+
+import nbformat
+import pytest
+from nbgrader.utils import notebook_hash
+
+from autograder.grading.course import CourseError, generate_assignment, open_course
+from autograder.grading.run import Request
+from autograder.grading.watching import watch as watching
+from autograder.grading.watching.copying import Limits, RefusedError, copy_submission
+from autograder.grading.watching.journal import NAME, Journal
+from autograder.grading.watching.watch import Events, Watch, watched
+from tests.autograder.grading.here import ASSIGNMENT, in_this_process
+
+pytestmark = pytest.mark.sandbox
+
+WRONG = "return word"
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The course with an exchange beside it."""
+
+    course: Any
+    root: Path
+
+    @property
+    def inbound(self) -> Path:
+        return self.root / "small" / "inbound"
+
+    def hand_in(
+        self, student: str, when: str = "2026-11-01 10:00:00.000000 UTC", secret: str = "", **answers: str
+    ) -> Path:
+        """An attempt, as `nbgrader submit` leaves it."""
+        folder = self.inbound / f"{student}+{ASSIGNMENT}+{when}+{secrets.token_urlsafe(9)}"
+        folder.mkdir()
+        nbformat.write(self.course.answered(**answers), folder / "strings.ipynb")
+        (folder / "timestamp.txt").write_text(when)
+        (folder / "submission_secret.txt").write_text(secret or secrets.token_hex(64))
+        return folder
+
+    def answer(self, attempt: Path) -> str:
+        """The feedback that the student finds for an attempt, or nothing."""
+        name = notebook_hash(secret=(attempt / "submission_secret.txt").read_text(), notebook_id="strings")
+        page = self.root / "small" / "feedback" / f"{name}.html"
+        return page.read_text() if page.is_file() else ""
+
+    def events(self, event: str) -> list[str]:
+        """The students of these events in the journal, in order."""
+        path = self.course.root / ".autograder" / ASSIGNMENT / NAME
+        entries = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+        return [entry["student"] for entry in entries if entry["event"] == event]
+
+
+@pytest.fixture
+def exchange(small_course: Any, tmp_path: Path) -> Exchange:
+    found = Exchange(small_course, tmp_path / "exchange")
+    found.inbound.mkdir(parents=True)
+    configuration = small_course.root / "nbgrader_config.py"
+    more = f"c.Exchange.root = {str(found.root)!r}\nc.ExchangeCollect.check_owner = False\n"
+    configuration.write_text(configuration.read_text() + more)
+    return found
+
+
+@dataclass
+class Watcher:
+    """A watch, and what it said."""
+
+    watch: Watch
+    answered: dict[str, tuple[float, bool]]
+    notices: list[str]
+
+    def look(self) -> dict[str, tuple[float, bool]]:
+        self.answered.clear()
+        self.watch.look()
+        return dict(self.answered)
+
+
+@contextmanager
+def watcher(course: Any, attempts_per_day: int | None = None) -> Iterator[Watcher]:
+    answered: dict[str, tuple[float, bool]] = {}
+    notices: list[str] = []
+
+    def note(record: Any, released: bool) -> None:
+        answered[record.student] = record.points, released
+
+    with (
+        in_this_process(),
+        watched(Request(ASSIGNMENT, course.root), attempts_per_day, Events(note, notices.append)) as watch,
+    ):
+        yield Watcher(watch, answered, notices)
+
+
+def test_an_attempt_is_graded_and_answered_once_and_the_next_one_too(exchange: Exchange) -> None:
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {}
+        first, other = exchange.hand_in("ann", shout=WRONG), exchange.hand_in("bob")
+        assert watch.look() == {"ann": (2, True), "bob": (5, True)}
+        assert watch.look() == {}
+        second = exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+        assert watch.look() == {"ann": (5, True)}
+    assert "Score: 2.0 / 5.0" in exchange.answer(first)
+    assert "Score: 5.0 / 5.0" in exchange.answer(second)
+    assert "hiddenword" not in exchange.answer(first) + exchange.answer(second) + exchange.answer(other)
+    assert exchange.events("released") == ["ann", "bob", "ann"]
+    with watcher(exchange.course) as again:
+        assert again.look() == {}
+    assert exchange.events("collected") == ["ann", "bob", "ann"]
+
+
+def test_an_older_attempt_does_not_take_the_place_of_a_newer_one(exchange: Exchange) -> None:
+    with watcher(exchange.course) as watch:
+        exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+        assert watch.look() == {"ann": (5, True)}
+        exchange.hand_in("ann", "2026-11-01 10:04:00.000000 UTC", shout=WRONG)
+        assert watch.look() == {}
+
+
+def test_an_attempt_that_is_still_on_its_way_is_waited_for(exchange: Exchange) -> None:
+    attempt = exchange.hand_in("ann")
+    secret = (attempt / "submission_secret.txt").read_text()
+    (attempt / "submission_secret.txt").unlink()
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {}
+        (attempt / "submission_secret.txt").write_text("")
+        assert watch.look() == {}
+        (attempt / "submission_secret.txt").write_text(secret)
+        assert watch.look() == {"ann": (5, True)}
+
+
+def test_an_attempt_without_a_secret_is_graded_when_nothing_more_comes(exchange: Exchange) -> None:
+    attempt = exchange.hand_in("ann")
+    (attempt / "submission_secret.txt").unlink()
+    os.utime(attempt, (time.time() - 60,) * 2)
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"ann": (5, False)}
+
+
+def test_attempts_of_a_day_are_counted_over_runs(exchange: Exchange) -> None:
+    for number, shout in enumerate((WRONG, WRONG, "return word.upper()")):
+        with watcher(exchange.course, attempts_per_day=2) as watch:
+            exchange.hand_in("ann", f"2026-11-01 10:0{number}:00.000000 UTC", shout=shout)
+            assert watch.look() == ({"ann": (2, True)} if number < 2 else {})
+    assert watch.notices == [mock.ANY]
+    assert watch.notices[0].startswith("ann: 2 attempts were graded on")
+    tomorrow = watching.now().replace(year=2100)
+    with (
+        mock.patch.object(watching, "now", return_value=tomorrow),
+        watcher(exchange.course, attempts_per_day=2) as watch,
+    ):
+        assert watch.look() == {"ann": (5, True)}
+
+
+def test_what_is_put_into_submitted_is_graded_when_it_has_come_to_rest(exchange: Exchange) -> None:
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {}
+        path = exchange.course.submit("ann", b"half a note")
+        assert watch.look() == {}
+        exchange.course.submit("ann", exchange.course.answered())
+        assert watch.look() == {}
+        assert watch.look() == {"ann": (5, False)}
+        assert "5.0 / 5.0" in exchange.course.feedback("ann")
+        os.utime(path, (1, 1))
+        assert (watch.look(), watch.look(), watch.look()) == ({}, {}, {}), "touched, but the same"
+
+
+def test_a_submission_without_a_time_is_not_replaced(exchange: Exchange) -> None:
+    exchange.course.submit("ann", exchange.course.answered())
+    with watcher(exchange.course) as watch:
+        exchange.hand_in("ann", shout=WRONG)
+        assert watch.look() == {"ann": (5, False)}
+    assert any("without a timestamp.txt" in notice for notice in watch.notices)
+
+
+def test_a_corrected_test_grades_everybody_again_and_says_so_to_them(exchange: Exchange) -> None:
+    with watcher(exchange.course) as watch:
+        attempt = exchange.hand_in("ann", length="return min(len(word), 6)")
+        assert watch.look() == {"ann": (3, True)}
+        path = exchange.course.root / "source" / ASSIGNMENT / "strings.ipynb"
+        source = nbformat.read(path, as_version=4)
+        for cell in source.cells:
+            cell.source = cell.source.replace('length("hiddenword") == 10', 'length("hidden") == 6')
+        nbformat.write(source, path)
+        with open_course(exchange.course.root) as opened:
+            generate_assignment(opened, ASSIGNMENT)
+        assert watch.look() == {"ann": (5, True)}
+    assert "Score: 5.0 / 5.0" in exchange.answer(attempt)
+
+
+def linked_file(folder: Path, outside: Path) -> None:
+    (folder / "stolen.txt").symlink_to(outside / "private.txt")
+
+
+def linked_folder(folder: Path, outside: Path) -> None:
+    (folder / "stolen").symlink_to(outside)
+
+
+def linked_notebook(folder: Path, outside: Path) -> None:
+    (folder / "strings.ipynb").unlink()
+    (folder / "strings.ipynb").symlink_to(outside / "private.txt")
+
+
+def linked_time(folder: Path, outside: Path) -> None:
+    (folder / "timestamp.txt").unlink()
+    (folder / "timestamp.txt").symlink_to(outside / "private.txt")
+
+
+def linked_secret(folder: Path, outside: Path) -> None:
+    (folder / "submission_secret.txt").unlink()
+    (folder / "submission_secret.txt").symlink_to(outside / "private.txt")
+
+
+def linked_attempt(folder: Path, outside: Path) -> None:
+    away = folder.rename(outside / "attempt")
+    folder.symlink_to(away)
+
+
+def pipe(folder: Path, outside: Path) -> None:
+    os.mkfifo(folder / "data.csv")
+
+
+def device_like_notebook(folder: Path, outside: Path) -> None:
+    (folder / "strings.ipynb").unlink()
+    os.mkfifo(folder / "strings.ipynb")
+
+
+def file_of_somebody_else(folder: Path, outside: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file away")
+    os.link(outside / "private.txt", folder / "stolen.txt")
+    os.chown(outside / "private.txt", 65534, 65534)
+
+
+def endless_file(folder: Path, outside: Path) -> None:
+    with open(folder / "large.bin", "wb") as file:
+        file.truncate(1 << 40)
+
+
+def folders_without_end(folder: Path, outside: Path) -> None:
+    deep = folder
+    for _ in range(200):
+        deep = deep / "a"
+    deep.mkdir(parents=True)
+    (deep / "note.txt").write_text("here")
+
+
+def thousands_of_files(folder: Path, outside: Path) -> None:
+    for number in range(10_050):
+        (folder / f"{number}").touch()
+
+
+def binary_secret(folder: Path, outside: Path) -> None:
+    (folder / "submission_secret.txt").write_bytes(bytes(range(256)))
+
+
+def secret_of_another_folder(folder: Path, outside: Path) -> None:
+    (folder / "submission_secret.txt").write_text("../../../../private")
+
+
+def time_without_end(folder: Path, outside: Path) -> None:
+    (folder / "timestamp.txt").write_text("9" * 1_000_000)
+
+
+def unreadable(folder: Path, outside: Path) -> None:
+    (folder / "strings.ipynb").write_bytes(b"\xff\xfe not a notebook")
+
+
+def no_notebook(folder: Path, outside: Path) -> None:
+    (folder / "strings.ipynb").unlink()
+
+
+def name_that_climbs(folder: Path, outside: Path) -> None:
+    folder.rename(folder.with_name(f"..+{ASSIGNMENT}+2026-11-01 10:00:00 UTC+x"))
+
+
+def time_that_is_none(folder: Path, outside: Path) -> None:
+    folder.rename(folder.with_name(f"eve+{ASSIGNMENT}+tomorrow, perhaps+x"))
+
+
+def time_beyond_time(folder: Path, outside: Path) -> None:
+    folder.rename(folder.with_name(f"eve+{ASSIGNMENT}+99999999999999999999-01-01+x"))
+
+
+def lines_in_the_name(folder: Path, outside: Path) -> None:
+    folder.rename(folder.with_name(f"e\nve\x1b[2J+{ASSIGNMENT}+2026-11-01 10:00:00 UTC+x"))
+
+
+def name_that_is_no_text(folder: Path, outside: Path) -> None:
+    os.rename(folder, os.fsencode(folder.parent) + b"/\xff+" + ASSIGNMENT.encode() + b"+2026-11-01 10:00:00 UTC+x")
+
+
+def a_file_for_a_folder(folder: Path, outside: Path) -> None:
+    folder.rename(outside / "attempt")
+    folder.write_text("no folder")
+
+
+HOSTILE = (
+    linked_file, linked_folder, linked_notebook, linked_time, linked_secret, linked_attempt, pipe, device_like_notebook,
+    file_of_somebody_else, endless_file, folders_without_end, thousands_of_files, binary_secret,
+    secret_of_another_folder, time_without_end, unreadable, no_notebook, name_that_climbs, time_that_is_none,
+    time_beyond_time, lines_in_the_name, name_that_is_no_text, a_file_for_a_folder,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", HOSTILE, ids=lambda it: it.__name__)
+def test_nothing_in_the_exchange_reads_writes_or_stops_anything(
+    exchange: Exchange, tmp_path: Path, attack: Any
+) -> None:
+    outside = tmp_path / "private"
+    outside.mkdir()
+    (outside / "private.txt").write_text("the key to everything")
+    before = sorted(tmp_path.iterdir())
+    read_it = "import pathlib; return str([p.read_text()[:99] for p in pathlib.Path('.').rglob('*') if p.is_file()])"
+    attack(exchange.hand_in("eve", shout=read_it), outside)
+    exchange.hand_in("ann")
+    with watcher(exchange.course) as watch:
+        assert watch.look()["ann"] == (5, True)
+        watch.look()
+    assert sorted(tmp_path.iterdir()) == before
+    kept = [path for path in exchange.course.root.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert [path for path in kept if b"the key to everything" in path.read_bytes()] == []
+    pages = list((exchange.root / "small" / "feedback").iterdir())
+    assert [path for path in pages if "the key to everything" in path.read_text()] == []
+    assert not any(stat.S_ISFIFO(path.lstat().st_mode) for path in exchange.course.root.rglob("*"))
+
+
+def test_a_folder_of_another_account_is_not_taken(exchange: Exchange) -> None:
+    configuration = exchange.course.root / "nbgrader_config.py"
+    configuration.write_text(configuration.read_text().replace("check_owner = False", "check_owner = True"))
+    with watcher(exchange.course) as watch:
+        exchange.hand_in("ann")
+        assert watch.look() == {}
+    assert any("its folder belongs to" in notice and "check_owner" in notice for notice in watch.notices)
+
+
+def test_a_submission_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "data").write_bytes(b"a" * 100)
+    limits = Limits((), ("*",), file_size=1e6, folder_size=50)
+    with pytest.raises(RefusedError, match="larger than"):
+        copy_submission(source, tmp_path / "target", limits)
+
+
+def test_a_journal_that_broke_off_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    Journal(path).add("released", "ann", of="one")
+    with path.open("a") as file:
+        file.write('{"at": "2026')
+    journal = Journal.read(path)
+    assert journal.released == {"ann": "one"}
+    journal.add("released", "bob", of="two")
+    assert Journal.read(path).released == {"ann": "one", "bob": "two"}
+
+
+def watch_until_killed(course: Any) -> None:
+    """In a process that will be killed."""
+    with watcher(course) as watch:
+        watch.watch.until(Event())
+
+
+def test_kills_at_random_moments_lose_double_and_release_nothing_twice(exchange: Exchange) -> None:
+    attempts = {f"s{number:02}": exchange.hand_in(f"s{number:02}", shout=WRONG) for number in range(0, 12, 2)}
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.autograder.grading.test_watch", "autograder.judge", "nbconvert.exporters"])
+    moments = random.Random(7)
+    for number in range(12):
+        if number % 2:
+            attempts[f"s{number:02}"] = exchange.hand_in(f"s{number:02}")
+        process = context.Process(target=watch_until_killed, args=(exchange.course,))
+        process.start()
+        process.join(moments.uniform(0.3, 2.5))
+        assert process.is_alive(), "a watch ends when it is told to"
+        os.kill(process.pid or 0, signal.SIGKILL)
+        process.join()
+    with watcher(exchange.course) as watch:
+        watch.look()
+    points = {name: "2.0 / 5.0" if int(name[1:]) % 2 == 0 else "5.0 / 5.0" for name in attempts}
+    assert {name: points[name] in exchange.answer(attempt) for name, attempt in attempts.items()} == dict.fromkeys(
+        points, True
+    )
+    assert sorted(exchange.events("released")) == sorted(attempts)
+
+
+def test_the_command_stops_on_a_signal_and_says_what_it_did(exchange: Exchange) -> None:
+    attempt = exchange.hand_in("ann")
+    command = [sys.executable, "-m", "autograder.cli", "watch", ASSIGNMENT, "--course", str(exchange.course.root)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    waited = time.monotonic()
+    while not exchange.answer(attempt) and time.monotonic() - waited < 120:
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.terminate()
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "ann  5 of 5  graded  feedback released" in said
+    assert "stopped. Nothing is lost" in said
+
+
+def test_a_solution_that_fails_is_not_watched(exchange: Exchange) -> None:
+    path = exchange.course.root / "source" / ASSIGNMENT / "strings.ipynb"
+    source = nbformat.read(path, as_version=4)
+    for cell in source.cells:
+        cell.source = cell.source.replace("return len(word)", "return 3")
+    nbformat.write(source, path)
+    with open_course(exchange.course.root) as opened:
+        generate_assignment(opened, ASSIGNMENT)
+    exchange.hand_in("ann")
+    with watcher(exchange.course) as watch, pytest.raises(CourseError, match="length"):
+        watch.look()
