@@ -23,7 +23,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
+class WhatCounts:
     """What of a submission counts: nbgrader's settings of the course. Sizes are in bytes."""
 
     ignore: tuple[str, ...]
@@ -32,7 +32,7 @@ class Limits:
     folder_size: float
 
     @classmethod
-    def of(cls, coursedir: CourseDirectory) -> Limits:
+    def of(cls, coursedir: CourseDirectory) -> WhatCounts:
         sizes = (KILO * coursedir.max_file_size, KILO * coursedir.max_dir_size)
         return cls(tuple(coursedir.ignore), tuple(coursedir.include), *sizes)
 
@@ -44,7 +44,7 @@ class Limits:
         return not self.ignores(name) and any(fnmatch.fnmatch(name, pattern) for pattern in self.include)
 
 
-def copy_submission(source: Path, target: Path, limits: Limits) -> list[str]:
+def copy_submission(source: Path, target: Path, limits: WhatCounts) -> list[str]:
     """Copy the plain files that belong to the owner of `source` into the new folder `target`.
 
     Returns the names that were left out. Raises `RefusedError` for a folder that is too large, and OSError.
@@ -73,7 +73,7 @@ def copy_submission(source: Path, target: Path, limits: Limits) -> list[str]:
     return left_out
 
 
-def _folders(source: Path, limits: Limits) -> Iterator[tuple[Path, list[str], int]]:
+def _folders(source: Path, limits: WhatCounts) -> Iterator[tuple[Path, list[str], int]]:
     """The folders from `source` down that count, with what else is in them that does. Links are not followed."""
     for folder, folders, names, descriptor in os.fwalk(source, follow_symlinks=False):
         relative = Path(folder).relative_to(source)

@@ -24,7 +24,7 @@ from nbgrader.utils import notebook_hash, parse_utc
 from autograder.files import atomic_write
 from autograder.grading.course import Course
 from autograder.grading.errors import CourseError
-from autograder.grading.watching.copying import Limits, RefusedError, copy_submission
+from autograder.grading.watching.copying import WhatCounts, RefusedError, copy_submission
 
 SECRET = "submission_secret.txt"
 AT_REST = 10.0  # seconds without a change, after which an attempt without a secret counts as complete
@@ -67,7 +67,7 @@ class Inbound:
         self.folder = Path(self.exchange.root, course.coursedir.course_id, "inbound")
         if not self.folder.is_dir():
             raise CourseError(f"The exchange has no folder {self.folder}; nbgrader release_assignment makes it.")
-        self.limits = Limits.of(course.coursedir)
+        self.limits = WhatCounts.of(course.coursedir)
         self.excluded = set(course.coursedir.student_id_exclude.split(","))
         self._named = re.compile(rf"(?P<student>[^.].*)\+{re.escape(assignment)}\+(?P<time>[^+]+)(\+[^+]+)?")
         self._known: dict[str, Attempt | None] = {}

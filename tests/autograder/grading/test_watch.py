@@ -27,7 +27,7 @@ from nbgrader.utils import notebook_hash
 from autograder.grading.course import CourseError, generate_assignment, open_course
 from autograder.grading.run import Request
 from autograder.grading.watching import watch as watching
-from autograder.grading.watching.copying import Limits, RefusedError, copy_submission
+from autograder.grading.watching.copying import WhatCounts, RefusedError, copy_submission
 from autograder.grading.watching.journal import NAME, Journal
 from autograder.grading.watching.watch import Events, Watch, watched
 from tests.autograder.grading.here import ASSIGNMENT, in_this_process
@@ -357,7 +357,7 @@ def test_a_submission_that_is_too_large_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     (source / "data").write_bytes(b"a" * 100)
-    limits = Limits((), ("*",), file_size=1e6, folder_size=50)
+    limits = WhatCounts((), ("*",), file_size=1e6, folder_size=50)
     with pytest.raises(RefusedError, match="larger than"):
         copy_submission(source, tmp_path / "target", limits)
 
@@ -380,22 +380,23 @@ def watch_until_killed(course: Any) -> None:
 
 
 def test_kills_at_random_moments_lose_double_and_release_nothing_twice(exchange: Exchange) -> None:
-    attempts = {f"s{number:02}": exchange.hand_in(f"s{number:02}", shout=WRONG) for number in range(0, 12, 2)}
+    """Twenty kills while a class of thirty hands in: a third of it before, and one with each start."""
+    shouts = [WRONG if number < 15 else "return word.upper()" for number in range(30)]
+    attempts = {f"s{number:02}": exchange.hand_in(f"s{number:02}", shout=shouts[number]) for number in range(10)}
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.autograder.grading.test_watch", "autograder.judge", "nbconvert.exporters"])
     moments = random.Random(7)
-    for number in range(12):
-        if number % 2:
-            attempts[f"s{number:02}"] = exchange.hand_in(f"s{number:02}")
+    for number in range(10, 30):
+        attempts[f"s{number:02}"] = exchange.hand_in(f"s{number:02}", shout=shouts[number])
         process = context.Process(target=watch_until_killed, args=(exchange.course,))
         process.start()
-        process.join(moments.uniform(0.3, 2.5))
+        process.join(moments.uniform(0.2, 1.8))
         assert process.is_alive(), "a watch ends when it is told to"
         os.kill(process.pid or 0, signal.SIGKILL)
         process.join()
     with watcher(exchange.course) as watch:
         watch.look()
-    points = {name: "2.0 / 5.0" if int(name[1:]) % 2 == 0 else "5.0 / 5.0" for name in attempts}
+    points = {name: "2.0 / 5.0" if int(name[1:]) < 15 else "5.0 / 5.0" for name in attempts}
     assert {name: points[name] in exchange.answer(attempt) for name, attempt in attempts.items()} == dict.fromkeys(
         points, True
     )
