@@ -24,7 +24,7 @@ from nbgrader.utils import notebook_hash, parse_utc
 from autograder.files import atomic_write
 from autograder.grading.course import Course
 from autograder.grading.errors import CourseError
-from autograder.grading.watching.copying import WhatCounts, RefusedError, copy_submission
+from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
 
 SECRET = "submission_secret.txt"
 AT_REST = 10.0  # seconds without a change, after which an attempt without a secret counts as complete

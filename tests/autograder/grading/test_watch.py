@@ -27,7 +27,7 @@ from nbgrader.utils import notebook_hash
 from autograder.grading.course import CourseError, generate_assignment, open_course
 from autograder.grading.run import Request
 from autograder.grading.watching import watch as watching
-from autograder.grading.watching.copying import WhatCounts, RefusedError, copy_submission
+from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
 from autograder.grading.watching.journal import NAME, Journal
 from autograder.grading.watching.watch import Events, Watch, watched
 from tests.autograder.grading.here import ASSIGNMENT, in_this_process
