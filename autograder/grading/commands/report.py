@@ -75,10 +75,12 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     """Everything that the page shows."""
     from autograder.grading.course import CourseError, prepare
     from autograder.grading.gradebook.assignment_reader import is_released_as_usual
+    from autograder.grading.journal import NAME, Journal
     from autograder.grading.report.class_report import ClassReport, made_now
     from autograder.grading.report.notices import notices
     from autograder.grading.report.similarity import groups
     from autograder.grading.run import read_records
+    from autograder.grading.workers.spool import Spool
 
     prepare(course, lesson)
     assignment, records = read_records(course, lesson)
@@ -87,7 +89,34 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     pages = _feedback(course, lesson, assignment.notebooks, records, target)
     alike, complete = groups(dict(_answers(course, assignment, records)))
     said = notices(assignment, as_written=is_released_as_usual(course.app.config))
-    return ClassReport(lesson, course.coursedir.course_id, made_now(), records, pages, alike, complete, said)
+    journal = Journal.read(Spool.of(course.root, lesson).root / NAME)
+    return ClassReport(
+        lesson,
+        course.coursedir.course_id,
+        made_now(),
+        records,
+        pages,
+        alike,
+        complete,
+        said,
+        titles=_titles(course, assignment),
+        answers=journal.answers,
+    )
+
+
+def _titles(course: Course, assignment: Assignment) -> dict[str, str]:
+    """The headings above the tests, from the released notebooks, or from the source where nothing is released."""
+    import nbformat
+
+    from autograder.notebooks.headings import titles
+
+    found: dict[str, str] = {}
+    for notebook in assignment.notebooks:
+        folders = (course.folder(step, ".", assignment.name) for step in ("release", "source"))
+        path = next((path for folder in folders if (path := folder / f"{notebook}.ipynb").is_file()), None)
+        if path is not None:
+            found.update(titles(nbformat.read(path, as_version=4).cells))
+    return found
 
 
 def _feedback(

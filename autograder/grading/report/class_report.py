@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from autograder.bugs.bank import BUGS
+from autograder.grading.journal import Answered
 from autograder.grading.report.similarity import Group
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 
@@ -57,8 +58,19 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class Stuck:
+    """Students whose first lost point is at one test, and how many attempts of all students ended there first."""
+
+    name: str
+    students: tuple[str, ...]
+    attempts: int
+
+
+@dataclass(frozen=True)
 class ClassReport:
-    """One lesson of one class."""
+    """One lesson of one class. `titles` are the headings above tests, `answers` the attempts that were answered while
+    the class was watched, by student and in order.
+    """
 
     lesson: str
     course: str
@@ -68,6 +80,8 @@ class ClassReport:
     groups: Sequence[Group] = ()
     compared_all: bool = True
     notices: Sequence[str] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, Sequence[Answered]] = field(default_factory=dict)
 
     @property
     def max_points(self) -> float:
@@ -122,6 +136,24 @@ class ClassReport:
             for cell in record.cells:
                 cells.setdefault((cell.notebook, cell.grade_id), []).append(cell)
         return [_exercise(name, met) for (_, name), met in cells.items()]
+
+    @property
+    def stuck(self) -> list[Stuck]:
+        """Where students lost their first point, in the order of the lesson."""
+        first: dict[str, list[str]] = {}
+        for record in self.graded:
+            if name := record.first_lost:
+                first.setdefault(name, []).append(record.student)
+        ended = Counter(answer.failing for answers in self.answers.values() for answer in answers)
+        return [
+            Stuck(exercise.name, tuple(first.get(exercise.name, ())), ended[exercise.name])
+            for exercise in self.exercises
+            if exercise.name in first or ended[exercise.name]
+        ]
+
+    def attempts(self, student: str) -> str:
+        """The points of a student's attempts in the order of time."""
+        return ", ".join(f"{answer.points:g}" for answer in self.answers.get(student, ()))
 
     @property
     def mistakes(self) -> list[Mistake]:

@@ -47,6 +47,12 @@ class SubmissionRecord:
         return asdict(self)
 
     @property
+    def first_lost(self) -> str:
+        """The first test that lost points, or the empty string. What a person has to grade has lost none."""
+        lost = (cell for cell in self.cells if cell.points is not None and cell.points < cell.max_points)
+        return next((cell.grade_id for cell in lost), "")
+
+    @property
     def first_message(self) -> str:
         """Why points were lost, in one line: the reason, or the first cell's message."""
         lost = (cell for cell in self.cells if cell.message and (cell.points or 0.0) < cell.max_points)

@@ -17,11 +17,11 @@ from threading import Event
 from nbgrader.exchange import ExchangeError
 
 from autograder.grading.errors import CourseError, faults_said
+from autograder.grading.journal import NAME, Journal, day, now
 from autograder.grading.run import OpenClass, Request, has_a_name, opened_class
 from autograder.grading.submission.class_records import SubmissionRecord
 from autograder.grading.watching.copying import RefusedError
 from autograder.grading.watching.inbound import SECRET, Attempt, Inbound
-from autograder.grading.watching.journal import NAME, Journal, day, now
 from autograder.grading.workers.pool import KeptPools
 
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
@@ -188,11 +188,13 @@ class Watch:
         """Release the feedback, and write down that this was done."""
         released = self._release(record.student)
         points = {"points": record.points, "of_points": record.max_points, "status": record.status}
-        failing = next(
-            (cell.grade_id for cell in record.cells if cell.points is not None and cell.points < cell.max_points), ""
-        )
         self.journal.add(
-            "released", record.student, of=self._graded(record.student), **points, in_exchange=released, failing=failing
+            "released",
+            record.student,
+            of=self._graded(record.student),
+            **points,
+            in_exchange=released,
+            failing=record.first_lost,
         )
         self.events.answered(record, released)
 

@@ -18,6 +18,7 @@ from typing import Any
 from autograder.cards.style import FAINT, RIGHT, RULE, SANS, TEXT, UNDECIDED
 from autograder.lessons.build.lesson_files import LESSON_NAME
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
+from autograder.notebooks.headings import headings
 from autograder.quizzes.sealing import SealError, open_answer, question_keys
 
 DONE, NOT_YET, NOT_STARTED = "done", "not yet", "not started"
@@ -26,7 +27,6 @@ SHOWN_POINTS = re.compile(r"(\d+(?:\.\d+)?) of (\d+(?:\.\d+)?) points")
 CARD_POINTS = re.compile(r">([\d.]+) of ([\d.]+) points<")
 NUMBER = re.compile(r"\d+(\.\d+)?")
 SEALED = re.compile(r'"(quiz\d+\.[0-9a-f]+\.[\w\-=]+)"')
-HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
 NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add their points when you hand in."
 
 
@@ -110,8 +110,8 @@ def read_progress(path: Path, is_open: bool = False) -> LessonProgress | None:
         cells = [_Cell(cell) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    headings = [heading for cell in cells if cell.kind == "markdown" for heading in HEADING.findall(cell.source)]
-    title = headings[0] if headings else path.stem
+    found = [heading for cell in cells if cell.kind == "markdown" for heading in headings(cell.source)]
+    title = found[0] if found else path.stem
     return LessonProgress(path.stem[:2], title, tuple(_exercises(cells)), is_open)
 
 
@@ -154,7 +154,7 @@ def _exercises(cells: Sequence[_Cell]) -> list[ExerciseProgress]:
     heading = ""
     for cell in cells:
         if cell.kind == "markdown":
-            heading = (HEADING.findall(cell.source) or [heading])[-1]
+            heading = (headings(cell.source) or [heading])[-1]
         elif cell.is_solution:
             groups.append((heading, cell, []))
         elif cell.is_test and groups:

@@ -54,6 +54,8 @@ def test_what_is_counted() -> None:
     assert [entry.student for entry in report.troubled] == ["fay", "gus"]
     assert report.slowest[0].student == "dan"
     assert (report.mean, report.median, report.full_marks) == (1, 0, 1)
+    (stuck,) = report.stuck
+    assert (stuck.name, stuck.students) == ("test_a", ("bob", "cem", "dan", "eve", "fay"))
 
 
 @pytest.mark.parametrize(

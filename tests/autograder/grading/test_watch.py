@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import secrets
 import signal
 import stat
@@ -24,11 +25,12 @@ import nbformat
 import pytest
 from nbgrader.utils import notebook_hash
 
+from autograder.cli import main
 from autograder.grading.course import CourseError, generate_assignment, open_course
+from autograder.grading.journal import NAME, Journal
 from autograder.grading.run import Request
 from autograder.grading.watching import watch as watching
 from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
-from autograder.grading.watching.journal import NAME, Journal
 from autograder.grading.watching.watch import Events, Watch, watched
 from tests.autograder.grading.here import ASSIGNMENT, in_this_process
 
@@ -126,6 +128,23 @@ def test_an_attempt_is_graded_and_answered_once_and_the_next_one_too(exchange: E
     with watcher(exchange.course) as again:
         assert again.look() == {}
     assert exchange.events("collected") == ["ann", "bob", "ann"]
+
+
+def test_the_report_says_where_the_class_is_stuck_and_how_attempts_went(
+    exchange: Exchange, capsys: pytest.CaptureFixture
+) -> None:
+    with watcher(exchange.course) as watch:
+        exchange.hand_in("ann", length="return 3", shout=WRONG)
+        exchange.hand_in("bob", shout=WRONG)
+        watch.look()
+        exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC", shout=WRONG)
+        watch.look()
+    assert main(["report", ASSIGNMENT, "--course", str(exchange.course.root)]) == 0
+    page = Path(capsys.readouterr().out.strip()).read_text()
+    rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL)]
+    assert "0 1 Words test_length" in rows
+    assert "2 2 Words test_shout ann , bob" in rows
+    assert any(row.startswith("ann 2 / 5 0, 2 ") for row in rows)
 
 
 def test_an_older_attempt_does_not_take_the_place_of_a_newer_one(exchange: Exchange) -> None:
@@ -364,12 +383,12 @@ def test_a_submission_that_is_too_large_is_refused(tmp_path: Path) -> None:
 
 def test_a_journal_that_broke_off_goes_on(tmp_path: Path) -> None:
     path = tmp_path / NAME
-    Journal(path).add("released", "ann", of="one")
+    Journal(path).add("released", "ann", of="one", points=1, of_points=2, failing="")
     with path.open("a") as file:
         file.write('{"at": "2026')
     journal = Journal.read(path)
     assert journal.released == {"ann": "one"}
-    journal.add("released", "bob", of="two")
+    journal.add("released", "bob", of="two", points=2, of_points=2, failing="")
     assert Journal.read(path).released == {"ann": "one", "bob": "two"}
 
 

@@ -12,14 +12,25 @@ from typing import Any
 NAME = "watch.jsonl"
 
 
+@dataclass(frozen=True)
+class Answered:
+    """What a student was told about one attempt, and when. `failing` is the first test that lost points, if any did."""
+
+    at: datetime
+    points: float
+    of_points: float
+    failing: str
+
+
 @dataclass
 class Journal:
     """The journal of one assignment. `released` has what was last answered by student, `collected` how many attempts
-    were collected by student and day.
+    were collected by student and day, `answers` all answers by student, in order.
     """
 
     path: Path
     released: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, list[Answered]] = field(default_factory=dict)
     collected: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
@@ -46,7 +57,10 @@ class Journal:
 
     def _take(self, entry: dict[str, Any]) -> None:
         if entry["event"] == "released":
-            self.released[entry["student"]] = entry["of"]
+            student, at = entry["student"], datetime.fromisoformat(entry["at"])
+            self.released[student] = entry["of"]
+            answer = Answered(at, entry["points"], entry["of_points"], entry["failing"])
+            self.answers.setdefault(student, []).append(answer)
         elif entry["event"] == "collected":
             key = entry["student"], day(datetime.fromisoformat(entry["at"]))
             self.collected[key] = self.collected.get(key, 0) + 1

@@ -1,0 +1,28 @@
+"""The names that people know exercises by: the headings above them. Standard library only: students wait for this."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from autograder.notebooks.cells import grade_id, is_grade
+
+HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
+
+
+def headings(markdown: str) -> list[str]:
+    """The headings of a cell, in order, without their marks."""
+    return HEADING.findall(markdown)
+
+
+def titles(cells: Iterable[Any]) -> dict[str, str]:
+    """The heading above each cell that gives points, by the cell's name; cells without one are left out."""
+    found: dict[str, str] = {}
+    heading = ""
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            heading = (headings("".join(cell["source"])) or [heading])[-1]
+        if is_grade(cell) and heading:
+            found[grade_id(cell)] = heading
+    return found
