@@ -97,7 +97,7 @@ def _cleaner() -> nh3.Cleaner:
 def markdown2html(context: Context, source: str) -> str:
     """Markdown rendered as nbconvert does, then cleaned. A missing attachment leaves a broken picture, not an error."""
     attachments = context.get("cell", {}).get("attachments", {})
-    renderer = SafeRenderer(escape=False, attachments=attachments, anchor_link_text="")
+    renderer = SafeRenderer(escape=False, attachments=attachments, exclude_anchor_links=True)
     return clean_html(MarkdownWithMath(renderer=renderer).render(str(source)))
 
 

@@ -125,6 +125,10 @@ def test_markdown_is_rendered_and_cleaned() -> None:
     assert "script" not in html
 
 
+def test_what_follows_a_heading_is_no_link() -> None:
+    assert rendered("# Words\n\nA paragraph.").split("\n")[:2] == ["<h1>Words</h1>", "<p>A paragraph.</p>"]
+
+
 def test_a_missing_attachment_is_no_error() -> None:
     assert "<img" in rendered("![p](attachment:lost.png)")
 
