@@ -1,22 +1,38 @@
-"""Sets up what the make targets need: the virtual environment, its locked packages, and system packages.
+"""The one entry to the project: `python bootstrap.py lab`, and the same for demos, class, quick, test, lint and lock.
 
-Runs before anything is installed, so it imports the standard library alone. It is the only place that installs things.
+Each makes the virtual environment and installs what it needs, the first time and whenever the lock file has changed.
+Works on Linux, macOS and Windows; `make lab` and the like only call it. It runs before anything is installed, so it
+imports the standard library alone. It is the only place that installs things.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
+OLDEST = (3, 11)
+WINDOWS = platform.system() == "Windows"
+VENV = ROOT / ".venv"
+PROGRAMS_OF = "Scripts" if WINDOWS else "bin"  # where an environment has its programs
 LOCK = ROOT / "requirements.lock"
 EXPORT = ROOT / "mini_autograd" / "widgets" / "jupyter_nbconvert_config.json"
+
+# There is a test or a lesson for each processor; libraries that start threads beside them only make these wait.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+TEST_WORKERS = os.environ.get("TEST_WORKERS", "2")
+LINT = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], ["lint-imports", "--no-logo"]]
+# Tests of one file share a server or a sandbox, so they stay together. tests/conftest.py orders the files.
+UNIT = ["pytest", "-q", "-n", TEST_WORKERS, "--dist", "loadfile", "--no-loadscope-reorder"]
+QUICK = ["-m", "not slow and not sandbox and not browser and not gpu"]
 
 # Package name to the commands that show that it is there.
 PROGRAMS = {
@@ -31,6 +47,8 @@ PURPOSES = {
 # jsonschema imports the first where it finds it, for a format that no schema of Jupyter uses. That compiles grammars,
 # which makes 0.2 s of processor time 1.8 s in every process that reads a notebook. Nothing else here needs the two.
 UNUSED = ("rfc3987-syntax", "lark")
+# Packages that one system alone has or needs, as the lock file says.
+MARKERS = {"pyseccomp": "sys_platform == 'linux'"}
 # Newer ones refuse Python 3.11.0 to 3.11.4, and Debian 12 has 3.11.2.
 LIMITS = ("soupsieve<3",)
 
@@ -40,7 +58,7 @@ def create_environment(directory: Path) -> None:
     editable form.
     """
     started = time.monotonic()
-    python = directory / "bin" / "python"
+    python = directory / PROGRAMS_OF / "python"
     if not works(python):
         print(f"Creating {directory.name} with Python {sys.version.split()[0]} ...", flush=True)
         shutil.rmtree(directory, ignore_errors=True)
@@ -49,20 +67,20 @@ def create_environment(directory: Path) -> None:
     pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
     run([*pip, "install", "-qq", "--no-compile", "--requirement", str(LOCK)])
     run([*pip, "uninstall", "-qq", "--yes", *UNUSED])
-    compile_modules(python, directory / "lib")
+    compile_modules(python, directory / ("Lib" if WINDOWS else "lib"))
     run([*pip, "install", "-qq", "--no-deps", "--editable", str(ROOT)])
     settings = directory / "etc" / "jupyter"
     settings.mkdir(parents=True, exist_ok=True)
     shutil.copy(EXPORT, settings)  # an editable install leaves data files out
-    (directory / "ready").write_text(f"Python {sys.version.split()[0]}\n")
+    (directory / "ready").write_text(f"Python {sys.version.split()[0]}\n", encoding="utf-8")
     print(f"Environment ready after {time.monotonic() - started:.0f} s.", flush=True)
 
 
 def works(python: Path) -> bool:
     """Whether the environment's interpreter still starts: the Python that it was made from may be gone."""
-    if not python.exists():
+    if not python.with_suffix(".exe" if WINDOWS else "").exists():
         return False
-    return subprocess.run([python, "-c", "import pip"], capture_output=True).returncode == 0
+    return subprocess.run([str(python), "-c", "import pip"], capture_output=True).returncode == 0
 
 
 def compile_modules(python: Path, directory: Path) -> None:
@@ -70,7 +88,7 @@ def compile_modules(python: Path, directory: Path) -> None:
 
     Some packages hold files that are no Python of this version. Nobody imports those, so failures mean nothing.
     """
-    subprocess.run([python, "-m", "compileall", "-qq", "-j", "0", directory])
+    subprocess.run([str(python), "-m", "compileall", "-qq", "-j", "0", str(directory)])
 
 
 def create_bare_environment(directory: Path) -> None:
@@ -87,20 +105,28 @@ def write_lock(directory: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         fresh = Path(scratch) / "venv"
         create_bare_environment(fresh)
-        pip = [str(fresh / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-        torch = next((line for line in LOCK.read_text().splitlines() if line.startswith("torch==")), "torch")
+        pip = [str(fresh / PROGRAMS_OF / "python"), "-m", "pip", "--disable-pip-version-check"]
+        torch = next(
+            (line for line in LOCK.read_text(encoding="utf-8").splitlines() if line.startswith("torch==")), "torch"
+        )
         run([*pip, "install", "--quiet", torch])  # alone and first: a range would admit builds with gigabytes of CUDA
         run([*pip, "install", "--quiet", f"{ROOT}[dev]", *LIMITS])
         frozen = subprocess.run([*pip, "freeze"], check=True, capture_output=True, text=True).stdout
-    header = "# Written by `make lock`. The make targets install exactly these versions.\n"
-    LOCK.write_text(header + "".join(locked_lines(frozen)))
-    print(f"{LOCK.name}: {len(list(locked_lines(frozen)))} packages. `make test` now installs them into {directory}.")
+    header = "# Written by `python bootstrap.py lock`. bootstrap.py installs exactly these versions.\n"
+    LOCK.write_text(header + "".join(locked_lines(frozen)), encoding="utf-8")
+    print(f"{LOCK.name}: {len(list(locked_lines(frozen)))} packages. The next command installs them into {directory}.")
 
 
 def locked_lines(frozen: str) -> list[str]:
     """The lines of `pip freeze` without this project, and without local version labels such as +cpu."""
     lines = [line for line in frozen.splitlines() if "==" in line and not line.startswith("mini-autograd-course")]
-    return [line.split("+")[0] + "\n" for line in sorted(lines, key=str.lower)]
+    return [_marked(line.split("+")[0]) + "\n" for line in sorted(lines, key=str.lower)]
+
+
+def _marked(line: str) -> str:
+    """A line of the lock file, with the system that it is for where it is not for all."""
+    marker = MARKERS.get(line.partition("==")[0])
+    return f"{line}; {marker}" if marker else line
 
 
 def install_system_packages(names: list[str]) -> None:
@@ -122,6 +148,8 @@ def install_system_packages(names: list[str]) -> None:
 
 def privilege() -> list[str] | None:
     """What to put before a command to run it as root without a question, or None."""
+    if WINDOWS:
+        return None
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") and subprocess.run(["sudo", "-n", "true"], capture_output=True).returncode == 0:
@@ -138,24 +166,133 @@ def install_command(name: str) -> str:
 
 
 def run(command: list[str]) -> None:
-    if subprocess.run(command, cwd=ROOT).returncode != 0:
-        sys.exit("Installation stopped at: " + " ".join(command) + "\nRun the same make target again to continue.")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    actions = parser.add_subparsers(dest="action", required=True)
-    for name in ("environment", "lock"):
-        actions.add_parser(name).add_argument("directory", type=Path)
-    actions.add_parser("system").add_argument("packages", nargs="+", choices=sorted(PROGRAMS))
-    arguments = parser.parse_args()
-    if arguments.action == "environment":
-        create_environment(arguments.directory.absolute())
-    elif arguments.action == "lock":
-        write_lock(arguments.directory)
+    """Run a step of the installation; a step that fails ends it, with what to do."""
+    if subprocess.run(command, cwd=ROOT).returncode == 0:
+        return
+    free = shutil.disk_usage(ROOT).free / 1e9
+    if free < 0.5:
+        remedy = f"The disk is full ({free:.1f} GB free). Make room, about 4 GB in all"
     else:
-        install_system_packages(arguments.packages)
+        remedy = "The first run needs the internet, or a package index that PIP_INDEX_URL names. See to that"
+    sys.exit(
+        f"Installation stopped at: {' '.join(command)}\n{remedy}, and run the same command again: it goes on there."
+    )
+
+
+def ready() -> bool:
+    """Whether the environment is there, and as new as what it is made from."""
+    made = VENV / "ready"
+    sources = (LOCK, ROOT / "pyproject.toml", Path(__file__))
+    return made.is_file() and all(made.stat().st_mtime >= source.stat().st_mtime for source in sources)
+
+
+def environment() -> dict[str, str]:
+    """The environment of what is run: our programs first, and bytecode is stored, for hundreds of processes use it."""
+    path = os.pathsep.join([str(VENV / PROGRAMS_OF), os.environ.get("PATH", "")])
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {"PATH": path}
+
+
+def program(command: list[str]) -> list[str]:
+    """The command with the environment's own program. Windows would look on the PATH of this process for it."""
+    return [str(VENV / PROGRAMS_OF / command[0]), *command[1:]]
+
+
+def start(command: list[str]) -> int:
+    """Run a program of the environment until it ends. Ctrl-C is for it, and not for us."""
+    if not WINDOWS:
+        os.chdir(ROOT)
+        sys.stdout.flush()
+        os.execve(program(command)[0], command, environment())
+    process = subprocess.Popen(program(command), cwd=ROOT, env=environment())
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def steps(*lists: list[list[str]]) -> int:
+    """Run these lists of commands beside each other, each until one of it fails. Returns 1 if any has failed."""
+    with ThreadPoolExecutor(len(lists)) as threads:
+        return int(not all(threads.map(_in_order, lists)))
+
+
+def _in_order(commands: list[list[str]]) -> bool:
+    variables = environment() | (ONE_THREAD if commands is not LINT else {})
+    for command in commands:
+        if subprocess.run(program(command), cwd=ROOT, env=variables).returncode != 0:
+            print(f"Failed: {' '.join(command)}", flush=True)
+            return False
+    return True
+
+
+def test(arguments: list[str]) -> int:
+    """Everything that CI checks. The tests begin with those that mostly wait, for a browser or for a limit of time, and
+    so go beside the gates of the lessons: solutions pass, stubs and zeros earn nothing.
+    """
+    install_system_packages(["bubblewrap", "chromium"])
+    return steps(LINT, [["autograder", "build"], ["autograder", "audit"]], [[*UNIT, *arguments]])
+
+
+def quick(arguments: list[str]) -> int:
+    """What an edit can break in the first place, in two minutes: no sandbox, no browser, no slow test."""
+    return steps(LINT, [["autograder", "audit", "--changed"]], [[*UNIT, *QUICK, *arguments]])
+
+
+def lint(arguments: list[str]) -> int:
+    """Style, types and the contracts of imports."""
+    return steps(LINT)
+
+
+def pretend_class(arguments: list[str]) -> int:
+    """The instructor's whole loop on a pretend class."""
+    install_system_packages(["bubblewrap"])
+    return start(["autograder", "class", *arguments])
+
+
+def lab(arguments: list[str]) -> int:
+    """Open the lessons in JupyterLab, as a student sees them."""
+    return start(["autograder", "lab", *arguments])
+
+
+def demos(arguments: list[str]) -> int:
+    """Open all demos on one full page, for an audience."""
+    return start(["autograder", "demos", *arguments])
+
+
+def lock(arguments: list[str]) -> int:
+    """Resolve anew from the floors in pyproject.toml, for a maintainer who wants newer versions."""
+    write_lock(VENV)
+    return 0
+
+
+def prepare(arguments: list[str]) -> int:
+    """Make the environment, and nothing else."""
+    return 0
+
+
+COMMANDS = {
+    "lab": lab, "demos": demos, "class": pretend_class, "test": test, "quick": quick, "lint": lint, "lock": lock,
+    "environment": prepare,
+}  # fmt: skip
+
+
+def main() -> int:
+    if sys.version_info < OLDEST:
+        here = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(
+            f"This needs Python {OLDEST[0]}.{OLDEST[1]} or newer, and {sys.executable} is {here}. Install a newer one."
+        )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    actions = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, function in COMMANDS.items():
+        said = (function.__doc__ or "").split("\n\n")[0].strip()
+        actions.add_parser(name, help=said, description=said, add_help=False)
+    arguments, rest = parser.parse_known_args()
+    if not ready():
+        create_environment(VENV)
+    return COMMANDS[arguments.command](rest)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""Other systems, as far as they can be had here: no POSIX, no UTF-8, no make."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.slow
+def test_a_student_needs_neither_posix_nor_utf_8(tmp_path: Path) -> None:
+    """In a folder whose name has a space and a letter that ASCII lacks."""
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONWARNDEFAULTENCODING": "1"}
+    command = [sys.executable, "-m", "tests.without_posix", str(tmp_path / "my lessöns"), "02", "05"]
+    ran = subprocess.run(command, cwd=ROOT, env={**os.environ, **ascii_only}, capture_output=True, encoding="utf-8")
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-4000:]
+    assert "lesson 02: 0 errors" in ran.stdout
+    assert "lesson 05: 0 errors" in ran.stdout
+    assert len(list((tmp_path / "my lessöns").glob("[0-9]*/*.ipynb"))) == 17
+
+
+def bootstrap(name: str) -> ModuleType:
+    """bootstrap.py, as a system of this name imports it."""
+    spec = importlib.util.spec_from_file_location("bootstrap", ROOT / "bootstrap.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    with mock.patch("platform.system", return_value=name):
+        spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("system", "programs", "python"), [("Darwin", "bin", "bin/python"), ("Windows", "Scripts", "Scripts/python")]
+)
+def test_the_environment_is_made_where_the_system_has_it(
+    tmp_path: Path, system: str, programs: str, python: str
+) -> None:
+    module, commands = bootstrap(system), []
+
+    def note(command: list[str], **more: Any) -> subprocess.CompletedProcess:
+        commands.append([str(part) for part in command])
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    with mock.patch.object(subprocess, "run", note):
+        module.create_environment(tmp_path / "venv")
+    assert commands[0][1:3] == ["-m", "venv"]
+    assert {command[0] for command in commands[1:]} == {str(tmp_path / "venv" / python)}
+    assert (tmp_path / "venv" / "ready").is_file()
+    assert module.program(["autograder", "lab"]) == [str(module.VENV / programs / "autograder"), "lab"]
+
+
+@pytest.mark.parametrize(("free", "said"), [(0.1e9, "disk is full"), (80e9, "needs the internet")])
+def test_an_installation_that_fails_says_what_to_do(free: float, said: str) -> None:
+    module = bootstrap("Linux")
+    with (
+        mock.patch.object(module.shutil, "disk_usage", return_value=mock.Mock(free=free)),
+        pytest.raises(SystemExit, match=said) as stopped,
+    ):
+        module.run([sys.executable, "-c", "raise SystemExit(1)"])
+    assert "run the same command again" in str(stopped.value)
+
+
+def test_an_old_python_is_named_with_what_to_do() -> None:
+    module = bootstrap("Linux")
+    with (
+        mock.patch.object(module.sys, "version_info", (3, 10, 2)),
+        pytest.raises(SystemExit, match=r"needs Python 3\.11"),
+    ):
+        module.main()
+
+
+@pytest.mark.parametrize("command", ["lab", "demos", "class", "test", "quick", "lint", "lock", "environment"])
+def test_make_and_bootstrap_know_the_same_commands(command: str) -> None:
+    assert command in bootstrap("Linux").COMMANDS
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert command == "environment" or f" {command}" in f" {rules.split('.PHONY:')[1]}"
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_a_step_that_fails_fails_the_tests(failing: int) -> None:
+    module = bootstrap("Linux")
+    lists = [[[sys.executable, "-c", f"raise SystemExit({int(number == failing)})"]] for number in range(3)]
+    with mock.patch.object(module, "program", lambda command: command):
+        assert module.steps(*lists) == 1
+        assert module.steps(*(steps for number, steps in enumerate(lists) if number != failing)) == 0
