@@ -12,6 +12,8 @@ import sys
 from dataclasses import dataclass
 from types import ModuleType
 
+from autograder.files import DISTRIBUTION
+
 
 @dataclass(frozen=True)
 class Command:
@@ -26,6 +28,7 @@ class Command:
 
 
 COMMANDS = (
+    Command("course", "autograder.lessons.commands.course", "copy the course to a folder of your own, for a class"),
     Command("new", "autograder.lessons.commands.new", "write a small lesson to start one of your own from"),
     Command("build", "autograder.lessons.commands.build", "make the instructor's notebooks from the lesson texts"),
     Command("lab", "autograder.lessons.commands.lab", "open JupyterLab on the lessons as a student sees them"),
@@ -47,6 +50,7 @@ def main(argv: list[str] | None = None) -> int:
     """Parse the command line and run one subcommand. Returns the exit status."""
     arguments = sys.argv[1:] if argv is None else argv
     parser = argparse.ArgumentParser(prog="autograder", description="Check gradients, grade classes, build lessons.")
+    parser.add_argument("--version", action="version", version=_version())
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in COMMANDS:
         subparser = subparsers.add_parser(command.name, help=command.help, description=command.help)
@@ -56,6 +60,12 @@ def main(argv: list[str] | None = None) -> int:
             subparser.set_defaults(run=module.run)
     parsed = parser.parse_args(arguments)
     return int(parsed.run(parsed))
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"autograder {version(DISTRIBUTION)}"
 
 
 if __name__ == "__main__":

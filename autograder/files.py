@@ -13,7 +13,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-COURSE = PROJECT / "course"
+DISTRIBUTION = "mini-autograd-course"
+
+
+def _installed_course() -> Path:
+    """Where a wheel has put the course: pip knows, and each way of installing has a place of its own."""
+    from importlib.metadata import PackageNotFoundError, files
+
+    with contextlib.suppress(PackageNotFoundError):
+        for file in files(DISTRIBUTION) or ():
+            if file.parts[-3:] == (DISTRIBUTION, "course", "gallery.py"):
+                return Path(str(file.locate())).resolve().parent
+    return PROJECT / "course"
+
+
+IS_CHECKOUT = (PROJECT / "course" / "lessons").is_dir()
+BUILT_IN = PROJECT / "course" if IS_CHECKOUT else _installed_course()
+COURSE = Path.cwd() if Path("nbgrader_config.py").is_file() else BUILT_IN
+"""The course that commands are about, unless told otherwise: the one in which they are given, or the built-in one."""
+HOME = PROJECT if IS_CHECKOUT else Path.cwd()
+"""Below it go the folders that commands make, unless told otherwise."""
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from autograder.files import PROJECT
+from autograder.files import BUILT_IN, HOME
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,8 +31,8 @@ STOPPED = 130  # what a shell says of a command that was interrupted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--class", dest="members", type=Path, default=PROJECT / "course" / "pretend_class.py")
-    parser.add_argument("--build", type=Path, default=PROJECT / ".build" / "class", help="where the course is made")
+    parser.add_argument("--class", dest="members", type=Path, default=BUILT_IN / "pretend_class.py")
+    parser.add_argument("--build", type=Path, default=HOME / ".build" / "class", help="where the course is made")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N")
 
 

@@ -1,0 +1,35 @@
+"""`autograder course DIR`: a copy of the course for a class, where submissions and marks will lie."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from autograder.files import BUILT_IN
+
+OURS = ("*.py", "*.toml", "lessons/*.py", "data/*", "pictures/*")  # what the course consists of before anything is made
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that does not exist yet")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Copy the course. Returns 2 where the folder has something in it, or cannot be written."""
+    folder = arguments.folder.resolve()
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            print(f"autograder course: {folder} has something in it already. Name a new folder.", file=sys.stderr)
+            return 2
+        for pattern in OURS:
+            for file in filter(Path.is_file, sorted(BUILT_IN.glob(pattern))):
+                target = folder / file.relative_to(BUILT_IN)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target)
+    except OSError as error:
+        print(f"autograder course: {folder} cannot be written: {error.strerror}.", file=sys.stderr)
+        return 2
+    print(f"The course is in {folder}. Next: cd {arguments.folder}, and autograder build")
+    return 0

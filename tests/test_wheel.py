@@ -1,0 +1,89 @@
+"""A wheel and a source distribution hold everything: used in empty folders, without the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = "from setuptools import build_meta; import sys; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
+
+pytestmark = pytest.mark.slow
+
+
+def run(command: list[str], folder: Path, **more: str) -> str:
+    """Run a command in a folder, with nothing of the checkout in sight. Returns what it printed."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | more
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the source distribution of what git knows."""
+    folder = tmp_path_factory.mktemp("dist")
+    files = run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], ROOT).split("\0")
+    for name in filter(lambda name: (ROOT / name).is_file(), files):
+        (folder / "checkout" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "checkout" / name).write_bytes((ROOT / name).read_bytes())
+    source = run([sys.executable, "-c", BUILD, "build_sdist", str(folder)], folder / "checkout").split()[-1]
+    with tarfile.open(folder / source) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    return folder / run([sys.executable, "-c", BUILD, "build_wheel", str(folder)], unpacked).split()[-1]
+
+
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a new environment that has the wheel, and links to the packages of this one."""
+    folder = tmp_path_factory.mktemp("environment")
+    folder.chmod(0o755)  # submissions run as another user, who has to read the packages
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
+    python = folder / "bin" / "python"
+    site = Path(run([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], folder).strip())
+    ours = shutil.ignore_patterns("__editable__*", "mini_autograd_course*")
+    try:
+        shutil.copytree(sysconfig.get_path("purelib"), site, copy_function=os.link, ignore=ours, dirs_exist_ok=True)
+    except OSError as error:
+        pytest.skip(f"the packages cannot be linked to: {str(error)[:200]}")
+    run([str(python), "-m", "pip", "install", "-q", "--no-index", "--no-deps", str(wheel)], folder)
+    return folder / "bin"
+
+
+def test_a_wheel_holds_what_git_knows_of_the_packages_and_the_course(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name.split("/mini-autograd-course/")[-1] for name in archive.namelist()}
+    known = run(["git", "ls-files", "autograder", "mini_autograd", "course"], ROOT).split()
+    assert [name for name in known if name not in names and (ROOT / name).is_file()] == []
+
+
+def test_the_course_is_delivered_in_an_empty_folder(programs: Path, tmp_path: Path) -> None:
+    assert run([str(programs / "autograder"), "--version"], tmp_path).startswith("autograder ")
+    said = run([str(programs / "autograder"), "lab", "--prepare-only"], tmp_path)
+    assert "00_start_here/00_start_here.ipynb: delivered" in said
+    assert len(list(tmp_path.glob("workspace/[0-9]*/*.ipynb"))) == 17
+    where = run([str(programs / "python"), "-c", "import autograder; print(autograder.__file__)"], tmp_path)
+    assert str(programs.parent) in where, "the wheel is used, and not the checkout"
+
+
+@pytest.mark.sandbox
+def test_an_instructor_makes_and_grades_a_course_of_their_own(programs: Path, tmp_path: Path) -> None:
+    autograder = str(programs / "autograder")
+    run([autograder, "course", "mine"], tmp_path)
+    run([autograder, "build", "02"], tmp_path / "mine")
+    run([str(programs / "python"), "-m", "nbgrader", "generate_assignment", "02_scalar_engine"], tmp_path / "mine")
+    source = tmp_path / "mine" / "source" / "02_scalar_engine" / "02_scalar_engine.ipynb"
+    handed_in = tmp_path / "mine" / "submitted" / "ann" / "02_scalar_engine" / source.name
+    handed_in.parent.mkdir(parents=True)
+    handed_in.write_bytes(source.read_bytes())
+    said = run([autograder, "grade", "02_scalar_engine", "--workers", "1"], tmp_path / "mine", COLUMNS="200")
+    assert "33 / 33" in said
