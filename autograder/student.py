@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 ENGINE = "MiniTensor"
+AGAIN = "The engine is again as at the start of this lesson. Now run every cell below the first start_lesson(...)."
 
 
 def check_gradients(
@@ -238,8 +239,12 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
     engine = engine_file.LAST[0] if sealed is None else engine_file.open_engine(sealed)
     engine_file.LAST[:] = [engine]
     chosen = choose(engine, own, prepare=lambda: importlib.import_module("torch"))
-    engine_file.define(chosen.source, chosen.filename, sys._getframe(1).f_globals)
+    namespace = sys._getframe(1).f_globals
+    again = ENGINE in namespace
+    engine_file.define(chosen.source, chosen.filename, namespace)
     print(chosen.message)
+    if again:
+        print(AGAIN)
 
 
 def progress() -> None:
@@ -310,3 +315,15 @@ def _in_notebook() -> bool:
 
 if _in_notebook():
     prepare_torch_in_background()
+
+
+def _prepare_notebook() -> None:
+    """In a notebook, and there alone: what its shell says of assertions and of two kinds of errors."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if hasattr(shell, "kernel"):
+        from autograder.lessons.student.shell import prepare
+
+        prepare(shell)
+
+
+_prepare_notebook()

@@ -7,19 +7,20 @@ right, the fault lies between the rules, and the smallest part of the expression
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from autograder.bugs.matching import diagnose_all
+from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.cards.heat_map import HeatMap
 from autograder.localise.returned import misfit
 from autograder.localise.showing import heat_maps, shown
 from autograder.localise.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
 from autograder.localise.tracing import Step, Trace, Value, trace
-from autograder.runs.answers import NO_TENSOR, UNWRITTEN, Problem
+from autograder.runs.answers import INPUT_CHANGED, NO_BACKWARD, NO_TENSOR, Problem
 from autograder.runs.comparison import two_numbers
 from autograder.runs.engines import Draw
 from autograder.runs.expected import Expected
@@ -27,6 +28,7 @@ from autograder.runs.programs import Program
 from autograder.runs.replay import Evidence
 
 MOST_DRAWS = 3
+NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?")
 LARGEST = 20_000  # numbers in one draw
 
 A, B = Value(0), Value(1)
@@ -114,8 +116,9 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     """The place is a single operation: the first of `wrong`, or what it is made of."""
     first = wrong[0]
     symbol = first.part.steps[0].symbol
-    if first.comparison.problem is not None and first.comparison.problem.public == NO_TENSOR:
-        return _gives_no_tensor(first)
+    found = None if first.comparison.problem is None else first.comparison.problem.public
+    if found in SAID and (found != INPUT_CHANGED or _alone(first).certain is None):
+        return SAID[found](first)
     if not forward and (place := _of_the_rule(engine, first)) is not None:
         return place
     equal = expanded(first.part)
@@ -160,6 +163,34 @@ def _gives_no_tensor(trial: Trial) -> Place:
     return Place((symbol,), sentence, sentence, _facts(trial), hints=hints, certain=True)
 
 
+def _has_no_backward(trial: Trial) -> Place:
+    """Nothing is wrong with an operation: the class was made anew, and what was added to it later is not there."""
+    sentence = "The results are tensors, but they have no `backward`: the class has lost it."
+    hints = (
+        "Which cell adds `backward` to the class, and has it run since the cell of the class?",
+        "Running the cell of a class again makes a new class. What later cells added to the old one is not in it.",
+        "Run every cell below the cell of the class again, in order.",
+    )
+    return Place((), sentence, sentence, hints=hints, certain=True)
+
+
+def _changes_its_input(trial: Trial) -> Place:
+    """The place where an operation writes into its input's data."""
+    symbol = trial.part.steps[0].symbol
+    sentence = f"`{symbol}` changes the data of its input, forward or on the way back."
+    hints = (
+        f"Print the input's data before and after `{symbol}` and its `backward`. Which line changes it?",
+        "`x *= 2` and `x[...] = 2` write into the array that they are given, and so does `out=x`. That array is still "
+        "the input's: everybody who holds it sees the change.",
+        f"Look in `{symbol}` for what writes in place, and let it make a new array.",
+    )
+    return Place((symbol,), sentence, sentence, _facts(trial), hints=hints, certain=True)
+
+
+SAID = {NO_TENSOR: _gives_no_tensor, NO_BACKWARD: _has_no_backward, INPUT_CHANGED: _changes_its_input}
+"""What needs no further search, by the public text of the problem of an operation that was tried alone."""
+
+
 def _ran(trial: Trial) -> bool:
     """Whether the engine has the operation at all."""
     return bool(trial.comparison.runs) or trial.comparison.difference is not None
@@ -169,8 +200,9 @@ def _all_fail_alike(first: Trial, tried: Sequence[Trial | None]) -> bool:
     """Whether no operation runs, and several raise the error that the first one raised; others may be unknown yet."""
     if not first.raised or first.comparison.problem is None or any(trial and _ran(trial) for trial in tried):
         return False
-    errors = [trial.comparison.problem.public for trial in tried if trial and trial.comparison.problem]
-    return errors.count(first.comparison.problem.public) > 2 and first.comparison.problem.public != UNWRITTEN
+    problems = [trial.comparison.problem for trial in tried if trial and trial.comparison.problem]
+    errors = [NUMBER.sub("", problem.error) for problem in problems]  # a message may hold the inputs
+    return errors.count(NUMBER.sub("", first.comparison.problem.error)) > 2 and not first.comparison.problem.unwritten
 
 
 def _probe(name: str, step: Step, part: Part) -> Part | None:
@@ -201,18 +233,27 @@ def _everywhere(first: Trial) -> Place:
 
 
 def _fails_everywhere(first: Trial) -> Place:
+    error = "" if first.comparison.problem is None else first.comparison.problem.error
     sentence = (
-        "Every operation that was tried alone raises this error, so the fault is hardly in one rule: look at what all "
-        "of them go through, which is how a result is made, the order of the nodes, and `backward`."
+        f"Every operation that was tried alone raises the same error: {error}. Begin with that error, not with a rule."
+    )
+    public = (
+        "Every operation that was tried alone raises the same error. Begin with that error, not with a rule: look at "
+        "what all of them go through, which is how a result is made, the order of the nodes, and `backward`."
     )
     hints = (
-        "Take the simplest expression, a + b, and go through `backward` line by line. Which line raises the error, and "
-        "what does it expect to find there?",
+        f"Take `{first.part.text()}` and go through your code line by line. Which line raises the error, and what does "
+        "it expect to find there?",
         "The output's gradient is there from the start; for any other node there is one as soon as a rule has sent it, "
         "and its turn comes when all have been sent.",
         "Look in `backward`: the first gradient, the order of the nodes, and where gradients are added and taken.",
     )
-    return Place(("backward",), sentence, sentence, _facts(first), (), hints)
+    return Place(("backward",), sentence, public, _facts(first), (), hints)
+
+
+def _alone(trial: Trial) -> Diagnosis:
+    """The bug that explains an operation by itself."""
+    return diagnose_all([Evidence(trial.part.program(), trial.expected, trial.comparison.runs, False)])
 
 
 def _described(
@@ -223,7 +264,7 @@ def _described(
     place = _operand(trial)
     alone = not forward and trial.comparison.problem is not None and trial.comparison.problem.forward
     sentence, public = _sentences(trial, place, forward, alone)
-    diagnosis = diagnose_all([Evidence(trial.part.program(), trial.expected, trial.comparison.runs, False)])
+    diagnosis = _alone(trial)
     said = "" if diagnosis.certain is None else f" Taken alone: {diagnosis.sentence()}"
     more = ""
     if inner:
@@ -250,7 +291,8 @@ def _sentences(trial: Trial, place: str, forward: bool, alone: bool) -> tuple[st
     """What is wrong with an operation: in full, and for the public. `alone`: its value is wrong when tried alone."""
     symbol = trial.part.steps[0].symbol
     if trial.raised:
-        return f"`{symbol}` fails already when it is tried alone", f"`{symbol}` fails when it is tried alone"
+        error = "" if trial.comparison.problem is None else f": {trial.comparison.problem.error}"
+        return f"`{symbol}` raises an error when it is tried alone{error}", f"`{symbol}` fails when it is tried alone"
     if alone:
         return (f"`{symbol}` gives a wrong value when it is tried alone",) * 2
     if forward:
@@ -391,7 +433,7 @@ def _arrow(part: Part) -> str:
 RAISED = (
     "Which line raised the error, and which values did it get there?",
     "A rule gets the gradient that arrives; all else that it needs must have been kept when the value was calculated.",
-    "Look at the value of the operation first, then at its backward rule, last at what `backward` does with that.",
+    "Look at the line that raised the error, and at where the values in it come from.",
 )
 SECOND_CALL = (
     "Build `a * b` twice and call `backward` on both. What is in `a.grad` after the first call, and after the second?",

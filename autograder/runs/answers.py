@@ -22,11 +22,15 @@ from autograder.runs.inputs import Array
 from autograder.runs.programs import Program
 
 LONGEST_TEXT = 400
-SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError", "RuntimeError")
+SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError")
 """What NumPy raises where shapes do not fit: an exception that says something about the gradients."""
+ABOUT_SHAPES = re.compile(r"shape|size|dimension|broadcast", re.IGNORECASE)
+"""In the message of a RuntimeError, which engines raise for much else, such as a graph that was freed."""
 SHARED = 1e-5  # relative: how well the sum of a gradient at a kink must agree with a difference
 UNWRITTEN = "not written yet"
 NO_TENSOR = "the expression did not give a tensor with a `backward`"
+NO_BACKWARD = "the result is a tensor without a `backward`"
+INPUT_CHANGED = "the data of an input was changed by the calculation"
 NO_RETURN = "is a `return` missing?"
 RESULT_CALLED = re.compile(r"'(tuple|list|float|int)' object is not callable")
 UNKNOWN_OPERATOR = re.compile(
@@ -39,13 +43,16 @@ UNKNOWN_ATTRIBUTE = re.compile(r"'[A-Z]\w*' object has no attribute")
 @dataclass(frozen=True)
 class Problem:
     """Why an expression failed. `draw` is the number of the draw, `worst` the most wrong element where there is one,
-    `forward` whether the value is wrong already, before any gradient."""
+    `forward` whether the value is wrong already, before any gradient. `error` is what the student's code raised, and in
+    which line of it, where it raised something.
+    """
 
     text: str
     public: str
     draw: int = 0
     worst: Worst | None = None
     forward: bool = False
+    error: str = ""
 
     @property
     def unwritten(self) -> bool:
@@ -94,7 +101,7 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
     if failed is not None:
         runs = usable_runs(answer.get("draws"), expected)
         error = answer.get("error")
-        about_shapes = isinstance(error, dict) and _string(error.get("type")) in SHAPE_ERRORS
+        about_shapes = isinstance(error, dict) and _is_about_shapes(error)
         raised = about_shapes and answer.get("backward") is True and len(runs) == failed.draw < len(expected)
         return Comparison(failed, runs if raised else (), raised=raised)
     draws = answer.get("draws") if isinstance(answer, dict) else None
@@ -114,6 +121,11 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
     return _compared(runs, expected, arguments)
 
 
+def _is_about_shapes(error: dict[str, Any]) -> bool:
+    kind, message = _string(error.get("type")), _string(error.get("message"))
+    return kind in SHAPE_ERRORS or (kind == "RuntimeError" and ABOUT_SHAPES.search(message) is not None)
+
+
 def failure_in(answer: Any) -> Problem | None:
     """The problem when an answer says that the student's code raised something or returned no tensor."""
     if not isinstance(answer, dict):
@@ -125,6 +137,9 @@ def failure_in(answer: Any) -> Problem | None:
         text = f"the expression gave a {kind}, which has no `backward`: do all operations return tensors?"
         if kind == "NoneType":
             text = f"the expression gave None, not a tensor: {NO_RETURN}"
+        elif kind == answer.get("leaf"):
+            text = f"a {kind} has no `backward`: has the cell that defines it run since the cell of the class?"
+            return Problem(text, NO_BACKWARD, number, forward=True)
         return Problem(text, NO_TENSOR, number, forward=True)
     error = answer.get("error")
     if not isinstance(error, dict):
@@ -136,7 +151,9 @@ def failure_in(answer: Any) -> Problem | None:
     text = f"your code raised {kind}" + (f": {message}" if message else "")
     if guess := _cause(kind, message):
         text += f" ({guess})"
-    return Problem(text + (f"\nin the line `{line.strip()}`" if line.strip() else ""), public, number)
+    where = f"in the line `{line.strip()}`" if line.strip() else ""
+    raised = f"{kind}: {message}" if message else kind
+    return Problem(f"{text}\n{where}".strip(), public, number, error=f"{raised}, {where}" if where else raised)
 
 
 def _cause(kind: str, message: str) -> str:
@@ -145,6 +162,8 @@ def _cause(kind: str, message: str) -> str:
         return "does a function call itself without end?"
     if "non-broadcastable output operand" in message:
         return "was a broadcast summed back?"
+    if kind == "TypeError" and "'NoneType' object is not callable" in message:
+        return "is None called like a function? A leaf has no rule"
     if kind in ("TypeError", "AttributeError") and "NoneType" in message:
         return NO_RETURN
     if kind == "TypeError" and RESULT_CALLED.search(message):
@@ -306,7 +325,7 @@ def _check_inputs(trees: Any, right: Expected, arguments: Sequence[str]) -> None
     if not isinstance(trees, list) or len(trees) != len(right.draw.inputs):
         raise Unusable("no usable answer came back")
     for tree, name, before in zip(trees, arguments, right.draw.inputs, strict=True):
-        changed = "the data of an input was changed by the calculation"
+        changed = INPUT_CHANGED
         try:
             after = number_or_array(tree)
         except Unusable:

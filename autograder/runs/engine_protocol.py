@@ -52,7 +52,7 @@ def _run_program(
         except caught as error:
             return {"error": described(error), "draw": len(results), "draws": results, "backward": "value" in result}
         if "returned" in result:
-            return {"returned": result["returned"], "draw": len(results)}
+            return {"returned": result["returned"], "leaf": result["leaf"], "draw": len(results)}
         results.append(result)
     return {"draws": results}
 
@@ -65,6 +65,7 @@ def _run_draw(
     output = function(*leaves)
     if not hasattr(output, "backward"):
         result["returned"] = type(output).__name__[:LONGEST_TEXT]
+        result["leaf"] = type(leaves[0]).__name__[:LONGEST_TEXT]
         return
     result["value"] = plain(output.data, tracked)
     call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
@@ -128,9 +129,11 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
         return output
 
     try:
-        output = function(*(leaf_of(engine, tracked, value, draws[0]["dtype"]) for value in draws[0]["inputs"]))
+        leaves = [leaf_of(engine, tracked, value, draws[0]["dtype"]) for value in draws[0]["inputs"]]
+        output = function(*leaves)
         if not hasattr(output, "backward"):
-            return {"returned": type(output).__name__[:LONGEST_TEXT], "draw": 0, "nodes": 0, "plain": False}
+            names = [type(tensor).__name__[:LONGEST_TEXT] for tensor in (output, leaves[0])]
+            return {"returned": names[0], "leaf": names[1], "draw": 0, "nodes": 0, "plain": False}
         takes = hasattr(engine, "start_backward") or _takes_gradient(output.backward)
         plain_backward = not takes and np.ndim(output.data) == 0
     except KeyboardInterrupt:

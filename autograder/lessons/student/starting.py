@@ -22,6 +22,8 @@ from typing import Any
 
 from autograder.lessons.build.names import completed, is_of_course, statements
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
+from autograder.notebooks.headings import titles
+from autograder.notebooks.magics import plain_python
 from autograder.notebooks.regions import SOLUTION, edges
 from autograder.runs.context import check_context
 from autograder.sandbox.inside import engine_file
@@ -57,7 +59,7 @@ def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object]
         with contextlib.suppress(FileNotFoundError, OSError, EngineError):
             engine_file.read_file(file, engine.after)  # only a file that start_lesson wrote is taken away
             file.unlink()
-        hint = f" {INSIST}" if isinstance(error, NotYetError) else ""
+        hint = f" {INSIST}" if isinstance(error, NotYetError) and not own else ""
         message = f"Using the reference engine of lesson {engine.number}: {error}.{hint}"
         return Chosen(engine.source, engine_file.reference_name(engine), message)
     text = engine_file.file_text(source, engine.after)
@@ -87,11 +89,27 @@ def own_source(engine: SealedEngine, cells: list[dict[str, Any]], folder: Path) 
             continue
         if part.solution and part.cell not in written:
             raise EngineError(f"your notebook of lesson {engine.number} has no cell {part.cell!r} any more")
-        parts.append(_without_helpers(written[part.cell]) if part.solution else part.source)
+        parts.append(_without_helpers(_valid(written[part.cell], part.cell)) if part.solution else part.source)
+    others = [_without_helpers(other) for other in _others(cells) if _is_python(other)]
+    return completed(engine_file.join(filter(None, parts)), others)
+
+
+def _valid(source: str, cell: str) -> str:
+    """The source of a cell that the student has written. Raises EngineError with the place where it is no Python."""
     try:
-        return completed(engine_file.join(filter(None, parts)), [_without_helpers(other) for other in _others(cells)])
+        compile(source, cell, "exec", dont_inherit=True)
     except SyntaxError as error:
-        raise NotYetError(f"yours is no valid Python ({error.msg})") from error
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise EngineError(f"yours is no valid Python, in the cell `{cell}`{line}: {error.msg}") from error
+    return source
+
+
+def _is_python(source: str) -> bool:
+    try:
+        compile(source, "<cell>", "exec", dont_inherit=True)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: Callable[[], object]) -> str:
@@ -112,9 +130,14 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
     except (Exception, SystemExit) as error:
         raise NotYetError(f"yours does not run ({type(error).__name__}: {error})") from error
     if failed:
-        do = "does" if len(failed) == 1 else "do"
-        raise NotYetError(f"{len(failed)} of its {len(engine.checks)} checks {do} not pass with yours yet")
+        raise NotYetError(f"yours does not pass these checks yet: {_named(failed, notebook)}")
     return source
+
+
+def _named(checks: list[str], notebook: Path) -> str:
+    """Checks by the headings above them in the notebook; several below one heading are named once."""
+    found = titles(json.loads(notebook.read_text(encoding="utf-8"))["cells"])
+    return "; ".join(dict.fromkeys(found.get(check, f"`{check}`") for check in checks))
 
 
 def failing_checks(engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
@@ -176,7 +199,8 @@ def _without_helpers(source: str) -> str:
 
 
 def _source(cell: dict[str, Any]) -> str:
-    return "".join(cell["source"])
+    """The source of a cell as Python: `%%time` and the like are IPython's."""
+    return plain_python("".join(cell["source"]))[0]
 
 
 def _written(file: Path, text: str) -> bool:

@@ -36,14 +36,46 @@ def report_after(change, expressions):
 @pytest.mark.parametrize("slip", SLIPS)
 def test_an_error_of_every_operation_is_one_of_backward(slip):
     report = report_after(SLIPS[slip], {"a + b": lambda a, b: a + b, "(a * b).tanh()": lambda a, b: (a * b).tanh()})
-    assert report.place.startswith("Every operation that was tried alone raises this error")
+    assert report.place.startswith("Every operation that was tried alone raises the same error: ")
     assert report.operations == ("backward",)
     assert not report.diagnosis
     assert not any("rule" in hint for hint in (report.hints[0], report.hints[-1]))
 
 
+def test_a_class_that_was_made_anew_has_lost_its_backward():
+    report = report_after("del MiniTensor.backward", {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b})
+    assert "the class has lost it" in report.place
+    assert "Run every cell below" in report.hints[-1]
+    assert report.operations == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "operation"),
+    [("a.data = a.data + 1", "*"), ("b.data = b.data * 2", "*")],
+)
+def test_an_operation_that_changes_its_input_is_named(line, operation):
+    change = (
+        "def multiply(a, b):\n"
+        "    out = MiniTensor(a.data * b.data, (a, b), '*', lambda grad: (grad * b.data, grad * a.data))\n"
+        f"    {line}\n"
+        "    return out\n"
+        "MiniTensor.__mul__ = multiply"
+    )
+    report = report_after(change, {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b})
+    assert report.place.startswith("`*` changes the data of its input")
+    assert report.operations == (operation,)
+    assert not report.diagnosis
+
+
+def test_a_leaf_without_a_rule_is_no_forgotten_return():
+    change = BACKWARD.format(order=ORDER, adds=ADDS).replace("if node.rule is not None", "if True")
+    report = report_after(change, {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b})
+    assert "A leaf has no rule" in report.lines[0].explanation
+    assert "return" not in report.lines[0].explanation
+
+
 def test_an_error_of_one_rule_stays_where_it_is():
     change = "MiniTensor.__mul__ = lambda a, b: MiniTensor(a.data * b.data, (a, b), '*', lambda grad: {}[grad])"
     report = report_after(change, {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b})
-    assert report.place.startswith("`*` fails already when it is tried alone")
+    assert report.place.startswith("`*` raises an error when it is tried alone: KeyError")
     assert report.operations == ("*",)

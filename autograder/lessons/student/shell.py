@@ -1,0 +1,81 @@
+"""What a student's notebook says of its own accord: that all assertions of a cell hold, that an exercise is not written
+yet, and where a function calls itself without end.
+
+IPython needs half a minute to print the thousands of lines of such an error. Of assertions that hold it says nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+from types import TracebackType
+from typing import Any
+
+from autograder.cards.style import RIGHT, SANS
+
+FIRST_CALLS = 4
+HOLDS = "right: every assertion of this cell holds"
+ENDLESS = (
+    "A function calls itself without end; thousands of further calls are left out. Which call is the one too many?"
+)
+NOT_YET = (
+    "Not yet: {name} is not written. Replace its `raise NotImplementedError`, run its cell, then run this one again."
+)
+
+
+def prepare(shell: Any) -> None:
+    """Let a notebook's shell say so, once."""
+    if getattr(shell, "_autograder_prepared", False):
+        return
+    shell._autograder_prepared = True
+    shell.events.register("post_run_cell", say_that_assertions_hold)
+    shell.set_custom_exc((RecursionError, NotImplementedError), shown_shortly)
+
+
+def say_that_assertions_hold(result: Any) -> None:
+    """Show a word below a cell that asserted something, ran to its end, and shows nothing else."""
+    if result.info is None or not result.success or result.result is not None or not asserts(result.info.raw_cell):
+        return
+    from IPython.display import display
+
+    style = f"font-family:{SANS};font-size:13px;color:{RIGHT}"
+    display({"text/plain": HOLDS, "text/html": f'<span style="{style}">{html.escape(HOLDS)}</span>'}, raw=True)
+
+
+def asserts(source: str) -> bool:
+    """Whether a cell holds assertions and calls no check, which would show a card."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except SyntaxError:
+        return False
+    calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return any(isinstance(node, ast.Assert) for node in nodes) and not any(name.startswith("check_") for name in calls)
+
+
+def shown_shortly(
+    shell: Any, kind: type[BaseException], error: BaseException, trace: TracebackType, tb_offset: int | None = None
+) -> None:
+    """Show these errors in few lines. The cell has failed all the same."""
+    last = trace
+    while last.tb_next is not None:
+        last = last.tb_next
+    if issubclass(kind, RecursionError):
+        error.__suppress_context__ = True
+        _cut(trace, FIRST_CALLS)
+        lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
+        shell._showtraceback(kind, error, [*lines, ENDLESS])
+    elif error.args or last.tb_frame.f_code.co_name == "<module>":
+        shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+    else:
+        shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{last.tb_frame.f_code.co_name}`")])
+
+
+def _cut(trace: TracebackType, calls: int) -> None:
+    """Leave out what comes after so many calls."""
+    entry: TracebackType | None = trace
+    for _ in range(calls):
+        if entry is None or entry.tb_next is None:
+            return
+        entry = entry.tb_next
+    if entry is not None:
+        entry.tb_next = None

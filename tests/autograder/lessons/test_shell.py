@@ -1,0 +1,61 @@
+"""What a student's notebook says of its own accord, in a real kernel."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_notebook
+
+CELLS = {
+    "holds": "assert [number for number in (1, 2)] == [1, 2]",
+    "no assertion": "numbers = [1]",
+    "shows a value": "assert numbers\nnumbers",
+    "fails": "assert not numbers, 'there are numbers'",
+    "not written": "def norm(x):\n    raise NotImplementedError\n\n\nassert norm(2) == 2",
+    "an error with words": "def half(x):\n    raise NotImplementedError('odd numbers')\n\n\nhalf(1)",
+    "endless": "def again(x):\n    return again(x)\n\n\nassert again(1)",
+    "endless in a cleanup": "def twice(x):\n    try:\n        twice(x)\n    finally:\n        x + 1\n\n\ntwice(1)",
+}
+
+
+@pytest.fixture(scope="module")
+def outputs() -> dict[str, list[NotebookNode]]:
+    cells = [new_code_cell("import autograder.student"), *map(new_code_cell, CELLS.values())]
+    notebook = new_notebook(cells=cells)
+    started = time.process_time()
+    NotebookClient(notebook, kernel_name="python3", allow_errors=True).execute()
+    assert time.process_time() - started < 30
+    return dict(zip(CELLS, (cell.outputs for cell in notebook.cells[1:]), strict=True))
+
+
+def test_assertions_that_hold_are_right(outputs: dict[str, list[NotebookNode]]) -> None:
+    (shown,) = outputs["holds"]
+    assert shown.data["text/plain"].startswith("right: ")
+    assert "right" in shown.data["text/html"]
+    assert shown.output_type == "display_data", "nbgrader reads points from results alone"
+
+
+def test_nothing_is_added_elsewhere(outputs: dict[str, list[NotebookNode]]) -> None:
+    assert outputs["no assertion"] == []
+    assert [output.output_type for output in outputs["shows a value"]] == ["execute_result"]
+    assert [output.ename for output in outputs["fails"]] == ["AssertionError"]
+
+
+def test_an_exercise_that_is_not_written_is_named_in_one_line(outputs: dict[str, list[NotebookNode]]) -> None:
+    (error,) = outputs["not written"]
+    assert error.ename == "NotImplementedError"
+    assert len(error.traceback) == 1
+    assert "`norm` is not written" in error.traceback[0]
+    assert "odd numbers" in "".join(outputs["an error with words"][0].traceback)
+
+
+@pytest.mark.parametrize("name", ["endless", "endless in a cleanup"])
+def test_a_recursion_without_end_is_short(name: str, outputs: dict[str, list[NotebookNode]]) -> None:
+    (error,) = outputs[name]
+    text = "\n".join(error.traceback)
+    assert error.ename == "RecursionError"
+    assert "calls itself without end" in text
+    assert len(text.splitlines()) < 60
