@@ -41,8 +41,9 @@ HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
 
 @dataclass(frozen=True)
 class Line:
-    """One expression, function or question: `status` is "right", "wrong" or "unanswered". `details` are facts that a
-    card shows on demand."""
+    """One expression, function or question: `status` is "right", "wrong", "not yet" or "unanswered". `details` are
+    facts that a card shows on demand.
+    """
 
     name: str
     status: str

@@ -86,7 +86,7 @@ def _line(behaviour: str, answer: Any, right: Seen, hidden: bool) -> Line:
     name = "hidden behaviour" if hidden else behaviour
     problem = failure_in(answer)
     if problem is not None:
-        return Line(name, "wrong", problem.public if hidden else problem.text)
+        return Line(name, problem.status, problem.public if hidden else problem.text)
     seen = answer.get("seen") if isinstance(answer, dict) else None
     if not isinstance(seen, dict) or list(seen) != list(right):
         return Line(name, "wrong", "no usable answer came back")

@@ -228,7 +228,9 @@ def _line(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], hid
         answer = answers[number] if isinstance(answers, list) and number < len(answers) else {}
         problem = failure_in(answer)
         if problem is not None:
-            return Line(shown_name, "wrong", problem.public if hidden else problem.text, _inputs(call, names, hidden))
+            return Line(
+                shown_name, problem.status, problem.public if hidden else problem.text, _inputs(call, names, hidden)
+            )
         try:
             if not isinstance(answer, dict) or "result" not in answer:
                 raise Mismatch("no usable answer came back", "no usable answer came back")

@@ -99,7 +99,7 @@ def _cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, 
 
 def _line(outcome: Outcome, number: int, hidden: bool) -> Line:
     problem = outcome.problem
-    status = "right" if problem is None else "wrong"
+    status = "right" if problem is None else problem.status
     if hidden:
         return Line(f"hidden expression {number + 1}", status, "" if problem is None else problem.public)
     if problem is None:

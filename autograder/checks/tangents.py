@@ -131,7 +131,7 @@ def _line(program: Program, pushes: Sequence[Push], answer: Any, number: int, hi
         problem = failure_in(call)
         facts = () if hidden else _facts(program, push)
         if problem is not None:
-            return Line(title, "wrong", problem.public if hidden else problem.text, details=facts)
+            return Line(title, problem.status, problem.public if hidden else problem.text, details=facts)
         try:
             if not _is_pair(call):
                 raise Mismatch("two results are due, the value and its tangent", "two results are due")

@@ -59,6 +59,11 @@ class Problem:
         """Whether the student has not begun."""
         return self.public == UNWRITTEN
 
+    @property
+    def status(self) -> str:
+        """What a card says of it in a word. An exercise that nobody has begun is not wrong."""
+        return "not yet" if self.unwritten else "wrong"
+
 
 @dataclass(frozen=True)
 class Comparison:
