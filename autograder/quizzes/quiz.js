@@ -31,7 +31,8 @@ function render({ model, el }) {
     score.textContent = `${right.length} of ${opened.length} right${open ? `, ${open} to answer` : ""}`;
   };
   const settle = () => {
-    if (!root.contains(document.activeElement)) notebook?.renew(); // it draws the quiz anew, which would lose the focus
+    // It draws the quiz anew, which would lose the focus. A view that was replaced has no say any more.
+    if (root.isConnected && !document.activeElement?.closest(".aq-quiz")) notebook?.renew();
   };
   root.addEventListener("focusout", () => setTimeout(settle));
   model.on("change:answers", show);

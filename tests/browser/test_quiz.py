@@ -115,6 +115,20 @@ def a_typed_letter_is_followed(quiz):
     quiz.expect_chosen(third, letter)
 
 
+def focus_stays_also_after_it_has_left_the_quiz_once(quiz):
+    """Leaving redraws the quiz. What is left of the old one must not redraw it again with each answer."""
+    fourth = quiz.questions[3]
+    wrong = [letter for letter in fourth.options if letter != quiz.right(fourth)]
+    quiz.lab.page.locator(".jp-MarkdownCell", has_text="After").click()
+    quiz.lab.page.wait_for_timeout(1000)
+    for letter in wrong[:2]:
+        quiz.option(fourth, letter).focus()
+        quiz.lab.page.keyboard.press("Enter")
+        quiz.expect_chosen(fourth, letter)
+        quiz.lab.page.wait_for_timeout(1500)  # the kernel sends a new card
+        expect(quiz.option(fourth, letter)).to_be_focused()
+
+
 def it_is_all_there_after_a_reload_and_counts_in_the_table_of_progress(quiz):
     first, _, third = quiz.questions[:3]
     quiz.lab.page.locator(".jp-MarkdownCell", has_text="After").click()  # the card is renewed when the quiz is left
@@ -177,6 +191,7 @@ def test_a_quiz_from_the_first_click_to_the_mark(quiz):
     a_click_is_explained_at_once_and_written_where_it_is_graded(quiz)
     the_keyboard_goes_through_the_options_without_choosing(quiz)
     a_typed_letter_is_followed(quiz)
+    focus_stays_also_after_it_has_left_the_quiz_once(quiz)
     it_is_all_there_after_a_reload_and_counts_in_the_table_of_progress(quiz)
     without_a_kernel_it_still_answers(quiz)
     it_is_shown_even_if_the_page_gave_up_looking_for_it(quiz)
