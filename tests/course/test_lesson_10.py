@@ -45,8 +45,8 @@ PLANTED = [
     Planted(
         "the new tensors have counters of their own",
         "",
-        "            tensor._counter, source = note.counter, None\n",
-        "            source = None\n",
+        "            tensor._counter = note.counter\n",
+        "",
         ("test_reconnected", "test_walk"),
     ),
     Planted(
@@ -122,9 +122,38 @@ PLANTED = [
     Planted(
         "the second contribution replaces the first",
         "assigned_not_accumulated",
-        "pending[source] = pending[source] + share if source in pending else share\n    return found",
-        "pending[source] = share\n    return found",
+        "pending[source] = pending[source] + share if source in pending else share\n            ### END",
+        "pending[source] = share\n            ### END",
         LATER,
+    ),
+    Planted(
+        "a second contribution is added in place",
+        "",
+        "                    pending[source] = pending[source] + share if source in pending else share\n",
+        "                    if source in pending:\n                        pending[source] += share\n"
+        "                    else:\n                        pending[source] = share\n",
+        ("test_walk",),
+    ),
+    Planted(
+        "the walk ends at a wanted node",
+        "",
+        "                found[node] = as_tensor(grad)\n",
+        "                found[node] = as_tensor(grad)\n                continue\n",
+        ("test_walk",),
+    ),
+    Planted(
+        "the cotangent of grad is ignored",
+        "",
+        "cotangent_of(outputs, grad_outputs), [edge",
+        "cotangent_of(outputs, np.ones(outputs.shape)), [edge",
+        ("test_grad",),
+    ),
+    Planted(
+        "the error of grad names another input",
+        "",
+        "at index {number} appears",
+        "at index {len(wanted)} appears",
+        ("test_grad",),
     ),
     Planted(
         "create_graph does not keep the graph",
@@ -143,8 +172,8 @@ PLANTED = [
     Planted(
         "an input that was not used is None without a word",
         "",
-        "    if not allow_unused and not all(node in found for node in wanted):\n",
-        "    if False:\n",
+        "        if node not in found and not allow_unused:\n",
+        "        if False:\n",
         ("test_grad",),
     ),
     Planted(
@@ -159,13 +188,6 @@ PLANTED = [
         "",
         "    return tuple(found.get(node) for node in wanted)\n",
         "    return tuple([*found.values(), *[None for node in wanted if node not in found]])\n",
-        ("test_grad",),
-    ),
-    Planted(
-        "a constant input passes",
-        "",
-        "    if not all(x.requires_grad for x in inputs):\n",
-        "    if not any(x.requires_grad for x in inputs):\n",
         ("test_grad",),
     ),
     Planted(
@@ -202,13 +224,6 @@ PLANTED = [
         "        softmax = applied(Exp, a - output.reshape(ctx.kept))\n",
         "        softmax = np.exp(a - output.reshape(ctx.kept))\n",
         ("test_logsumexp",),
-    ),
-    Planted(
-        "hooks of a result hang at the tensor",
-        "",
-        "    owner = self if self.is_leaf else self.grad_fn\n",
-        "    owner = self\n",
-        ("test_hooks",),
     ),
     Planted(
         "all hooks see the first gradient",
@@ -253,13 +268,6 @@ PLANTED = [
         ("test_hooks",),
     ),
     Planted(
-        "a hook of a constant is registered",
-        "",
-        '    if not self.requires_grad:\n        raise RuntimeError("cannot register',
-        '    if False:\n        raise RuntimeError("cannot register',
-        ("test_hooks",),
-    ),
-    Planted(
         "each gradient is clipped by itself",
         "",
         "            g.mul_(factor)\n",
@@ -292,20 +300,6 @@ PLANTED = [
         "",
         "    return MiniTensor(norm)\n",
         "    return MiniTensor(norm * factor)\n",
-        ("test_clip",),
-    ),
-    Planted(
-        "clipping exchanges .grad",
-        "",
-        "                p.grad.copy_(np.clip(p.grad.data, -clip_value, clip_value))\n",
-        "                p.grad = MiniTensor(np.clip(p.grad.data, -clip_value, clip_value))\n",
-        ("test_clip",),
-    ),
-    Planted(
-        "only large positive entries are clipped",
-        "",
-        "np.clip(p.grad.data, -clip_value, clip_value)",
-        "np.minimum(p.grad.data, clip_value)",
         ("test_clip",),
     ),
     Planted(
