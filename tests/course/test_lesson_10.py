@@ -132,14 +132,14 @@ PLANTED = [
         "                    pending[source] = pending[source] + share if source in pending else share\n",
         "                    if source in pending:\n                        pending[source] += share\n"
         "                    else:\n                        pending[source] = share\n",
-        ("test_walk",),
+        ("test_walk", "test_hooks"),
     ),
     Planted(
         "the walk ends at a wanted node",
         "",
         "                found[node] = as_tensor(grad)\n",
         "                found[node] = as_tensor(grad)\n                continue\n",
-        ("test_walk",),
+        ("test_walk", "test_grad"),
     ),
     Planted(
         "the cotangent of grad is ignored",
@@ -298,8 +298,8 @@ PLANTED = [
     Planted(
         "the norm after clipping is returned",
         "",
-        "    return MiniTensor(norm)\n",
-        "    return MiniTensor(norm * factor)\n",
+        "    return MiniTensor(norm)",
+        "    return MiniTensor(norm * factor)",
         ("test_clip",),
     ),
     Planted(
