@@ -48,37 +48,6 @@ PLANTED = [
         ("test_module", "test_batchnorm"),
     ),
     Planted(
-        "a state is loaded by putting its tensors in",
-        "",
-        "        overwrite(tensor, state[name].data)\n",
-        "        tensor.data = state[name].data\n",
-        ("test_module",),
-    ),
-    Planted(
-        "a shape that differs is stretched",
-        "",
-        "        if own[name].shape != state[name].shape:\n",
-        "        if own[name].ndim != state[name].ndim:\n",
-        ("test_module",),
-    ),
-    Planted(
-        "each missing name has a text of its own",
-        "",
-        """            listed = ", ".join(f'"{name}"' for name in sorted(names))
-            problems.append(f"{words} key(s) in state_dict: {listed}.")
-""",
-        """            problems += [f'{words} key(s) in state_dict: "{name}".' for name in names]
-""",
-        ("test_module",),
-    ),
-    Planted(
-        "a state is emptied while it is loaded",
-        "",
-        "        overwrite(tensor, state[name].data)\n",
-        "        overwrite(tensor, state.pop(name).data)\n",
-        ("test_module",),
-    ),
-    Planted(
         "the mode is turned over", "", "module.training = mode", "module.training ^= True", ("test_module", "test_loop")
     ),
     Planted("dropout does not scale", "", "x * (kept / (1 - self.p))", "x * (kept * 1.0)", ("test_dropout",)),
@@ -107,8 +76,8 @@ PLANTED = [
     Planted(
         "one variance for both purposes",
         "",
-        "variance.data * rows / (rows - 1)",
-        "variance.data",
+        "unbiased = variance * rows / (rows - 1)",
+        "unbiased = variance",
         ("test_batchnorm",),
     ),
     Planted(
@@ -140,18 +109,53 @@ PLANTED = [
         ("test_batchnorm",),
     ),
     Planted(
-        "a single row is refused after the update",
-        "",
-        '            raise ValueError(f"Expected more than 1',
-        '            overwrite(self.running_mean, x.data[0])\n            raise ValueError(f"Expected more than 1',
-        ("test_batchnorm",),
-    ),
-    Planted(
         "eps outside of the root",
         "",
         "        return centered / (variance + self.eps) ** 0.5",
         "        return centered / (variance**0.5 + self.eps)",
         ("test_batchnorm",),
+    ),
+    Planted(
+        "evaluation is not put back after an error",
+        "",
+        "    finally:\n        model.train(before)\n",
+        "    except ZeroDivisionError:\n        pass\n    model.train(before)\n",
+        ("test_loop",),
+    ),
+    Planted(
+        "what is shared has one name in the state",
+        "",
+        "in self.named_modules(remove_duplicate=False):",
+        "in self.named_modules():",
+        ("test_module",),
+    ),
+    Planted(
+        "buffers are replaced",
+        "",
+        "            overwrite(running, (1 - self.momentum) * running.data + self.momentum * new)\n",
+        "            running.data = (1 - self.momentum) * running.data + self.momentum * new\n",
+        ("test_batchnorm",),
+    ),
+    Planted(
+        "dropout draws from NumPy's own generator",
+        "",
+        "default_generator.random(x.shape) >=",
+        "np.random.default_rng().random(x.shape) >=",
+        ("test_dropout",),
+    ),
+    Planted(
+        "dropout divides by zero",
+        "",
+        "        if self.p == 1:\n            return x * 0.0\n",
+        "",
+        ("test_dropout",),
+    ),
+    Planted(
+        "one state for all parameters",
+        "",
+        "        beta1, beta2 = self.betas\n",
+        "        beta1, beta2 = self.betas\n        state = vars(self).setdefault('state', {})\n",
+        ("test_adam",),
     ),
     Planted("the mean is not corrected", "", '["mean"] / (1 - beta1 ** state["step"])', '["mean"]', ("test_adam",)),
     Planted(
@@ -172,52 +176,6 @@ PLANTED = [
         "        return self.lr * mean / (np.sqrt(square) + self.eps)\n",
         "        gradient **= 2\n        return self.lr * mean / (np.sqrt(square) + self.eps)\n",
         ("test_adam",),
-    ),
-    Planted(
-        "the last batch is lost",
-        "",
-        "        return whole + (rest > 0 and not self.drop_last)\n",
-        "        return whole\n",
-        ("test_loader", "test_loop"),
-    ),
-    Planted(
-        "the last batch is never dropped",
-        "",
-        "        return whole + (rest > 0 and not self.drop_last)\n",
-        "        return whole + (rest > 0)\n",
-        ("test_loader",),
-    ),
-    Planted(
-        "one order for all loops",
-        "",
-        "        order = self.generator.permutation(count) if self.shuffle else np.arange(count)\n",
-        '        if "order" not in vars(self):\n'
-        "            self.order = self.generator.permutation(count) if self.shuffle else np.arange(count)\n"
-        "        order = self.order\n",
-        ("test_loader",),
-    ),
-    Planted(
-        "a small last batch is counted when there is none",
-        "",
-        "        return whole + (rest > 0 and not self.drop_last)\n",
-        "        return whole + (not self.drop_last)\n",
-        ("test_loader",),
-    ),
-    Planted(
-        "samples are shuffled within their batch",
-        "",
-        "        order = self.generator.permutation(count) if self.shuffle else np.arange(count)\n",
-        "        order = np.arange(count)\n"
-        "        for begin in range(0, count * self.shuffle, self.batch_size):\n"
-        "            self.generator.shuffle(order[begin : begin + self.batch_size])\n",
-        ("test_loader",),
-    ),
-    Planted(
-        "a second loop changes the order of the first",
-        "",
-        "            chosen = order[number *",
-        "            self.order = order if number == 0 else self.order\n            chosen = self.order[number *",
-        ("test_loader",),
     ),
     Planted(
         "micro-batches add up to a multiple",
@@ -286,8 +244,8 @@ PLANTED = [
 class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
-    test_cells = 6
-    examples = 20
+    test_cells = 5
+    examples = 18
 
 
 def test_visible_tests_share_no_name_with_hidden_ones() -> None:
