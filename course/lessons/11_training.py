@@ -427,7 +427,7 @@ both = {*right, "first.calls", "second.calls"}
 assert set(state) == both, f"parameters and buffers, by their names: {sorted(both)}"
 for module in (tied, Twice(2, shared=True)):
     found = set(module.state_dict())
-    assert found == both, f"what is shared stands under each of its names, but {both - found} is missing"
+    assert found == both, f"what is shared stands under each of its names: {both - found} too"
 assert all(isinstance(tensor, MiniTensor) for tensor in state.values()), "the values are MiniTensors"
 model(MiniTensor([1.0, 1.0])).sum().backward()
 assert not state["scale"].requires_grad, "the tensors of a state are detached"
@@ -1011,8 +1011,8 @@ close(layer.running_var, variance, "running_var, which evaluation must not chang
 close(layer.num_batches_tracked, 2.0, "num_batches_tracked, which evaluation must not change,")
 state = layer.state_dict()
 layer.train()(MiniTensor(rows[:2]))
-close(state["running_mean"], layer.running_mean.data, "running_mean of a state: it shows the buffer, which")
-close(state["running_var"], layer.running_var.data, "running_var of a state: it shows the buffer, which")
+for name in ("running_mean", "running_var"):  # a state shows the buffers
+    close(state[name], getattr(layer, name).data, f"{name} in a state from before; it")
 layer.eval()
 ### BEGIN HIDDEN TESTS
 mean, variance = np.array(layer.running_mean.data), np.array(layer.running_var.data)
