@@ -99,41 +99,10 @@ PLANTED = [
         ("test_norms",),
     ),
     Planted(
-        "Module.__call__ is lost in an error",
-        "",
-        "    finally:\n        Module.__call__ = call\n",
-        "    except ZeroDivisionError:\n        pass\n    Module.__call__ = call\n",
-        ("test_outputs",),
-    ),
-    Planted(
-        "outer modules are layers", "", "named_modules() if not module._modules}", "named_modules()}", ("test_outputs",)
-    ),
-    Planted(
-        "the run is recorded",
-        "",
-        "        with no_grad():\n            model(x)\n",
-        "        model(x)\n",
-        ("test_outputs",),
-    ),
-    Planted(
         "NaN only",
         "",
         "        if not np.isfinite(output.data).all():\n",
         "        if np.isnan(output.data).any():\n",
-        ("test_outputs",),
-    ),
-    Planted(
-        "the model runs twice",
-        "",
-        "        with no_grad():\n            model(x)\n",
-        "        with no_grad():\n            model(x)\n            found.clear()\n            model(x)\n",
-        ("test_outputs",),
-    ),
-    Planted(
-        "options of a layer are lost",
-        "",
-        "        output = call(self, *inputs, **options)\n",
-        "        output = call(self, *inputs)\n",
         ("test_outputs",),
     ),
     Planted(
@@ -150,51 +119,27 @@ PLANTED = [
         "    if False:\n",
         ("test_outputs",),
     ),
-    Planted(
-        "the mode of the outermost only",
-        "",
-        "all(part.training for part in model.modules())",
-        "model.training",
-        ("test_preflight",),
-    ),
-    Planted("zero and None are one", "", "elif not parameter.grad.data.any():", "elif False:", ("test_preflight",)),
+    Planted("zero and None are one", "", "elif not slope.data.any():", "elif False:", ("test_preflight",)),
     Planted(
         "some zeros are enough",
         "",
-        "not parameter.grad.data.any():",
-        "not parameter.grad.data.all():",
+        "not slope.data.any():",
+        "not slope.data.all():",
         ("test_preflight",),
     ),
     Planted(
         "entries that add up to zero are zero",
         "",
-        "not parameter.grad.data.any():",
-        "parameter.grad.data.sum() == 0:",
+        "not slope.data.any():",
+        "slope.data.sum() == 0:",
         ("test_preflight",),
     ),
     Planted(
         "small gradients are zero",
         "",
-        "not parameter.grad.data.any():",
-        "np.allclose(parameter.grad.data, 0.0):",
+        "not slope.data.any():",
+        "np.allclose(slope.data, 0.0):",
         ("test_preflight",),
-    ),
-    Planted(
-        "the optimizer clears what it knows",
-        "",
-        "        for tensor in touched:\n            tensor.grad = None\n",
-        "        optimizer.zero_grad()\n",
-        ("test_preflight",),
-    ),
-    Planted(
-        "running statistics stay moved",
-        "",
-        "                overwrite(tensor, state[name])\n",
-        "                pass\n",
-        ("test_preflight",),
-    ),
-    Planted(
-        "gradients are left behind", "", "            tensor.grad = grad\n", "            pass\n", ("test_preflight",)
     ),
     Planted(
         "leaves outside are not looked for",
@@ -204,11 +149,26 @@ PLANTED = [
         ("test_preflight",),
     ),
     Planted(
-        "the leftover counts as a gradient",
+        "the gradients go into .grad",
         "",
-        "            tensor.grad = None\n        loss",
-        "            pass\n        loss",
+        "    slopes = grad(loss, list(named.values()), allow_unused=True)\n",
+        "    loss.backward()\n    slopes = [p.grad for p in named.values()]\n",
         ("test_preflight",),
+    ),
+    Planted(
+        "what the optimizer lacks is not looked for",
+        "",
+        "for name, p in named.items() if p not in held]",
+        "for name, p in ()]",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the model runs again for each layer",
+        "",
+        "    for name, output in layer_outputs(model, x):\n        if",
+        "    for number in range(len(layer_outputs(model, x))):\n"
+        "        name, output = layer_outputs(model, x)[number]\n        if",
+        ("test_outputs",),
     ),
     Planted(
         "the gradients are never cleared",
@@ -319,7 +279,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 6
-    examples = 20
+    examples = 19
 
 
 def test_visible_tests_share_no_name_with_hidden_ones() -> None:
