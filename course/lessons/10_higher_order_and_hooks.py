@@ -15,7 +15,7 @@
 # %% [markdown]
 # # The gradient of a gradient
 #
-# *Core: two sittings of about 75 minutes and 65 minutes, with a break before section 4. Further: about 40 minutes, optional. You build a backward pass that records itself, `grad`, hooks and clipping. You need the nodes and the notes of lessons 05 to 09.*
+# *Core: about 90 minutes; section 4 is a good place for a break. Further: about 60 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and the notes of lessons 05 to 09.*
 #
 # The slope of `x**3` at 2 is 12. The slope of that slope is also 12. Three programs ask PyTorch for both numbers. They differ in one argument. **Predict** which of them get the second number.
 
@@ -66,8 +66,7 @@ print("at 3, with create_graph", asked_twice(3.0, create_graph=True))
 #
 # 1. let the backward pass record itself, and say what a rule needs for that;
 # 2. take second and third derivatives, and multiply by a matrix of second derivatives that is never built;
-# 3. look at a gradient on its path, or change it, with a hook;
-# 4. clip gradients by norm and by value, and say what that repairs and what it does not.
+# 3. in the optional part, watch gradients with hooks, clip them, and find a minimum with Newton's method.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -481,17 +480,12 @@ def max_rule(ctx, grad):
     (chosen,) = ctx.saved_tensors
     return sum_rule(ctx, grad) * chosen
 
+
+@rule_of(Sub)
+def sub_rule(ctx, grad):
+    return grad, -grad
+
 # %% tags=["engine"]
-class Sub(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        return a - b
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad, -grad
-
-
 class Tanh(Function):
     @staticmethod
     def forward(ctx, a):
@@ -618,6 +612,8 @@ def recorded_shares(node, grad):
 
 # %% [markdown]
 # Gradients that stay in the engine are added up as before: in `.grad` of a leaf, and in `.grad` of a tensor that asked for it with `retain_grad`. If the gradient is a MiniTensor with a history, so is the sum.
+#
+# A **hook** is a function that may look at the gradient of a tensor on its path, or replace it. `after_hooks` calls the hooks. The part *Further* shows what they are good for.
 
 # %% tags=["engine"]
 def add_to_grad(tensor, grad):
@@ -636,12 +632,67 @@ def retained(node, grad):
         add_to_grad(tensor, grad)
 
 
-def after_hooks(node, grad):
-    """What the hooks of section 5 make of a gradient. So far there are none."""
-    return grad
-
-
 AccumulateGrad.accumulate = lambda self, grad: add_to_grad(self.variable, grad)
+
+# %% tags=["engine"]
+Function.hooks = None
+MiniTensor.hooks = None
+
+
+class RemovableHandle:
+    """Puts a hook into a dict under a number of its own; remove() takes it out again."""
+
+    numbers = 0
+
+    def __init__(self, hooks, hook):
+        RemovableHandle.numbers += 1
+        self.hooks, self.number = hooks, RemovableHandle.numbers
+        hooks[self.number] = hook
+
+    def remove(self):
+        self.hooks.pop(self.number, None)
+
+
+def register_hook(self, hook):
+    """Have hook called with the gradient of self, in every walk that visits it. Returns a handle.
+
+    hook: function of one MiniTensor, which it must not change. Returns None, or a replacement of
+        the same shape: a MiniTensor, array or number. It may remove itself while it runs.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    owner = self if self.is_leaf else self.grad_fn
+    if owner.hooks is None:
+        owner.hooks = {}
+    return RemovableHandle(owner.hooks, hook)
+
+
+MiniTensor.register_hook = register_hook
+
+
+def after_hooks(node, grad):
+    """The gradient that goes on from a node, after all hooks of the tensor it belongs to.
+
+    For an AccumulateGrad that tensor is node.variable, else what node has made. grad is an array or a
+    MiniTensor, and so is the result. Raises RuntimeError if a replacement has another shape.
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> (x * x).sum().backward()
+    >>> x.grad.data
+    array([20., 40.])
+    """
+    owner = node.variable if isinstance(node, AccumulateGrad) else node
+    for hook in list((owner.hooks or {}).values()):
+        result = hook(as_tensor(grad))
+        if result is None:
+            continue
+        result = as_tensor(result)
+        if result.shape != grad.shape:
+            name = getattr(hook, "__name__", "<unknown>")
+            raise RuntimeError(f"hook '{name}' has changed the size of value")
+        grad = result if isinstance(grad, MiniTensor) else result.data
+    return grad
 
 # %% [markdown]
 # Soon `backward` is not the only function that walks through the graph. `grad` (section 4) wants the gradients of certain tensors only, and changes no `.grad`. So the walk gets an argument `wanted`. `visits` makes the plan: which nodes to visit, in which order, and which of them *work*. Without wanted nodes, all work. With them, only those that lead to a wanted node work.
@@ -676,7 +727,7 @@ for name, wanted in {"nothing": (), "hidden": [hidden.grad_fn], "x": [edge_to(x)
 # * It goes through `visits(root, wanted)`.
 # * With `create_graph`, the gradients are MiniTensors, and recording is on. Without it they are arrays, and recording is off. PyTorch does the same: `create_graph` decides whether *the rules run with recording on or off*. The mode of the caller does not matter.
 # * At each node, when its gradient is complete, three things happen in this order. First `grad = after_hooks(node, grad)`; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into the result. They happen at every visited node, also at an `AccumulateGrad`.
-# * Only nodes that work go on. An `AccumulateGrad` does `node.accumulate(grad)`. For all others the rule runs (`shares_of`), the node is released unless `retain_graph`, and the shares are sent along the edges.
+# * Only nodes that work go on. An `AccumulateGrad` does `node.accumulate(grad)`, which is given. For all others the rule runs (`shares_of`), the node is released unless `retain_graph`, and the shares are sent along the edges.
 
 # %% [markdown] tags=["hint"] exercise="walk"
 # After the three lines for every node: `if not works: continue`. `found[node] = as_tensor(grad)` makes a MiniTensor of either kind.
@@ -724,9 +775,11 @@ def walk(root, cotangent, retain_graph, create_graph, wanted=()):
                 found[node] = as_tensor(grad)
             if not works:
                 continue
+            ### END SOLUTION
             if isinstance(node, AccumulateGrad):
                 node.accumulate(grad)
                 continue
+            ### BEGIN SOLUTION
             shares = shares_of(node, grad)
             if not retain_graph:
                 node.release()
@@ -895,6 +948,30 @@ def try_backward():
     )
 
 
+noted = MiniTensor([1.0, 2.0], requires_grad=True)
+noted.seen = ()
+
+
+def note_it(grad):
+    noted.seen = (*noted.seen, grad.data.copy())
+
+
+def try_hooks():
+    hidden = noted * 3
+    hidden.retain_grad()
+    hidden.register_hook(note_it)
+    hidden.register_hook(lambda grad: grad * 10)
+    noted.register_hook(note_it)
+    (hidden * [1.0, 2.0] + hidden).sum().backward()
+    seen = [list(map(float, array)) for array in noted.seen]
+    assert seen == [[2.0, 3.0], [60.0, 90.0]], (
+        "after_hooks gets the complete gradient, once at each node, and what it returns goes on: the "
+        f"hooks should see [2, 3] at the result and [60, 90] at the leaf, not {seen}"
+    )
+    assert np.allclose(noted.grad.data, [60.0, 90.0]), "what the hooks return arrives at the leaf"
+    assert np.allclose(hidden.grad.data, [20.0, 30.0]), "retained comes after after_hooks"
+
+
 def try_wanted():
     x, w = MiniTensor([2.0, 3.0], requires_grad=True), MiniTensor([1.0, 2.0], requires_grad=True)
     hidden = x * w
@@ -935,6 +1012,7 @@ def try_mode():
 
 if credit >= 3:  # otherwise the card says what is wrong
     try_backward()
+    try_hooks()
     try_mode()
     try_create_graph()
     try_wanted()
@@ -1067,13 +1145,10 @@ torch.set_warn_always(False)
 #
 # ### Exercise 3: grad and hvp
 #
-# Complete `grad`, and write `hvp`, the Hessian-vector product. The errors of `grad` have PyTorch's texts. In `hvp`, think of a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
+# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk` returns. The errors have PyTorch's texts. Then write `hvp`, the Hessian-vector product. In `hvp`, think of a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
 
 # %% [markdown] tags=["hint"] exercise="grad"
 # `retain_graph` None means: as `create_graph`. The nodes wanted are `[edge_to(x)[0] for x in inputs]`. `cotangent_of`, `edge_to(outputs)` and `walk` do the rest.
-
-# %% [markdown] tags=["hint"] exercise="grad"
-# `walk` returns a dict. `found.get(node)` is None where no gradient has arrived: raise the error with the input's position, or, with `allow_unused`, return that None.
 
 # %% [markdown] tags=["hint"] exercise="grad"
 # `hvp`: `(slope,) = grad(function(x), x, create_graph=True)`. If `slope.requires_grad` is False, the result is zeros. Otherwise `grad((slope * v).sum(), x, allow_unused=True)`, and zeros if that is `(None,)`.
@@ -1109,6 +1184,7 @@ def grad(
     retain_graph = create_graph if retain_graph is None else retain_graph
     cotangent, wanted = cotangent_of(outputs, grad_outputs), [edge_to(x)[0] for x in inputs]
     found = walk(edge_to(outputs)[0], cotangent, retain_graph, create_graph, wanted)
+    ### END SOLUTION
     for number, node in enumerate(wanted):
         if node not in found and not allow_unused:
             raise RuntimeError(
@@ -1116,7 +1192,6 @@ def grad(
                 "graph. Set allow_unused=True if this is the desired behavior."
             )
     return tuple(found.get(node) for node in wanted)
-    ### END SOLUTION
 
 
 def hvp(function, x, v):
@@ -1357,8 +1432,107 @@ x, w = MiniTensor(0.4, requires_grad=True), MiniTensor(2.0, requires_grad=True)
 (slope,) = grad((x * w).tanh(), x, create_graph=True)
 explore(slope)
 
+# %% [markdown]
+# ## Quiz
+#
+# The last four questions are about hooks and clipping, the first two sections of *Further*.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_10", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="121 122 123 F8 F22 F23"
+question(
+    "retain_only",
+    "`g, = grad(x**3, x, retain_graph=True)`, then `grad(g, x)`. What happens?",
+    right("An error: `g` has no history.", "`retain_graph` keeps the graph of `x**3`. Nobody has recorded how `g` was computed."),
+    wrong("The second derivative, `6 * x`.", "For that the backward pass itself must be recorded: `create_graph=True`.", misconception="retain_means_create"),
+    wrong("Zero: a gradient is a constant.", "It is a constant for autograd, and a constant has no gradient at all: you get an error, not zero.", misconception="none_means_zero"),
+    wrong("The first derivative once more.", "That would be `grad` of the same output again.", misconception="retain_means_create"),
+)
+question(
+    "quiet_mix_up",
+    "A loss is `(u - 1)**2 + slope**2`, where `slope` came from `grad` without `create_graph`. What does training do?",
+    right("It runs, and ignores the second term.", "The first term has a history, so `backward` finds a path. The part of `slope` is silently missing."),
+    wrong("`backward` raises an error.", "Only if there were no other path to the weights.", misconception="missing_history_is_loud"),
+    wrong("It is right, only slower.", "A whole term has no gradient.", misconception="retain_means_create"),
+    wrong("The gradient of the second term is added twice.", "It is not there at all.", misconception="missing_history_is_loud"),
+)
+question(
+    "grad_twenty_four",
+    "`y = x**3` at 2, `y.backward(create_graph=True)`, then `x.grad.backward()`. What is `x.grad`?",
+    right("24", "12 from the first call, and 12, the second derivative, added to it."),
+    wrong("12", "The second derivative is 12, but `.grad` is added to.", misconception="grad_is_overwritten"),
+    wrong("6", "That is the third derivative.", misconception="order_of_derivative"),
+    wrong("None", "`backward` fills `.grad` of a leaf.", misconception="create_graph_skips_grad"),
+)
+question(
+    "saved_intermediate",
+    "A rule uses a value that `forward` has computed and saved. It is neither input nor output. What about second derivatives?",
+    right("They are silently wrong: the value counts as a constant.", "Only inputs and the output lead back. `gradgradcheck` finds the mistake."),
+    wrong("They are right: what is saved is remembered with its history.", "Inside `forward` nothing is recorded, so there is no history.", misconception="saving_makes_edges"),
+    wrong("An error in the first backward pass.", "For first derivatives the rule is fine.", misconception="missing_history_is_loud"),
+    wrong("They are right, if `retain_graph=True`.", "That keeps the saved value alive. It does not give it a history.", misconception="retain_means_create"),
+)
+question(
+    "hessian_vector",
+    "A model has a million weights. What does a product of the Hessian with one vector cost?",
+    right("A few times as much as a gradient.", "One recorded backward pass, and a second one through it. The matrix is never built."),
+    wrong("A million gradients.", "That is the whole matrix, one column per product.", misconception="hessian_must_be_built"),
+    wrong("It is impossible: the matrix has 10**12 entries.", "The matrix is not needed for its product with a vector.", misconception="hessian_must_be_built"),
+    wrong("Less than a gradient.", "The gradient has to be computed and recorded first.", misconception="second_order_is_free"),
+)
+question(
+    "hook_returns",
+    "A hook prints the norm of the gradient and ends without `return`. Which gradient goes on?",
+    right("The gradient as it was.", "Returning nothing is returning None, and None keeps it."),
+    wrong("None: the gradient is lost.", "None means: no replacement.", misconception="hook_must_return"),
+    wrong("Zero.", "A hook that wants zeros has to return them.", misconception="none_means_zero"),
+    wrong("An error is raised.", "Most hooks only look.", misconception="hook_must_return"),
+)
+question(
+    "hook_when",
+    "`x` is used three times. How often is its hook called in one backward pass, and with what?",
+    right("Once, with the sum of the three contributions.", "It is called when the gradient is complete."),
+    wrong("Three times, with each contribution.", "That would be hooks at the edges.", misconception="hook_per_use"),
+    wrong("Once, with the sum of the contributions and the old `.grad`.", "A hook sees what arrives in this backward pass. Only the leaf adds it to `.grad`.", misconception="hook_sees_grad"),
+    wrong("Once, with the last contribution.", "The node waits until all have come.", misconception="hook_per_use"),
+)
+question(
+    "clip_nan",
+    "One entry of one gradient is NaN. All gradients are clipped to norm 1. What is true afterwards?",
+    right("All entries of all gradients are NaN.", "The norm is NaN, so the factor is NaN too."),
+    wrong("The NaN has become 0.", "No comparison with NaN is true, and no multiplication removes it.", misconception="clipping_cures_nan"),
+    wrong("Only this entry is NaN.", "That is the result of clipping by *value*.", misconception="clip_by_value_or_norm"),
+    wrong("An error is raised.", "Only with `error_if_nonfinite=True`.", misconception="clipping_checks"),
+)
+question(
+    "clip_limit",
+    "A recipe says: always clip at 1.0. You change the loss from mean to sum over 64 rows. What then?",
+    right("The gradients are 64 times as long, so the same limit now shortens steps that it let pass.", "The norm has a unit. The limit is a setting, like the learning rate."),
+    wrong("Nothing: clipping is relative.", "It compares with a fixed number.", misconception="clipping_is_relative"),
+    wrong("Clipping at 1.0 is needed in both cases.", "It may be useful in both, in one, or in neither. Look at the norms.", misconception="clipping_is_a_law"),
+    wrong("The direction of each step changes.", "Clipping by norm keeps the direction.", misconception="clip_by_value_or_norm"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | `create_graph` | the rules run on tensors, with recording on; the gradient gets a history |
+# | `retain_graph` | the old graph stays; it makes nothing new |
+# | a rule for all orders | saves inputs and outputs, and computes everything else from them in operators |
+# | `grad` | returns gradients, of any tensors, and does not change `.grad` |
+# | Hessian-vector product | the gradient of `sum(g * v)`: costs a few gradients, and builds no matrix |
+# | hook | called once, with the complete gradient; None keeps it, a tensor replaces it |
+# | clipping | by norm keeps the direction, by value does not; NaN stays NaN; the limit is a setting |
+#
+# Your engine now has every part that a training needs. In the next lesson the parts get the shape of a library: modules, losses, optimizers, a loader and the loop around them.
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it. Its sections do not depend on each other.
+
 # %% [markdown] items="123"
-# ## 5. Hooks
+# ## Hooks
 #
 # A gradient passes through the graph and is gone. Sometimes you want to look at it on its path, or change it. A **hook** is a function that is called with the gradient of a tensor as soon as that gradient is complete. If it returns a tensor, that tensor goes on in place of the gradient. If it returns None, the gradient goes on as it is. **Predict** the printed lines, and the gradient at the end.
 
@@ -1381,227 +1555,103 @@ print("gradient of x:", x_torch.grad.tolist())
 # %% [markdown] items="123"
 # Hooks are called in the order in which you registered them. Each sees what the one before has returned. `register_hook` returns a handle, which removes the hook again.
 #
-# Where are hooks kept? The program may forget a result before the backward pass, while the graph keeps its node: so the hooks of a result are kept at its **node**. For a leaf it is the other way round: its `AccumulateGrad` may come and go, so the hooks of a leaf are kept at the **tensor**. Both have an attribute `hooks`, which is None or a dict. `register_hook` is given:
-
-# %% tags=["engine"]
-Function.hooks = None
-MiniTensor.hooks = None
-
-
-class RemovableHandle:
-    """Puts a hook into a dict under a number of its own; remove() takes it out again."""
-
-    numbers = 0
-
-    def __init__(self, hooks, hook):
-        RemovableHandle.numbers += 1
-        self.hooks, self.number = hooks, RemovableHandle.numbers
-        hooks[self.number] = hook
-
-    def remove(self):
-        self.hooks.pop(self.number, None)
-
-
-def register_hook(self, hook):
-    """Have hook called with the gradient of self, in every walk that visits it. Returns a handle.
-
-    hook: function of one MiniTensor, which it must not change. Returns None, or a replacement of
-        the same shape: a MiniTensor, array or number. It may remove itself while it runs.
-    """
-    if not self.requires_grad:
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    owner = self if self.is_leaf else self.grad_fn
-    if owner.hooks is None:
-        owner.hooks = {}
-    return RemovableHandle(owner.hooks, hook)
-
-
-MiniTensor.register_hook = register_hook
+# Where are hooks kept? The program may forget a result before the backward pass, while the graph keeps its node: so the hooks of a result are kept at its **node**. For a leaf it is the other way round: its `AccumulateGrad` may come and go, so the hooks of a leaf are kept at the **tensor**. Both have an attribute `hooks`, which is None or a dict: look at `register_hook` in section 3.
 
 # %% [markdown] items="123"
-# ### Exercise 4: hooks
+# Your hooks beside PyTorch's. This pair of hooks has a use: a **gradient reversal**. The features of a network should not tell a classifier which camera a picture came from. So the features are trained *against* the classifier: it gets the true gradient, they get it with a minus sign. One hook does that.
+
+# %% tags=["demo"] items="123"
+def reversed_features(make, array):
+    features = make(array)
+    hidden = features * 2
+    hidden.register_hook(lambda grad: print("mean of the gradient:", grad.mean().item()))
+    hidden.register_hook(lambda grad: -grad)
+    (hidden * hidden).sum().backward()
+    return np.array(features.grad.data.tolist())
+
+
+array = np.array([0.5, -1.5])
+mine = reversed_features(lambda a: MiniTensor(a, requires_grad=True), array)
+theirs = reversed_features(leaf, array)
+print("yours", mine, "  PyTorch", theirs, "  difference", np.abs(mine - theirs).max())
+
+# %% [markdown] items="123 121"
+# A hook runs in the middle of the walk, so it can tell in which mode the rules run. **Predict** the three answers of each engine: with `create_graph`, with `create_graph` inside `no_grad`, and without.
+
+# %% tags=["demo"] items="123 121"
+def modes(x, no_grad, is_grad_enabled):
+    found, y = [], x**3
+    x.register_hook(lambda grad: found.append(is_grad_enabled()))
+    y.backward(create_graph=True)
+    with no_grad():
+        y.backward(create_graph=True)
+    x.grad = None
+    y.backward()
+    return found
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    print("yours:  ", modes(leaf_of_mine(2.0), no_grad, is_grad_enabled))
+    print("PyTorch:", modes(leaf(2.0), torch.no_grad, torch.is_grad_enabled))
+
+# %% [markdown] items="123"
+# The docstring says that a hook must not *change* its argument. This one sets the gradient of `a` to zero in place. **Predict** the gradient of `b`, which should be 3.
+
+# %% tags=["demo"] items="123"
+def erase(grad):
+    grad.zero_()
+
+
+def careless(a, b):
+    a.register_hook(erase)
+    ((a + b) * 3).sum().backward()
+    return [x.grad.data.tolist() for x in (a, b)]
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    print("yours:  ", careless(*[MiniTensor([1.0, 2.0], requires_grad=True) for _ in range(2)]))
+    print("PyTorch:", careless(leaf([1.0, 2.0]), leaf([1.0, 2.0])))
+
+# %% [markdown] items="123 gap:saved_tensor_hooks"
+# The rule of `+` sends the same array to both sides, and no counter guards gradients on their path. Return a new tensor in place of a write.
 #
-# Write `after_hooks`, which your `walk` already calls. A walk without `create_graph` sends arrays. Even then a hook gets a MiniTensor, and `after_hooks` returns an array.
+# PyTorch has a second kind of hook, for **saved values**. Inside a block `saved_tensors_hooks(pack, unpack)`, each value that a node wants to save goes through `pack`. It comes back through `unpack` when a rule reads it. So you can count what is saved, or store it smaller. **Predict** how the gradient changes if the saved values are kept in half precision.
 
-# %% [markdown] tags=["hint"] exercise="hooks"
-# The owner of the hooks is `node.variable` for an `AccumulateGrad`, else the node. Its `hooks` may be None.
-
-# %% [markdown] tags=["hint"] exercise="hooks"
-# Go through `list(owner.hooks.values())`, a copy: a hook may remove itself while it runs.
-
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "hooks", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def after_hooks(node, grad):
-    """The gradient that goes on from a node, after all hooks of the tensor it belongs to.
-
-    node: any node. For an AccumulateGrad, the tensor is node.variable, else what node has made.
-    grad: the complete gradient, an array (then an array is returned) or a MiniTensor (then a
-        MiniTensor, with whatever history the hooks have given it)
-    Raises RuntimeError("hook 'its name' has changed the size of value") if a replacement has
-        another shape. The name is hook.__name__, or <unknown> if it has none.
-
-    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
-    >>> handle = x.register_hook(lambda grad: grad * 10)
-    >>> (x * x).sum().backward()
-    >>> x.grad.data
-    array([20., 40.])
-    """
-    ### BEGIN SOLUTION
-    owner = node.variable if isinstance(node, AccumulateGrad) else node
-    for hook in list((owner.hooks or {}).values()):
-        result = hook(as_tensor(grad))
-        if result is None:
-            continue
-        result = as_tensor(result)
-        if result.shape != grad.shape:
-            name = getattr(hook, "__name__", "<unknown>")
-            raise RuntimeError(f"hook '{name}' has changed the size of value")
-        grad = result if isinstance(grad, MiniTensor) else result.data
-    return grad
-    ### END SOLUTION
-
-# %% tags=["style:compact"] exercise="hooks"
-def after_hooks(node, grad):
-    hooks = vars(getattr(node, "variable", node)).get("hooks") or {}
-    if not hooks:
-        return grad
-    value = as_tensor(grad)
-    for hook in [*hooks.values()]:
-        result = hook(value)
-        value = value if result is None else as_tensor(result)
-        if value.shape != grad.shape:
-            raise RuntimeError(f"hook '{getattr(hook, '__name__', '<unknown>')}' has changed the size of value")
-    return value if value is grad or isinstance(grad, MiniTensor) else value.data
-
-# %% tags=["style:composed"] exercise="hooks"
-def hooks_of(owner):
-    if owner.hooks is None:
-        owner.hooks = dict()
-    return owner.hooks
+# %% tags=["demo"] items="gap:saved_tensor_hooks"
+def trained_gradient(pack, unpack):
+    torch.manual_seed(0)
+    layers = [layer for _ in range(4) for layer in (torch.nn.Linear(64, 64), torch.nn.Tanh())]
+    model = torch.nn.Sequential(*layers).double()
+    rows = torch.randn(200, 64, dtype=torch.float64)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        loss = (model(rows) ** 2).mean()
+    loss.backward()
+    return torch.cat([p.grad.reshape(-1) for p in model.parameters()])
 
 
-def replaced(hook, grad):
-    answer = hook(grad)
-    if answer is None:
-        return grad
-    answer = answer if isinstance(answer, MiniTensor) else MiniTensor(answer)
-    if tuple(answer.shape) != tuple(grad.shape):
-        raise RuntimeError("hook '%s' has changed the size of value" % getattr(hook, "__name__", "<unknown>"))
-    return answer
+def counted(tensor):
+    sizes.append(tensor.numel() * tensor.element_size())
+    return tensor
 
 
-def after_hooks(node, grad):
-    owner = node.variable if type(node) is AccumulateGrad else node
-    was_array = not isinstance(grad, MiniTensor)
-    for hook in tuple(hooks_of(owner).values()):
-        grad = replaced(hook, as_tensor(grad))
-    return grad.data if was_array and isinstance(grad, MiniTensor) else grad
-
-# %% nbgrader={"grade": true, "grade_id": "test_hooks", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-switches.recording, switches.inference = True, False
-x = MiniTensor([1.0, 2.0], requires_grad=True)
-x.seen = ()
+def halved(tensor):
+    small = tensor.half()
+    sizes.append(small.numel() * small.element_size())
+    return small
 
 
-def note_it(grad):
-    x.seen = (*x.seen, grad.data.copy())
-
-
-hidden = x * 3
-hidden.register_hook(note_it)
-hidden.register_hook(lambda grad: grad * 10)
-handle = hidden.register_hook(note_it)
-hidden.register_hook(lambda grad: grad + 1)
-(hidden * [1.0, 2.0] + hidden).sum().backward(retain_graph=True)
-seen = [list(map(float, array)) for array in x.seen]
-assert seen, (
-    "no hook was called: does after_hooks look where register_hook keeps them, and does your walk of "
-    "exercise 2 call after_hooks at every node? (If you have run the given cells of section 3 again, "
-    "run the cell of this exercise again.)"
-)
-assert seen[:1] == [[2.0, 3.0]], "a hook sees the complete gradient: the sum of both uses"
-assert len(seen) == 2, "each hook is called once in a walk"
-assert seen[1] == [20.0, 30.0], "the second one sees what the hook between them returned"
-assert np.allclose(x.grad.data, [63.0, 93.0]), "None keeps the gradient, a returned tensor replaces it"
-handle.remove()
-handle.remove()  # a second time: nothing happens
-x.seen = ()
-hidden.sum().backward()
-assert len(x.seen) == 1, "a removed hook is called no more"
-
-w = MiniTensor([1.0, 1.0], requires_grad=True)
-w.register_hook(lambda grad: grad * 5)
-(w * w).sum().backward()
-(w * w).sum().backward()
-assert np.allclose(w.grad.data, [20.0, 20.0]), (
-    "a leaf's hook sees what arrives in this walk, not what lies in .grad; and it stays"
-)
-assert np.allclose(grad((w * w).sum(), w)[0].data, [10.0, 10.0]), "hooks are called by grad too"
-
-
-def shortened(grad):
-    return grad[:1]
-
-
-y = w * 2
-y.register_hook(shortened)
-said, right = says(lambda: y.sum().backward()), "hook 'shortened' has changed the size of value"
-assert said == right, f"a hook that returns another shape: {right!r}, not {said!r}"
-
-once = MiniTensor([1.0, 2.0], requires_grad=True)
-
-
-def only_once(grad):
-    once.handle.remove()
-    return grad * 3
-
-
-once.handle = once.register_hook(only_once)
-once.register_hook(lambda grad: grad + 1)
-said = says(lambda: [(once * 1).sum().backward() for _ in range(2)])
-assert said == "", f"a hook may remove itself while it runs, but: {said}"
-assert np.allclose(once.grad.data, [6.0, 6.0]), (
-    "a hook that removes itself is called once, and the hook after it twice: 3 + 1, then 1 + 1"
-)
-
-v = MiniTensor([3.0, 4.0], requires_grad=True)
-y = v * 1
-y.register_hook(lambda grad: np.array([7.0, 8.0]))
-y.retain_grad()
-y.sum().backward()
-assert np.allclose(v.grad.data, [7.0, 8.0]), "a hook may return an array"
-assert np.allclose(y.grad.data, [7.0, 8.0]), "retain_grad keeps what hooks return: they come first"
-y = v * v
-y.register_hook(lambda grad: grad * v)
-(first,) = grad(y.sum(), v, create_graph=True)
-assert np.allclose(first.data, 2 * v.data**2), "a hook that multiplies by v, where 2 * v arrives"
-(second,) = grad(first.sum(), v)
-assert np.allclose(second.data, 4 * v.data), "with create_graph, what a hook computes is recorded"
-### BEGIN HIDDEN TESTS
-v.grad = None
-forgotten = v * 2
-forgotten.register_hook(lambda grad: grad * 0)
-loss = (forgotten + v).sum()
-forgotten = None
-loss.backward()
-assert np.allclose(v.grad.data, [1.0, 1.0]), "the hooks of a result hang at its node"
-p = MiniTensor(2.0, requires_grad=True)
-p.register_hook(lambda grad: 0.5)
-(p * 3).backward()
-assert p.grad.item() == 0.5 and p.grad.shape == ()
-
-
-class Nameless:
-    def __call__(self, grad):
-        return grad.sum()
-
-
-q = MiniTensor([1.0, 2.0], requires_grad=True)
-q.register_hook(Nameless())
-assert says(lambda: (q * 3).sum().backward()) == "hook '<unknown>' has changed the size of value"
-### END HIDDEN TESTS
+sizes = []
+exact = trained_gradient(counted, lambda tensor: tensor)
+print(f"as they are:    {len(sizes)} values, {sum(sizes) / 1024:.0f} KiB")
+sizes = []
+rough = trained_gradient(halved, lambda tensor: tensor.double())
+print(f"half precision: {len(sizes)} values, {sum(sizes) / 1024:.0f} KiB", end="")
+print(f"   relative change of the gradient {(rough - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown] items="122"
-# ## 6. Clipping
+# ## Clipping
 #
 # One step with a huge gradient can throw a network out of a good region. So gradients are often *clipped* before `step`. There are two methods. **By value**: every entry is moved into a range. **By norm**: all gradients together are seen as one long vector; if it is too long, it is shortened as a whole. **Predict** which of them keeps the direction.
 
@@ -1629,11 +1679,11 @@ for name, clip in (
 #
 # > every `g` is multiplied by `max_norm / (norm + 1e-6)`, if that is less than 1, and by 1 otherwise
 #
-# ### Exercise 5: clip by norm
+# ### Exercise 4: clip by norm
 #
 # Complete `clip_grad_norm_`. It works **in place**: `p.grad` stays the same object, and the write is counted (use `mul_` of lesson 09). Nothing is recorded. `clip_grad_value_` is given, as an example.
 
-# %% tags=["engine"]
+# %%
 def clip_grad_value_(parameters, clip_value):
     """Move every entry of the gradients into the range from -clip_value to clip_value, in place.
 
@@ -1658,7 +1708,7 @@ def clip_grad_value_(parameters, clip_value):
 # %% [markdown] tags=["hint"] exercise="clip"
 # `np.minimum(max_norm / (norm + 1e-6), 1.0)` keeps a NaN, as PyTorch does. Python's `min(1.0, nan)` is 1.0.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
     """Shorten the gradients of parameters, all together, to a norm of max_norm at most.
 
@@ -1873,103 +1923,8 @@ for unit, name in ((1, "meters"), (1000, "millimeters")):
 
 # %% [markdown] items="F23 122"
 # The data and the program are the same. In one unit the limit shortens a single step; in the other it shortens every step, and there is almost no progress. The limit is a setting, like the learning rate. To choose it, log the norm that `clip_grad_norm_` returns, which is the norm **before** clipping. A norm that you measure afterwards never exceeds the limit and tells you nothing.
-#
-# ## Quiz
-
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_10", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="121 122 123 F8 F22 F23"
-question(
-    "retain_only",
-    "`g, = grad(x**3, x, retain_graph=True)`, then `grad(g, x)`. What happens?",
-    right("An error: `g` has no history.", "`retain_graph` keeps the graph of `x**3`. Nobody has recorded how `g` was computed."),
-    wrong("The second derivative, `6 * x`.", "For that the backward pass itself must be recorded: `create_graph=True`.", misconception="retain_means_create"),
-    wrong("Zero: a gradient is a constant.", "It is a constant for autograd, and a constant has no gradient at all: you get an error, not zero.", misconception="none_means_zero"),
-    wrong("The first derivative once more.", "That would be `grad` of the same output again.", misconception="retain_means_create"),
-)
-question(
-    "quiet_mix_up",
-    "A loss is `(u - 1)**2 + slope**2`, where `slope` came from `grad` without `create_graph`. What does training do?",
-    right("It runs, and ignores the second term.", "The first term has a history, so `backward` finds a path. The part of `slope` is silently missing."),
-    wrong("`backward` raises an error.", "Only if there were no other path to the weights.", misconception="missing_history_is_loud"),
-    wrong("It is right, only slower.", "A whole term has no gradient.", misconception="retain_means_create"),
-    wrong("The gradient of the second term is added twice.", "It is not there at all.", misconception="missing_history_is_loud"),
-)
-question(
-    "grad_twenty_four",
-    "`y = x**3` at 2, `y.backward(create_graph=True)`, then `x.grad.backward()`. What is `x.grad`?",
-    right("24", "12 from the first call, and 12, the second derivative, added to it."),
-    wrong("12", "The second derivative is 12, but `.grad` is added to.", misconception="grad_is_overwritten"),
-    wrong("6", "That is the third derivative.", misconception="order_of_derivative"),
-    wrong("None", "`backward` fills `.grad` of a leaf.", misconception="create_graph_skips_grad"),
-)
-question(
-    "saved_intermediate",
-    "A rule uses a value that `forward` has computed and saved. It is neither input nor output. What about second derivatives?",
-    right("They are silently wrong: the value counts as a constant.", "Only inputs and the output lead back. `gradgradcheck` finds the mistake."),
-    wrong("They are right: what is saved is remembered with its history.", "Inside `forward` nothing is recorded, so there is no history.", misconception="saving_makes_edges"),
-    wrong("An error in the first backward pass.", "For first derivatives the rule is fine.", misconception="missing_history_is_loud"),
-    wrong("They are right, if `retain_graph=True`.", "That keeps the saved value alive. It does not give it a history.", misconception="retain_means_create"),
-)
-question(
-    "hessian_vector",
-    "A model has a million weights. What does a product of the Hessian with one vector cost?",
-    right("A few times as much as a gradient.", "One recorded backward pass, and a second one through it. The matrix is never built."),
-    wrong("A million gradients.", "That is the whole matrix, one column per product.", misconception="hessian_must_be_built"),
-    wrong("It is impossible: the matrix has 10**12 entries.", "The matrix is not needed for its product with a vector.", misconception="hessian_must_be_built"),
-    wrong("Less than a gradient.", "The gradient has to be computed and recorded first.", misconception="second_order_is_free"),
-)
-question(
-    "hook_returns",
-    "A hook prints the norm of the gradient and ends without `return`. Which gradient goes on?",
-    right("The gradient as it was.", "Returning nothing is returning None, and None keeps it."),
-    wrong("None: the gradient is lost.", "None means: no replacement.", misconception="hook_must_return"),
-    wrong("Zero.", "A hook that wants zeros has to return them.", misconception="none_means_zero"),
-    wrong("An error is raised.", "Most hooks only look.", misconception="hook_must_return"),
-)
-question(
-    "hook_when",
-    "`x` is used three times. How often is its hook called in one backward pass, and with what?",
-    right("Once, with the sum of the three contributions.", "It is called when the gradient is complete."),
-    wrong("Three times, with each contribution.", "That would be hooks at the edges.", misconception="hook_per_use"),
-    wrong("Once, with the sum of the contributions and the old `.grad`.", "A hook sees what arrives in this backward pass. Only the leaf adds it to `.grad`.", misconception="hook_sees_grad"),
-    wrong("Once, with the last contribution.", "The node waits until all have come.", misconception="hook_per_use"),
-)
-question(
-    "clip_nan",
-    "One entry of one gradient is NaN. All gradients are clipped to norm 1. What is true afterwards?",
-    right("All entries of all gradients are NaN.", "The norm is NaN, so the factor is NaN too."),
-    wrong("The NaN has become 0.", "No comparison with NaN is true, and no multiplication removes it.", misconception="clipping_cures_nan"),
-    wrong("Only this entry is NaN.", "That is the result of clipping by *value*.", misconception="clip_by_value_or_norm"),
-    wrong("An error is raised.", "Only with `error_if_nonfinite=True`.", misconception="clipping_checks"),
-)
-question(
-    "clip_limit",
-    "A recipe says: always clip at 1.0. You change the loss from mean to sum over 64 rows. What then?",
-    right("The gradients are 64 times as long, so the same limit now shortens steps that it let pass.", "The norm has a unit. The limit is a setting, like the learning rate."),
-    wrong("Nothing: clipping is relative.", "It compares with a fixed number.", misconception="clipping_is_relative"),
-    wrong("Clipping at 1.0 is needed in both cases.", "It may be useful in both, in one, or in neither. Look at the norms.", misconception="clipping_is_a_law"),
-    wrong("The direction of each step changes.", "Clipping by norm keeps the direction.", misconception="clip_by_value_or_norm"),
-)
-
-# %% [markdown]
-# ## Summary
-#
-# | idea | in one line |
-# | --- | --- |
-# | `create_graph` | the rules run on tensors, with recording on; the gradient gets a history |
-# | `retain_graph` | the old graph stays; it makes nothing new |
-# | a rule for all orders | saves inputs and outputs, and computes everything else from them in operators |
-# | `grad` | returns gradients, of any tensors, and does not change `.grad` |
-# | Hessian-vector product | the gradient of `sum(g * v)`: costs a few gradients, and builds no matrix |
-# | hook | called once, with the complete gradient; None keeps it, a tensor replaces it |
-# | clipping | by norm keeps the direction, by value does not; NaN stays NaN; the limit is a setting |
-#
-# Your engine now has every part that a training needs. In the next lesson the parts get the shape of a library: modules, losses, optimizers, a loader and the loop around them.
 
 # %% [markdown] items="105"
-# # Further
-#
-# This part is optional. No later lesson needs it. Its sections do not depend on each other.
-#
 # ## Is every rule right twice?
 #
 # You can check second derivatives like first ones: with `gradcheck`, applied to the *gradient*. PyTorch calls it `gradgradcheck`. With your `grad` and your `gradcheck` of lesson 08 it takes a few lines. The gradients of all inputs are added up with random weights. Each input is added as well, times 0: so there is a path back to it even where a gradient is constant.
@@ -2049,7 +2004,7 @@ for save, rule in {
 # %% [markdown] items="105"
 # The last rule gives 0 in place of 1, and no message. (The `x**3` adds nothing at 0, but it prevents the error that a gradient without any history would raise.) So: **save inputs and outputs, and compute everything else from them, in operators.**
 #
-# ### Exercise 6: a rule that can be differentiated
+# ### Exercise 5: a rule that can be differentiated
 #
 # Write `LogSumExp` once more, as `SmoothLogSumExp`. Save what leads back, and let the rule compute the softmax from it, `exp(a - output)`, in a form that works for arrays and for MiniTensors. You can use operators and `reshape`. `applied(Exp, x)` is the exponential of either, `applied(Sum, x, dim=1)` the sum.
 #
@@ -2303,101 +2258,6 @@ with warnings.catch_warnings():
 
 # %% [markdown]
 # Your cycle is made of Python objects, so Python's garbage collector finds it. PyTorch's cycle runs through C++, where that collector does not look.
-
-# %% [markdown] items="123"
-# ## More about hooks
-#
-# Your hooks beside PyTorch's. This pair of hooks has a use: a **gradient reversal**. The features of a network should not tell a classifier which camera a picture came from. So the features are trained *against* the classifier: it gets the true gradient, they get it with a minus sign. One hook does that.
-
-# %% tags=["demo"] items="123"
-def reversed_features(make, array):
-    features = make(array)
-    hidden = features * 2
-    hidden.register_hook(lambda grad: print("mean of the gradient:", grad.mean().item()))
-    hidden.register_hook(lambda grad: -grad)
-    (hidden * hidden).sum().backward()
-    return np.array(features.grad.data.tolist())
-
-
-array = np.array([0.5, -1.5])
-mine = reversed_features(lambda a: MiniTensor(a, requires_grad=True), array)
-theirs = reversed_features(leaf, array)
-print("yours", mine, "  PyTorch", theirs, "  difference", np.abs(mine - theirs).max())
-
-# %% [markdown] items="123 121"
-# A hook runs in the middle of the walk, so it can tell in which mode the rules run. **Predict** the three answers of each engine: with `create_graph`, with `create_graph` inside `no_grad`, and without.
-
-# %% tags=["demo"] items="123 121"
-def modes(x, no_grad, is_grad_enabled):
-    found, y = [], x**3
-    x.register_hook(lambda grad: found.append(is_grad_enabled()))
-    y.backward(create_graph=True)
-    with no_grad():
-        y.backward(create_graph=True)
-    x.grad = None
-    y.backward()
-    return found
-
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    print("yours:  ", modes(leaf_of_mine(2.0), no_grad, is_grad_enabled))
-    print("PyTorch:", modes(leaf(2.0), torch.no_grad, torch.is_grad_enabled))
-
-# %% [markdown] items="123"
-# The docstring says that a hook must not *change* its argument. This one sets the gradient of `a` to zero in place. **Predict** the gradient of `b`, which should be 3.
-
-# %% tags=["demo"] items="123"
-def erase(grad):
-    grad.zero_()
-
-
-def careless(a, b):
-    a.register_hook(erase)
-    ((a + b) * 3).sum().backward()
-    return [x.grad.data.tolist() for x in (a, b)]
-
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    print("yours:  ", careless(*[MiniTensor([1.0, 2.0], requires_grad=True) for _ in range(2)]))
-    print("PyTorch:", careless(leaf([1.0, 2.0]), leaf([1.0, 2.0])))
-
-# %% [markdown] items="123 gap:saved_tensor_hooks"
-# The rule of `+` sends the same array to both sides, and no counter guards gradients on their path. Return a new tensor in place of a write.
-#
-# PyTorch has a second kind of hook, for **saved values**. Inside a block `saved_tensors_hooks(pack, unpack)`, each value that a node wants to save goes through `pack`. It comes back through `unpack` when a rule reads it. So you can count what is saved, or store it smaller. **Predict** how the gradient changes if the saved values are kept in half precision.
-
-# %% tags=["demo"] items="gap:saved_tensor_hooks"
-def trained_gradient(pack, unpack):
-    torch.manual_seed(0)
-    layers = [layer for _ in range(4) for layer in (torch.nn.Linear(64, 64), torch.nn.Tanh())]
-    model = torch.nn.Sequential(*layers).double()
-    rows = torch.randn(200, 64, dtype=torch.float64)
-    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
-        loss = (model(rows) ** 2).mean()
-    loss.backward()
-    return torch.cat([p.grad.reshape(-1) for p in model.parameters()])
-
-
-def counted(tensor):
-    sizes.append(tensor.numel() * tensor.element_size())
-    return tensor
-
-
-def halved(tensor):
-    small = tensor.half()
-    sizes.append(small.numel() * small.element_size())
-    return small
-
-
-sizes = []
-exact = trained_gradient(counted, lambda tensor: tensor)
-print(f"as they are:    {len(sizes)} values, {sum(sizes) / 1024:.0f} KiB")
-sizes = []
-rough = trained_gradient(halved, lambda tensor: tensor.double())
-print(f"half precision: {len(sizes)} values, {sum(sizes) / 1024:.0f} KiB", end="")
-print(f"   relative change of the gradient {(rough - exact).norm() / exact.norm():.1e}")
 
 # %% [markdown]
 # ## Newton's method

@@ -1764,7 +1764,24 @@ print("kept by a graph of 1024 rows: {:.2f} MB; of 128 rows: {:.2f} MB".format(*
 #
 # ### Everything together
 #
-# Train on the digits of lesson 08, with all the parts. The comments say why each line stands where it stands. `monitor` goes through the batches, and draws what is logged and the norm of the gradient of each layer.
+# Train on the digits of lesson 08, with all the parts. The comments say why each line stands where it stands. `clip_grad_norm_` shortens the gradients of all parameters together if their norm is above a limit, as in PyTorch (lesson 10, part *Further*). `monitor` goes through the batches, and draws what is logged and the norm of the gradient of each layer.
+
+# %% tags=["engine"]
+def clip_grad_norm_(parameters, max_norm):
+    """Shorten the gradients of parameters, all together, to a norm of max_norm at most, in place.
+
+    Returns: MiniTensor of shape (), the norm before clipping
+
+    >>> w = Parameter([0.0, 0.0])
+    >>> w.grad = MiniTensor([3.0, 4.0])
+    >>> clip_grad_norm_([w], 1.0).item(), w.grad.data.round(5)
+    (5.0, array([0.6, 0.8]))
+    """
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = np.sqrt(sum((g.data**2).sum() for g in grads))
+    for g in grads:
+        overwrite(g, g.data * np.minimum(max_norm / (norm + 1e-6), 1.0))
+    return MiniTensor(norm)
 
 # %% tags=["demo"] items="60"
 with np.load("data/digits.npz") as file:

@@ -18,7 +18,7 @@ import torch
 from tests.course.planting import LessonTests, Planted, solved, styles
 
 LESSON = "10_higher_order_and_hooks"
-LATER = ("test_walk", "test_grad", "test_logsumexp", "test_hooks")  # what a wrong part of the walk spreads to
+LATER = ("test_walk", "test_grad", "test_logsumexp")  # what a wrong part of the walk spreads to
 
 PLANTED = [
     Planted(
@@ -26,14 +26,14 @@ PLANTED = [
         "",
         "                tensor.requires_grad, tensor.grad_fn = True, source\n",
         "                pass\n",
-        ("test_reconnected", "test_walk", "test_grad", "test_logsumexp", "test_hooks"),
+        ("test_reconnected", "test_walk", "test_grad", "test_logsumexp"),
     ),
     Planted(
         "input 0 counts as no input",
         "",
         "            elif note.source is not None:\n",
         "            elif note.source:\n",
-        ("test_reconnected", "test_walk", "test_grad", "test_logsumexp", "test_hooks"),
+        ("test_reconnected", "test_walk", "test_grad", "test_logsumexp"),
     ),
     Planted(
         "the output is a constant",
@@ -82,27 +82,27 @@ PLANTED = [
         "",
         "            grad = after_hooks(node, grad)\n            retained",
         "            retained",
-        ("test_hooks",),
+        ("test_walk",),
     ),
     Planted(
         "what was retained is from before the hooks",
         "",
         "            grad = after_hooks(node, grad)\n            retained(node, grad)\n",
         "            retained(node, grad)\n            grad = after_hooks(node, grad)\n",
-        ("test_hooks",),
+        ("test_walk",),
     ),
     Planted(
         "retain_grad is forgotten",
         "",
         "            retained(node, grad)\n            if node in wanted",
         "            if node in wanted",
-        ("test_walk", "test_hooks"),
+        ("test_walk",),
     ),
     Planted(
         "grad fills .grad",
         "",
-        "            if not works:\n                continue\n            if isinstance",
-        "            if isinstance",
+        "            if not works:\n                continue\n            ### END",
+        "            ### END",
         ("test_walk", "test_grad"),
     ),
     Planted(
@@ -117,7 +117,7 @@ PLANTED = [
         "",
         "            if not retain_graph:\n                node.release()\n",
         "            node.release()\n",
-        ("test_walk", "test_grad", "test_logsumexp", "test_hooks"),
+        ("test_walk", "test_grad", "test_logsumexp"),
     ),
     Planted(
         "the second contribution replaces the first",
@@ -132,7 +132,7 @@ PLANTED = [
         "                    pending[source] = pending[source] + share if source in pending else share\n",
         "                    if source in pending:\n                        pending[source] += share\n"
         "                    else:\n                        pending[source] = share\n",
-        ("test_walk", "test_hooks"),
+        ("test_walk",),
     ),
     Planted(
         "the walk ends at a wanted node",
@@ -226,48 +226,6 @@ PLANTED = [
         ("test_logsumexp",),
     ),
     Planted(
-        "all hooks see the first gradient",
-        "",
-        "        result = hook(as_tensor(grad))\n",
-        "        result = hook(as_tensor(first))\n",
-        ("test_hooks",),
-    ),
-    Planted(
-        "only the first hook is called",
-        "",
-        "        grad = result if isinstance(grad, MiniTensor) else result.data\n    return grad\n    ### END",
-        "        return result if isinstance(grad, MiniTensor) else result.data\n    return grad\n    ### END",
-        ("test_hooks",),
-    ),
-    Planted(
-        "a hook that returns nothing ends the gradient",
-        "",
-        "        if result is None:\n            continue\n        result = as_tensor(result)\n",
-        "        result = as_tensor(0.0 * grad if result is None else result)\n",
-        ("test_hooks",),
-    ),
-    Planted(
-        "a replacement may have any shape",
-        "",
-        "        if result.shape != grad.shape:\n            name",
-        "        if False:\n            name",
-        ("test_hooks",),
-    ),
-    Planted(
-        "a replacement loses its history",
-        "",
-        "        grad = result if isinstance(grad, MiniTensor) else result.data\n",
-        "        grad = result.detach() if isinstance(grad, MiniTensor) else result.data\n",
-        ("test_hooks",),
-    ),
-    Planted(
-        "a hook may not remove itself",
-        "",
-        "    for hook in list((owner.hooks or {}).values()):\n",
-        "    for hook in (owner.hooks or {}).values():\n",
-        ("test_hooks",),
-    ),
-    Planted(
         "each gradient is clipped by itself",
         "",
         "            g.mul_(factor)\n",
@@ -322,7 +280,7 @@ PLANTED = [
 class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
-    test_cells = 6
+    test_cells = 5
     examples = 20
 
 
@@ -395,6 +353,41 @@ def test_a_rule_on_arrays_is_refused_by_name(engine: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError, match="rule of DoubledBackward0 computes with arrays"):
         engine["grad"](Doubled.apply(x).sum(), x, create_graph=True)
     np.testing.assert_array_equal(engine["grad"](Doubled.apply(x).sum(), x)[0].data, [2.0, 2.0])
+
+
+def test_hooks_are_those_of_pytorch(engine: dict[str, Any]) -> None:
+    def seen_by_hooks(x: Any) -> list[Any]:
+        seen: list[Any] = []
+        y = x * 3
+        y.register_hook(lambda grad: seen.append(grad.tolist() if hasattr(grad, "tolist") else grad.data.tolist()))
+        y.register_hook(lambda grad: grad * 10)
+        handle = y.register_hook(lambda grad: seen.append(grad.sum().item()))
+        once = x.register_hook(lambda grad: (once.remove(), grad + 1)[1])
+        (y * y).sum().backward(retain_graph=True)
+        handle.remove()
+        handle.remove()
+        (y * y).sum().backward()
+        return [*seen, x.grad.data.tolist()]
+
+    ours = seen_by_hooks(engine["MiniTensor"]([1.0, 2.0], requires_grad=True))
+    assert ours == seen_by_hooks(torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True))
+
+
+def test_a_hook_keeps_history_and_shape(engine: dict[str, Any]) -> None:
+    x = engine["MiniTensor"]([3.0, 4.0], requires_grad=True)
+    y = x * x
+    y.register_hook(lambda grad: grad * x)
+    (first,) = engine["grad"](y.sum(), x, create_graph=True)
+    np.testing.assert_allclose(engine["grad"](first.sum(), x)[0].data, 4 * x.data)
+
+    def shortened(grad: Any) -> Any:
+        return grad[:1]
+
+    x.register_hook(shortened)
+    with pytest.raises(RuntimeError, match="hook 'shortened' has changed the size of value"):
+        (x * 2).sum().backward()
+    with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"):
+        engine["MiniTensor"]([1.0]).register_hook(shortened)
 
 
 def test_grad_makes_no_circle(engine: dict[str, Any]) -> None:
