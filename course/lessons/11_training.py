@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Training
 #
-# *Core: two sittings of about 85 minutes and 65 minutes, with a break before section 4. Further: about 5 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
+# *Core: two sittings of about 75 minutes and 65 minutes, with a break before section 4. Further: about 15 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
 #
 # A network is trained in PyTorch on a few noisy points, far too long. After each epoch it is tried on other points. Whenever it does better there than ever before, its weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
 
@@ -93,7 +93,7 @@ print(f"with the best weights loaded: {loaded:.3f}")
 #
 # 1. build modules, which know their parameters by name, and save and load them;
 # 2. write layers that behave differently in training and in evaluation, and tell `eval()` from `no_grad`;
-# 3. write Adam, and see what its correction is for;
+# 3. write Adam, with its correction;
 # 4. cut batches into micro-batches without a change of the gradient;
 # 5. run a whole training, watch it live, and compare it with PyTorch step by step.
 #
@@ -197,6 +197,12 @@ class Module:
     def parameters(self):
         return (parameter for _, parameter in self.named_parameters())
 
+    def train(self, mode=True):
+        """Set `training` of the module and of all in it. Returns the module itself."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
     def eval(self):
         return self.train(False)
 
@@ -230,10 +236,9 @@ class Module:
 # %% [markdown] items="61"
 # ### Exercise 1: what a module knows
 #
-# `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`. Write three methods:
+# `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`. Write two methods:
 #
 # * `named_parameters` gives pairs of name and parameter, each parameter **once**, even if two modules share it;
-# * `train` sets `training` in the module and in all modules inside;
 # * `state_dict` gives all parameters *and* buffers by name, as detached tensors in the same memory. A tensor that is shared stands under each of its names.
 
 # %% [markdown] tags=["hint"] exercise="module"
@@ -266,19 +271,6 @@ def named_parameters(self, prefix=""):
     ### END SOLUTION
 
 
-def train(self, mode=True):
-    """Set `training` of the module and of all in it to mode. Returns the module itself.
-
-    >>> Module().train(False).training
-    False
-    """
-    ### BEGIN SOLUTION
-    for module in self.modules():
-        module.training = mode
-    return self
-    ### END SOLUTION
-
-
 def state_dict(self):
     """All parameters and buffers of the module and of all in it, as a dict from name to MiniTensor.
 
@@ -300,7 +292,6 @@ def state_dict(self):
 
 
 Module.named_parameters = named_parameters
-Module.train = train
 Module.state_dict = state_dict
 
 # %% tags=["style:compact"] exercise="module"
@@ -317,18 +308,11 @@ def named_parameters(self, prefix=""):
     return iter(found.values())
 
 
-def train(self, mode=True):
-    self.training = mode
-    for inner in self._modules.values():
-        inner.train(mode)
-    return self
-
-
 def state_dict(self):
     return {name: tensor.detach() for name, tensor in members(self, ["_parameters", "_buffers"], False)}
 
 
-Module.named_parameters, Module.train, Module.state_dict = named_parameters, train, state_dict
+Module.named_parameters, Module.state_dict = named_parameters, state_dict
 
 # %% tags=["style:composed"] exercise="module"
 def named_parameters(self, prefix=""):
@@ -346,12 +330,6 @@ def named_parameters(self, prefix=""):
             yield name, parameter
 
 
-def train(self, mode=True):
-    for _, module in self.named_modules():
-        module.training = mode
-    return self
-
-
 def state_dict(self):
     state = {name: MiniTensor(tensor.data) for name, tensor in self._parameters.items()}
     state.update({name: MiniTensor(tensor.data) for name, tensor in self._buffers.items()})
@@ -361,13 +339,9 @@ def state_dict(self):
 
 
 Module.named_parameters = named_parameters
-Module.train = train
 Module.state_dict = state_dict
 
-# %% [markdown]
-# Here are two small modules to try it on: a scale and an offset that counts its calls, and two of them, one after the other.
-
-# %%
+# %% nbgrader={"grade": true, "grade_id": "test_module", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 class Affine(Module):
     """weight * x + bias, and how often it was used."""
 
@@ -394,10 +368,7 @@ class Twice(Module):
     def forward(self, x):
         return self.second(self.first(x)) * self.scale
 
-# %%
-print(Twice(2))
 
-# %% nbgrader={"grade": true, "grade_id": "test_module", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def names_of(module, **options):
     return [name for name, _ in module.named_parameters(**options)]
 
@@ -414,13 +385,6 @@ found = names_of(tied)
 assert found == [*right[:3], "second.bias"], (
     f"two modules share a parameter: it comes once, under its first name, but the names are {found}"
 )
-
-assert model.train(False) is model, "train returns the module"
-assert not model.training, "train(False) sets training to False"
-assert not (model.first.training or model.second.training), "train(False) reaches the modules inside"
-model.train()
-model.train()
-assert model.training and model.second.training, "train() sets training to True everywhere"
 
 state = model.state_dict()
 both = {*right, "first.calls", "second.calls"}
@@ -447,8 +411,6 @@ outer = Module()
 outer.a, outer.b = Twice(3), Parameter([1.0])
 outer.a.first.bias = outer.b
 assert names_of(outer) == ["b", "a.scale", "a.first.weight", "a.second.weight", "a.second.bias"]
-outer.eval()
-assert not outer.a.second.training and outer.a.first.train().training and not outer.a.training
 tied = Twice(2, shared=True)
 tied.load_state_dict({**state, "scale": MiniTensor(9.0)})
 assert np.allclose(tied.scale.data, 9.0) and tied.scale.shape == () and tied.scale.requires_grad
@@ -798,23 +760,6 @@ negative, _ = try_dropout(Dropout(0.5), -array)
 assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0], 2.0)
 ### END HIDDEN TESTS
 
-# %% [markdown]
-# Why the factor? **Predict** the last column: what is the mean in training if nothing is scaled?
-
-# %% tags=["demo"]
-manual_seed(1)
-torch.manual_seed(1)
-ones = MiniTensor(np.ones((400, 500)))
-print("  p    yours, mean   PyTorch, mean   yours in evaluation   mean without the factor")
-for p in (0.2, 0.5, 0.9):
-    own, own_torch = Dropout(p), torch.nn.Dropout(p)
-    means = own(ones).data.mean(), own_torch(torch.ones(400, 500)).mean().item()
-    quiet = own.eval()(ones).data.mean()
-    print(f"{p:4}    {means[0]:8.3f} {means[1]:14.3f} {quiet:18.3f} {means[0] * (1 - p):22.3f}")
-
-# %% [markdown]
-# With the factor, the next layer gets numbers of the same size in training and in evaluation, on average. Without it, the next layer is trained on small numbers and then gets large ones.
-
 # %% [markdown] items="84"
 # ## 3. A layer with a memory
 #
@@ -1101,37 +1046,7 @@ try_mode("eval() and no_grad", False, False, x)
 # %% [markdown] items="84"
 # `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers move. It also affects memory: in evaluation, Dropout and BatchNorm save less. Only the last line saves nothing *and* gives the answer that you want.
 #
-# How bad is the second line? A model is trained, then tried on other data ten times, with `no_grad` and without `eval()`. No optimizer runs. **Predict** whether the model is the same afterwards.
-
-# %% tags=["demo"] items="84"
-def trained_model():
-    manual_seed(3)
-    x, y = noisy_wave(200, seed=4)
-    model = Sequential(LinearLayer(1, 32), BatchNorm1d(32), GELU(), LinearLayer(32, 1))
-    optimizer = SGD(model.parameters(), lr=0.05, momentum=0.9)
-    for _ in range(60):
-        optimizer.zero_grad()
-        mse_loss(model(x), y).backward()
-        optimizer.step()
-    return model, x, y
-
-
-def loss_in_evaluation(model, x, y):
-    model.eval()
-    with no_grad():
-        return mse_loss(model(x), y).item()
-
-
-model, x, y = trained_model()
-print(f"loss before: {loss_in_evaluation(model, x, y):.3f}")
-model.train()
-with no_grad():
-    for _ in range(10):
-        model(x[x[:, 0] > 1])  # other data: only points on the right
-print(f"loss after:  {loss_in_evaluation(model, x, y):.3f}")
-
-# %% [markdown] items="84"
-# Ten forward passes have made the model much worse, without any gradient: a forward pass in training mode changes the buffers.
+# Look at the second line, too: a forward pass in training mode changes the buffers, and so the model, even under `no_grad`.
 
 # %% [markdown] items="62 F47"
 # ## 4. Optimizers
@@ -1369,40 +1284,6 @@ assert np.allclose(alias.data, u.data), "a step writes in place"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# What is the correction for? Both running means start too small. **Predict**: without the correction, are the first steps too small or too large?
-
-# %%
-def own_steps(count):
-    """The sizes of the steps of your Adam, with lr = 1, for a gradient that is always 1."""
-    w, places = MiniTensor(0.0, requires_grad=True), [0.0]
-    optimizer = Adam([w], lr=1.0)
-    w.grad = MiniTensor(1.0)
-    for _ in range(count):
-        optimizer.step()
-        places.append(w.item())
-    return -np.diff(places)
-
-
-t = np.arange(1, 1001)
-with_correction = own_steps(1000)
-without = (1 - 0.9**t) / np.sqrt(1 - 0.999**t)  # mean and square of a gradient of 1, as they are
-print("first steps, yours:                 ", with_correction[:5].round(2), "times lr")
-print("first steps, without the correction:", without[:5].round(2), "times lr")
-print(f"largest: {without.max():.2f} times lr, in step {t[without.argmax()]};", end=" ")
-print(f"step 1000: {without[-1]:.2f} times lr")
-
-# %% tags=["demo"]
-fig, axis = plt.subplots(figsize=(7, 3), layout="constrained")
-axis.plot(t, without, label="without the correction")
-axis.plot(t, with_correction, label="yours")
-axis.set(xlabel="step", ylabel="size of the step, in units of lr", xscale="log", ylim=(0, None))
-axis.legend()
-plt.show()
-
-# %% [markdown]
-# They are too large. The square gathers a hundred times more slowly than the mean, so at first it is much further below its true size, and the change is divided by its root. With a constant gradient, as here, a training without the correction begins with steps of three to more than six times the learning rate, at weights that are still random.
-
-# %% [markdown]
 # ## 5. Batches
 #
 # A data set answers two questions: `len(dataset)`, and `dataset[i]`, which is one sample: a tuple such as `(picture, label)`. A loader makes batches of it. To turn a list of samples into arrays is called *collating*. Floating point numbers become a MiniTensor, others (such as labels) stay an array.
@@ -1512,9 +1393,9 @@ def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
     >>> w.value.data
     array(1.5)
     """
-    ### BEGIN SOLUTION
     rows = x.shape[0]
     size = rows if micro_batch is None else micro_batch
+    ### BEGIN SOLUTION
     optimizer.zero_grad()
     total = 0.0
     for begin in range(0, rows, size):
@@ -1978,6 +1859,95 @@ question(
 #
 # This part is optional. No later lesson needs it. Its sections do not depend on each other.
 #
+# ## The factor of Dropout
+#
+# **Predict** the last column: what is the mean in training if nothing is scaled?
+
+# %% tags=["demo"]
+manual_seed(1)
+torch.manual_seed(1)
+ones = MiniTensor(np.ones((400, 500)))
+print("  p    yours, mean   PyTorch, mean   yours in evaluation   mean without the factor")
+for p in (0.2, 0.5, 0.9):
+    own, own_torch = Dropout(p), torch.nn.Dropout(p)
+    means = own(ones).data.mean(), own_torch(torch.ones(400, 500)).mean().item()
+    quiet = own.eval()(ones).data.mean()
+    print(f"{p:4}    {means[0]:8.3f} {means[1]:14.3f} {quiet:18.3f} {means[0] * (1 - p):22.3f}")
+
+# %% [markdown]
+# With the factor, the next layer gets numbers of the same size in training and in evaluation, on average. Without it, the next layer is trained on small numbers and then gets large ones.
+
+# %% [markdown] items="84"
+# ## Looking changes a model
+#
+# How bad is `no_grad` without `eval()`? A model is trained, then tried on other data ten times. No optimizer runs. **Predict** whether the model is the same afterwards.
+
+# %% tags=["demo"] items="84"
+def trained_model():
+    manual_seed(3)
+    x, y = noisy_wave(200, seed=4)
+    model = Sequential(LinearLayer(1, 32), BatchNorm1d(32), GELU(), LinearLayer(32, 1))
+    optimizer = SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for _ in range(60):
+        optimizer.zero_grad()
+        mse_loss(model(x), y).backward()
+        optimizer.step()
+    return model, x, y
+
+
+def loss_in_evaluation(model, x, y):
+    model.eval()
+    with no_grad():
+        return mse_loss(model(x), y).item()
+
+
+model, x, y = trained_model()
+print(f"loss before: {loss_in_evaluation(model, x, y):.3f}")
+model.train()
+with no_grad():
+    for _ in range(10):
+        model(x[x[:, 0] > 1])  # other data: only points on the right
+print(f"loss after:  {loss_in_evaluation(model, x, y):.3f}")
+
+# %% [markdown]
+# Ten forward passes in training mode have made the model much worse.
+#
+# ## The correction of Adam
+#
+# Both running means start too small. **Predict**: without the correction, are the first steps too small or too large?
+
+# %%
+def own_steps(count):
+    """The sizes of the steps of your Adam, with lr = 1, for a gradient that is always 1."""
+    w, places = MiniTensor(0.0, requires_grad=True), [0.0]
+    optimizer = Adam([w], lr=1.0)
+    w.grad = MiniTensor(1.0)
+    for _ in range(count):
+        optimizer.step()
+        places.append(w.item())
+    return -np.diff(places)
+
+
+t = np.arange(1, 1001)
+with_correction = own_steps(1000)
+without = (1 - 0.9**t) / np.sqrt(1 - 0.999**t)  # mean and square of a gradient of 1, as they are
+print("first steps, yours:                 ", with_correction[:5].round(2), "times lr")
+print("first steps, without the correction:", without[:5].round(2), "times lr")
+print(f"largest: {without.max():.2f} times lr, in step {t[without.argmax()]};", end=" ")
+print(f"step 1000: {without[-1]:.2f} times lr")
+
+# %% tags=["demo"]
+fig, axis = plt.subplots(figsize=(7, 3), layout="constrained")
+axis.plot(t, without, label="without the correction")
+axis.plot(t, with_correction, label="yours")
+axis.set(xlabel="step", ylabel="size of the step, in units of lr", xscale="log", ylim=(0, None))
+axis.legend()
+plt.show()
+
+# %% [markdown]
+# They are too large. The square gathers a hundred times more slowly than the mean, so at first it is much further below its true size, and the change is divided by its root. With a constant gradient, as here, a training without the correction begins with steps of three to more than six times the learning rate, at weights that are still random.
+
+# %% [markdown]
 # ## The paths through a batch normalization
 #
 # First beside PyTorch: five batches of different sizes.

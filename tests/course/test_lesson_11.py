@@ -27,13 +27,6 @@ PLANTED = [
         ("test_module",),
     ),
     Planted(
-        "the mode does not reach the modules inside",
-        "",
-        "    for module in self.modules():\n        module.training = mode\n",
-        "    self.training = mode\n",
-        ("test_module", "test_loop"),
-    ),
-    Planted(
         "buffers are not part of the state",
         "",
         "in {**module._parameters, **module._buffers}.items():",
@@ -46,9 +39,6 @@ PLANTED = [
         '            state[f"{path}.{name}" if path else name] = tensor.detach()\n',
         '            state[f"{path}.{name}" if path else name] = MiniTensor(tensor.data.copy())\n',
         ("test_module", "test_batchnorm"),
-    ),
-    Planted(
-        "the mode is turned over", "", "module.training = mode", "module.training ^= True", ("test_module", "test_loop")
     ),
     Planted("dropout does not scale", "", "x * (kept / (1 - self.p))", "x * (kept * 1.0)", ("test_dropout",)),
     Planted("dropout keeps a share of p", "", ">= self.p\n", "< self.p\n", ("test_dropout",)),
@@ -245,7 +235,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 5
-    examples = 18
+    examples = 17
 
 
 def test_visible_tests_share_no_name_with_hidden_ones() -> None:
