@@ -1592,7 +1592,7 @@ def modes(x, no_grad, is_grad_enabled):
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    print("yours:  ", modes(leaf_of_mine(2.0), no_grad, is_grad_enabled))
+    print("yours:  ", modes(MiniTensor(2.0, requires_grad=True), no_grad, is_grad_enabled))
     print("PyTorch:", modes(leaf(2.0), torch.no_grad, torch.is_grad_enabled))
 
 # %% [markdown] items="123"

@@ -15,7 +15,7 @@
 # %% [markdown] items="gap:where_sqrt"
 # # Debugging clinic
 #
-# *Core: two sittings of about 65 minutes and 50 minutes, with a break before section 3. Further: about 15 minutes, optional. You build four instruments and repair eight broken trainings. You need the training loop of lesson 11 and the graph of your engine.*
+# *Core: about 90 minutes; section 3 is a good place for a break. Further: about 40 minutes, optional. You build four instruments and repair four broken trainings; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
 #
 # The length of a vector has no derivative at zero. So the code below asks first whether there is a length, and takes 0 where there is none. The loss is a plain number, and the row of zeros is not even used in it.
 
@@ -62,7 +62,7 @@ print(x.grad)
 # 2. log gradient norms, and read them;
 # 3. find the first layer whose output is not finite, and units that are dead;
 # 4. write a check that a training must pass before it starts;
-# 5. repair eight trainings, each with a symptom. We call them *patients*. The one above is patient 4.
+# 5. repair trainings, each with a symptom. We call them *patients*. The one above is patient 4.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -615,7 +615,7 @@ print(x.grad)
 # The order of a step: clear, forward, loss against the target, backward, step. Patient 1 lacks two parts. Patient 2 has all of them, in the wrong order.
 
 # %% [markdown] tags=["hint"] exercise="repair_one"
-# Patient 3: give the target the shape of the prediction, if it has as many entries: `as_tensor(target).reshape(*prediction.shape)`.
+# Patient 3: give the target the shape of the prediction, with `reshape`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "repair_one", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def fit(model, optimizer, x, y, steps):
@@ -653,10 +653,10 @@ def column_loss(prediction, target):
     >>> column_loss(MiniTensor([[1.0], [2.0]]), np.array([1.0, 4.0])).item()
     2.0
     """
-    ### BEGIN SOLUTION
     target, rows = as_tensor(target), prediction.shape[0]
     if target.shape not in ((rows,), (rows, 1)):
-        raise ValueError(f"a target of shape {target.shape} does not fit a prediction of {prediction.shape}")
+        raise ValueError(f"a target of {target.shape} does not fit a prediction of {prediction.shape}")
+    ### BEGIN SOLUTION
     return mse_loss(prediction, target.reshape(rows, 1))
     ### END SOLUTION
 
@@ -923,53 +923,6 @@ for name, (model, _) in runs.items():
 
 # %% [markdown]
 # A dead unit stays dead while its inputs stay the same, because it blocks the gradient that could change it. In the second training all units of the second layer are dead. So the first layer gets nothing either, and only the last bias can still change.
-#
-# A bad start has a similar effect. **Predict** how many different units the second layer has after 20 steps, if all weights and biases start at the same number.
-
-# %% tags=["demo"] items="110"
-x, y = waves()
-for value in (0.0, 0.1):
-    model = small_network()
-    for parameter in model.parameters():
-        overwrite(parameter, np.full(parameter.shape, value))
-    fit(model, SGD(model.parameters(), lr=0.1), x, y, 20)
-    different = len(np.unique(model[2].weight.data.round(9), axis=0))
-    norms = [round(norm, 3) for norm in grad_norms(model).values()]
-    print(f"all at {value}: different units {different}, norms {norms}")
-
-# %% [markdown]
-# All 16 units stay alike: equal weights get equal gradients. At 0 even the gradients are 0, but for the last bias. That is why weights start at random numbers.
-
-# %% [markdown]
-# And a NaN in validation? Test for it where it costs little: one number per batch, and `first_bad` when that number is not finite. The data are from a sensor. In one run row 17 has a missing value, in the other one weight is infinite.
-
-# %% tags=["demo"] items="108"
-def checked_validation(model, batches, loss_function):
-    """The loss of each batch; stops at the first that is not finite, and says where it comes from."""
-    losses = []
-    model.eval()
-    with no_grad():
-        for number, (x, y) in enumerate(batches):
-            losses.append(loss_function(model(x), y).item())
-            if not np.isfinite(losses[-1]):
-                source = first_bad(model, x)
-                raise RuntimeError(f"loss {losses[-1]} in validation batch {number}, from: {source}")
-    return losses
-
-
-x, y = waves()
-x[17, 2] = np.nan
-batches = DataLoader(TensorDataset(x, y), batch_size=10)
-try:
-    checked_validation(small_network(), batches, mse_loss)
-except RuntimeError as error:
-    print(error)
-model = small_network()
-model[2].weight.data[3, 5] = np.inf
-try:
-    checked_validation(model, DataLoader(TensorDataset(*waves()), batch_size=10), mse_loss)
-except RuntimeError as error:
-    print(error)
 
 # %% [markdown] items="109 139"
 # ## 4. Before it starts
@@ -996,6 +949,8 @@ print([name for name, _ in patient.named_parameters()])
 # A layer in a plain list is hard to see: `model.parameters()` does not know its weights, so nobody misses them. But the graph knows them. Every leaf that takes part in the loss has an `AccumulateGrad` node there: `edge_to(leaf)[0]`, whose `variable` is the leaf. So one batch is enough to find this patient before the first epoch, and others too. That is the fourth instrument.
 #
 # ### Exercise 5: the check before the start
+#
+# The first finding is given. Add the other three.
 
 # %% [markdown] tags=["hint"] exercise="preflight"
 # Work from top to bottom. The leaves in the graph: `[node.variable for node in topological_order(edge_to(loss)[0]) if isinstance(node, AccumulateGrad)]`. Compare tensors as objects: `any(leaf is p for p in known)`, or with a set.
@@ -1025,11 +980,11 @@ def preflight(model, optimizer, loss_function, x, y):
     >>> preflight(model, SGD(model.parameters()), lambda a, b: a.sum() * 0.0, x, y)
     ['zero gradient: weight', 'zero gradient: bias']
     """
-    ### BEGIN SOLUTION
     named = dict(model.named_parameters())
     held = set(optimizer.parameters)
     findings = [f"not in the optimizer: {name}" for name, p in named.items() if p not in held]
     loss = loss_function(model(x), y)
+    ### BEGIN SOLUTION
     nodes, own = topological_order(edge_to(loss)[0]), set(named.values())
     leaves = [node.variable for node in nodes if isinstance(node, AccumulateGrad)]
     findings += [f"not in the model: shape {leaf.shape}" for leaf in leaves if leaf not in own]
@@ -1039,8 +994,8 @@ def preflight(model, optimizer, loss_function, x, y):
             findings.append(f"no gradient: {name}")
         elif not slope.data.any():
             findings.append(f"zero gradient: {name}")
-    return findings
     ### END SOLUTION
+    return findings
 
 # %% tags=["style:compact"] exercise="preflight"
 def preflight(model, optimizer, loss_function, x, y):
@@ -1154,8 +1109,121 @@ print(preflight(model, SGD(model.parameters()), mse_loss, x, y))
 patient = Patient5()
 print(preflight(patient, SGD(patient.parameters()), mse_loss, x, y))
 
+# %% [markdown] items="110"
+# ## 5. On the wall
+#
+# ### Symptoms
+#
+# | symptom | think of | instrument |
+# | --- | --- | --- |
+# | loss is NaN from some step on | step too large, missing data, `log` or a division at 0 | `first_bad`, then anomaly mode on that batch |
+# | loss is finite, a gradient is NaN | an infinite slope in a branch that was not taken (patient 4) | anomaly mode |
+# | loss does not move at all | step without gradients (2), detached loss, dead units | `preflight`, `dead_units` |
+# | loss falls without end, below 0 | no target (1) | read the loss |
+# | loss falls, then stops too high | softmax twice (8), parameters unknown (5), shapes that are broadcast (3) | `preflight`; the loss of a perfect answer |
+# | all outputs alike | weights that start at 0 or at one number, shapes that are broadcast (3), dead units | `layer_outputs` |
+# | validation is worse than it should be | mode (6) | `training` of each module, `num_batches_tracked` |
+# | memory grows | losses are kept with their graphs (7) | weak references; `torch.cuda.memory_allocated()` after each step |
+# | the gradient norm has peaks | one batch, one row | norms by step, then the batch |
+# | backward is slow | attention with a large N, anomaly mode left on | profiler |
+# | gradients are wrong, and there is no message | a rule of your own | `gradcheck`, not anomaly mode |
+
+# %% [markdown] items="111"
+# ### Emergency
+#
+# | | at once | then | in PyTorch |
+# | --- | --- | --- | --- |
+# | NaN | stop; keep the batch and the weights | `first_bad(model, x)`; anomaly mode on this batch | `torch.isfinite(loss)`; `with torch.autograd.detect_anomaly():` |
+# | memory | smaller batch; `.item()` for all that is kept | `no_grad` in validation; micro-batches; lesson 13 | `torch.cuda.reset_peak_memory_stats()`, one step, `torch.cuda.max_memory_allocated()` |
+# | zero gradients | `grad_norms(model)`: 0 or None? | None: no path; look for `detach`, plain numbers in between, parameters that nothing uses. 0: dead units, saturation, a constant loss | `for name, p in model.named_parameters(): print(name, p.grad if p.grad is None else p.grad.norm())` |
+#
+# Clipping does not repair NaN: lesson 10.
+
+# %% [markdown] items="139"
+# ### Before a training starts
+#
+# * `preflight` on one batch finds nothing
+# * the loss of the untrained model is about what chance gives (the log of the number of classes)
+# * some hundred steps on a *single* small batch bring its loss near 0; if not, more data does not help
+# * `zero_grad` comes after `step` and before `backward`
+# * validation has `eval()` and `no_grad()`, and `train()` afterwards
+# * what is kept is a number (`.item()`), or detached
+# * the loss is tested for NaN, and the norm of the gradient is in the log
+# * prediction and target have the same shape
+#
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_12", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="106 F19"
+question(
+    "no_alarm",
+    "The loss is NaN because of `log(-1)`. Anomaly mode says nothing. Why?",
+    right("The rule of log returns grad / (-1), a finite number.", "The mode looks at what rules return, not at what the forward pass computes."),
+    wrong("Because NaN does not reach backward.", "Backward runs as always.", misconception="nan_stops_backward"),
+    wrong("Because it was switched on too late.", "It was on, in your table.", misconception="anomaly_sees_forward"),
+    wrong("It looks at leaves only.", "It looks at each node's rule.", misconception="anomaly_sees_leaves"),
+)
+question(
+    "wrong_rule",
+    "You have written a rule of your own, and a factor may be missing. What finds the mistake?",
+    right("gradcheck", "It compares the rule with difference quotients."),
+    wrong("Anomaly mode", "A wrong number is not NaN.", misconception="anomaly_finds_wrong_numbers"),
+    wrong("The norms of the gradients", "Nobody knows what they should be.", misconception="norms_find_wrong_rules"),
+    wrong("The loss: it would grow.", "With half the gradient the loss still falls, more slowly.", misconception="wrong_gradients_are_loud"),
+)
+question(
+    "where",
+    "`where(x > 0, x.sqrt(), 0)` at x = 0: where does the NaN come from?",
+    right("The rule of sqrt multiplies the 0 from `where` by infinity.", "So the root must not see the 0: choose before the root as well."),
+    wrong("`where` sends the gradient to both sides.", "It sends 0 to the side that was not taken.", misconception="where_sends_to_both"),
+    wrong("sqrt(0) is NaN.", "It is 0. Its slope is infinite.", misconception="sqrt_zero_is_nan"),
+    wrong("The comparison has no derivative.", "It takes no part in the backward pass.", misconception="conditions_are_differentiated"),
+)
+question(
+    "none_or_zero",
+    "After backward, the norm of one gradient is None, of another 0.0. What does the difference say?",
+    right("No path leads from the loss to the first; the path to the second has slope 0.", "The first is about the graph, the second about numbers."),
+    wrong("Nothing: both do not learn.", "That is true, but for different reasons.", misconception="none_is_zero"),
+    wrong("The first was cleared by zero_grad, the second was not.", "Both have been through the same backward.", misconception="none_is_zero"),
+    wrong("The first does not require grad, the second is dead.", "A parameter that requires grad also has None if nothing uses it.", misconception="none_means_frozen"),
+)
+question(
+    "softmax_twice",
+    "A classifier calls `cross_entropy(scores.softmax(1), labels)`. Why does it stop learning?",
+    right("Its scores lie between 0 and 1, so no answer can be certain, and the slope vanishes.", "The softmax inside cross_entropy gets numbers that differ by at most 1."),
+    wrong("The two softmaxes cancel.", "Softmax is not its own inverse.", misconception="softmax_twice_is_identity"),
+    wrong("The loss is NaN.", "It is finite, and too high.", misconception="softmax_twice_is_nan"),
+    wrong("The labels are not probabilities.", "They are numbers of classes, as they should be.", misconception="labels_need_softmax"),
+)
+question(
+    "list_of_losses",
+    "`losses.append(loss)` in a training loop. What grows?",
+    right("The memory: each loss holds its graph.", "Keep `loss.item()`."),
+    wrong("Nothing: after backward the graph is gone.", "Saved values are freed, but the nodes live as long as the loss.", misconception="backward_deletes_the_graph"),
+    wrong("The gradients.", "They are cleared in each step.", misconception="lists_accumulate_gradients"),
+    wrong("The time of a step.", "A step does not look at the list.", misconception="lists_accumulate_gradients"),
+)
+
 # %% [markdown]
-# ## 5. The other patients
+# ## Summary
+#
+# | instrument | sees | does not see |
+# | --- | --- | --- |
+# | anomaly mode | a rule that returns NaN, with its line | NaN of the forward pass, infinities, wrong numbers |
+# | gradient norms | where nothing arrives, where it is 0, peaks | why; single units |
+# | outputs of layers | the first NaN or infinity of the forward pass, dead units | what the backward pass does |
+# | check before the start | unknown and unused parameters, a loss without slope | a wrong target, a wrong mode |
+# | gradcheck | wrong rules | everything around them |
+# | profiler | where the time goes | whether it is needed |
+#
+# These patients were small: their memory was no problem. The next lesson is about networks that do not fit into memory.
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it. Its sections do not depend on each other.
+
+# %% [markdown] items="110"
+# ## The other patients
 #
 # **Patient 6** validates after each epoch. The instrument is a counter of lesson 11: `num_batches_tracked`. Each epoch has 4 batches, and each call has two epochs. **Predict** the numbers that it should show, then run the cell. Why are they smaller?
 
@@ -1227,6 +1295,8 @@ for size in (1.0, 10.0, 1000.0):
 
 # %% [markdown]
 # ### Exercise 6: patients 5 to 8
+#
+# Repair them. Patient 5 is the one of section 4. The exercise is not part of the engine that goes on.
 
 # %% [markdown] tags=["hint"] exercise="repair_two"
 # Patient 5: an attribute for each layer, or one `Sequential` that holds all of them. The names are free.
@@ -1234,7 +1304,7 @@ for size in (1.0, 10.0, 1000.0):
 # %% [markdown] tags=["hint"] exercise="repair_two"
 # Patient 6: `train()` belongs inside the loop over the epochs. `evaluate` of lesson 11 does the rest, and counts by samples. Patient 7: keep a plain number. Patient 8: the engine's `cross_entropy` takes scores.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "repair_two", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "repair_two", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Deep(Module):
     """Patient 5, repaired: hidden layers with tanh behind each, and a last layer without.
 
@@ -1450,119 +1520,57 @@ for size in (1.0, 10.0, 1000.0):
     loss, _ = classification(MiniTensor(size * np.eye(3)), np.array([0, 1, 2]))
     print(f"patient 8, right by {size:6.0f}: loss {abs(loss.item()):.1e}")
 
-# %% [markdown] items="110"
-# ## 6. On the wall
+# %% [markdown] items="108"
+# ## Bad starts and bad data
 #
-# ### Symptoms
-#
-# | symptom | think of | instrument |
-# | --- | --- | --- |
-# | loss is NaN from some step on | step too large, missing data, `log` or a division at 0 | `first_bad`, then anomaly mode on that batch |
-# | loss is finite, a gradient is NaN | an infinite slope in a branch that was not taken (patient 4) | anomaly mode |
-# | loss does not move at all | step without gradients (2), detached loss, dead units | `preflight`, `dead_units` |
-# | loss falls without end, below 0 | no target (1) | read the loss |
-# | loss falls, then stops too high | softmax twice (8), parameters unknown (5), shapes that are broadcast (3) | `preflight`; the loss of a perfect answer |
-# | all outputs alike | weights that start at 0 or at one number, shapes that are broadcast (3), dead units | `layer_outputs` |
-# | validation is worse than it should be | mode (6) | `training` of each module, `num_batches_tracked` |
-# | memory grows | losses are kept with their graphs (7) | weak references; `torch.cuda.memory_allocated()` after each step |
-# | the gradient norm has peaks | one batch, one row | norms by step, then the batch |
-# | backward is slow | attention with a large N, anomaly mode left on | profiler |
-# | gradients are wrong, and there is no message | a rule of your own | `gradcheck`, not anomaly mode |
+# Dead units are not the only bad start. **Predict** how many different units the second layer has after 20 steps, if all weights and biases start at the same number.
 
-# %% [markdown] items="111"
-# ### Emergency
-#
-# | | at once | then | in PyTorch |
-# | --- | --- | --- | --- |
-# | NaN | stop; keep the batch and the weights | `first_bad(model, x)`; anomaly mode on this batch | `torch.isfinite(loss)`; `with torch.autograd.detect_anomaly():` |
-# | memory | smaller batch; `.item()` for all that is kept | `no_grad` in validation; micro-batches; lesson 13 | `torch.cuda.reset_peak_memory_stats()`, one step, `torch.cuda.max_memory_allocated()` |
-# | zero gradients | `grad_norms(model)`: 0 or None? | None: no path; look for `detach`, plain numbers in between, parameters that nothing uses. 0: dead units, saturation, a constant loss | `for name, p in model.named_parameters(): print(name, p.grad if p.grad is None else p.grad.norm())` |
-#
-# Clipping does not repair NaN: lesson 10.
-
-# %% [markdown] items="139"
-# ### Before a training starts
-#
-# * `preflight` on one batch finds nothing
-# * the loss of the untrained model is about what chance gives (the log of the number of classes)
-# * some hundred steps on a *single* small batch bring its loss near 0; if not, more data does not help
-# * `zero_grad` comes after `step` and before `backward`
-# * validation has `eval()` and `no_grad()`, and `train()` afterwards
-# * what is kept is a number (`.item()`), or detached
-# * the loss is tested for NaN, and the norm of the gradient is in the log
-# * prediction and target have the same shape
-#
-# ## Quiz
-
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_12", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="106 F19"
-question(
-    "no_alarm",
-    "The loss is NaN because of `log(-1)`. Anomaly mode says nothing. Why?",
-    right("The rule of log returns grad / (-1), a finite number.", "The mode looks at what rules return, not at what the forward pass computes."),
-    wrong("Because NaN does not reach backward.", "Backward runs as always.", misconception="nan_stops_backward"),
-    wrong("Because it was switched on too late.", "It was on, in your table.", misconception="anomaly_sees_forward"),
-    wrong("It looks at leaves only.", "It looks at each node's rule.", misconception="anomaly_sees_leaves"),
-)
-question(
-    "wrong_rule",
-    "You have written a rule of your own, and a factor may be missing. What finds the mistake?",
-    right("gradcheck", "It compares the rule with difference quotients."),
-    wrong("Anomaly mode", "A wrong number is not NaN.", misconception="anomaly_finds_wrong_numbers"),
-    wrong("The norms of the gradients", "Nobody knows what they should be.", misconception="norms_find_wrong_rules"),
-    wrong("The loss: it would grow.", "With half the gradient the loss still falls, more slowly.", misconception="wrong_gradients_are_loud"),
-)
-question(
-    "where",
-    "`where(x > 0, x.sqrt(), 0)` at x = 0: where does the NaN come from?",
-    right("The rule of sqrt multiplies the 0 from `where` by infinity.", "So the root must not see the 0: choose before the root as well."),
-    wrong("`where` sends the gradient to both sides.", "It sends 0 to the side that was not taken.", misconception="where_sends_to_both"),
-    wrong("sqrt(0) is NaN.", "It is 0. Its slope is infinite.", misconception="sqrt_zero_is_nan"),
-    wrong("The comparison has no derivative.", "It takes no part in the backward pass.", misconception="conditions_are_differentiated"),
-)
-question(
-    "none_or_zero",
-    "After backward, the norm of one gradient is None, of another 0.0. What does the difference say?",
-    right("No path leads from the loss to the first; the path to the second has slope 0.", "The first is about the graph, the second about numbers."),
-    wrong("Nothing: both do not learn.", "That is true, but for different reasons.", misconception="none_is_zero"),
-    wrong("The first was cleared by zero_grad, the second was not.", "Both have been through the same backward.", misconception="none_is_zero"),
-    wrong("The first does not require grad, the second is dead.", "A parameter that requires grad also has None if nothing uses it.", misconception="none_means_frozen"),
-)
-question(
-    "softmax_twice",
-    "Why does patient 8 stop learning?",
-    right("Its scores lie between 0 and 1, so no answer can be certain, and the slope vanishes.", "The softmax inside cross_entropy gets numbers that differ by at most 1."),
-    wrong("The two softmaxes cancel.", "Softmax is not its own inverse.", misconception="softmax_twice_is_identity"),
-    wrong("The loss is NaN.", "It is finite, and too high.", misconception="softmax_twice_is_nan"),
-    wrong("The labels are not probabilities.", "They are numbers of classes, as they should be.", misconception="labels_need_softmax"),
-)
-question(
-    "list_of_losses",
-    "`losses.append(loss)` in a training loop. What grows?",
-    right("The memory: each loss holds its graph.", "Keep `loss.item()`."),
-    wrong("Nothing: after backward the graph is gone.", "Saved values are freed, but the nodes live as long as the loss.", misconception="backward_deletes_the_graph"),
-    wrong("The gradients.", "They are cleared in each step.", misconception="lists_accumulate_gradients"),
-    wrong("The time of a step.", "A step does not look at the list.", misconception="lists_accumulate_gradients"),
-)
+# %% tags=["demo"] items="110"
+x, y = waves()
+for value in (0.0, 0.1):
+    model = small_network()
+    for parameter in model.parameters():
+        overwrite(parameter, np.full(parameter.shape, value))
+    fit(model, SGD(model.parameters(), lr=0.1), x, y, 20)
+    different = len(np.unique(model[2].weight.data.round(9), axis=0))
+    norms = [round(norm, 3) for norm in grad_norms(model).values()]
+    print(f"all at {value}: different units {different}, norms {norms}")
 
 # %% [markdown]
-# ## Summary
-#
-# | instrument | sees | does not see |
-# | --- | --- | --- |
-# | anomaly mode | a rule that returns NaN, with its line | NaN of the forward pass, infinities, wrong numbers |
-# | gradient norms | where nothing arrives, where it is 0, peaks | why; single units |
-# | outputs of layers | the first NaN or infinity of the forward pass, dead units | what the backward pass does |
-# | check before the start | unknown and unused parameters, a loss without slope | a wrong target, a wrong mode |
-# | gradcheck | wrong rules | everything around them |
-# | profiler | where the time goes | whether it is needed |
-#
-# These patients were small: their memory was no problem. The next lesson is about networks that do not fit into memory.
+# All 16 units stay alike: equal weights get equal gradients. At 0 even the gradients are 0, but for the last bias. That is why weights start at random numbers.
+
+# %% [markdown]
+# And a NaN in validation? Test for it where it costs little: one number per batch, and `first_bad` when that number is not finite. The data are from a sensor. In one run row 17 has a missing value, in the other one weight is infinite.
+
+# %% tags=["demo"] items="108"
+def checked_validation(model, batches, loss_function):
+    """The loss of each batch; stops at the first that is not finite, and says where it comes from."""
+    losses = []
+    model.eval()
+    with no_grad():
+        for number, (x, y) in enumerate(batches):
+            losses.append(loss_function(model(x), y).item())
+            if not np.isfinite(losses[-1]):
+                source = first_bad(model, x)
+                raise RuntimeError(f"loss {losses[-1]} in validation batch {number}, from: {source}")
+    return losses
+
+
+x, y = waves()
+x[17, 2] = np.nan
+batches = DataLoader(TensorDataset(x, y), batch_size=10)
+try:
+    checked_validation(small_network(), batches, mse_loss)
+except RuntimeError as error:
+    print(error)
+model = small_network()
+model[2].weight.data[3, 5] = np.inf
+try:
+    checked_validation(model, DataLoader(TensorDataset(*waves()), batch_size=10), mse_loss)
+except RuntimeError as error:
+    print(error)
 
 # %% [markdown] items="106"
-# # Further
-#
-# This part is optional. No later lesson needs it. Its sections do not depend on each other.
-#
 # ## The price of anomaly mode
 #
 # Each node looks at the running calls, and each share is read once more. **Predict** for which networks that is expensive: narrow or wide ones?
