@@ -480,12 +480,17 @@ def max_rule(ctx, grad):
     (chosen,) = ctx.saved_tensors
     return sum_rule(ctx, grad) * chosen
 
-
-@rule_of(Sub)
-def sub_rule(ctx, grad):
-    return grad, -grad
-
 # %% tags=["engine"]
+class Sub(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a - b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, -grad
+
+
 class Tanh(Function):
     @staticmethod
     def forward(ctx, a):
@@ -1433,6 +1438,8 @@ x, w = MiniTensor(0.4, requires_grad=True), MiniTensor(2.0, requires_grad=True)
 explore(slope)
 
 # %% [markdown]
+# The product `x * w` and its `tanh` belong to the forward pass. The rules lead back into it where they use `y` and `w`.
+#
 # ## Quiz
 #
 # The last four questions are about hooks and clipping, the first two sections of *Further*.

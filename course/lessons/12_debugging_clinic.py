@@ -1649,7 +1649,10 @@ def profiled(length, width=16):
     return sum(event.self_cpu_time_total for event in events) / 1000, events
 
 
+errors = os.dup(2)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the first call prints a note that is no error
 profiled(128)
+os.dup2(errors, 2)
 for length in (128, 512, 2048):
     total, events = profiled(length)
     print(f"N = {length:4d}: {total:7.2f} ms, scores {4 * length**2 / 1e6:6.2f} MB; mostly", end=" ")
