@@ -975,6 +975,8 @@ def try_hooks():
     )
     assert np.allclose(noted.grad.data, [60.0, 90.0]), "what the hooks return arrives at the leaf"
     assert np.allclose(hidden.grad.data, [20.0, 30.0]), "retained comes after after_hooks"
+    found = walk(hidden.sum().grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
+    assert np.allclose(found[hidden.grad_fn].data, 10.0), "the result has what the hooks return"
 
 
 def try_wanted():

@@ -378,6 +378,7 @@ MiniTensor.put = lambda self, values: self.data.__setitem__(..., values)
 model = Twice(2)
 right = ["scale", "first.weight", "first.bias", "second.weight", "second.bias"]
 assert names_of(model) == right, f"the names should be {right}, not {names_of(model)}"
+assert names_of(model, prefix="net") == [f"net.{name}" for name in right], "the prefix comes first"
 assert names_of(Twice(2, shared=True)) == right[:3], "a parameter of a shared module comes once"
 tied = Twice(2)
 tied.second.weight = tied.first.weight
@@ -406,7 +407,6 @@ assert other.first.weight is kept, "a parameter stays the same object"
 model.first.weight.put([0.0, 0.0])
 assert np.allclose(other.first.weight.data, [7.0, 8.0]), "loading copies: no memory is shared"
 ### BEGIN HIDDEN TESTS
-assert names_of(model, prefix="net") == [f"net.{name}" for name in right]
 outer = Module()
 outer.a, outer.b = Twice(3), Parameter([1.0])
 outer.a.first.bias = outer.b
@@ -1377,7 +1377,7 @@ print("mean over the samples:", np.mean(losses))
 def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
     """Clear the gradients, find those of the mean loss over the batch, and make one step.
 
-    x, y: MiniTensors or arrays with the same number of rows
+    x: MiniTensor; y: MiniTensor or array with the same number of rows
     loss_function: loss_function(model(x), y) is a mean over the rows, a MiniTensor of shape ()
     micro_batch: the model gets so many rows at a time, in their order, and in the end what is left;
         the backward pass of a part comes before the forward pass of the next. None for all rows
@@ -1531,6 +1531,7 @@ def step_of(rows, micro_batch, start, lr=0.1):
     error = x @ np.array(start) - y
     right = 2 * x.T @ error / rows
     assert len(optimizer.seen) == 1, f"one step of the optimizer is wanted, not {len(optimizer.seen)}"
+    assert all(modes == {True} for _, modes, _ in model.calls), "train_step leaves the mode as it is"
     assert len(set(model.gradients)) == len(model.calls), (
         "each part's backward pass comes before the forward pass of the next"
     )

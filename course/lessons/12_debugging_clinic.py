@@ -723,6 +723,7 @@ def expected_fit(slope, x, y, lr, steps):
 
 x, y = np.array([[1.0], [2.0], [-0.5]]), np.array([[2.0], [1.0], [3.0]])
 model = line(3.0)
+model.slope.grad = MiniTensor([[1000.0]])  # left over from before
 losses, slope = expected_fit(3.0, x, y, 0.1, 6)
 found = fit(model, SGD(model.parameters(), lr=0.1), x, y, 6)
 assert len(found) == 6, f"one loss per step: 6, not {len(found)}"

@@ -156,6 +156,15 @@ PLANTED = [
         ("test_grad",),
     ),
     Planted(
+        "the result is from before the hooks",
+        "",
+        "            grad = after_hooks(node, grad)\n            retained(node, grad)\n            if node in wanted:\n"
+        "                found[node] = as_tensor(grad)\n",
+        "            if node in wanted:\n                found[node] = as_tensor(grad)\n"
+        "            grad = after_hooks(node, grad)\n            retained(node, grad)\n",
+        ("test_walk",),
+    ),
+    Planted(
         "create_graph does not keep the graph",
         "",
         "    retain_graph = create_graph if retain_graph is None else retain_graph\n",

@@ -147,6 +147,20 @@ PLANTED = [
         "        beta1, beta2 = self.betas\n        state = vars(self).setdefault('state', {})\n",
         ("test_adam",),
     ),
+    Planted(
+        "a step switches the mode",
+        "",
+        "    optimizer.zero_grad()\n    total = 0.0\n",
+        "    optimizer.zero_grad()\n    model.eval()\n    total = 0.0\n",
+        ("test_loop",),
+    ),
+    Planted(
+        "names have no prefix",
+        "",
+        "self.named_modules(prefix):",
+        "self.named_modules():",
+        ("test_module",),
+    ),
     Planted("the mean is not corrected", "", '["mean"] / (1 - beta1 ** state["step"])', '["mean"]', ("test_adam",)),
     Planted(
         "the square is not corrected", "", '["square"] / (1 - beta2 ** state["step"])', '["square"]', ("test_adam",)

@@ -178,6 +178,15 @@ PLANTED = [
         ("test_repair_one",),
     ),
     Planted(
+        "the gradients are cleared after the step only",
+        "",
+        "        optimizer.zero_grad()\n        loss = mse_loss(model(x), y)\n        loss.backward()\n"
+        "        optimizer.step()\n",
+        "        loss = mse_loss(model(x), y)\n        loss.backward()\n        optimizer.step()\n"
+        "        optimizer.zero_grad()\n",
+        ("test_repair_one",),
+    ),
+    Planted(
         "the step comes too early",
         "",
         "        loss.backward()\n        optimizer.step()\n        ###",
