@@ -15,7 +15,7 @@
 # %% [markdown]
 # # The gradient of a gradient
 #
-# *Core: about 90 minutes; section 4 is a good place for a break. Further: about 60 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and the notes of lessons 05 to 09.*
+# *Core: about 80 minutes; section 4 is a good place for a break. Further: about 70 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and the notes of lessons 05 to 09.*
 #
 # The slope of `x**3` at 2 is 12. The slope of that slope is also 12. Three programs ask PyTorch for both numbers. They differ in one argument. **Predict** which of them get the second number.
 
@@ -406,7 +406,9 @@ def turned(x, dim0=-1, dim1=-2):
     return applied(Transpose, x, dim0=dim0, dim1=dim1)
 
 # %% [markdown]
-# Here are the rules that used NumPy's functions, written again with these operations. Only skim them: the mathematics and the forward passes are those of earlier lessons. You wrote `Sub`, `Tanh`, `Abs`, `CopySlices` and `Linear` yourself, perhaps with other NumPy functions, so they are here in full.
+# ## The other rules in operators (further)
+#
+# Run the next two cells. You need not read them: they hold the rules that used NumPy's functions, written again with these operations. The mathematics and the forward passes are those of earlier lessons. You wrote `Sub`, `Tanh`, `Abs`, `CopySlices` and `Linear` yourself, perhaps with other NumPy functions, so they are here in full.
 
 # %% tags=["engine"]
 def rule_of(operation):

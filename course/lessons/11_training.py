@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Training
 #
-# *Core: two sittings of about 75 minutes and 65 minutes, with a break before section 4. Further: about 15 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
+# *Core: two sittings of about 65 minutes each, with a break before section 4. Further: about 15 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
 #
 # A network is trained in PyTorch on a few noisy points, far too long. After each epoch it is tried on other points. Whenever it does better there than ever before, its weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
 
@@ -132,7 +132,7 @@ def overwrite(tensor, values):
             tensor.data[...] = values
 
 # %% [markdown]
-# Now the module itself. Read `__setattr__`: that is the whole registration. A *buffer* is a tensor that belongs to the state of a module, but is not trained; section 3 needs some. `load_state_dict` copies a state into the module, and refuses a state that does not fit.
+# Now the module itself. Read `__setattr__`, which is the whole registration, and `named_parameters`, which gives each parameter **once**, even if two modules share it. You need the rest only as a user. A *buffer* is a tensor that belongs to the state of a module, but is not trained; section 3 needs some. `load_state_dict` copies a state into the module, and refuses a state that does not fit.
 
 # %% tags=["engine"]
 class Module:
@@ -191,6 +191,22 @@ class Module:
             for child, inner in reversed(module._modules.items()):
                 stack.append((f"{name}.{child}" if name else child, inner))
 
+    def named_parameters(self, prefix=""):
+        """Pairs (name, parameter) of the module and of all in it; a shared parameter comes once.
+
+        >>> pair = Module()
+        >>> pair.first, pair.inner = Parameter([1.0]), Module()
+        >>> pair.inner.second, pair.inner.again = Parameter([2.0]), pair.first
+        >>> [name for name, _ in pair.named_parameters()]
+        ['first', 'inner.second']
+        """
+        seen = set()
+        for path, module in self.named_modules(prefix):
+            for name, parameter in module._parameters.items():
+                if parameter not in seen:
+                    seen.add(parameter)
+                    yield (f"{path}.{name}" if path else name), parameter
+
     def modules(self):
         return (module for _, module in self.named_modules())
 
@@ -234,43 +250,19 @@ class Module:
         return f"{type(self).__name__}({inside}\n)" if lines else f"{type(self).__name__}()"
 
 # %% [markdown] items="61"
-# ### Exercise 1: what a module knows
+# ### Exercise 1: the state of a module
 #
-# `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`. Write two methods:
+# `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`.
 #
-# * `named_parameters` gives pairs of name and parameter, each parameter **once**, even if two modules share it;
-# * `state_dict` gives all parameters *and* buffers by name, as detached tensors in the same memory. A tensor that is shared stands under each of its names.
+# Write `state_dict`. It gives all parameters *and* buffers by name, as detached tensors in the same memory. A tensor that is shared stands under each of its names.
 
 # %% [markdown] tags=["hint"] exercise="module"
-# The full name of a parameter: `f"{path}.{name}" if path else name`. Remember the parameters that you have met, in a set. Two tensors are the same if they are the same object.
+# Compare `named_parameters`, which makes the names in the same form: `f"{path}.{name}" if path else name`.
 
 # %% [markdown] tags=["hint"] exercise="module"
 # `state_dict` visits a shared module under each of its names: `self.named_modules(remove_duplicate=False)`. The entries are `tensor.detach()`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "module", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def named_parameters(self, prefix=""):
-    """Pairs (name, parameter) of the module and of all in it; a parameter that is shared comes once.
-
-    They come in the order of named_modules() and, in each module, in that of _parameters.
-    prefix: stands before each name, with a dot between; nothing does if it is ""
-
-    >>> pair = Module()
-    >>> pair.first, pair.inner = Parameter([1.0]), Module()
-    >>> pair.inner.second = Parameter([2.0])
-    >>> pair.inner.again = pair.first
-    >>> [name for name, _ in pair.named_parameters()]
-    ['first', 'inner.second']
-    """
-    ### BEGIN SOLUTION
-    seen = set()
-    for path, module in self.named_modules(prefix):
-        for name, parameter in module._parameters.items():
-            if parameter not in seen:
-                seen.add(parameter)
-                yield (f"{path}.{name}" if path else name), parameter
-    ### END SOLUTION
-
-
 def state_dict(self):
     """All parameters and buffers of the module and of all in it, as a dict from name to MiniTensor.
 
@@ -291,7 +283,6 @@ def state_dict(self):
     ### END SOLUTION
 
 
-Module.named_parameters = named_parameters
 Module.state_dict = state_dict
 
 # %% tags=["style:compact"] exercise="module"
@@ -301,35 +292,13 @@ def members(module, families, again, prefix=""):
             yield from ((".".join(filter(None, (path, name))), tensor) for name, tensor in vars(part)[family].items())
 
 
-def named_parameters(self, prefix=""):
-    found = {}
-    for name, parameter in members(self, ["_parameters"], True, prefix):
-        found.setdefault(id(parameter), (name, parameter))
-    return iter(found.values())
-
-
 def state_dict(self):
     return {name: tensor.detach() for name, tensor in members(self, ["_parameters", "_buffers"], False)}
 
 
-Module.named_parameters, Module.state_dict = named_parameters, state_dict
+Module.state_dict = state_dict
 
 # %% tags=["style:composed"] exercise="module"
-def named_parameters(self, prefix=""):
-    met = []
-
-    def visit(module, before):
-        pairs = [(before + name, parameter) for name, parameter in module._parameters.items()]
-        for name, inner in module._modules.items():
-            pairs += visit(inner, f"{before}{name}.")
-        return pairs
-
-    for name, parameter in visit(self, f"{prefix}." if prefix else ""):
-        if not any(parameter is other for other in met):
-            met.append(parameter)
-            yield name, parameter
-
-
 def state_dict(self):
     state = {name: MiniTensor(tensor.data) for name, tensor in self._parameters.items()}
     state.update({name: MiniTensor(tensor.data) for name, tensor in self._buffers.items()})
@@ -338,7 +307,6 @@ def state_dict(self):
     return state
 
 
-Module.named_parameters = named_parameters
 Module.state_dict = state_dict
 
 # %% nbgrader={"grade": true, "grade_id": "test_module", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
@@ -369,24 +337,12 @@ class Twice(Module):
         return self.second(self.first(x)) * self.scale
 
 
-def names_of(module, **options):
-    return [name for name, _ in module.named_parameters(**options)]
-
-
 MiniTensor.put = lambda self, values: self.data.__setitem__(..., values)
 
 model = Twice(2)
 right = ["scale", "first.weight", "first.bias", "second.weight", "second.bias"]
-assert names_of(model) == right, f"the names should be {right}, not {names_of(model)}"
-assert names_of(model, prefix="net") == [f"net.{name}" for name in right], "the prefix comes first"
-assert names_of(Twice(2, shared=True)) == right[:3], "a parameter of a shared module comes once"
 tied = Twice(2)
 tied.second.weight = tied.first.weight
-found = names_of(tied)
-assert found == [*right[:3], "second.bias"], (
-    f"two modules share a parameter: it comes once, under its first name, but the names are {found}"
-)
-
 state = model.state_dict()
 both = {*right, "first.calls", "second.calls"}
 assert set(state) == both, f"parameters and buffers, by their names: {sorted(both)}"
@@ -407,10 +363,6 @@ assert other.first.weight is kept, "a parameter stays the same object"
 model.first.weight.put([0.0, 0.0])
 assert np.allclose(other.first.weight.data, [7.0, 8.0]), "loading copies: no memory is shared"
 ### BEGIN HIDDEN TESTS
-outer = Module()
-outer.a, outer.b = Twice(3), Parameter([1.0])
-outer.a.first.bias = outer.b
-assert names_of(outer) == ["b", "a.scale", "a.first.weight", "a.second.weight", "a.second.bias"]
 tied = Twice(2, shared=True)
 tied.load_state_dict({**state, "scale": MiniTensor(9.0)})
 assert np.allclose(tied.scale.data, 9.0) and tied.scale.shape == () and tied.scale.requires_grad
@@ -527,6 +479,11 @@ class Sequential(Module):
     def __getitem__(self, number):
         return list(self._modules.values())[number]
 
+# %% [markdown]
+# ## Activations and a loss (further)
+#
+# Run this cell. You need not read it: GELU, the activations as modules, and `mse_loss` are as in PyTorch.
+
 # %% tags=["engine"] items="61"
 class Gelu(Function):
     """a * P(a), where P(a) is the share of a standard normal distribution that lies below a."""
@@ -591,6 +548,8 @@ def mse_loss(prediction, target, reduction="mean"):
     return {"mean": squares.mean, "sum": squares.sum, "none": lambda: squares}[reduction]()
 
 # %% [markdown]
+# ## Layers in use
+#
 # The names and shapes are PyTorch's, so PyTorch can load your state. **Predict** the difference of the outputs.
 
 # %% tags=["demo"]

@@ -371,7 +371,7 @@ def test_hooks_are_those_of_pytorch(engine: dict[str, Any]) -> None:
         y.register_hook(lambda grad: seen.append(grad.tolist() if hasattr(grad, "tolist") else grad.data.tolist()))
         y.register_hook(lambda grad: grad * 10)
         handle = y.register_hook(lambda grad: seen.append(grad.sum().item()))
-        once = x.register_hook(lambda grad: (once.remove(), grad + 1)[1])
+        once: Any = x.register_hook(lambda grad: (once.remove(), grad + 1)[1])
         (y * y).sum().backward(retain_graph=True)
         handle.remove()
         handle.remove()

@@ -20,13 +20,6 @@ LESSON = "11_training"
 
 PLANTED = [
     Planted(
-        "a shared parameter comes twice",
-        "",
-        "            if parameter not in seen:\n",
-        "            if True:\n",
-        ("test_module",),
-    ),
-    Planted(
         "buffers are not part of the state",
         "",
         "in {**module._parameters, **module._buffers}.items():",
@@ -154,13 +147,6 @@ PLANTED = [
         "    optimizer.zero_grad()\n    model.eval()\n    total = 0.0\n",
         ("test_loop",),
     ),
-    Planted(
-        "names have no prefix",
-        "",
-        "self.named_modules(prefix):",
-        "self.named_modules():",
-        ("test_module",),
-    ),
     Planted("the mean is not corrected", "", '["mean"] / (1 - beta1 ** state["step"])', '["mean"]', ("test_adam",)),
     Planted(
         "the square is not corrected", "", '["square"] / (1 - beta2 ** state["step"])', '["square"]', ("test_adam",)
@@ -249,7 +235,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 5
-    examples = 17
+    examples = 15
 
 
 def test_visible_tests_share_no_name_with_hidden_ones() -> None:
