@@ -732,7 +732,7 @@ assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0]
 # * `self.track(mean, variance, rows)` updates the buffers. It is given, and takes plain arrays;
 # * the result is `(x - mean) / sqrt(variance + eps) * weight + bias`. Mean and variance are computed from `x`, so the gradient must flow through them as well: use operations of your engine.
 #
-# In evaluation the running statistics replace mean and variance, and nothing is updated. The numbers are PyTorch's. Look at `track`: PyTorch, too, divides the running variance by `rows - 1`, and the other one by `rows`.
+# In evaluation the running statistics replace mean and variance, and nothing is updated. The numbers are PyTorch's. Look at `track`: PyTorch also divides the running variance by `rows - 1`, and the variance of the batch by `rows`.
 #
 # Your engine's operations take `dim` and `keepdim`, as in `x.mean(dim=0)`. NumPy's words `axis` and `keepdims` do not work. The square root is `** 0.5`.
 

@@ -476,6 +476,8 @@ for patient in (patient_1, patient_2):
 # The instrument for such patients is a number per parameter: the length of its gradient. It must tell apart two things that are easily confused. A gradient of **zeros** has arrived: there is a path from the loss to the parameter, and its slope is zero. A gradient of **None** has not arrived: nothing has been added to `.grad` since it was cleared.
 #
 # ### Exercise 2: the norms
+#
+# Write `grad_norms` from its docstring.
 
 # %% [markdown] tags=["hint"] exercise="norms"
 # `model.named_parameters()` gives the pairs, and `np.linalg.norm(array)` the length of an array of any shape; of a single number too.
@@ -610,6 +612,8 @@ print(x.grad)
 
 # %% [markdown] items="137 gap:where_sqrt"
 # ### Exercise 3: patients 1 to 4
+#
+# Complete the three repaired functions.
 
 # %% [markdown] tags=["hint"] exercise="repair_one"
 # The order of a step: clear, forward, loss against the target, backward, step. Patient 1 lacks two parts. Patient 2 has all of them, in the wrong order.
@@ -835,6 +839,8 @@ def layer_outputs(model, x):
 
 # %% [markdown]
 # ### Exercise 4: the first that is not finite
+#
+# Write `first_bad` from its docstring. Use `layer_outputs`.
 
 # %% [markdown] tags=["hint"] exercise="outputs"
 # First look at `x` itself: `np.isfinite(as_tensor(x).data).all()`. Then go through `layer_outputs(model, x)` once.
@@ -951,7 +957,7 @@ print([name for name, _ in patient.named_parameters()])
 #
 # ### Exercise 5: the check before the start
 #
-# The first finding is given. Add the other three.
+# Complete `preflight`. The first finding is given; add the other three.
 
 # %% [markdown] tags=["hint"] exercise="preflight"
 # Work from top to bottom. The leaves in the graph: `[node.variable for node in topological_order(edge_to(loss)[0]) if isinstance(node, AccumulateGrad)]`. Compare tensors as objects: `any(leaf is p for p in known)`, or with a set.
@@ -1275,7 +1281,7 @@ del losses, loss
 print("nodes alive without it:          ", sum(node() is not None for node in nodes))
 
 # %% [markdown]
-# You can read that `print(loss)` in a loop has the same effect. It has not: it makes a text, and keeps nothing.
+# You can read that `print(loss)` in a loop has the same effect. That is wrong: `print` makes a text and keeps nothing.
 #
 # **Patient 8** classifies. The loss falls and then stops, far from 0, although the three points are easily told apart. Its first step looks reasonable: cross entropy is about probabilities, after all.
 
@@ -1297,7 +1303,7 @@ for size in (1.0, 10.0, 1000.0):
 # %% [markdown]
 # ### Exercise 6: patients 5 to 8
 #
-# Repair them. Patient 5 is the one of section 4. The exercise is not part of the engine that goes on.
+# Write the repaired class and functions. Patient 5 is the one of section 4. The exercise is not part of the engine that goes on.
 
 # %% [markdown] tags=["hint"] exercise="repair_two"
 # Patient 5: an attribute for each layer, or one `Sequential` that holds all of them. The names are free.
