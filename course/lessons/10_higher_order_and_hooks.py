@@ -969,7 +969,7 @@ def try_hooks():
     hidden.register_hook(note_it)
     hidden.register_hook(lambda grad: grad * 10)
     noted.register_hook(note_it)
-    (hidden * [1.0, 2.0] + hidden).sum().backward()
+    (hidden * [1.0, 2.0] + hidden).sum().backward(retain_graph=True)
     seen = [list(map(float, array)) for array in noted.seen]
     assert seen == [[2.0, 3.0], [60.0, 90.0]], (
         "after_hooks gets the complete gradient, once at each node, and what it returns goes on: the "

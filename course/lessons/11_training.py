@@ -126,10 +126,7 @@ class Parameter(MiniTensor):
 def overwrite(tensor, values):
     """Write values into the memory of a tensor. Nothing is recorded; the tensor stays a leaf."""
     with no_grad():
-        if hasattr(tensor, "copy_"):  # from lesson 09 on: a write that is counted
-            tensor.copy_(values)
-        else:
-            tensor.data[...] = values
+        tensor.copy_(values)  # a write that is counted (lesson 09)
 
 # %% [markdown]
 # Now the module itself. Read `__setattr__`, which is the whole registration, and `named_parameters`, which gives each parameter **once**, even if two modules share it. You need the rest only as a user. A *buffer* is a tensor that belongs to the state of a module, but is not trained; section 3 needs some. `load_state_dict` copies a state into the module, and refuses a state that does not fit.
@@ -1175,17 +1172,30 @@ class Adam(Optimizer):
         return self.lr * first.after(gradient) / (np.sqrt(second.after(np.square(gradient))) + self.eps)
 
 # %% nbgrader={"grade": true, "grade_id": "test_adam", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-def formula(gradients, lr, betas, eps):
+def formula(gradients, lr, betas, eps, corrected=(1, 1)):
     """All changes from the definition: the running means as weighted sums over the past."""
     changes = []
     for t in range(1, len(gradients) + 1):
-        past = np.array(gradients[:t])
-        mean, square = (
-            np.tensordot(beta ** np.arange(t - 1, -1, -1.0), values, 1) * (1 - beta) / (1 - beta**t)
-            for beta, values in ((betas[0], past), (betas[1], past**2))
-        )
-        changes.append(lr * mean / (np.sqrt(square) + eps))
+        past, means = np.array(gradients[:t]), []
+        for beta, values, divide in zip(betas, (past, past**2), corrected):
+            total = np.tensordot(beta ** np.arange(t - 1, -1, -1.0), values, 1) * (1 - beta)
+            means.append(total / (1 - beta**t * divide))
+        changes.append(lr * means[0] / (np.sqrt(means[1]) + eps))
     return changes
+
+
+def likely_reason(found, former, gradients, lr, betas, eps):
+    """Which part of the formula is missing, if that explains the numbers."""
+    with np.errstate(all="ignore"):
+        for reason, changes in (
+            ("the mean is not corrected", formula(gradients, lr, betas, eps, (0, 1))),
+            ("the square is not corrected", formula(gradients, lr, betas, eps, (1, 0))),
+            ("mean and square are not corrected", formula(gradients, lr, betas, eps, (0, 0))),
+            ("eps is not added", formula(gradients, lr, betas, 0.0)),
+        ):
+            if np.allclose(found, former - changes[-1], rtol=1e-9, atol=1e-12):
+                return f": {reason}"
+    return ""
 
 
 def try_adam(gradients, start, lr=0.001, betas=(0.9, 0.999), eps=1e-8, **options):
@@ -1199,10 +1209,11 @@ def try_adam(gradients, start, lr=0.001, betas=(0.9, 0.999), eps=1e-8, **options
         optimizer.step()
         assert np.array_equal(w.grad.data, gradients[number]), "step only reads .grad"
         seen.append(gradients[number] + options.get("weight_decay", 0.0) * place)
-        place = place - formula(seen, lr, betas, eps)[-1]
+        former, place = place, place - formula(seen, lr, betas, eps)[-1]
         assert np.shape(w.data) == np.shape(start), f"the shape should stay {np.shape(start)}"
         assert np.allclose(w.data, place, rtol=1e-9, atol=1e-12), (
             f"after step {number + 1} the parameter should be {place}, not {w.data}"
+            + likely_reason(w.data, former, seen, lr, betas, eps)
         )
     assert w.is_leaf and w.requires_grad, "the parameter is still a leaf that requires a gradient"
 
