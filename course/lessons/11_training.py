@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Training
 #
-# *Core: two sittings of about 65 minutes each, with a break before section 4. Further: about 15 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
+# *Core: two sittings of about 55 minutes each, with a break before section 4. Further: about 15 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
 #
 # A network is trained in PyTorch on a few noisy points, far too long. After each epoch it is tried on other points. Whenever it does better there than ever before, its weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
 
@@ -591,13 +591,13 @@ print("gradient of the wrong loss where all predictions are the mean:", np.abs(g
 #
 # In training, `Dropout(p)` sets each entry to 0 with probability `p`, anew in every call. It multiplies the others by one factor, so that the *expected* output is the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
 #
-# Write `forward`. Take the random numbers from `default_generator`.
+# Complete `forward`. Take the random numbers from `default_generator`.
 
 # %% [markdown] tags=["hint"] exercise="dropout"
 # The rest is multiplied by `1 / (1 - p)`. `default_generator.random(x.shape) >= p` is True for a share of `1 - p` of the entries.
 
 # %% [markdown] tags=["hint"] exercise="dropout"
-# Multiply the tensor by an array that holds 0 or `1 / (1 - p)`. Then the rule of the product gives the gradient. With `p = 1` the factor does not exist: return zeros that are still recorded, such as `x * 0.0`.
+# Multiply the tensor by an array that holds 0 or `1 / (1 - p)`. Then the rule of the product gives the gradient.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Dropout(Module):
@@ -623,11 +623,11 @@ class Dropout(Module):
 
     def forward(self, x):
         x = as_tensor(x)
-        ### BEGIN SOLUTION
         if not self.training:
             return x
         if self.p == 1:
             return x * 0.0
+        ### BEGIN SOLUTION
         kept = default_generator.random(x.shape) >= self.p
         return x * (kept / (1 - self.p))
         ### END SOLUTION
@@ -723,13 +723,13 @@ assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0]
 #
 # ### Exercise 3: BatchNorm1d
 #
-# Complete `forward` for `x` of shape `(rows, features)`. In training:
+# Complete `forward` for `x` of shape `(rows, features)`. The branch for evaluation is given: there the running statistics replace mean and variance, and nothing is updated. In training:
 #
 # * `mean` and `variance` are taken over the rows, the variance divided by `rows`;
 # * `self.track(mean, variance, rows)` updates the buffers. It is given, and takes plain arrays;
 # * the result is `(x - mean) / sqrt(variance + eps) * weight + bias`. Mean and variance are computed from `x`, so the gradient must flow through them as well: use operations of your engine.
 #
-# In evaluation the running statistics replace mean and variance, and nothing is updated. The numbers are PyTorch's. Look at `track`: PyTorch also divides the running variance by `rows - 1`, and the variance of the batch by `rows`.
+# The numbers are PyTorch's. Look at `track`: PyTorch also divides the running variance by `rows - 1`, and the variance of the batch by `rows`.
 #
 # Your engine's operations take `dim` and `keepdim`, as in `x.mean(dim=0)`. NumPy's words `axis` and `keepdims` do not work. The square root is `** 0.5`.
 
@@ -778,10 +778,10 @@ class BatchNorm1d(Module):
 
     def forward(self, x):
         x = as_tensor(x)
-        ### BEGIN SOLUTION
         if not self.training:
             mean, variance = self.running_mean, self.running_var
             return (x - mean) / (variance + self.eps) ** 0.5 * self.weight + self.bias
+        ### BEGIN SOLUTION
         mean = x.mean(dim=0)
         centered = x - mean
         variance = (centered * centered).mean(dim=0)
@@ -1100,13 +1100,13 @@ for update in (by_optimizer, by_formula, by_new_parameter):
 #
 # > `lr * corrected mean / (sqrt(corrected square) + eps)`.
 #
-# **Predict** the size of the very first change, for a gradient of 1000 and for one of 0.001. Then write `change`. It gets an array, and the `state` of this parameter: a dictionary, empty at first, which nobody else uses. Everything that you remember belongs there, `t` too.
+# **Predict** the size of the very first change, for a gradient of 1000 and for one of 0.001. Then complete `change`. It gets an array, and the `state` of this parameter: a dictionary, empty at first, which nobody else uses. Everything that you remember belongs there, as `t` does in the given line.
 
 # %% [markdown] tags=["hint"] exercise="adam"
-# `t` counts the steps of this parameter: `state["step"] = state.get("step", 0) + 1`.
+# `t` is `state["step"]`. What does not exist yet counts as 0: `state.get("mean", 0.0)`.
 
 # %% [markdown] tags=["hint"] exercise="adam"
-# `state["mean"] = beta1 * state.get("mean", 0.0) + (1 - beta1) * gradient`. The corrected mean is `state["mean"] / (1 - beta1 ** state["step"])`; do not put it back into the state.
+# `state["mean"] = beta1 * state.get("mean", 0.0) + (1 - beta1) * gradient`, and `"square"` in the same form. The corrected mean is `state["mean"] / (1 - beta1 ** state["step"])`; do not put it back into the state.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "adam", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Adam(Optimizer):
@@ -1127,9 +1127,9 @@ class Adam(Optimizer):
         self.betas, self.eps = betas, eps
 
     def change(self, gradient, state):
-        ### BEGIN SOLUTION
         beta1, beta2 = self.betas
         state["step"] = state.get("step", 0) + 1
+        ### BEGIN SOLUTION
         state["mean"] = beta1 * state.get("mean", 0.0) + (1 - beta1) * gradient
         state["square"] = beta2 * state.get("square", 0.0) + (1 - beta2) * gradient**2
         mean = state["mean"] / (1 - beta1 ** state["step"])
@@ -1335,13 +1335,13 @@ print("mean over the samples:", np.mean(losses))
 #
 # `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. Each part runs forward and backward before the next one begins, so that only the graph of one part is alive. The step must be that of the whole batch. The loss function gives a *mean* over the rows that it gets. How must the parts count, if the last one is smaller? You know this from lesson 05.
 #
-# `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Afterwards the model is in the mode in which it was, even if the model raises an error.
+# `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Afterwards the model is in the mode in which it was, even if the model raises an error: that part is given.
 
 # %% [markdown] tags=["hint"] exercise="loop"
 # The loss of each part counts by its share: `loss * (rows of the part / rows of the batch)`. The batch has `x.shape[0]` rows; `x[begin:end]` are some of them, also if `x` is a MiniTensor. The last part may be smaller.
 
 # %% [markdown] tags=["hint"] exercise="loop"
-# In `evaluate`: remember `model.training`, call `model.eval()`, then `try:` with the loop under `no_grad()`, and `finally:` call `model.train(before)`.
+# In `evaluate`: call `model.eval()`, then go through the loader under `no_grad()`. Weight each loss by its number of rows.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "loop", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
@@ -1385,19 +1385,19 @@ def evaluate(model, loader, loss_function):
     The model's parameters, gradients and buffers stay as they are, and model.training is what it
     was, also if an error is raised.
     """
-    ### BEGIN SOLUTION
     before = model.training
-    total, rows = 0.0, 0
-    model.eval()
     try:
+        ### BEGIN SOLUTION
+        model.eval()
+        total, rows = 0.0, 0
         with no_grad():
             for x, y in loader:
                 total += loss_function(model(x), y).item() * x.shape[0]
                 rows += x.shape[0]
+        return total / rows
+        ### END SOLUTION
     finally:
         model.train(before)
-    return total / rows
-    ### END SOLUTION
 
 # %% tags=["style:compact"] exercise="loop"
 def train_step(model, optimizer, loss_function, x, y, micro_batch=None):

@@ -99,13 +99,6 @@ PLANTED = [
         ("test_batchnorm",),
     ),
     Planted(
-        "evaluation is not put back after an error",
-        "",
-        "    finally:\n        model.train(before)\n",
-        "    except ZeroDivisionError:\n        pass\n    model.train(before)\n",
-        ("test_loop",),
-    ),
-    Planted(
         "what is shared has one name in the state",
         "",
         "in self.named_modules(remove_duplicate=False):",
@@ -206,8 +199,8 @@ PLANTED = [
     Planted(
         "evaluation mode for the outermost module only",
         "",
-        "    model.eval()\n    try",
-        "    model.training = False\n    try",
+        "        model.eval()\n        total, rows",
+        "        model.training = False\n        total, rows",
         ("test_loop",),
     ),
     Planted(
@@ -217,16 +210,19 @@ PLANTED = [
         "loss_function(model(x), y).item()\n                rows += 1\n",
         ("test_loop",),
     ),
-    Planted("evaluation in training mode", "", "    model.eval()\n    try", "    try", ("test_loop",)),
+    Planted(
+        "evaluation in training mode",
+        "",
+        "        model.eval()\n        total, rows",
+        "        total, rows",
+        ("test_loop",),
+    ),
     Planted(
         "evaluation is recorded",
         "",
         "        with no_grad():\n            for x, y in loader",
         "        if True:\n            for x, y in loader",
         ("test_loop",),
-    ),
-    Planted(
-        "training goes on in any case", "", "        model.train(before)\n", "        model.train()\n", ("test_loop",)
     ),
 ]
 
