@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import LessonTests, Planted, solved, styles
+from tests.course.planting import LessonTests, Planted, cells_that_define, solved, styles
 
 LESSON = "10_higher_order_and_hooks"
 LATER = ("test_walk", "test_grad", "test_logsumexp")  # what a wrong part of the walk spreads to
@@ -362,6 +362,34 @@ def test_a_rule_on_arrays_is_refused_by_name(engine: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError, match="rule of DoubledBackward0 computes with arrays"):
         engine["grad"](Doubled.apply(x).sum(), x, create_graph=True)
     np.testing.assert_array_equal(engine["grad"](Doubled.apply(x).sum(), x)[0].data, [2.0, 2.0])
+
+
+OTHER_ABS = """
+class Abs(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return np.abs(a)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (a,) = ctx.saved_tensors
+        return grad * np.sign(a)
+
+
+MiniTensor.abs = lambda self: Abs.apply(self)
+"""
+
+
+def test_what_abs_of_lesson_08_saves_makes_no_difference_to_exercise_1() -> None:
+    names: dict[str, Any] = {"__name__": LESSON}
+    for cell in cells_that_define(LESSON, tests=True):
+        if cell.grade_id == "reconnected":
+            exec(OTHER_ABS, names)
+        exec(cell.source, names)
+        if cell.grade_id == "test_reconnected":
+            return
+    raise AssertionError("there is no such test cell")
 
 
 def test_hooks_are_those_of_pytorch(engine: dict[str, Any]) -> None:
