@@ -1347,6 +1347,10 @@ product = hvp(lambda x: x[0] * x[0] * x[1], x, [1.0, 0.0])
 assert np.allclose(product.data, [4.0, 2.0]), "the first column of [[2 * x1, 2 * x0], [2 * x0, 0]]"
 product = hvp(lambda x: (x * [5.0, 7.0]).sum(), x, [1.0, 1.0])
 assert product.shape == (2,) and np.allclose(product.data, 0.0), "a linear function has Hessian zero"
+product = hvp(lambda x: (x * w).sum(), x, [1.0, 1.0])
+assert product.shape == (2,) and np.allclose(product.data, 0.0), (
+    "the gradient of sum(x * w) is w: it has a history, but does not depend on x, so zeros again"
+)
 assert x.grad is None, "hvp leaves .grad alone"
 ### BEGIN HIDDEN TESTS
 assert says(lambda: grad(loss, [])) == "`inputs` argument to `grad()` cannot be empty."

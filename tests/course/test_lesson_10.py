@@ -207,6 +207,13 @@ PLANTED = [
         ("test_grad", "test_logsumexp"),
     ),
     Planted(
+        "hvp fails where the gradient depends on something else",
+        "",
+        "grad((slope * v).sum(), x, allow_unused=True)",
+        "grad((slope * v).sum(), x)",
+        ("test_grad",),
+    ),
+    Planted(
         "hvp of a linear function fails",
         "",
         "    if slope.requires_grad:\n        (product,)",
