@@ -62,11 +62,11 @@ for options in ({}, {"retain_graph": True}, {"create_graph": True}):
 print("at 3, with create_graph", asked_twice(3.0, create_graph=True))
 
 # %% [markdown] items="121 F8"
-# You can often read that second derivatives need `retain_graph=True`, or that `create_graph` is another name for it. The middle line shows that this is wrong. **What does the first one keep, and what does the second one make?** You find out by building both into your engine. You will be able to
+# You can often read that second derivatives need `retain_graph=True`. The middle line shows that this is wrong. **What does `retain_graph` keep, and what does `create_graph` make?** Build both into your engine. You will be able to
 #
 # 1. let the backward pass record itself, and say what a rule needs for that;
 # 2. take second and third derivatives, and multiply by a matrix of second derivatives that is never built;
-# 3. in the optional part, watch gradients with hooks, clip them, and find a minimum with Newton's method.
+# 3. in the optional part, use hooks, clipping and Newton's method.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -94,7 +94,7 @@ print("the graph of y is still there, and walked again it gives", x.grad.item())
 # %% [markdown] items="121"
 # `retain_graph` keeps the **old** graph, the one from `x` to `y`. What is missing is a **new** graph, from `x` to the gradient. Nobody has recorded it, because your rules compute with arrays.
 #
-# But look at a rule: `grad * exponent * a ** (exponent - 1)`. This is ordinary arithmetic. If `grad` and `a` were MiniTensors, `apply` would record each of these operations. Try it: run the rule of `Pow` by hand, with a `ctx` of your own that holds MiniTensors in place of arrays.
+# But look at a rule: `grad * exponent * a ** (exponent - 1)`. With MiniTensors for `grad` and `a`, `apply` records each of these operations. Try it: run the rule of `Pow` by hand, with a `ctx` of your own.
 
 # %%
 class HandMade:
@@ -118,7 +118,7 @@ slope = Pow.backward(HandMade(3, MiniTensor(2.0)), MiniTensor(1.0))
 print("the slope is", slope.item(), "  requires_grad:", slope.requires_grad)
 
 # %% [markdown]
-# The value is right, but the path back to `x` is gone. So it is not enough that saved values are MiniTensors. They also have to **lead back to where they came from**. There are three cases.
+# The value is right, but the path back to `x` is gone. Saved values have to **lead back to where they came from**. There are three cases.
 #
 # | what was saved | for example | where it came from |
 # | --- | --- | --- |
@@ -126,7 +126,7 @@ print("the slope is", slope.item(), "  requires_grad:", slope.requires_grad)
 # | the output | `Exp`, `Tanh` | the node itself |
 # | anything else | a mask, a sign | nowhere: it is a constant |
 #
-# The notes of lesson 09 already know the case. `node.notes` has one entry for each saved value. An entry is a note or None. The `source` of a note is the number of an input, or `"output"`, or None.
+# The notes of lesson 09 know the case. `node.notes` has one entry for each saved value, a note or None. The `source` of a note is the number of an input, or `"output"`, or None.
 
 # %%
 x = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -143,7 +143,7 @@ for y in (x * 3, x / x.detach(), x.exp(), x.max(), x + 1):
 # * The output gets `node` itself.
 # * All other values are constants.
 #
-# One thing is given: each new tensor takes over the counter of its note. So the second derivative notices if somebody writes to `x` after the first.
+# The counters are given: the second derivative notices a write to `x` after the first.
 
 # %% [markdown] tags=["hint"] exercise="reconnected"
 # You need the node that the gradient goes to: `node` itself for `"output"`, `node.next_functions[note.source][0]` for a number, and none otherwise.
@@ -314,7 +314,7 @@ assert abs(x.grad.item() - 12.0) < 1e-12
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# From now on, a rule that is to be recorded gets `AsTensors(node)` as its `ctx`. Every attribute is the node's own, except `saved_tensors`. You no longer need a `ctx` of your own:
+# From now on, a rule that is to be recorded gets `AsTensors(node)` as its `ctx`. Every attribute is the node's own, except `saved_tensors`:
 
 # %%
 x = MiniTensor(2.0, requires_grad=True)
@@ -408,7 +408,7 @@ def turned(x, dim0=-1, dim1=-2):
 # %% [markdown]
 # ## The other rules in operators (further)
 #
-# Run the next two cells. You need not read them: they hold the rules that used NumPy's functions, written again with these operations. The mathematics and the forward passes are those of earlier lessons. You wrote `Sub`, `Tanh`, `Abs`, `CopySlices` and `Linear` yourself, perhaps with other NumPy functions, so they are here in full.
+# Run the next two cells. You need not read them: they hold the rules that used NumPy's functions, written again with these operations, and in full the operations that you wrote yourself.
 
 # %% tags=["engine"]
 def rule_of(operation):
@@ -620,7 +620,7 @@ def recorded_shares(node, grad):
 # %% [markdown]
 # Gradients that stay in the engine are added up as before: in `.grad` of a leaf, and in `.grad` of a tensor that asked for it with `retain_grad`. If the gradient is a MiniTensor with a history, so is the sum.
 #
-# A **hook** is a function that may look at the gradient of a tensor on its path, or replace it. `after_hooks` calls the hooks. The part *Further* shows what they are good for.
+# A **hook** is a function that may look at the gradient of a tensor on its path, or replace it (see *Further*). `after_hooks` calls the hooks.
 
 # %% tags=["engine"]
 def add_to_grad(tensor, grad):
@@ -1395,7 +1395,7 @@ assert np.allclose(hvp(lambda a: (a * 2).sum() + 0 * w.sum(), wide, np.ones((2, 
 ### END HIDDEN TESTS
 
 # %% [markdown] items="118 120 121 F8"
-# Ask the question from the start again, this time both engines, and add a third derivative. The function is `x**4 + exp(2 * x)`, at 1. On paper the three derivatives are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`. **Predict** how well the engines agree with each other and with the paper.
+# Ask both engines for three derivatives of `x**4 + exp(2 * x)` at 1. On paper they are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`. **Predict** how well the engines agree with each other and with the paper.
 
 # %% tags=["demo"] items="118 120"
 def three_derivatives(x, grad):
@@ -1539,7 +1539,7 @@ question(
 # | hook | called once, with the complete gradient; None keeps it, a tensor replaces it |
 # | clipping | by norm keeps the direction, by value does not; NaN stays NaN; the limit is a setting |
 #
-# Your engine now has every part that a training needs. In the next lesson the parts get the shape of a library: modules, losses, optimizers, a loader and the loop around them.
+# Your engine now has every part that a training needs. The next lesson makes a library of them.
 
 # %% [markdown]
 # # Further
@@ -1549,7 +1549,7 @@ question(
 # %% [markdown] items="123"
 # ## Hooks
 #
-# A gradient passes through the graph and is gone. Sometimes you want to look at it on its path, or change it. A **hook** is a function that is called with the gradient of a tensor as soon as that gradient is complete. If it returns a tensor, that tensor goes on in place of the gradient. If it returns None, the gradient goes on as it is. **Predict** the printed lines, and the gradient at the end.
+# A **hook** is called with the gradient of a tensor as soon as that gradient is complete. If it returns a tensor, that tensor goes on in place of the gradient. If it returns None, the gradient goes on as it is. **Predict** the printed lines, and the gradient at the end.
 
 # %% tags=["demo"] items="123"
 def look(grad):
@@ -1568,12 +1568,10 @@ hidden_torch.sum().backward()
 print("gradient of x:", x_torch.grad.tolist())
 
 # %% [markdown] items="123"
-# Hooks are called in the order in which you registered them. Each sees what the one before has returned. `register_hook` returns a handle, which removes the hook again.
-#
-# Where are hooks kept? The program may forget a result before the backward pass, while the graph keeps its node: so the hooks of a result are kept at its **node**. For a leaf it is the other way round: its `AccumulateGrad` may come and go, so the hooks of a leaf are kept at the **tensor**. Both have an attribute `hooks`, which is None or a dict: look at `register_hook` in section 3.
+# Hooks are called in the order in which you registered them. Each sees what the one before has returned. `register_hook` returns a handle, which removes the hook again. The hooks of a result are kept at its **node**, because the program may forget the result before the backward pass. The hooks of a leaf are kept at the **tensor**.
 
 # %% [markdown] items="123"
-# Your hooks beside PyTorch's. This pair of hooks has a use: a **gradient reversal**. The features of a network should not tell a classifier which camera a picture came from. So the features are trained *against* the classifier: it gets the true gradient, they get it with a minus sign. One hook does that.
+# One use is a **gradient reversal**. The features of a network should not tell a classifier which camera a picture came from. So the classifier gets the true gradient, and the features get it with a minus sign. One hook does that, in your engine and in PyTorch.
 
 # %% tags=["demo"] items="123"
 def reversed_features(make, array):
@@ -1668,7 +1666,7 @@ print(f"   relative change of the gradient {(rough - exact).norm() / exact.norm(
 # %% [markdown] items="122"
 # ## Clipping
 #
-# One step with a huge gradient can throw a network out of a good region. So gradients are often *clipped* before `step`. There are two methods. **By value**: every entry is moved into a range. **By norm**: all gradients together are seen as one long vector; if it is too long, it is shortened as a whole. **Predict** which of them keeps the direction.
+# One step with a huge gradient can ruin a network. So gradients are often *clipped* before `step`. **By value**: every entry is moved into a range. **By norm**: all gradients together are seen as one long vector; if it is too long, it is shortened as a whole. **Predict** which of them keeps the direction.
 
 # %% tags=["demo"] items="122"
 def angle(a, b):
@@ -1912,7 +1910,7 @@ except RuntimeError as error:
 # %% [markdown] items="F22"
 # Clipping makes it worse. The infinite entry becomes NaN (the factor is `1 / inf = 0`, and `0 * inf` is NaN), and the rest becomes 0. One NaN anywhere makes the norm NaN, and then *every* gradient of the model. Clipping shortens gradients that are too long; it cannot repair one that is not a number. What helps: look at the norm that is returned, and **skip the step** if it is not finite. Or set `error_if_nonfinite=True`, which stops at once.
 #
-# "Clip at 1.0" is often given as a rule. But the norm of a gradient has a **unit**: it changes with the unit of the targets, with the size of the model, and with sum or mean. Here a line is fitted to lengths, once in meters and once in millimeters. The start and the learning rate are the same. **Predict** what the limit of 1.0 does in both.
+# "Clip at 1.0" is often given as a rule. But the norm of a gradient changes with the unit of the targets, with the size of the model, and with sum or mean. Here a line is fitted to lengths, once in meters and once in millimeters. **Predict** what the limit of 1.0 does in both.
 
 # %% items="F23"
 positions = np.linspace(-1, 1, 30)
@@ -1937,12 +1935,12 @@ for unit, name in ((1, "meters"), (1000, "millimeters")):
         print(f"{name:12s} limit {limit!s:4s} slope {slope:.4f}   {shortened} of 60 steps shortened")
 
 # %% [markdown] items="F23 122"
-# The data and the program are the same. In one unit the limit shortens a single step; in the other it shortens every step, and there is almost no progress. The limit is a setting, like the learning rate. To choose it, log the norm that `clip_grad_norm_` returns, which is the norm **before** clipping. A norm that you measure afterwards never exceeds the limit and tells you nothing.
+# In one unit the limit shortens a single step; in the other it shortens every step, and there is almost no progress. The limit is a setting, like the learning rate. To choose it, log the norm that `clip_grad_norm_` returns, the norm **before** clipping.
 
 # %% [markdown] items="105"
 # ## Is every rule right twice?
 #
-# You can check second derivatives like first ones: with `gradcheck`, applied to the *gradient*. PyTorch calls it `gradgradcheck`. With your `grad` and your `gradcheck` of lesson 08 it takes a few lines. The gradients of all inputs are added up with random weights. Each input is added as well, times 0: so there is a path back to it even where a gradient is constant.
+# You can check second derivatives with `gradcheck` of lesson 08, applied to the *gradient*. PyTorch calls it `gradgradcheck`. The gradients of all inputs are added up with random weights. Each input is added as well, times 0: so there is a path back to it even where a gradient is constant.
 
 # %% items="105"
 draw = np.random.default_rng(0)
@@ -1987,7 +1985,7 @@ print(f"{'linear':17s} {twice_right(lambda x, w, c: x.linear(w, c[:2]).tanh(), a
 # %% [markdown] items="105"
 # All of the given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and says so. (If you wrote it in operators, it passes already.)
 #
-# It is not enough to replace `np.expand_dims`. A class that saves the softmax is right for one derivative and silently wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. **Predict** the second ones.
+# A class that saves the softmax is right for one derivative and silently wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. **Predict** the second ones.
 
 # %% tags=["demo"] items="105"
 def decay(save, rule):
@@ -2017,7 +2015,7 @@ for save, rule in {
     print(f"saved: {save:15s} first {first.item():4.0f}   second {second.item():4.0f}")
 
 # %% [markdown] items="105"
-# The last rule gives 0 in place of 1, and no message. (The `x**3` adds nothing at 0, but it prevents the error that a gradient without any history would raise.) So: **save inputs and outputs, and compute everything else from them, in operators.**
+# The last rule gives 0 in place of 1, and no message. So: **save inputs and outputs, and compute everything else from them, in operators.**
 #
 # ### Exercise 5: a rule that can be differentiated
 #
@@ -2140,7 +2138,7 @@ credit
 # %% [markdown] items="119"
 # ## What second derivatives are good for
 #
-# **Equations.** A network `u(t)` should satisfy `u' = cos(t)` and `u(0) = 0`. It never sees a value of the solution, `sin(t)`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Take the inner derivative with `retain_graph=True`, and then with `create_graph=True`. **Predict:** does the first one stop with an error?
+# **Equations.** A network `u(t)` should satisfy `u' = cos(t)` and `u(0) = 0`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Take the inner derivative with `retain_graph=True`, and then with `create_graph=True`. **Predict:** does the first one stop with an error?
 
 # %% tags=["demo"] items="119 F8"
 times = MiniTensor(np.linspace(0, 4, 20).reshape(-1, 1), requires_grad=True)
@@ -2240,7 +2238,7 @@ print(f"largest difference to PyTorch's: {np.abs(mine - theirs.numpy()).max():.1
 # %% [markdown]
 # ## The cycle of create_graph
 #
-# `backward(create_graph=True)` makes a reference cycle: the gradient has a history, the history ends at the leaf, and the leaf holds the gradient. A loop makes ten such leaves and forgets them. **Predict** how many are still in memory, before and after Python's garbage collector has run.
+# A loop makes ten leaves with such a cycle and forgets them. **Predict** how many are still in memory, before and after Python's garbage collector has run.
 
 # %% tags=["demo"]
 def alive(make, recording):
@@ -2277,7 +2275,7 @@ with warnings.catch_warnings():
 # %% [markdown]
 # ## Newton's method
 #
-# Gradient descent goes downhill, in steps that are proportional to the slope. In a long curved valley that is slow: across the valley the slope is steep, along it there is hardly any. Newton's method also uses the curvature. Near `x` a function looks like a parabola, whose lowest point is at
+# In a long curved valley gradient descent is slow: across the valley the slope is steep, along it there is hardly any. Newton's method also uses the curvature. Near `x` a function looks like a parabola, whose lowest point is at
 #
 # > `x - H**-1 g`.
 #
@@ -2340,7 +2338,7 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# Why does nobody train large networks like this? For `n` weights the matrix has `n * n` entries, and solving costs `n**3`. There is another reason. The function `x**3 - 3 * x` falls without end to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from -2, and from 0.2.
+# Why does nobody train large networks like this? For `n` weights solving costs `n**3`. There is another reason. The function `x**3 - 3 * x` falls without end to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from -2, and from 0.2.
 
 # %%
 def hill_and_hollow(x):
@@ -2351,4 +2349,4 @@ for begin in (-2.0, 0.2, 2.0):
     print(f"from {begin:4.1f}:", newton(hill_and_hollow, [begin], 6).reshape(-1).round(4))
 
 # %% [markdown]
-# It goes where the slope is zero: to a minimum, a maximum or a saddle. Methods for networks use the cheap parts of the curvature: a product `H v` now and then, or a running estimate of the scale of each weight, as Adam does in the next lesson.
+# It goes where the slope is zero: to a minimum, a maximum or a saddle. Methods for networks use the cheap parts of the curvature, such as a product `H v`.

@@ -89,7 +89,7 @@ print(f"after the last epoch {losses[-1]:.3f}")
 print(f"with the best weights loaded: {loaded:.3f}")
 
 # %% [markdown]
-# Nothing was kept. `state_dict` does not copy: it shows the memory of the weights, and the optimizer goes on writing into that memory, **in place**. There is no error, because each part does what it promises. The training loop of lesson 05 had five lines. This lesson is about what stands behind them. You will
+# Nothing was kept. `state_dict` does not copy: it shows the memory of the weights, and the optimizer goes on writing into that memory, **in place**. There is no error: each part does what it promises. You will
 #
 # 1. build modules, which know their parameters by name, and save and load them;
 # 2. write layers that behave differently in training and in evaluation, and tell `eval()` from `no_grad`;
@@ -105,9 +105,9 @@ start_lesson()
 # %% [markdown] items="61"
 # ## 1. Modules
 #
-# So far the weights of a network were a list, and the network was a function that takes them one by one. With twenty layers you lose track. PyTorch's answer is a class, `Module`. If you assign a parameter or another module to `self.something`, the module registers it. Each parameter then has a name: the path that leads to it, such as `encoder.0.weight`.
+# So far the weights of a network were a list. With twenty layers you lose track. PyTorch's answer is a class, `Module`. If you assign a parameter or another module to `self.something`, the module registers it. Each parameter then has a name: the path that leads to it, such as `encoder.0.weight`.
 #
-# A `Parameter` is a leaf like any other. The class is only a mark, by which a module tells parameters from other tensors.
+# A `Parameter` is a leaf like any other. The class is only a mark for modules.
 
 # %% tags=["engine"]
 class Parameter(MiniTensor):
@@ -585,7 +585,7 @@ print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
 print("gradient of the wrong loss where all predictions are the mean:", np.abs(guess.grad.data).max())
 
 # %% [markdown]
-# All predictions are right, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. This loss is lowest where all predictions are the mean of the targets. It is only a warning, in PyTorch and here. Read it when you see it.
+# All predictions are right, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. It is only a warning, in PyTorch and here. Read it when you see it.
 #
 # ### Exercise 2: Dropout
 #
@@ -961,7 +961,7 @@ close(leaf.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + cotangent * normal, 
 # %% [markdown] items="84"
 # ### eval() and no_grad, once more
 #
-# In lesson 07 you saw, on a model with Dropout, that `eval()` and `no_grad` are two things. Now the model also remembers. **Predict** the four lines before you run the cell, above all the column `changed`: does a forward pass change the model?
+# In lesson 07 you saw that `eval()` and `no_grad` are two things. Now the model also remembers. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
 
 # %% tags=["demo"] items="84"
 def kept_arrays(output):
@@ -1007,7 +1007,7 @@ try_mode("eval() and no_grad", False, False, x)
 # %% [markdown] items="62 F47"
 # ## 4. Optimizers
 #
-# In lesson 05 your optimizer did everything itself. Here a base class does what all optimizers share: it passes over parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. An optimizer only adds one formula. Read `SGD`:
+# A base class does what all optimizers share: it passes over parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. An optimizer only adds one formula. Read `SGD`:
 
 # %% tags=["engine"] items="62"
 class Optimizer:
@@ -1256,9 +1256,9 @@ assert np.allclose(alias.data, u.data), "a step writes in place"
 # %% [markdown]
 # ## 5. Batches
 #
-# A data set answers two questions: `len(dataset)`, and `dataset[i]`, which is one sample: a tuple such as `(picture, label)`. A loader makes batches of it. To turn a list of samples into arrays is called *collating*. Floating point numbers become a MiniTensor, others (such as labels) stay an array.
+# A data set has `len(dataset)`, and `dataset[i]` is one sample: a tuple such as `(picture, label)`. A loader makes batches of it: it *collates* a list of samples into arrays. Floating point numbers become a MiniTensor, others (such as labels) stay an array.
 #
-# Both are given. In `__iter__`, look at the `yield`: each loop over a loader begins anew, and draws an order of its own. **Think first:** how many batches of four do ten samples make?
+# Both are given. Look at the `yield`: each loop over a loader begins anew, and draws an order of its own.
 
 # %% tags=["engine"]
 class TensorDataset:
@@ -1328,8 +1328,6 @@ print("mean over the samples:", np.mean(losses))
 # It is not: the two rows of the last batch count twice as much as the others. If you weight each batch by its number of rows, you get the mean over the samples. The next exercise needs this.
 #
 # ## 6. The loop
-#
-# Two functions are still missing: the step, and the evaluation.
 #
 # ### Exercise 5: one step, and an evaluation
 #
@@ -1804,7 +1802,7 @@ question(
 # | if you want to | then |
 # | --- | --- |
 # | build larger networks | a module is made of modules; in lesson 16 it is a Transformer |
-# | see what goes wrong in a training loop | lesson 12: instruments, and eight trainings that do not work |
+# | find what goes wrong in a training loop | lesson 12 |
 # | train what does not fit into memory | micro-batches, and lesson 13 |
 # | write layers with rules of their own | a `Function` of lesson 08 inside a `Module` |
 # | load data faster | PyTorch's `DataLoader` has `num_workers`: other processes fetch and collate the next batches; `collate_fn` replaces `collate` |
@@ -1846,7 +1844,7 @@ for p in (0.2, 0.5, 0.9):
     print(f"{p:4}    {means[0]:8.3f} {means[1]:14.3f} {quiet:18.3f} {means[0] * (1 - p):22.3f}")
 
 # %% [markdown]
-# With the factor, the next layer gets numbers of the same size in training and in evaluation, on average. Without it, the next layer is trained on small numbers and then gets large ones.
+# Without the factor, the next layer is trained on small numbers and then gets large ones.
 
 # %% [markdown] items="84"
 # ## Looking changes a model
@@ -1916,7 +1914,7 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# They are too large. The square gathers a hundred times more slowly than the mean, so at first it is much further below its true size, and the change is divided by its root. With a constant gradient, as here, a training without the correction begins with steps of three to more than six times the learning rate, at weights that are still random.
+# They are too large. The square gathers a hundred times more slowly than the mean, so at first it is much further below its true size, and the change is divided by its root. With a constant gradient, as here, the first steps are three to more than six times the learning rate.
 
 # %% [markdown]
 # ## The paths through a batch normalization
@@ -1949,7 +1947,7 @@ x = MiniTensor([[1.0, 5.0], [3.0, 4.0], [8.0, 0.0]], requires_grad=True)
 explore(BatchNorm1d(2)(x))
 
 # %% [markdown]
-# There are three: the direct one, one through the mean, and one through the variance, which is itself made of `x` and of the mean. (If you follow single arrows you find more. It depends on how you wrote the layer.)
+# There are three: the direct one, one through the mean, and one through the variance, which is itself made of `x` and of the mean.
 #
 # Now a layer with a bias stands in front of the normalization. **Predict** the gradient of that bias.
 

@@ -56,7 +56,7 @@ print(x.grad)
 # %% [markdown]
 # The gradient is not a number, because of a branch that was not taken. After the next step of an optimizer the weight that made this row is NaN, and soon the whole network. No error is raised anywhere.
 #
-# Most bugs in training are like this one: the program runs, and something is wrong. Reading the code again and again rarely finds them. An *instrument* finds them: something that measures at a place where you know the right answer. In this lesson you will
+# Most bugs in training are like this one: the program runs, and something is wrong. An *instrument* finds them: something that measures where you know the right answer. In this lesson you will
 #
 # 1. build anomaly mode, which names the operation and the line behind a NaN, and measure what it does not see;
 # 2. log gradient norms, and read them;
@@ -70,7 +70,7 @@ print(x.grad)
 start_lesson()
 
 # %% [markdown]
-# Your engine has no `where` yet. Here it is, with a square root. Its rule sends the gradient to the side that was taken, and zeros to the other side.
+# Your engine has no `where` yet. Its rule sends the gradient to the side that was taken, and zeros to the other side.
 
 # %% tags=["engine"]
 class Where(Function):
@@ -113,9 +113,9 @@ print(x.grad.data)
 # %% [markdown] items="106"
 # ## 1. Anomaly mode
 #
-# The leaf has a NaN; which operation made it? Two things are needed. In the forward pass, each node must note *where in the program* it was recorded: in the backward pass that is no longer known. And in the backward pass, somebody must look at what each rule returns.
+# The leaf has a NaN; which operation made it? Two things are needed. In the forward pass, each node must note *where in the program* it was recorded. And in the backward pass, somebody must look at what each rule returns.
 #
-# The first part is given. `forward_calls` looks at the calls that are running, as an error message does. `record` and `shares_of`, which you know from lessons 09 and 10, each get an addition.
+# The first part is given: `forward_calls` looks at the calls that are running. `record` and `shares_of` of lessons 09 and 10 get an addition each.
 
 # %% tags=["engine"]
 Switches.anomaly = False  # whether this thread is in anomaly mode
@@ -955,7 +955,7 @@ patient = Patient5()
 print([name for name, _ in patient.named_parameters()])
 
 # %% [markdown] items="109 139"
-# A layer in a plain list is hard to see: `model.parameters()` does not know its weights, so nobody misses them. But the graph knows them. Every leaf that takes part in the loss has an `AccumulateGrad` node there: `edge_to(leaf)[0]`, whose `variable` is the leaf. So one batch is enough to find this patient before the first epoch, and others too. That is the fourth instrument.
+# A layer in a plain list is hard to see: `model.parameters()` does not know its weights, so nobody misses them. But the graph knows them. Every leaf that takes part in the loss has an `AccumulateGrad` node there, whose `variable` is the leaf. So one batch is enough to find this patient before the first epoch. That is the fourth instrument.
 #
 # ### Exercise 5: the check before the start
 #
@@ -1224,7 +1224,7 @@ question(
 # | gradcheck | wrong rules | everything around them |
 # | profiler | where the time goes | whether it is needed |
 #
-# These patients were small: their memory was no problem. The next lesson is about networks that do not fit into memory.
+# The next lesson is about networks that do not fit into memory.
 
 # %% [markdown]
 # # Further
@@ -1259,7 +1259,7 @@ for _ in range(3):
     print("batches seen in training mode:", model[1].num_batches_tracked.item())
 
 # %% [markdown]
-# **Patient 7** works, but its memory grows with each step until the program dies. The instruments are weak references to all nodes of the steps. They tell which nodes are alive, and keep none alive. The list holds the losses. What does a loss hold?
+# **Patient 7** works, but its memory grows with each step. The instruments are weak references to all nodes of the steps, which keep no node alive. The list holds the losses. What does a loss hold?
 
 # %% tags=["demo"] items="110"
 def patient_7(model, optimizer, loader, loss_function):
@@ -1549,7 +1549,7 @@ for value in (0.0, 0.1):
 # All 16 units stay alike: equal weights get equal gradients. At 0 even the gradients are 0, but for the last bias. That is why weights start at random numbers.
 
 # %% [markdown]
-# And a NaN in validation? Test for it where it costs little: one number per batch, and `first_bad` when that number is not finite. The data are from a sensor. In one run row 17 has a missing value, in the other one weight is infinite.
+# And a NaN in validation? Test one number per batch, and call `first_bad` when it is not finite. In one run row 17 has a missing value, in the other one weight is infinite.
 
 # %% tags=["demo"] items="108"
 def checked_validation(model, batches, loss_function):
@@ -1636,7 +1636,7 @@ activations(shift=-2.0, steps=80.0)
 # %% [markdown] items="112"
 # ## A slow patient
 #
-# Not every patient is wrong. Some are slow, and a *profiler* measures where the time goes. The example is attention: each of N positions looks at each other position, so each text has a matrix of N x N scores. **Predict:** N is multiplied by 4. By how much do the time and the bytes of the scores grow, and which operations take the time?
+# Some patients are slow. A *profiler* measures where the time goes. The example is attention: each of N positions looks at each other position, so each text has a matrix of N x N scores. **Predict:** N is multiplied by 4. By how much do the time and the bytes of the scores grow, and which operations take the time?
 
 # %% tags=["demo"] items="112"
 import os
