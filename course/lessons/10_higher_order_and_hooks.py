@@ -1544,7 +1544,7 @@ question(
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it. Its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
 
 # %% [markdown] items="123"
 # ## Hooks
