@@ -105,7 +105,7 @@ def _sizes(value: Any, dims: Any, name: str) -> Iterator[int]:
 
 
 def _example(value: Any, dims: Any, number: int | None) -> Any:
-    """The arguments with one example in the place of every batch: that of a number, or (None) one of zeros."""
+    """The arguments with one example in place of every batch: that of a number, or (None) one of zeros."""
     if isinstance(value, dict):
         return {key: _example(part, dim, number) for key, part, dim in _parts(value, dims)}
     if isinstance(value, tuple | list):
@@ -274,7 +274,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """What `module` gives for these arguments with other tensors in the place of its parameters and buffers.
+    """What `module` gives for these arguments with other tensors in place of its parameters and buffers.
 
     The tensors are in a dict by path ("encoder.0.weight"), or in a sequence of such dicts; what is in none stays. With
     `tie_weights`, a parameter that a module has under two names is replaced under both. Raises RuntimeError if `strict`
@@ -324,7 +324,7 @@ def _complain_of_keys(module: Any, missing: set[str], unexpected: set[str]) -> N
 
 
 def _put(module: Any, path: str, tensor: Tensor) -> tuple[dict, str, Any]:
-    """Put a tensor in the place of a parameter or buffer; where it was put, and what was there."""
+    """Put a tensor in place of a parameter or buffer; where it was put, and what was there."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
     owner_path, _, name = path.rpartition(".")

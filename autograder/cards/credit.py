@@ -19,7 +19,7 @@ class Credit(float):
 
     reports: tuple[Report, ...]
     live: Mapping[str, Any]
-    """What a notebook shows in the place of the cards where it can: the mime types of a widget."""
+    """What a notebook shows in place of the cards where it can: the mime types of a widget."""
 
     def __new__(
         cls, points: float, reports: tuple[Report, ...] = (), live: Mapping[str, Any] = MappingProxyType({})

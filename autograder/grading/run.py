@@ -1,6 +1,6 @@
 """A whole class run: see what is done already, hand the rest to the workers, take the results over.
 
-Knows nothing of terminals: whoever calls it gets each record as soon as its mark is in the gradebook.
+Knows nothing of terminals: the caller gets each record as soon as its mark is in the gradebook.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What was wrong with an answer before its test began: its cell is gone, or stopped with an error.
 
-The test then says only what that led to (an operation that is not there, a name that is not defined), and whoever reads
-the mark wants to know where it began.
+The test then says only what that led to (an operation that is not there, a name that is not defined). Who reads the
+mark wants to know where it began.
 """
 
 from __future__ import annotations

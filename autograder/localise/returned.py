@@ -45,7 +45,7 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
 
     `inputs`: how many the operation has; `kind`: the name of the type that came; `count`: how many gradients, where it
     is a tuple or list; `none`: for which inputs that need a gradient None came; `more`: whether there are gradients
-    beyond those of the inputs; `mended`: whether `backward` gives gradients of the right shapes once the same comes in
+    beyond those of the inputs; `fixed`: whether `backward` gives gradients of the right shapes once the same comes in
     a tuple.
     """
     try:
@@ -61,7 +61,7 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
             found["none"] = [number for number in none if needed[number]]
             found["more"] = any(share is not None for share in given[len(needed) :])
             found["count"] = len(given)
-        found["mended"] = _fits_in_a_tuple(engine, tracked, steps, draw, several)
+        found["fixed"] = _fits_in_a_tuple(engine, tracked, steps, draw, several)
     except KeyboardInterrupt:
         raise
     except BaseException:  # a student's rule may well raise SystemExit
@@ -110,7 +110,7 @@ def misfit(engine: Any, trial: Trial) -> Misfit | None:
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
     try:
         answer = run_where_it_lives(engine, ask_rule, trial.part.sent_steps(), draw.sent())
-    except Exception:  # the verdict has been found already; it must not be lost for want of an explanation
+    except Exception:  # the verdict has been found already; it must not be lost because there is no explanation
         return None
     if not isinstance(answer, dict) or not _is_count(answer.get("inputs")) or type(answer.get("kind")) is not str:
         return None
@@ -144,7 +144,7 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
         sentence = f"the rule of `{symbol}` returned nothing for its {due}: {NO_RETURN}"
         return Misfit(sentence, public, facts, _hints(inputs, nothing=True))
     if not _is_count(count):
-        if inputs == 1 and not (misshapen and answer.get("mended") is True):
+        if inputs == 1 and not (misshapen and answer.get("fixed") is True):
             return None
         then = "and `backward` went through it as if it were a tuple" if inputs == 1 else "where a tuple is due"
         sentence = f"the rule of `{symbol}` returned {_thing(kind, None)} for its {due}, {then}."
@@ -157,7 +157,7 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
         which = " and ".join(ORDINALS[number] for number in none)
         sentence = f"the rule of `{symbol}` returned None for its {which} input, which needs a gradient."
         return Misfit(sentence, public, facts, _hints(inputs, inputs))
-    if kind != "tuple" and misshapen and answer.get("mended") is True:
+    if kind != "tuple" and misshapen and answer.get("fixed") is True:
         sentence = f"the rule of `{symbol}` returned a {kind}, where a tuple is due."
         return Misfit(sentence, public, facts, _hints(inputs, inputs))
     return None

@@ -1,7 +1,7 @@
 """Test cells of an assignment whose checks' points are lost, said when it is graded.
 
 A release refuses them, but one that was made by an earlier version may be in students' hands. Its marks are not
-changed: whether to mend the test and grade again is the instructor's decision.
+changed: whether to fix the test and grade again is the instructor's decision.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from autograder.notebooks.known_cells import Known
 from autograder.notebooks.unclaimed import unclaimed_points
 
 ADVICE = (
-    "No mark was changed for that. Mend the source of {assignment}, run "
+    "No mark was changed for that. Fix the source of {assignment}, run "
     "`nbgrader generate_assignment {assignment} --force`, and grade again."
 )
 

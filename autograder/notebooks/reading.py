@@ -107,7 +107,7 @@ def _salvaged(content: dict[str, Any]) -> NotebookNode:
 
 
 def stand_in(problem: str) -> NotebookNode:
-    """A notebook in the place of one that cannot be read."""
+    """A notebook in place of one that cannot be read."""
     notebook = new_notebook(cells=[new_markdown_cell(f"**This submission could not be read.** {problem}")])
     notebook.metadata["autograder"] = {"problem": problem}
     return notebook

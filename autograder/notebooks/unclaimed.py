@@ -74,7 +74,7 @@ def _names(node: ast.AST, context: type[ast.expr_context]) -> Iterator[str]:
 
 
 def _lost_on_the_way(statements: list[ast.stmt], held: set[str]) -> tuple[int, str] | None:
-    """A check on a line of its own before the last, and a name that is given new points in the place of the old."""
+    """A check on a line of its own before the last, and a name that is given new points in place of the old."""
     full: set[str] = set()
     for statement in statements:
         alone = isinstance(statement, ast.Expr) and gives_points(statement.value)

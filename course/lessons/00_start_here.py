@@ -17,7 +17,7 @@
 #
 # In this course you build a machine that differentiates programs. Sooner or later one of your gradients will be wrong: right size, wrong sign; or right for 2 and 3, wrong for 3 and 2. Nothing will crash. **How will you notice?**
 #
-# This short notebook shows how, and where everything is. You can hardly do anything wrong in it, and it counts next to nothing: two points, so that you see what points look like.
+# This short notebook shows how, and where everything is. You can hardly do anything wrong in it, and it is worth almost nothing: two points, so that you see what points look like.
 
 # %% [markdown] items="141"
 # After this lesson you can
@@ -52,9 +52,9 @@ print("the weight is", weight)
 # * Run cells from top to bottom. After a change further up, run what depends on it again.
 # * When in doubt, choose *Kernel*, then *Restart Kernel and Run All Cells*. A restart empties the memory. It deletes no text and none of your code.
 #
-# Running all cells ends at the first one that fails, such as the check of an exercise that you have not solved. To go on behind it, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
+# Running all cells stops at the first cell that raises an error. A check that gives points raises none: its card says what is wrong, and the run goes on. To go on behind a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
 #
-# A cell that uses a name before it was defined fails like this. The error is meant; read its last line:
+# A cell that uses a name before it was defined fails like this. This error is intentional; read its last line:
 
 # %% tags=["raises-exception"]
 print(weigth)
@@ -102,7 +102,7 @@ change = 1e-6
 print("tried it out: ", (dish_of(0.9 + change) - dish_of(0.9)) / change)
 
 # %% [markdown] items="140"
-# Two ways to the same number, and they share nothing: one moved the input and looked, the other one sent a message back through the computation. That number is the **gradient** of `dish` with respect to `broth`.
+# Here are two methods that share nothing and give the same number: one moved the input and looked, the other sent a message back through the computation. That number is the **gradient** of `dish` with respect to `broth`.
 #
 # ### The machine, as a kitchen
 #
@@ -119,7 +119,7 @@ print("tried it out: ", (dish_of(0.9 + change) - dish_of(0.9)) / change)
 # | the manager, who reads the boxes, changes the orders for tomorrow a little, and empties the boxes | the *optimizer* | `step`, `zero_grad` |
 # | an evening of tasting on which nobody writes slips | no recording | `no_grad` |
 #
-# Pictures limp. A complaint is one number here, and cooks do not argue. But whenever a word of the course seems far away, come back and ask what it would be in the kitchen. You build the slips and the rules in lesson 02, the waiting in 03, and the letter box in 05.
+# No analogy is perfect. Here a complaint is one number, and cooks do not argue. But whenever a word of the course seems far away, come back and ask what it would be in the kitchen. You build the slips and the rules in lesson 02, the waiting in 03, and the letter box in 05.
 
 # %% [markdown]
 # ## 3. A check that fails
@@ -177,7 +177,7 @@ check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0
 # Below it stands an error, `CheckFailed`, so that nobody overlooks the card. You may run a check as often as you like; nobody counts.
 
 # %% [markdown]
-# ### Exercise: mend it
+# ### Exercise: fix it
 #
 # Write the rule yourself. An exercise cell holds a function with a description, and a line `raise NotImplementedError()` that waits to be replaced. Delete that line, write yours, run the cell, then run the check below.
 #
@@ -246,7 +246,7 @@ while never_ends:
 print("done")
 
 # %% [markdown]
-# If even that does not help, restart the kernel (*Kernel*, *Restart Kernel*) and run the cells from the top. A message such as *the kernel appears to have died* means that the Python process has ended, mostly for want of memory. Restart here too; your text is safe.
+# If even that does not help, restart the kernel (*Kernel*, *Restart Kernel*) and run the cells from the top. A message such as *the kernel appears to have died* means that the Python process has ended, usually because it ran out of memory. Restart here too; your text is safe.
 #
 # | you see | it means | do |
 # | --- | --- | --- |
@@ -264,7 +264,7 @@ print("done")
 #
 # * **Save** with Ctrl+S (Cmd+S on a Mac). JupyterLab also saves by itself every two minutes.
 # * **Validate** (a button in the toolbar) runs a copy of your saved notebook from top to bottom in a fresh Python and says whether all visible checks pass. Do that before you hand in: it finds cells that only worked because of what had run before. It also waits for every cell, so set `never_ends` back to `False` first.
-# * Your instructor says how to hand in. If you learn alone, the checks are all you need.
+# * Your instructor says how to hand in. If you learn alone, the visible checks are your teacher: they see most mistakes, and graded work gets some hidden ones on top.
 # * Do not copy or delete exercise and test cells; the grader finds them by their names. New cells of your own are welcome anywhere.
 # * Lessons never overwrite your notebook. If a lesson has been improved since, the new version is put beside yours.
 #
@@ -276,7 +276,7 @@ progress()
 # %% [markdown]
 # ## 6. The way
 #
-# A lesson takes between 45 and 90 minutes. Each begins with a question that you cannot answer yet.
+# Most lessons take between one and a half and three hours; take them in two sittings where that suits you better. Each begins with a question that you cannot answer yet.
 #
 # | lesson | you build | its question |
 # | --- | --- | --- |
@@ -351,4 +351,4 @@ question(
 # | see how far you are | `progress()` |
 # | make sure that all is well | save, then Validate |
 #
-# So this is how you will notice a wrong gradient: by comparing it with one that was found in a different way. Lesson 01 starts right there, with two ways that do not agree, and asks which of them to believe.
+# So this is how you will notice a wrong gradient: by comparing it with one that was found by another method. Lesson 01 starts right there, with two methods that do not agree, and asks which of them to believe.

@@ -49,12 +49,12 @@ y.backward()
 print(f"gradient {x.grad.item():.0f}, found in {1000 * (time.perf_counter() - start):.1f} ms")
 
 # %% [markdown]
-# In lesson 01 the contributions of different ways added up. How many ways lead from `y` back to `x`? Each addition offers two, its left side and its right side, so the number doubles sixty times.
+# In lesson 01 the contributions of different paths added up. How many paths lead from `y` back to `x`? Each addition offers two, its left side and its right side, so the number doubles sixty times.
 
 # %%
-ways = 2**60
-years = ways / 1e9 / 3600 / 24 / 365
-print(f"{ways:,} ways; at a billion per second that takes {years:.1f} years")
+paths = 2**60
+years = paths / 1e9 / 3600 / 24 / 365
+print(f"{paths:,} paths; at a billion per second that takes {years:.1f} years")
 
 # %% [markdown]
 # PyTorch needed milliseconds, and its answer is exact. **How can it add up more terms than it has time to look at?**
@@ -274,7 +274,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown]
-# Here is a small graph in which `a` is used twice. **Predict** on paper: which ways lead from `d` back to `a`, and what does each contribute?
+# Here is a small graph in which `a` is used twice. **Predict** on paper: which paths lead from `d` back to `a`, and what does each contribute?
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -294,7 +294,7 @@ d.backward()
 print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
 
 # %% [markdown]
-# Two ways lead to `a`: straight through the product, with the factor `c = 5`, and through the sum, with the factor `a = 2`. Together 7.
+# Two paths lead to `a`: straight through the product, with the factor `c = 5`, and through the sum, with the factor `a = 2`. Together 7.
 
 # %% [markdown]
 # ### Exercise 2: difference and quotient
@@ -699,9 +699,9 @@ print(f"each doubling multiplies the time by about {growth:.2f}")
 print(f"sixty doublings would take about {years:,.0f} years")
 
 # %% [markdown]
-# A straight line on a logarithmic axis: the time doubles with each addition, although the graph grows by only one node. The graph of sixty doublings has 61 nodes. There are many ways, but few nodes.
+# A straight line on a logarithmic axis: the time doubles with each addition, although the graph grows by only one node. The graph of sixty doublings has 61 nodes. There are many paths, but few nodes.
 #
-# Here is the waste. When two ways meet in a node, they are both pushed on from there, separately, over the same edges. The rule is linear in the incoming gradient: `rule(g1)` and `rule(g2)` added up are `rule(g1 + g2)`. So wait until everything has arrived,
+# Here is the waste. When two paths meet in a node, both contributions are pushed on from there, separately, over the same edges. The rule is linear in the incoming gradient: `rule(g1)` and `rule(g2)` added up are `rule(g1 + g2)`. So wait until everything has arrived,
 # **add first, and push once**.
 #
 # When has everything arrived at a node? When all nodes that were made *from* it have been dealt with. **Predict:** in which orders can the nodes of this graph be dealt with, starting at `e`?
@@ -719,7 +719,7 @@ explore(e)
 # %% [markdown]
 # ### Exercise 5: topological order
 #
-# Write a function that returns such an order for any graph. It may be recursive or use a loop. Each node must appear once, however many ways lead to it.
+# Write a function that returns such an order for any graph. It may be recursive or use a loop. Each node must appear once, however many paths lead to it.
 #
 # If the check below runs for more than a few seconds, stop it with the square button above: the function is following every way again.
 
@@ -1033,7 +1033,7 @@ x = MiniTensor(2.0)
 explore(x**2 + 3 * x, names={"x": x})
 
 # %% [markdown]
-# And that is the answer to the question at the start. The sum over 1,152,921,504,606,846,976 ways has been computed in 61 visits, because everything that meets in a node is added up before it goes on.
+# And that is the answer to the question at the start. The sum over 1,152,921,504,606,846,976 paths has been computed in 61 visits, because everything that meets in a node is added up before it goes on.
 
 # %% tags=["demo"]
 x, y = doublings(60)
@@ -1335,7 +1335,7 @@ question(
     "few_nodes",
     "Thirty doublings, `y = y + y`. How many rules does your `backward` call?",
     right("30", "One per node that has a rule. The leaf has none."),
-    wrong("2**30", "That is the number of ways. Contributions are added before they are pushed on, so each rule runs once.", misconception="follows_every_path"),
+    wrong("2**30", "That is the number of paths. Contributions are added before they are pushed on, so each rule runs once.", misconception="follows_every_path"),
     wrong("60, one per edge", "A rule serves all inputs of its node in one call.", misconception="rule_per_edge"),
     wrong("1, the rule of the output", "Then nothing would get past the last addition.", misconception="stops_at_output"),
 )

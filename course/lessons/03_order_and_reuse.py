@@ -589,10 +589,14 @@ d = b + c
 
 def says(order, right, why):
     """Whether is_topological gives the right answer; if not, say why it is the right one."""
+    before = list(order)
     try:
         found = is_topological(order)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise AssertionError(f"is_topological raised {error!r}; {why}, so it is {right}") from None
+    if len(order) != len(before):
+        print("is_topological must leave the list that it is given as it is")
+        return False
     if type(found) is not bool:
         print(f"is_topological should return True or False, a bool, not {found!r}")
     elif found is not right:
@@ -701,7 +705,7 @@ print(*torch_order(early_and_late, a=2.0), sep=" -> ")
 # %% [markdown]
 # `NegBackward0` is one step away from the output, and it waits for `TanhBackward0`. Before it starts, PyTorch counts for each node how many shares will arrive there, and a node may run only when all of them have. So the order is topological. (Nodes are numbered as they are made, too: of several that may run, the latest goes first.)
 #
-# A graph in which a number is used twice has one node for it, not two. The same check as in lesson 02, `(x*y + x)**2`: two ways lead to `x`, and both end in the same object.
+# A graph in which a number is used twice has one node for it, not two. The same check as in lesson 02, `(x*y + x)**2`: two paths lead to `x`, and both end in the same object.
 
 # %% tags=["demo"] items="20"
 x, y = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0))
@@ -790,7 +794,7 @@ def contributions(expression, number, uses):
 def close(found, right):
     if len(found) != len(right) or not all(isinstance(share, (int, float)) for share in found):
         return False
-    return all(abs(one - other) < 1e-9 for one, other in zip(found, right))
+    return all(abs(one - other) < 1e-13 for one, other in zip(found, right))  # as exact as a rule
 
 
 found = contributions(lambda w: w[0] * w[1] + w[2] / 2, 3.0, 3)
@@ -1321,7 +1325,7 @@ question(
         "In `c + b` the node `b` stood second in the queue, and the share of `c` came just in time.",
     ),
     wrong("Addition is not commutative for gradients.", "The gradients of both spellings are equal. The engine is wrong on one of them.", misconception="order_of_operands"),
-    wrong("`b + c` should be avoided in programs.", "The program is fine. The engine must be mended.", misconception="blame_the_program"),
+    wrong("`b + c` should be avoided in programs.", "The program is fine. The engine must be fixed.", misconception="blame_the_program"),
     wrong("The rule of the sum is wrong.", "The rule returns the incoming gradient for both inputs, which is right. The order of visits is not.", misconception="fan_out_in_the_rule"),
 )
 question(

@@ -300,7 +300,7 @@ print("for a:", (v.ravel() @ jacobian(lambda a: a + b, a)).round(4))
 print("for b:", (v.ravel() @ jacobian(lambda b: a + b, b)).round(4))
 
 # %% [markdown]
-# Look at the colours again. The first number of `a` is used four times, in a whole row, so it gets four contributions, and contributions add up: 1 + 2 + 3 + 4. The first number of `b` is used in a whole column. It is the sum of lesson 02 again, `x + x`, in another dress.
+# Look at the colours again. The first number of `a` is used four times, in a whole row, so it gets four contributions, and contributions add up: 1 + 2 + 3 + 4. The first number of `b` is used in a whole column. It is the sum of lesson 02 again, `x + x`, in disguise.
 #
 # **To undo a stretch, sum over what was stretched.** Now step on in the picture above, for these shapes and for others: it shows, sum by sum, how each gradient gets back to the shape of its array.
 
@@ -371,7 +371,7 @@ def sum_to(grad, shape):
 
 # %% nbgrader={"grade": true, "grade_id": "test_sum_to", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def back_to(grad, small):
-    """Your function, with a small array in the place of its shape."""
+    """Your function, with a small array in place of its shape."""
     return sum_to(np.asarray(grad), np.shape(small))
 
 
@@ -529,7 +529,12 @@ MiniTensor.backward = backward
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
-    {"a * b": lambda a, b: a * b, "a * b + a": lambda a, b: a * b + a},
+    {
+        "a * b": lambda a, b: a * b,
+        "a * b + a": lambda a, b: a * b + a,
+        "(a + b) + a * a": lambda a, b: (a + b) + a * a,
+        "a * a + (a + b)": lambda a, b: a * a + (a + b),
+    },
     [[(3, 4), (3, 4)], [(3, 4), (4,)], [(3, 1), (1, 4)], [(2, 3), ()]],
     points=2,
 )
@@ -554,7 +559,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown]
-# And the manners at the start:
+# Next, how the pass begins:
 
 # %% nbgrader={"grade": true, "grade_id": "test_cotangent", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 def message_of_backward(tensor):
@@ -856,7 +861,7 @@ credit = check_gradients(
     points=1,
 )
 credit = credit + check_gradients(
-    {"a**3": lambda a: a**3, "a.relu()": lambda a: a.relu()},
+    {"a**3": lambda a: a**3, "a.relu()": lambda a: a.relu(), "a.relu() + a": lambda a: a.relu() + a},
     [(3, 4)],
     points=1,
 )
@@ -1073,6 +1078,7 @@ credit = check_gradients(
         "a.sum(1)": lambda a: a.sum(1),
         "a.mean()": lambda a: a.mean(),
         "a.mean(0)": lambda a: a.mean(0),
+        "a * a.mean(1, keepdim=True)": lambda a: a * a.mean(1, keepdim=True),
         "a.max()": lambda a: a.max(),
         "a.max(1)": lambda a: values_of(a.max(1)),
     },
@@ -1370,6 +1376,7 @@ credit = check_gradients(
     {
         "a.reshape(2, 6)": lambda a: a.reshape(2, 6),
         "a.transpose(0, 1)": lambda a: a.transpose(0, 1),
+        "a.reshape(2, 2, 3).transpose(1, 2)": lambda a: a.reshape(2, 2, 3).transpose(1, 2),
         "a[1]": lambda a: a[1],
         "a[:, 1:3]": lambda a: a[:, 1:3],
         "a[[0, 2, 2]]": lambda a: a[[0, 2, 2]],

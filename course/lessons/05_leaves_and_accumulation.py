@@ -310,7 +310,7 @@ print(Mul.backward(ctx, np.array(10.0)))
 # %% [markdown]
 # ### Exercise 1: two rules as classes
 #
-# Translate a difference and tanh from lesson 04. Write the four bodies. What a rule needs of the arrays goes through `ctx.save_for_backward`, as in `Mul`; what it does not need is not saved. Of `tanh`, save the output itself: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts). Rules say nothing about shapes: broadcasting is undone elsewhere.
+# Translate a difference and tanh from lesson 04. Write the four bodies. What a rule needs of the arrays goes through `ctx.save_for_backward`, as in `Mul`; what it does not need is not saved. For `tanh`, best save the output: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts). Rules say nothing about shapes: broadcasting is undone elsewhere.
 
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
 # The rule of a difference needs neither of its inputs, so `Sub.forward` is one line: `return a - b`.
@@ -899,6 +899,14 @@ assert square.grad_fn.next_functions[0][0] is square.grad_fn.next_functions[1][0
 assert w._accumulate is not end, (
     "_accumulate holds a weak reference to the node, not the node itself"
 )
+leaf = MiniTensor(2.0, requires_grad=True)
+for graph in ("first", "second"):
+    end_of_leaf = Mul.apply(leaf, leaf).grad_fn.next_functions[0][0]
+    assert end_of_leaf is not None and end_of_leaf.variable is leaf, (
+        f"the {graph} graph of a leaf must lead to an AccumulateGrad. When the graph before has "
+        "gone, so has its node, and leaf._accumulate() gives None: then make a new node"
+    )
+    del end_of_leaf
 ### BEGIN HIDDEN TESTS
 assert edge_to(w)[0] is end, "a later use of w must lead to the same AccumulateGrad"
 longer = Mul.apply(product, product)
@@ -1781,6 +1789,14 @@ for _ in range(2):
     optimizer.step()
 assert np.allclose(u.data, 2.5), "u: the buffer is 1, then 0.5 * 1 + 1 = 1.5, so 5 - 1 - 1.5 = 2.5"
 assert np.allclose(v.data, 0.0), "v has a buffer of its own: 2, then 0.5 * 2 + 2 = 3"
+kept = MiniTensor(np.array([5.0]), requires_grad=True)
+optimizer = SGD([kept], lr=1.0, momentum=0.25)
+(kept * 2.0).sum().backward()
+for _ in range(3):
+    optimizer.step()
+    assert np.allclose(kept.grad.data, [2.0]), (
+        "step only reads .grad: the buffer must be an array of its own"
+    )
 ### BEGIN HIDDEN TESTS
 w = MiniTensor(np.array([[1.0, 2.0]]), requires_grad=True)
 b = MiniTensor(np.array(3.0), requires_grad=True)
@@ -1853,7 +1869,7 @@ print(f"difference {np.abs(w.data - w_torch.detach().numpy()).max():.1e}")
 # %% [markdown] items="57 58"
 # ## 7. Clearing: how, and where
 #
-# There are several ways to clear in PyTorch. Two of them write zeros, and the others take the gradient away. Which are which?
+# PyTorch can clear gradients by several calls. Two of them write zeros, and the others take the gradient away. Which are which?
 
 # %% tags=["demo"] items="57 58 F25"
 model = torch.nn.Linear(2, 1)
@@ -1872,7 +1888,7 @@ for name, clear in ways.items():
 print(inspect.signature(torch.optim.Optimizer.zero_grad))
 
 # %% [markdown]
-# `set_to_none` is no extra: it is the default, so after `zero_grad` you must reckon with `.grad` being None. And None is not the same as zeros. A parameter takes part in the first step, but not in the second and third. **Predict** whether it moves in these.
+# `set_to_none` is no extra: it is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. A parameter takes part in the first step, but not in the second and third. **Predict** whether it moves in these.
 
 # %% items="58 F25"
 for set_to_none in (True, False):

@@ -64,7 +64,7 @@ print("\n" + textwrap.fill(message, 90))
 # 2. let your engine free them at the right moment, and say for which operations a second `backward` then fails;
 # 3. say when `retain_graph` is needed, when it is not, and what it costs;
 # 4. look at a training loop and tell whether it leaks, and what it leaks: values, or only nodes;
-# 5. mend one that does.
+# 5. fix one that does.
 
 # %% [markdown]
 # ## 1. What a graph holds
@@ -994,7 +994,7 @@ plt.show()
 #
 # So the rule is not "never write `retain_graph`". It is: **a loop leaks if something that is alive refers to the graph of an earlier iteration.** `retain_graph=True` decides only whether that graph still has its values.
 #
-# In C and D the mend is one word: remember a number, not a tensor. (In D, the next lesson does better still: a validation that is not recorded makes no graph at all.) `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, it is `.detach().cpu()`: cut the history off, and move it out of the GPU's memory.
+# In C and D the fix is one word: remember a number, not a tensor. (In D, the next lesson does better still: a validation that is not recorded makes no graph at all.) `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, it is `.detach().cpu()`: cut the history off, and move it out of the GPU's memory.
 
 # %% tags=["demo"] items="73"
 def skeleton(remember, iterations=20):
@@ -1033,7 +1033,7 @@ for step in range(30):
 print("nodes that backward visits at step 1, 10, 20, 30:", nodes[0], nodes[9], nodes[19], nodes[29])
 
 # %% [markdown] items="71"
-# ### Exercise 5: mend a loop
+# ### Exercise 5: fix a loop
 #
 # This function runs a recurrent cell over a sequence, and after each step adds the gradient of that step's loss to `w.grad`. It is loop E, and it remembers its losses like loop C.
 
@@ -1210,7 +1210,7 @@ for name, make in {
     print(f"{name:8s} tracemalloc sees {traced / 1e6:9.4f} MB of 80")
 
 # %% [markdown]
-# PyTorch takes its memory past Python, and `tracemalloc` is blind for it. A measurement that shows nothing may be measuring nothing.
+# PyTorch takes its memory past Python, and `tracemalloc` cannot see it. A measurement that shows nothing may be measuring nothing.
 
 # %% [markdown]
 # ## Quiz
@@ -1243,7 +1243,7 @@ question(
 question(
     "retained_loop",
     "A loop with `loss = net(x)`, `loss.backward(retain_graph=True)` and a step runs for a thousand iterations. How much memory does it hold?",
-    right("about one graph with its values, at any time", "Binding `loss` anew lets the old graph go. Nothing else refers to it."),
+    right("one graph with its values, and two for a moment, while the next one is built", "The old graph goes when `loss` is bound anew. Until then the new forward pass has already built the next one."),
     wrong("a thousand graphs", "Who would hold the other 999?", misconception="retain_leaks"),
     wrong("none: retained graphs are freed at the next backward", "The next `backward` runs on another graph. The old one goes when `loss` is bound anew.", misconception="retain_until_next"),
     wrong("a graph that doubles with each iteration", "k calls on one graph add k copies of the gradient. That has nothing to do with memory, and nothing doubles.", misconception="retain_is_exponential"),
@@ -1251,7 +1251,7 @@ question(
 question(
     "list_of_losses",
     "`curve.append(loss)` after `loss.backward()`, for a network with 500 MB of activations. What does the list cost per iteration?",
-    right("the nodes: some kilobytes", "The activations were freed by `backward`. It is still a leak, but a slow one."),
+    right("the nodes without their arrays: kilobytes, more for a deeper network", "The activations were freed by `backward`. It is still a leak, but a slow one: a network of three layers costs 26 kB per loss."),
     wrong("500 MB", "That is what it would cost without `backward`, as in a validation loop.", misconception="list_keeps_activations"),
     wrong("8 bytes", "That would be `loss.item()`. The tensor holds its `grad_fn`, which holds the rest of the chain.", misconception="loss_is_a_number"),
     wrong("nothing, if it was called with `retain_graph=False`", "Values are freed then, nodes are not.", misconception="backward_destroys_graph"),
@@ -1259,7 +1259,7 @@ question(
 question(
     "running_sum",
     "For the mean loss of an epoch somebody writes `total = total + loss` in the loop, after `loss.backward()`. Does it leak?",
-    right("Yes: `total` is a result whose graph contains the graph of every loss.", "Nodes only, since the values are freed. `total += loss.item()` mends it."),
+    right("Yes: `total` is a result whose graph contains the graph of every loss.", "Nodes only, since the values are freed. `total += loss.item()` fixes it."),
     wrong("No: a sum saves nothing.", "It saves no values, but it has edges to its inputs' nodes.", misconception="sum_saves_nothing"),
     wrong("No: `total` is one number.", "A number with a `grad_fn`.", misconception="loss_is_a_number"),
     wrong("Only with `retain_graph=True`.", "Then it would leak the values as well. The nodes leak in any case.", misconception="retain_leaks"),

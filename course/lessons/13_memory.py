@@ -152,7 +152,7 @@ for texts in (1, 4, 16, 64):
 # 4. decide where to cut a network, with a planner of your own;
 # 5. measure what it saves and what it costs, instead of quoting a factor.
 #
-# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
 # %%
 start_lesson()
@@ -1231,7 +1231,7 @@ for name, way in (("plain", plain), ("checkpoint", again)):
     print(f"{name:11s} after forward {before}, after backward {norm.num_batches_tracked.item()}")
 
 # %% [markdown] items="127"
-# "Side effects run twice during backward", one reads. It is once in each pass. What must happen once per step (counters, running statistics, a line in a log) does not belong into a checkpoint.
+# "Side effects run twice during backward", you will read. In fact they run once in each pass: once forward, and once more during backward. What must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
 #
 # The second: a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines gives an error.
 
@@ -1297,7 +1297,7 @@ checkpoint_planner(depth="36", length=6)
 #
 # Each segment runs in a `checkpoint`, **except the last**: the backward pass begins with it, so its arrays would be computed again at once, and nothing is saved by dropping them. Without cuts there is one segment, the last.
 #
-# Mind when the functions run. Yours will run for a second time after the loop is over; a function that looks up a variable of the loop only then finds what the loop has left there.
+# Watch when the functions run. Yours run a second time after the loop is over. A function that looks up a variable of the loop only then finds what the loop has left there.
 
 # %% [markdown] tags=["hint"] exercise="in_segments"
 # The borders are `[0, *cuts, len(layers)]`, and the segments lie between neighbours: `zip(borders, borders[1:])`.
@@ -1748,7 +1748,7 @@ with torch.device("meta"):
         del result
 
 # %% [markdown] items="F38"
-# The output projection is neither cheap to store nor cheap to repeat, and the cross entropy behind it keeps as much again. An embedding, said to be dear to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
+# The output projection is neither cheap to store nor cheap to repeat, and the cross entropy behind it keeps as much again. An embedding, often called expensive to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
 #
 # ## 8. Two variants in PyTorch
 #
@@ -1780,7 +1780,7 @@ for action in ("backward", "grad of x"):
         print(f"{action:9s} {said:8s} {try_variant(action, **options)}")
 
 # %% [markdown] items="F40"
-# The old variant loses the gradient of the first block, and refuses `autograd.grad`. The new one leaves the nodes of the function in the graph; it has no node of its own. Who does not say which, gets the old variant and a warning in this version of PyTorch: so say `use_reentrant=False`. (One reads that the flag came with PyTorch 2.0. It is older: it was designed in 2021, in issue 65537 of PyTorch's repository, and added by pull request 69508.)
+# The old variant loses the gradient of the first block, and refuses `autograd.grad`. The new one leaves the nodes of the function in the graph; it has no node of its own. If you do not say which, you get the old variant and a warning in this version of PyTorch: so say `use_reentrant=False`.
 #
 # ## 9. Beyond one device
 #
@@ -1875,7 +1875,7 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | activations | what rules need; they grow with the batch and the depth, weights do not |
+# | activations | what rules need; they grow with the batch and the depth; weights grow with the depth alone |
 # | saved bytes | count memory, not arrays: views share it, parameters are alive anyway |
 # | saved-tensor hooks | a node keeps what `pack` returns; `unpack` must make the array of it |
 # | checkpoint | keep the inputs, run the function again, recorded, when the first rule asks |

@@ -90,7 +90,7 @@ print("same bits:", all(np.array_equal(results[0], other) for other in results))
 # 4. say what such a trace forgets, and write the guards that make it safe;
 # 5. say what `torch.compile` does with a model, and what it cannot do.
 #
-# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
 # %%
 start_lesson()
@@ -449,7 +449,7 @@ DEVICES["remote"] = remote
 print(device_of(np.ones(3)), device_of(a), moved(np.ones(3), remote), moved(a, np))
 
 # %% [markdown] items="116"
-# And what if the inputs of an operation are in different places? A library *could* copy silently. It would be a trap: a copy between devices often costs more than the operation. So PyTorch refuses, with one exception. **Predict** which of these lines fail. (`meta` is a device of PyTorch that every computer has: its tensors have a shape and no numbers.)
+# And what if the inputs of an operation are in different places? A library *could* copy silently. It would be a trap: a copy between devices often costs more than the operation. So PyTorch refuses as a rule. **Predict** which of these lines fail. (`meta` is a device of PyTorch that every computer has: its tensors have a shape and no numbers.)
 
 # %% tags=["demo"] items="116"
 def result_of(text):
@@ -472,7 +472,7 @@ for text in (
     print(f"{text:27s} {result_of(text)}")
 
 # %% [markdown] items="116"
-# Only tensors **without dimensions, on the CPU**, may be mixed with others: a learning rate or a factor. A single number on the other device is no exception. (For graphics cards PyTorch words the message as *Expected all tensors to be on the same device*; your engine will say that.)
+# Only tensors **without dimensions, on the CPU**, may be mixed with others: a learning rate or a factor. A single number on the other device is no exception. Each operation checks this for itself, and not every one does: in PyTorch 2.13 `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` gives a tensor on the CPU, of numbers that nobody computed. (For graphics cards PyTorch words the message as *Expected all tensors to be on the same device*; your engine will say that.)
 #
 # ### Exercise 2: to, and one device per operation
 #
@@ -666,7 +666,7 @@ def device_error(*inputs):
     except RuntimeError as error:
         return str(error)
     except Exception as error:
-        return f"{type(error).__name__} in the place of a RuntimeError"
+        return f"{type(error).__name__} in place of a RuntimeError"
     return "no error"
 
 
@@ -770,7 +770,7 @@ for name, operation in {
     print(f"{name:18s} {tried(operation)}")
 
 # %% [markdown]
-# What fails makes an array with `np.zeros`, or asks a number on the other device for its value, as Python's own `max` does. The cure is a word longer. The rule of indexing, for any module:
+# What fails makes an array with `np.zeros`, or asks a number on the other device for its value, as Python's own `max` does. The fix is one word more. The rule of indexing, for any module:
 
 # %%
 class Pick(Function):
@@ -836,7 +836,7 @@ print(f"backward: {remote.operations:3d} operations, {backward_bytes / 1e6:4.0f}
 print(f"x, y, the gradient and the cotangent together: {4 * 8 * len(points) / 1e6:.0f} MB")
 
 # %% [markdown] items="129"
-# The last line is what has to come in or go out. Everything else are intermediate results that are written, and read again later, because the engine does one operation at a time.
+# The last line is what has to come in or go out. Everything else is an intermediate result: it is written, and read again later, because the engine does one operation at a time.
 #
 # ## 3. Arrays without numbers
 #

@@ -102,7 +102,7 @@ for name, function, x in (
 # 4. push many tangents at once, and say what `vmap` does for you;
 # 5. name the trap of a derivative inside a derivative, and its cure.
 #
-# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
 # %%
 start_lesson()
@@ -577,7 +577,7 @@ DIFFERENT_SIZE = (
 # The product rule does not fit into `push_forward`, which multiplies entry by entry. Compute the two terms yourself where there is a tangent: `a.tangent @ b.value` and `a.value @ b.tangent`, then `Dual(value, their sum)`.
 
 # %% [markdown] tags=["hint"] exercise="jvp"
-# In `jvp`: for each pair compare `np.shape(x) != np.shape(t)`; then `output = as_dual(function(*[Dual(x, t) for ...]))`. A function that ignores its inputs gives a constant: return `np.zeros(output.shape)` in the place of its None.
+# In `jvp`: for each pair compare `np.shape(x) != np.shape(t)`; then `output = as_dual(function(*[Dual(x, t) for ...]))`. A function that ignores its inputs gives a constant: return `np.zeros(output.shape)` in place of its None.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "jvp", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dual_sum(a, dim=None, keepdim=False):
@@ -1471,7 +1471,7 @@ try_rule(
 ### END HIDDEN TESTS
 
 # %% [markdown] items="gap:jvp_vmap"
-# Now the 256 inputs of a loss, three ways on your engine, and PyTorch's own two, which work on the same principle: `jacfwd` is `vmap` over passes forward, `jacrev` is `vmap` over passes backward. **Predict** the order.
+# Now the 256 inputs of a loss, by three methods on your engine, and PyTorch's own two, which work on the same principle: `jacfwd` is `vmap` over passes forward, `jacrev` is `vmap` over passes backward. **Predict** the order.
 
 # %% tags=["demo"] items="5 F35 gap:jvp_vmap"
 function, point = small_network(256, 1)
@@ -1764,7 +1764,7 @@ first_way, second_way, _ = (way() for way in ways.values())
 print(f"difference {(first_way - second_way).abs().max().item():.1e}")
 
 # %% [markdown] items="gap:jvp_vmap"
-# The table takes about as many operations as the product: `hessian` pushes all 400 directions at once, with `vmap`. But each operation carries 400 tangents in the place of one.
+# The table takes about as many operations as the product: `hessian` pushes all 400 directions at once, with `vmap`. But each operation carries 400 tangents in place of one.
 
 # %% [markdown]
 # ## Quiz

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # A Transformer on your own engine
 #
-# Here is a diary. Each line has a name, a thing, and the weather. The name is random, and so is the thing. The weather is not: it follows from the thing, so whoever reads the line from the left can know it.
+# Here is a diary. Each line has a name, a thing, and the weather. The name is random, and so is the thing. The weather is not: it follows from the thing, so anybody who reads the line from the left can know it.
 
 # %% tags=["demo"]
 import os
@@ -65,7 +65,7 @@ print(text[: text.index("\n", 80)])
 print(f"\n{len(text)} letters, {len(letters)} different ones: {''.join(letters)!r}")
 
 # %% [markdown]
-# The task: guess the next letter. Three ways to guess need no network. The *same* guess everywhere is the most frequent letter. A table of pairs says which letter follows the *last* one most often. And whoever has understood the whole line can miss in two places only. **Predict** the share of right guesses for each of the three, on a diary that nobody has seen before.
+# The task: guess the next letter. Three ways to guess need no network. The *same* guess everywhere is the most frequent letter. A table of pairs says which letter follows the *last* one most often. And somebody who has understood the whole line can be wrong in only two places. **Predict** the share of right guesses for each of the three, on a diary that nobody has seen before.
 
 # %% tags=["demo"]
 number_of = {letter: number for number, letter in enumerate(letters)}
@@ -89,7 +89,7 @@ last, following = unknown[:-1], unknown[1:]
 guesses = {
     "the most frequent letter": (following == counts.argmax()).mean(),
     "what follows the last letter": (following == pairs.argmax(axis=1)[last]).mean(),
-    "whoever knows the rules": 1 - two_misses / line_length,
+    "somebody who knows the rules": 1 - two_misses / line_length,
 }
 for name, share in guesses.items():
     print(f"{name:30s} {share:.1%}")
@@ -102,7 +102,7 @@ for name, share in guesses.items():
 # 3. train it beside PyTorch from the same weights, and say how far the two curves are apart;
 # 4. measure where time and memory go, and get some of both back with what you built before.
 #
-# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
 # %%
 start_lesson()
@@ -545,7 +545,7 @@ for offset in (0.0, 1e6):
 #
 # ## 3. Attention
 #
-# Every position of a text gets three vectors, each computed by a linear layer from its row. A **query**: what I am looking for. A **key**: what I am to be found by. A **value**: what I hand over to whoever finds me. The query of one position is multiplied with the keys of all; softmax turns the products into weights; and the result is the mean of the values with these weights. It is a lookup like that of section 1, but a soft one: every row is taken, with a weight, and the weights can be trained.
+# Every position of a text gets three vectors, each computed by a linear layer from its row. A **query**: what I am looking for. A **key**: what I am to be found by. A **value**: what I hand over when I am found. The query of one position is multiplied with the keys of all; softmax turns the products into weights; and the result is the mean of the values with these weights. It is a lookup like that of section 1, but a soft one: every row is taken, with a weight, and the weights can be trained.
 #
 # There are two catches. The first is size. **Predict** how the largest of 20 weights changes, if queries and keys are random with entries of size 1 and get longer.
 
@@ -741,7 +741,7 @@ for name, leaf, leaf_torch in zip("qkv", leaves, leaves_torch):
     print(f"gradient {name}  {np.abs(leaf.grad.data - leaf_torch.grad.numpy()).max():.1e}")
 
 # %% [markdown]
-# The graph of one attention, for three positions. **Predict** which of `q`, `k` and `v` gets its gradient without a way through the softmax.
+# The graph of one attention, for three positions. **Predict** which of `q`, `k` and `v` gets its gradient without a path through the softmax.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -1103,7 +1103,7 @@ assert len([name for name, _ in model.named_parameters()]) == 2 + 3 * 12 + 4
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Your engine's graph of one small block, for 2 positions of width 2. **Predict** the number of its nodes, and how many different ways lead from the result back to `x`.
+# Your engine's graph of one small block, for 2 positions of width 2. **Predict** the number of its nodes, and how many different paths lead from the result back to `x`.
 
 # %% tags=["demo"]
 manual_seed(4)
@@ -1120,10 +1120,10 @@ for node in order:  # each node comes before the nodes of its inputs
         if source is not None:
             ways_to[source] += ways_to[node]
 end, _ = edge_to(x)
-print(f"{len(order)} nodes, {ways_to[end]} ways from the result to x")
+print(f"{len(order)} nodes, {ways_to[end]} paths from the result to x")
 
 # %% [markdown]
-# The gradient of `x` is a sum over all these ways, and with each further block their number is multiplied. `backward` runs every rule once. That it can is due to the order, which you have just used for counting.
+# The gradient of `x` is a sum over all these paths, and with each further block their number is multiplied. `backward` runs every rule once. That it can is due to the order, which you have just used for counting.
 #
 # Should the last layer and the first share their table? Both say which row belongs to which letter, and many models use one parameter for both. Then two gradients arrive at it: from the lookup a scatter-add, from the product at the end a matrix. **Predict** what your engine makes of them, without another line of code.
 
@@ -1588,7 +1588,7 @@ for look in ("back", "everywhere", "nowhere"):
     print(f"{look:12s} {np.mean(found[-10:]):14.3f} {(guessed == right_letters).mean():24.1%}")
 
 # %% [markdown]
-# Who may look everywhere is better in training than whoever knows the rules, which no honest model can be: it copies the letter that stands to the right. Where there is none, it guesses worse than the model that may only look back, and so never learned to copy. A loss that is too good is a symptom too. Who looks only at itself knows a letter and its place, and ends near the table of pairs.
+# The model that may look everywhere beats the rules themselves in training, which no honest model can: it copies the letter that stands to the right. Where there is none, it guesses worse than the model that may only look back, and so never learned to copy. A loss that is too good is a symptom too. The model that looks only at itself knows a letter and its place, and ends near the table of pairs.
 #
 # ## 7. What it costs
 #
@@ -1634,7 +1634,7 @@ for name, milliseconds in medians.items():
     print(f"{name:14s} {milliseconds:7.2f} ms per step   {ratio:5.2f} times PyTorch")
 
 # %% [markdown]
-# Where does your time go? A stopwatch around every rule of your engine. Before you look, **predict** the share of the matrix products, and which operation is the dearest.
+# Where does your time go? A stopwatch around every rule of your engine. Before you look, **predict** the share of the matrix products, and which operation costs most.
 
 # %% tags=["demo"] items="112"
 def kinds_below(kind):
@@ -1792,7 +1792,7 @@ def peak(action):
 
 
 def forward_of(blocks):
-    """The model with another way through its blocks; then one backward."""
+    """The model with another path through its blocks; then one backward."""
     rows = model.token(x) + model.place(np.arange(x.shape[1]))
     scores = model.head(model.norm(blocks(rows)))
     return next_letter_loss(scores, y)
@@ -1829,7 +1829,7 @@ print("the gradients are equal to the last bit:", same)
 # | --- | --- | --- |
 # | 01 | numerical gradients, the chain rule by hand | the tests above compare slopes with differences |
 # | 02 | operations that remember, `backward` | one call, and every parameter has a gradient |
-# | 03 | an order for the graph, without recursion | `x` in a block goes two ways, and both arrive before it is asked |
+# | 03 | an order for the graph, without recursion | `x` in a block takes two paths, and both contributions arrive before it is asked |
 # | 04 | arrays, broadcasting, products, softmax | scores, patterns, the rows of the places that are stretched over the batch |
 # | 05 | leaves and accumulation | rows that are looked up many times, a table in two places |
 # | 06 | freeing what is saved | no step leaves anything to the next |
@@ -1892,7 +1892,7 @@ question(
     right("`g`, plus what the rule of `f` sends for `g`", "The rule of the sum hands `g` to both branches, and at `x` they are added."),
     wrong("Half of `g` from each branch", "A sum does not divide: both slopes are 1.", misconception="sum_divides_gradient"),
     wrong("What the rule of `f` sends for `g`", "That is the net without the way around.", misconception="residual_forgotten"),
-    wrong("`g` times what the rule of `f` sends", "Along one way slopes are multiplied, over several ways they are added.", misconception="paths_multiplied"),
+    wrong("`g` times what the rule of `f` sends", "Along one path slopes are multiplied, over several paths they are added.", misconception="paths_multiplied"),
 )
 question(
     "saved_for_attention",

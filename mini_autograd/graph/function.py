@@ -52,7 +52,7 @@ UNCHANGED: Any = (0,)
 are never viewed or changed, and on a long chain a list for each would cost Python's garbage collector a third more."""
 
 BEFORE, AFTER = -1, -2
-"""In the place of an output's number: hooks of the node itself, called before its rule and after it."""
+"""In place of an output's number: hooks of the node itself, called before its rule and after it."""
 
 SEVERAL = object()
 new = object.__new__

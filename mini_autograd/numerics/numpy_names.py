@@ -25,7 +25,7 @@ def translated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def accept(namespace: dict[str, Any]) -> None:
-    """Put such a function in the place of every function of a namespace that has a `dim` and knows no `axis` yet."""
+    """Put such a function in place of every function of a namespace that has a `dim` and knows no `axis` yet."""
     for name, function in namespace.items():
         if isinstance(function, types.FunctionType):
             code = function.__code__

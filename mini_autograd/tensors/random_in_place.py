@@ -17,7 +17,7 @@ from mini_autograd.tensors.tensor import Tensor, register_methods
 
 
 class Draw(Fill):
-    """New numbers in the place of the old ones."""
+    """New numbers in place of the old ones."""
 
     @staticmethod
     def forward(ctx, x, numbers):

@@ -1,7 +1,7 @@
 """Saving and loading tensors and what holds them, as `safetensors` files, which PyTorch reads and writes too.
 
 The one idea to know: a file holds names, dtypes, shapes, numbers and, of anything but a plain dict of tensors, a
-description in JSON of what stands where. So loading one runs no code of whoever made it. PyTorch's own `torch.save` is
+description in JSON of what stands where. So loading one runs no code of its author. PyTorch's own `torch.save` is
 pickle, which does.
 """
 

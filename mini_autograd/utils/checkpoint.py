@@ -1,6 +1,6 @@
 """`checkpoint`: do not keep what a part of the forward pass saves, but compute that part again in the backward pass.
 
-The one idea to know: saved-tensor hooks put a number in the place of each saved tensor. When the first of them is asked
+The one idea to know: saved-tensor hooks put a number in place of each saved tensor. When the first of them is asked
 for, the function runs again, and other hooks collect what it saves. `Reentrant` is PyTorch's older way: one node for
 all, which starts a backward pass of its own. Where to cut a chain, and what it costs: Griewank 1992; for networks, Chen
 and others 2016.

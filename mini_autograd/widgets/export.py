@@ -1,4 +1,4 @@
-"""Exported pages without a kernel: a still picture in the place of each widget that has one.
+"""Exported pages without a kernel: a still picture in place of each widget that has one.
 
 nbconvert prefers the live widget to the picture in the same output, and then shows nothing where no script can be
 loaded. `StillPictures` takes that choice away. `jupyter_nbconvert_config.json`, which is installed with this package,

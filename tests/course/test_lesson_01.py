@@ -24,6 +24,14 @@ PLANTED = [
         NUMERICAL,
     ),
     Planted("vectors only", "", "np.ndindex(x.shape)", "range(len(x))", NUMERICAL),
+    Planted(
+        "f gets a flat array",
+        "",
+        "    x = np.array(x, dtype=np.float64)\n    gradient = np.zeros(x.shape)\n",
+        "    whole, x, g = np.shape(x), np.array(x, dtype=np.float64).ravel(), f\n"
+        "    f = lambda flat: g(flat)\n    gradient = np.zeros(x.shape)\n",
+        NUMERICAL,
+    ),
     Planted("all entries moved at once", "", "x[position] = old + h", "x[...] = x + h", NUMERICAL),
     Planted("the second use is forgotten", "", "return d_s * y + d_s, d_s * x", "return d_s * y, d_s * x", PRODUCT),
     Planted("factors swapped", "", "return d_s * y + d_s, d_s * x", "return d_s * x + d_s, d_s * y", PRODUCT),
@@ -44,6 +52,7 @@ PLANTED = [
         "the prediction is not cut off", "", "d_error = 2 * (max(z, 0.0) - target)", "d_error = 2 * (z - target)", RELU
     ),
     Planted("the length of the difference", "", "np.abs(a - b).max()", "np.linalg.norm(a - b)", ERROR),
+    Planted("an input is changed", "", "np.abs(a - b).max()", "np.abs(np.subtract(a, b, out=b)).max()", ERROR),
     Planted("no absolute value", "", "np.abs(a - b).max()", "(a - b).max()", ERROR),
     Planted(
         "entry by entry",

@@ -40,6 +40,19 @@ PLANTED = [
         ("test_valid_order",),
     ),
     Planted(
+        "shares by differences",
+        "",
+        "[leaf.grad for leaf in leaves]",
+        "[\n"
+        "        sum(\n"
+        "            sign * expression([MiniTensor(number + sign * 1e-5 * (use == k)) for k in range(uses)]).data\n"
+        "            for sign in (1, -1)\n"
+        "        ) / 2e-5\n"
+        "        for use in range(uses)\n"
+        "    ]",
+        ("test_contributions",),
+    ),
+    Planted(
         "one leaf for all uses",
         "",
         "[MiniTensor(number) for _ in range(uses)]",

@@ -30,6 +30,14 @@ def planted(name: str, right: str, wrong: str, *costs: str, bug: str = "") -> Pl
 
 PLANTED = [
     planted(
+        "a share is added in place",
+        "pending[source] + share",
+        "np.add(pending[source], share, out=pending[source])",
+        *("backward", "elementwise"),
+    ),
+    planted("all axes exchanged", "a.data.swapaxes(dim0, dim1)", "a.data.T", "rearranging"),
+    planted("a mean that is never kept", "total = sum_over(a, dim, keepdim)", "total = sum_over(a, dim)", "reductions"),
+    planted(
         "stretch not summed",
         SUM_TO,
         "    return grad",

@@ -50,6 +50,24 @@ PLANTED = [
         ("test_rules_as_classes", "test_backward"),
     ),
     Planted(
+        "a weak reference that died is kept",
+        "",
+        "    node = tensor._accumulate() if tensor._accumulate is not None else None\n    if node is None:\n",
+        "    node = tensor._accumulate and tensor._accumulate()\n    if tensor._accumulate is None:\n",
+        ("test_record", "test_sgd"),
+    ),
+    Planted(
+        "the buffer is the gradient itself",
+        "",
+        "                self.buffers[i] = self.momentum * self.buffers[i] + parameter.grad.data\n",
+        "                if isinstance(self.buffers[i], float):\n"
+        "                    self.buffers[i] = parameter.grad.data\n"
+        "                else:\n"
+        "                    self.buffers[i] *= self.momentum\n"
+        "                    self.buffers[i] += parameter.grad.data\n",
+        ("test_sgd",),
+    ),
+    Planted(
         "every use of a leaf has an end of its own",
         "",
         "    if node is None:\n",

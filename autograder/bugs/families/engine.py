@@ -233,7 +233,7 @@ def in_place(right: Rule, call: Call, grad: Any) -> Any:
 
 
 def used_again(right: Rule, call: Call, grad: Any) -> Any:
-    """The second gradient is worked out from what the first one left in the place of the incoming gradient."""
+    """The second gradient is worked out from what the first one left in place of the incoming gradient."""
     first, second = right(grad)
     if first is None or second is None or np.shape(first) != np.shape(grad):
         return first, second

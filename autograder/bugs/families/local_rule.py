@@ -180,7 +180,7 @@ derivative_forgotten = Bug(
     name="derivative_forgotten",
     family=FAMILY,
     explanation="the rule passes the incoming gradient on unchanged: its own derivative is missing",
-    hint="What does the operation itself do to a small change of its input? That factor belongs into the rule.",
+    hint="What does the operation itself do to a small change of its input? That factor belongs in the rule.",
     misconception="A function of one input hands its gradient straight through.",
     rules=dict.fromkeys(("Exp", "Log", "Tanh", "Power", "Sigmoid", "Sqrt", "Sin", "Cos", "Abs"), unchanged),
 )

@@ -21,7 +21,7 @@ OTHER_CELLS = (
     "the gradebook has."
 )
 
-EXPANDED = "AUTOTEST"  # nbgrader writes a test in the place of such a line
+EXPANDED = "AUTOTEST"  # nbgrader writes a test in place of such a line
 
 
 def notices(assignment: Assignment, *, as_written: bool = True) -> list[str]:

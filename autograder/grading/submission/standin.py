@@ -1,4 +1,4 @@
-"""A notebook in the place of one that could not be graded, so that Formgrader and feedback say why."""
+"""A notebook in place of one that could not be graded, so that Formgrader and feedback say why."""
 
 from __future__ import annotations
 

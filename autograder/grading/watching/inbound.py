@@ -153,7 +153,7 @@ class Inbound:
 
 
 def _swap(new: Path, target: Path, old: Path) -> None:
-    """Put `new` in the place of `target`, which becomes `old`; where that fails, `target` is as before."""
+    """Put `new` in place of `target`, which becomes `old`; where that fails, `target` is as before."""
     if not os.path.lexists(target):
         os.rename(new, target)
         return

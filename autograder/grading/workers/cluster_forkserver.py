@@ -29,7 +29,7 @@ from autograder.grading.workers.cluster_worker import read_message, write_messag
 
 @dataclass(frozen=True)
 class Unread:
-    """In the place of a submission that nobody needs to read, and why."""
+    """In place of a submission that nobody needs to read, and why."""
 
     student: str
     reason: str

@@ -191,7 +191,7 @@ def _connected(run: str, known: ServerPool) -> socket.socket:
             return connection
         except (FileNotFoundError, ConnectionRefusedError) as error:
             connection.close()
-            if isinstance(error, ConnectionRefusedError):  # whoever listened there was killed
+            if isinstance(error, ConnectionRefusedError):  # the process that listened there was killed
                 _path(run).unlink(missing_ok=True)
             _start_parent(run, known)
 
@@ -205,7 +205,7 @@ def _start_parent(run: str, known: ServerPool) -> None:
         try:
             own.chmod(0o600)
             listener.listen(QUEUE)
-            os.link(own, path)  # only one can; and whoever finds it can connect
+            os.link(own, path)  # only one can; and who finds it can connect
         except FileExistsError:
             return
         finally:

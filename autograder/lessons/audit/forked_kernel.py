@@ -2,7 +2,7 @@
 
 A run of all gates starts two kernels per lesson, and each would import PyTorch and Matplotlib anew: that takes 6.2
 seconds of processor time, a fork 0.3. Over 17 lessons this is about three minutes that an author does not wait for on
-one processor. Linux only, for want of a way to wait for a process that is not one's child; elsewhere kernels start as
+one processor. Linux only: nowhere else can one wait for a process that is not one's child; elsewhere kernels start as
 they always do.
 """
 

@@ -175,7 +175,7 @@ def validate_passes(lesson: Lesson) -> Result:
 
 
 def stubs_do_not_crash(lesson: Lesson) -> Result:
-    """The student's version in a real kernel: cells fail only for want of a solution."""
+    """The student's version in a real kernel: cells fail only because a solution is missing."""
     return "", tuple(crashes(run_in_kernel(release_notebook(lesson.source), lesson.folder)))
 
 
@@ -232,7 +232,7 @@ def style_gets_full_marks(lesson: Lesson, solutions: Mapping[str, str]) -> Resul
 
 
 def stubs_earn_nothing(lesson: Lesson) -> Result:
-    """An untouched notebook gets no point from the judge, and fails only for want of a solution."""
+    """An untouched notebook gets no point from the judge, and fails only because a solution is missing."""
     notebook = variants.stubbed(lesson.source)
     given = _judged(lesson, notebook)
     return "", (*_with_points(given, list(lesson.tests)), *crashes(notebook, tests=False))

@@ -31,7 +31,7 @@ def spoil(namespace: dict[str, Any], names: list[str], kind: str) -> None:
 
 
 def spoiled(value: Any, kind: str) -> Any:
-    """Zeros or random numbers in the place of every number, the shape kept. Other objects are returned as they are."""
+    """Zeros or random numbers in place of every number, the shape kept. Other objects are returned as they are."""
     if isinstance(value, (bool, np.bool_, str, bytes)):
         return value
     if isinstance(value, (int, float, np.number)):

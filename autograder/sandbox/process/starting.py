@@ -69,7 +69,7 @@ class FreshProcess:
         self.pid = self.popen.pid
 
     def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
-        """Its first message says so, to whoever reads the connection."""
+        """Its first message says so, to the reader of the connection."""
 
     def interrupt(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
