@@ -84,4 +84,4 @@ def test_each_lesson_has_enough_statements(lesson: str) -> None:
 
 
 def _names() -> dict[str, object]:
-    return {"torch": torch, "np": np, "error": error}
+    return {"__name__": "statement", "torch": torch, "np": np, "error": error}
