@@ -12,8 +12,8 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from autograder.judge.outputs import clean_student_outputs, printable
-from autograder.judge.running import CellOutcome, FailedInside, Ran, TestTimeout
+from autograder.judge.outside.running import CellOutcome, FailedInside, Ran, TestTimeout
+from autograder.judge.writing.outputs import clean_student_outputs, printable
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.regions import hidden_lines
 from autograder.sandbox import CellResult, Sandbox, SandboxDied

@@ -17,14 +17,14 @@ from typing import Any
 import cloudpickle
 
 from autograder.cards.check_report import Report
-from autograder.judge import mirroring
-from autograder.judge.answers import STOPPED, troubles
 from autograder.judge.inside import run_inside
-from autograder.judge.messages import cut, error_name, explain, said_by
-from autograder.judge.namespace import TestNamespace, TrustedPath
-from autograder.judge.outputs import clean_student_outputs, printable, verdict_outputs
-from autograder.judge.points import points_for_value
-from autograder.judge.running import CellOutcome, Ran, run_test
+from autograder.judge.outside import mirroring
+from autograder.judge.outside.namespace import TestNamespace, TrustedPath
+from autograder.judge.outside.running import CellOutcome, Ran, run_test
+from autograder.judge.writing.answers import STOPPED, troubles
+from autograder.judge.writing.messages import cut, error_name, explain, said_by
+from autograder.judge.writing.outputs import clean_student_outputs, printable, verdict_outputs
+from autograder.judge.writing.points import points_for_value
 from autograder.localise import probes, returned, watching
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.regions import hidden_lines

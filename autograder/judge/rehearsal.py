@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from autograder.judge.judge import judge_notebook
-from autograder.judge.mirroring import touches_files
-from autograder.judge.steps import test_code
+from autograder.judge.outside.mirroring import touches_files
+from autograder.judge.outside.steps import test_code
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.trusted import trusted_names
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from autograder.judge.steps import test_code as taken_apart
+from autograder.judge.outside.steps import test_code as taken_apart
 from autograder.lessons.build.text import STYLE_TAG, TextCell, read_lesson
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from nbgrader.utils import determine_grade
 
-from autograder.judge.running import no_event_loop
+from autograder.judge.outside.running import no_event_loop
 
 POINTS = 2.0
 

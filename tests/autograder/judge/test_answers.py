@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from autograder.judge import judge_notebook
-from autograder.judge.answers import troubles
+from autograder.judge.writing.answers import troubles
 from tests.autograder.judge.notebooks import cell, notebook
 
 TEST = "# test\nassert double(2) == 4"

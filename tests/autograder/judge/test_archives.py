@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.judge import guard
+from autograder.judge.outside import guard
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.judge import guard, judge_notebook
+from autograder.judge import judge_notebook
+from autograder.judge.outside import guard
 from tests.autograder.judge.notebooks import notebook
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -15,9 +15,9 @@ from nbformat import NotebookNode
 
 from autograder.cards.credit import Credit
 from autograder.judge import judge_notebook
-from autograder.judge.outputs import clean_data, clean_student_outputs
-from autograder.judge.points import points_for_value
-from autograder.judge.running import no_event_loop
+from autograder.judge.outside.running import no_event_loop
+from autograder.judge.writing.outputs import clean_data, clean_student_outputs
+from autograder.judge.writing.points import points_for_value
 from autograder.sandbox import Limits, Sandbox, SandboxUnavailable
 from autograder.sandbox.process import isolation
 from tests.autograder.judge.notebooks import cell, notebook, stock_points
@@ -393,7 +393,8 @@ def test_a_test_that_computes_for_ever_is_stopped():
 
 
 ENDLESS = """
-from autograder.judge import judge_notebook, running
+from autograder.judge import judge_notebook
+from autograder.judge.outside import running
 from autograder.sandbox import Limits
 from tests.autograder.judge.notebooks import notebook
 running.PATIENCE = running.SPARE = 1.0

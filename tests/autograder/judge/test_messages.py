@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autograder.cards.check_report import Line, Report
-from autograder.judge.messages import said_by
+from autograder.judge.writing.messages import said_by
 from autograder.notebooks.verdicts import without_repeats
 
 SWAPPED = "the two operands have changed places."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.judge.mirroring import touches_files
+from autograder.judge.outside.mirroring import touches_files
 
 
 @pytest.mark.parametrize(

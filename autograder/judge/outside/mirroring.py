@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from autograder.judge.guard import within_reach
-from autograder.judge.namespace import modules_in
+from autograder.judge.outside.guard import within_reach
+from autograder.judge.outside.namespace import modules_in
 from autograder.notebooks.magics import plain_python
 from autograder.sandbox import Sandbox, SandboxError
 

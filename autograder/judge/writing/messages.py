@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from autograder.cards.check_report import LIKELY, Report
-from autograder.judge.running import CellOutcome, FailedInside, TestTimeout
+from autograder.judge.outside.running import CellOutcome, FailedInside, TestTimeout
 from autograder.sandbox import NotAnswered, Refused, SandboxDied, StaleHandle
 from autograder.sandbox.errors import RemoteError
 

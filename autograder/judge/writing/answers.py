@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from autograder.judge.messages import cut
+from autograder.judge.writing.messages import cut
 from autograder.notebooks.cells import code_cells
 
 LONGEST = 120

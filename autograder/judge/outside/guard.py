@@ -28,7 +28,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from autograder.judge.texts import Texts
+from autograder.judge.outside.texts import Texts
 from autograder.sandbox.inside.protocol import words
 
 # The one place from which programs are started, also while a test runs.

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from autograder.judge.texts import Texts
+from autograder.judge.outside.texts import Texts
 from autograder.notebooks.statements import bound_names
 from autograder.notebooks.trusted import TrustedNames
 from autograder.sandbox import Sandbox, is_handle

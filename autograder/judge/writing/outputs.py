@@ -12,7 +12,7 @@ from typing import Any
 import nh3
 from nbformat import NotebookNode, from_dict
 
-from autograder.judge.messages import cut
+from autograder.judge.writing.messages import cut
 
 MAX_CELL_TEXT = 200_000
 MAX_OUTPUTS = 100

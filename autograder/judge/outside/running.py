@@ -20,9 +20,9 @@ from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.judge.guard import on_guard
-from autograder.judge.namespace import TestNamespace
-from autograder.judge.steps import TestCode, TestStatement, test_code
+from autograder.judge.outside.guard import on_guard
+from autograder.judge.outside.namespace import TestNamespace
+from autograder.judge.outside.steps import TestCode, TestStatement, test_code
 from autograder.notebooks.cells import CodeCell
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.trusted import is_stateful, split_import
