@@ -79,7 +79,7 @@ for slip in ("none", "item()", "recording off"):
 # 4. measure what not recording saves, in time and in memory, instead of quoting a factor;
 # 5. stop a gradient where a method needs it stopped, and nowhere else.
 #
-# You go on with the engine of lesson 06. Should an attempt break it, run the next cell again: it puts the engine back as it was.
+# You go on with the engine of lesson 06. If something breaks it, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
 # %%
 start_lesson()
@@ -263,7 +263,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown] items="27"
-# `requires_grad` of a result is now an answer to two questions. That of a leaf is not: whoever makes a leaf says what it is, whatever the switch says. **Predict** the three answers.
+# `requires_grad` of a result is now an answer to two questions. That of a leaf is not: its maker says what it is, whatever the switch says. **Predict** the three answers.
 
 # %%
 switches.recording = False
@@ -605,7 +605,7 @@ def run_in(context, function, arguments, named):
 
 # %% tags=["style:stack"] exercise="decorated"
 class Decorated:
-    """A callable object in the place of the function; the stack of the thread makes one mode enough for all calls."""
+    """A callable object in place of the function; the stack of the thread makes one mode enough for all calls."""
 
     def __init__(self, mode, function):
         self.mode, self.function = mode, function
@@ -858,7 +858,7 @@ explore(out)
 #
 # ### Loud or quiet
 #
-# `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the way through `g` is lost, it is 1. Twelve ways to write `g` in PyTorch: **mark each one** as right, loud or quiet before you run.
+# `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, it is 1. Here are twelve forms of `g` in PyTorch: **mark each one** as right, loud or quiet before you run.
 
 # %% tags=["demo"] items="F16 73 82"
 ways = {
@@ -889,7 +889,7 @@ for text, way in ways.items():
             print(f"{text:22s} loud: {str(error)[:51]} ...")
 
 # %% [markdown] items="F16 73"
-# The pattern: **autograd sees operations on tensors, and nothing else.** Whoever takes the number out, as `item()` does, works on a number from then on, and that is allowed: logging a loss needs it. (`float()` and its relatives may add one warning per session; they still go on.) `.numpy()` is loud because an
+# The pattern: **autograd sees operations on tensors, and nothing else.** Once you take the number out, as `item()` does, you work on a plain number, and that is allowed: logging a loss needs it. (`float()` and its relatives may add one warning per session; they still go on.) `.numpy()` is loud because an
 # array could be computed with for a long time before anybody noticed. `detach()` says what it does, so its silence is fine.
 #
 # Your engine has the same quiet way out:
@@ -902,7 +902,7 @@ print("with item():", x.grad.item())
 # %% [markdown] items="76"
 # ## 5. inference_mode
 #
-# `no_grad` promises little: results made inside are ordinary tensors and may be used anywhere later. PyTorch has a stricter mode for code that will *never* need gradients. In `inference_mode` nothing is recorded either, and in addition every tensor made inside is **marked for good**. PyTorch then skips some bookkeeping
+# `no_grad` promises little: results made inside are ordinary tensors and may be used anywhere later. PyTorch has a stricter mode for code that will *never* need gradients. In `inference_mode` nothing is recorded either, and in addition every new tensor made inside is **marked for good**. (A view of an ordinary tensor, such as `w.detach()`, is not.) PyTorch then skips some bookkeeping
 # for it: it has no version counter, for example. The price: where a gradient would need such a tensor later, there is an error.
 #
 # Marking is easy, because every tensor goes through one constructor.
@@ -1715,7 +1715,7 @@ question(
 question(
     "memory_factor",
     "How much memory does `no_grad` save in a forward pass?",
-    right("It depends: nothing for one layer, more with every further one.", "Recording keeps about one activation per layer. Without it, a handful lives at a time."),
+    right("It depends: nothing for one or two layers, more with every further one.", "Recording keeps about one activation per layer. Without it, a handful lives at a time."),
     wrong("About half.", "For some depth it will be half. It is no law.", misconception="fixed_factor"),
     wrong("Two to three times, whatever the model.", "You measured less and much more.", misconception="fixed_factor"),
     wrong("None; it only saves time.", "It is the other way round: in a large model the time hardly changes.", misconception="modes_save_time_only"),
@@ -1743,6 +1743,6 @@ question(
 # | savings | a little time per operation; memory in proportion to the depth |
 # | stop-gradients | targets that stand still, samples in the turn of the discriminator |
 #
-# Now you can answer the question from the start for any line of code: autograd notices a slip when `backward` finds *nothing* to do, or when somebody asks for what is not there. Whoever leaves by the side door, with a number in the hand, is not noticed.
+# Now you can answer the question from the start for any line of code: autograd notices a slip when `backward` finds *nothing* to do, or when somebody asks for what is not there. Once you take a plain number out, autograd cannot notice.
 #
 # In the next lesson you write operations of your own. Then nobody guarantees the rule but you.

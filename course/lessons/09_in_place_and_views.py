@@ -88,7 +88,7 @@ for text, tamper in ways.items():
 # 4. find the writes that no counter sees;
 # 5. explain the errors of `.numpy()` and of two devices.
 #
-# Should an attempt break your engine, run the next cell again: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
 # %%
 start_lesson()
@@ -106,7 +106,7 @@ y.backward()
 print("slope:", x.grad.item())
 
 # %% [markdown] items="113"
-# A wrong slope, and not a word. A node keeps arrays for its rule, and `save_for_backward` copies nothing. If somebody writes to such an array, the rule computes with the new numbers. A check against that has to be cheap. PyTorch's answer: every piece of memory has a **counter of writes**, its *version*. Whoever saves a value notes the version; whoever
+# A wrong slope, and not a word. A node keeps arrays for its rule, and `save_for_backward` copies nothing. If somebody writes to such an array, the rule computes with the new numbers. A check against that has to be cheap. PyTorch's answer: every piece of memory has a **counter of writes**, its *version*. A node that saves a value notes the version, and a rule that
 # uses it looks whether the version is still the same.
 #
 # The counter is an object of its own, because several tensors can show the same memory, and must then hold the same counter.
@@ -309,7 +309,7 @@ def note_for(saved, inputs, output):
 
 
 class Guarded:
-    """A descriptor in the place of a property."""
+    """A descriptor in place of a property."""
 
     def __get__(self, node, kind=None):
         if node.saved is None:
@@ -1169,7 +1169,7 @@ for text, expression in shown.items():
 print("lines in which PyTorch differs:", different)
 
 # %% [markdown] items="gap:views F31"
-# The base of a view of a view is the first tensor. And the last line is the odd one: a detached tensor is **no view** for autograd, and shares the counter all the same. "Just a view of the data", as it is often called, would miss the point: a write to the detached tensor is a write to the original, and whoever has saved the original will complain.
+# The base of a view of a view is the first tensor. And the last line is the odd one: a detached tensor is **no view** for autograd, and shares the counter all the same. "Just a view of the data", as it is often called, would miss the point: a write to the detached tensor is a write to the original, and a node that has saved the original will complain.
 #
 # ## 4. Histories that share memory
 #
@@ -1220,7 +1220,7 @@ attempt("PyTorch:", lambda: show_gradients(leaf))
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "copy_slices", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class CopySlices(Function):
-    """The base with a part in the place of some of its entries.
+    """The base with a part in place of some of its entries.
 
     forward: base and part are arrays, positions an array of whole numbers (an option, no input).
         Entry part[i, j] goes to the place positions[i, j] of the base, counted row by row. A part
@@ -1466,7 +1466,7 @@ attempt("yours:", lambda: show_gradients(mini_leaf))
 attempt("PyTorch:", lambda: show_gradients(leaf))
 
 # %% [markdown] items="gap:views"
-# The graph after the write. Two ways lead from `a` to `y`. Which of them brings the gradient of the first entry, and where is it multiplied by 5?
+# The graph after the write. Two paths lead from `a` to `y`. Which of them brings the gradient of the first entry, and where is it multiplied by 5?
 
 # %% tags=["demo"] items="gap:views"
 from mini_autograd.widgets import explore
@@ -1534,11 +1534,11 @@ for seed in range(150):
 print(dict(endings), f"  largest relative difference: {largest:.1e}")
 
 # %% [markdown] items="gap:views F17"
-# Errors, right gradients, and nothing in between: what goes through the methods is either done right or refused. Whatever is silent must go another way.
+# Errors, right gradients, and nothing in between: in these programs a write through a method is either done right or refused. The next section looks for writes that are silent all the same.
 #
 # ## 5. What no counter sees
 #
-# A write is counted by the *method* that writes. Whoever reaches the memory without a method is not counted. **Predict** for each line in PyTorch: right, error, or silently wrong? "Right" is measured, by central differences of the same program without the tampering.
+# A write is counted by the *method* that writes. A write that reaches the memory without a method is not counted, and a version that nobody noted is not compared. **Predict** for each line in PyTorch: right, error, or silently wrong? "Right" is measured, by central differences of the same program without the tampering.
 
 # %% tags=["demo"] items="F17 113"
 def data_route(x):
@@ -1864,7 +1864,7 @@ array[0] = 100.0
 print("after a write to the array, x is", x_torch.tolist(), "at version", x_torch._version)
 
 # %% [markdown] items="117 F16"
-# It is loud, and only where something would be lost: `detach` is needed for what requires grad while operations are recorded, `cpu` for what lives on another device; `detach().cpu().numpy()` is right in every case, and `numpy(force=True)` says the same in one word. The last line is the second silent route again.
+# It is loud, and only where something would be lost: `detach` is needed for what requires grad while operations are recorded, `cpu` for what lives on another device; `detach().cpu().numpy()` does it for every dtype that NumPy has (it has no bfloat16), and `numpy(force=True)` says the same in one word. The last line is the second silent route again.
 #
 # A tensor lives on one **device**, and an operation needs its inputs on the same one. This machine may have no GPU. PyTorch has a device for such cases that every machine has: `meta`, whose tensors have a shape and no numbers. **Predict** which lines complain.
 
