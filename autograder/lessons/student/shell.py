@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import html
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
@@ -43,13 +44,21 @@ def say_that_assertions_hold(result: Any) -> None:
 
 
 def asserts(source: str) -> bool:
-    """Whether a cell holds assertions and calls no check, which would show a card."""
+    """Whether a cell itself asserts something, and not only a function in it. A check shows a card, so none counts."""
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(_executed(ast.parse(source)))
     except SyntaxError:
         return False
     calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return any(isinstance(node, ast.Assert) for node in nodes) and not any(name.startswith("check_") for name in calls)
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a syntax tree without those of functions and classes that it defines."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield node
+            yield from _executed(node)
 
 
 def shown_shortly(

@@ -10,7 +10,8 @@ import nbformat
 import pytest
 
 from autograder.cli import main
-from autograder.grading.commands.class_run import PROJECT, loaded
+from autograder.files import COURSE
+from autograder.grading.commands.class_run import loaded
 from autograder.grading.pretend_class.pretend_course import changed, disagreements, files_of
 from autograder.grading.pretend_class.students import Edit, Pretender, faults, notebook_of
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
@@ -107,7 +108,7 @@ def test_the_whole_loop_ends_as_it_must(tmp_path: Path, capfd: pytest.CaptureFix
     status = main(["class", "--build", str(tmp_path / "class"), "--workers", "2"])
     printed = capfd.readouterr().out
     assert status == 0, printed
-    members = loaded(PROJECT / "course" / "pretend_class.py")
+    members = loaded(COURSE / "pretend_class.py")
     with (tmp_path / "class" / "course" / "grades.csv").open() as file:
         exported = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
     assert exported.keys() == {member.student for member in members.CLASS}

@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 CELLS = {
     "holds": "assert [number for number in (1, 2)] == [1, 2]",
     "no assertion": "numbers = [1]",
+    "asserts in a function": "def sure(x):\n    assert x",
     "shows a value": "assert numbers\nnumbers",
     "fails": "assert not numbers, 'there are numbers'",
     "not written": "def norm(x):\n    raise NotImplementedError\n\n\nassert norm(2) == 2",
@@ -40,6 +41,7 @@ def test_assertions_that_hold_are_right(outputs: dict[str, list[NotebookNode]]) 
 
 def test_nothing_is_added_elsewhere(outputs: dict[str, list[NotebookNode]]) -> None:
     assert outputs["no assertion"] == []
+    assert outputs["asserts in a function"] == []
     assert [output.output_type for output in outputs["shows a value"]] == ["execute_result"]
     assert [output.ename for output in outputs["fails"]] == ["AssertionError"]
 
