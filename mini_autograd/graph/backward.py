@@ -93,6 +93,8 @@ def visit(
 
     Gives the gradients of its inputs, or None if the pass goes no further here.
     """
+    if ends is not None and node not in needed and not is_end(node, ends):
+        return None  # nothing is asked of it, so its hooks are not called either
     if ends is not None and node in needed:  # wanted here, and further on: kept before the hooks, as in PyTorch
         keep(ends, node, arrived)
     if node.hooks:
@@ -106,6 +108,13 @@ def visit(
     sent = run_rule(node, arrived, create_graph)
     grads = sent if type(sent) is tuple else (sent,)
     return hooks.run_after(node, grads, arrived, fitted) if watched else grads
+
+
+def is_end(node: Function, ends: Pending) -> bool:
+    """Whether a gradient of one of the node's outputs is wanted."""
+    if node.output_type is not SEVERAL:
+        return node in ends
+    return any(OutputOf(node, number) in ends for number in range(len(node.outputs)))
 
 
 def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:

@@ -275,8 +275,12 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
     slices.steps = view.steps  # and not the view, which holds the base, which will hold this node
     slices.connect(base.array)
     slices.version = base.version
+    view.seen = -1  # a custom Function has asked for the edge of its view after the write and before this
+    retained = base.move_retained_grad_from()
     base._edge = slices
     note_node(base.version, slices)
+    if retained:
+        base.retain_grad()
 
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:

@@ -55,6 +55,22 @@ def mark_dirty(lib: Any) -> Any:
     return (z is y, x.grad, y._version)
 
 
+def mark_dirty_of_a_view(lib: Any) -> Any:
+    x = x3(lib)
+    base = x * 1
+    changed = doubled_in_place(lib).apply(base.view(1, 3))
+    (changed * changed).sum().backward()
+    return x.grad, changed.grad_fn is not None
+
+
+def mark_dirty_of_a_part(lib: Any) -> Any:
+    x = x3(lib)
+    base = x * 1
+    part = doubled_in_place(lib).apply(base[:2])
+    (part.sum() + (base * base).sum()).backward()
+    return x.grad, base
+
+
 def mark_dirty_of_a_leaf(lib: Any) -> Any:
     doubled_in_place(lib).apply(x3(lib))
 
@@ -113,6 +129,8 @@ def custom_saved_changed2(lib: Any) -> Any:
 PROGRAMS: list[Program] = [
     once_differentiable,
     mark_dirty,
+    mark_dirty_of_a_view,
+    mark_dirty_of_a_part,
     mark_dirty_of_a_leaf,
     save_bad,
     custom_saved_changed,

@@ -29,6 +29,38 @@ def retain_inplace(lib: Any) -> Any:
     return y.grad
 
 
+def retain_base_of_a_changed_view(lib: Any) -> Any:
+    leaf = x3(lib)
+    x = leaf.clone()
+    x.retain_grad()
+    view = x[:]
+    view *= 2
+    x *= 2
+    x.sum().backward()
+    return leaf.grad, x.grad
+
+
+def retain_base_and_part_of_it(lib: Any) -> Any:
+    leaf = x3(lib)
+    x = leaf.clone()
+    x.retain_grad()
+    part = x[:2]
+    part.mul_(3)
+    (x * x).sum().backward()
+    return leaf.grad, x.grad
+
+
+def hook_of_what_is_not_wanted(lib: Any) -> Any:
+    a, b = x3(lib), x3(lib)
+    seen = []
+    a.register_hook(lambda g: seen.append("a"))
+    b.register_hook(lambda g: seen.append("b"))
+    c = a * b
+    c.register_hook(lambda g: seen.append("c"))
+    (c + a).sum().backward(inputs=[b])
+    return seen, a.grad, b.grad
+
+
 def hooks_in_order_and_removed(lib: Any) -> Any:
     x = x3(lib)
     seen = []
@@ -140,6 +172,9 @@ def anomaly_nan(lib: Any) -> Any:
 PROGRAMS: list[Program] = [
     hook_inplace,
     retain_inplace,
+    retain_base_of_a_changed_view,
+    retain_base_and_part_of_it,
+    hook_of_what_is_not_wanted,
     hooks_in_order_and_removed,
     hook_gives_a_number,
     hook_gives_another_size,
