@@ -28,6 +28,13 @@ PREFIX = "_saved_"
 NAMES = ("self", "other", "result", "exponent", "mat1", "mat2", "vec", "tensor", "target", "weight", "pos_weight")
 
 
+def kept(value: Any) -> Any:
+    """What a node kept on `ctx`. Raises the error of a second backward pass if it was freed."""
+    if value is FREED:
+        raise RuntimeError(SECOND_BACKWARD)
+    return value
+
+
 def place_of(node: Function, name: str) -> int | None:
     """Which of the saved values of a node has this name."""
     if node.output_type is SEVERAL or not getattr(node, "origins", ()):

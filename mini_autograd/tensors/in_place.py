@@ -16,6 +16,7 @@ import numpy as np
 from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.graph.function import (
     COPY,
+    FREED,
     OUTPUT,
     SEVERAL,
     Function,
@@ -26,12 +27,21 @@ from mini_autograd.graph.function import (
     wrap,
 )
 from mini_autograd.graph.grad_mode import FORWARD, INFERENCE, RECORDING, state
+from mini_autograd.graph.saved_values import kept
 from mini_autograd.graph.versions import note_change, note_node
 from mini_autograd.graph.views import DIRECTLY, follow, memory_of
 from mini_autograd.numerics import arrays
 from mini_autograd.operations.pointwise.elementwise import cast, check_broadcast, module_of, where
 from mini_autograd.operations.shapes import shape as shapes
-from mini_autograd.operations.shapes.indexing import as_plain, assign, complain, getitem, in_two_steps, is_basic
+from mini_autograd.operations.shapes.indexing import (
+    Indexed,
+    as_plain,
+    assign,
+    complain,
+    getitem,
+    in_two_steps,
+    is_basic,
+)
 from mini_autograd.tensors.methods import Tensor
 from mini_autograd.tensors.tensor import register_methods
 
@@ -66,10 +76,13 @@ class CopySlices(Function):
     def backward(ctx, grad):
         module = module_of(grad)
         numbers = module.arange(math.prod(grad.shape))
-        part = follow(ctx.steps, numbers.reshape(grad.shape))
-        kept = module.ones(numbers.shape, bool)
-        kept[part.reshape(-1)] = False
-        return where(kept.reshape(grad.shape), grad, 0.0), grad.reshape((-1,))[part]
+        part = follow(kept(ctx.steps), numbers.reshape(grad.shape))
+        old = module.ones(numbers.shape, bool)
+        old[part.reshape(-1)] = False
+        return where(old.reshape(grad.shape), grad, 0.0), grad.reshape((-1,))[part]
+
+    def release(self) -> None:
+        self.steps = FREED  # as in PyTorch, whose node lets go of what it applies to the part
 
 
 class Fill(Function):
@@ -120,11 +133,11 @@ class FillWithTensor(Copy):
     torch_name = "FillBackward3"
 
 
-class IndexPut(Function):
+class IndexPut(Indexed):
     """Some elements, picked by an advanced index, are replaced. Where an index is repeated the last value stays."""
 
     torch_name = "IndexPutBackward0"
-    __slots__ = ("index", "replaced")
+    __slots__ = ("replaced",)
 
     @staticmethod
     def forward(ctx, x, value, index):
@@ -136,7 +149,7 @@ class IndexPut(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return where(ctx.replaced, 0.0, grad), grad[ctx.index]
+        return where(ctx.replaced, 0.0, grad), grad[kept(ctx.index)]
 
     @staticmethod
     def jvp(ctx, tangent, value_tangent):

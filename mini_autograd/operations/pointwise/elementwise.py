@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph import function
-from mini_autograd.graph.function import Binary, Function, Unary, Value, as_array, wrap
+from mini_autograd.graph.function import FREED, Binary, Function, Unary, Value, as_array, wrap
+from mini_autograd.graph.saved_values import kept
 from mini_autograd.numerics import arrays
 from mini_autograd.numerics.arrays import floating, is_floating, promoted, promoted_to_floating
 from mini_autograd.numerics.blocks import in_blocks
@@ -25,11 +26,7 @@ quiet = np.errstate(all="ignore")  # PyTorch gives inf and nan without a warning
 
 
 def elementwise_jvp(ctx: Any, *tangents: Value) -> Value:
-    """The forward-mode rule of every elementwise operation: its backward rule.
-
-    An element of the output depends on one element of each input, so the matrix of derivatives is diagonal, and a
-    diagonal matrix is its own transpose. What the inputs contribute adds up.
-    """
+    """The forward-mode rule of these operations: the backward one, as a diagonal matrix is its own transpose."""
     total = None
     for number, tangent in enumerate(tangents):
         if tangent is not None:
@@ -292,9 +289,8 @@ def tanh_gradient(grad: Value, output: Value) -> Value:
 
 
 class Relu(Elementwise):
-    """Elementwise max(x, 0). The derivative is 1 where x > 0 and 0 elsewhere, at 0 too, as in PyTorch.
-
-    Different from PyTorch only in the gradient at nan, and where an infinite gradient meets a 0.
+    """Elementwise max(x, 0). The derivative is 1 where x > 0 and 0 elsewhere, at 0 too, as in PyTorch; different from
+    it only in the gradient at nan, and where an infinite gradient meets a 0.
     """
 
     @staticmethod
@@ -336,7 +332,10 @@ class Where(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return where(ctx.condition, grad, 0.0), where(ctx.condition, 0.0, grad)
+        return where(kept(ctx.condition), grad, 0.0), where(ctx.condition, 0.0, grad)
+
+    def release(self) -> None:
+        self.condition = FREED
 
 
 class Clone(Elementwise):

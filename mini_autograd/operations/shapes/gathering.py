@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.function import Value, as_array, wrap
+from mini_autograd.graph.saved_values import kept
 from mini_autograd.numerics.arrays import c_dtype, check_fits, dtype_name, holds, is_floating, normalize_dim
 from mini_autograd.operations.pointwise.elementwise import add, cast, check_broadcast, module_of, where
 from mini_autograd.operations.shapes.indexing import Index, Put, assign, getitem, put
@@ -43,11 +44,11 @@ class Embedding(Index):
     @staticmethod
     def backward(ctx, grad):
         if ctx.padding is not None:
-            grad = where((ctx.index == ctx.padding)[..., None], 0.0, grad)
+            grad = where((kept(ctx.index) == ctx.padding)[..., None], 0.0, grad)
         if ctx.scaled:
-            counts = np.bincount(ctx.index.reshape(-1), minlength=ctx.shape[0])
+            counts = np.bincount(kept(ctx.index).reshape(-1), minlength=ctx.shape[0])
             grad = grad / counts[ctx.index][..., None].astype(grad.dtype)
-        return put(grad, ctx.index, ctx.shape)
+        return put(grad, kept(ctx.index), ctx.shape)
 
     def name(self) -> str:
         return "EmbeddingBackward0"

@@ -11,18 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.graph.function import Function, Value, as_array
+from mini_autograd.graph.function import FREED, Function, Value, as_array
+from mini_autograd.graph.saved_values import kept
 from mini_autograd.numerics.arrays import array_module, beside
 
 UINT8_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 
 
-class Index(Function):
+class Indexed(Function):
+    """An operation that keeps an index. Arrays in it are freed like saved tensors, as in PyTorch; slices stay."""
+
+    __slots__ = ("index",)
+    index: Any
+
+    def release(self) -> None:
+        Function.release(self)
+        if not is_basic(self.index):
+            self.index = FREED
+
+
+class Index(Indexed):
     """`x[index]`. The gradient goes back to the places that were picked; all others get 0."""
 
     shows_memory = True
-    __slots__ = ("index", "shape")
-    index: Any
+    __slots__ = ("shape",)
 
     @staticmethod
     def forward(ctx, x, index):
@@ -34,7 +46,7 @@ class Index(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return put(grad, ctx.index, ctx.shape)
+        return put(grad, kept(ctx.index), ctx.shape)
 
     @staticmethod
     def jvp(ctx, tangent):
@@ -51,11 +63,11 @@ class Index(Function):
         return "UnsqueezeBackward0" if last is None else "AliasBackward0" if last is Ellipsis else "SelectBackward0"
 
 
-class Put(Function):
+class Put(Indexed):
     """Zeros of a shape, to which `x` is added at `index`: the transpose of `Index`."""
 
     torch_name = "IndexPutBackward0"
-    __slots__ = ("index", "shape")
+    __slots__ = ("shape",)
 
     @staticmethod
     def forward(ctx, x, index, shape):
@@ -71,18 +83,18 @@ class Put(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return grad[ctx.index]
+        return grad[kept(ctx.index)]
 
     @staticmethod
     def jvp(ctx, tangent):
         return put(tangent, ctx.index, ctx.shape)
 
 
-class Assign(Function):
+class Assign(Indexed):
     """A copy of x in which `value` stands at `index`. What it replaced gets no gradient, and `value` its own."""
 
     torch_name = "IndexPutBackward0"
-    __slots__ = ("index", "shapes")
+    __slots__ = ("shapes",)
 
     @staticmethod
     def forward(ctx, x, value, index):
@@ -93,7 +105,8 @@ class Assign(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return assign(grad, 0.0, ctx.index), grad[ctx.index]
+        index = kept(ctx.index)
+        return assign(grad, 0.0, index), grad[index]
 
     @staticmethod
     def jvp(ctx, x, value):

@@ -102,3 +102,43 @@ def test_values_that_hooks_packed_are_unpacked() -> None:
         return y.grad_fn._saved_self, y.grad_fn._saved_other
 
     same(program)
+
+
+PICKS: dict[str, Callable[[Any, Any], Any]] = {
+    "a slice": lambda lib, x: x[1:3],
+    "a number": lambda lib, x: x[1],
+    "a list": lambda lib, x: x[[0, 1]],
+    "a tensor": lambda lib, x: x[lib.tensor([0, 1])],
+    "a mask": lambda lib, x: x[x > 2],
+    "gather": lambda lib, x: x.gather(0, lib.tensor([1, 2])),
+    "index_select": lambda lib, x: x.index_select(0, lib.tensor([1, 2])),
+    "where": lambda lib, x: lib.where(x > 2, x, -x),
+    "masked_fill": lambda lib, x: x.masked_fill(x > 2, 0.0),
+    "max over an axis": lambda lib, x: x.reshape(2, 3).max(1).values,
+    "min over an axis": lambda lib, x: x.reshape(2, 3).min(1).values,
+    "sort": lambda lib, x: x.sort().values,
+    "topk": lambda lib, x: x.topk(2).values,
+    "embedding": lambda lib, x: lib.nn.functional.embedding(lib.tensor([0, 1]), x.reshape(2, 3)),
+    "scatter_add": lambda lib, x: lib.zeros(6).scatter_add(0, lib.tensor([0, 0, 1, 1, 2, 2]), x),
+    "written into a slice": lambda lib, x: written(lib, x, slice(1, None)),
+    "written into places": lambda lib, x: written(lib, x, [0, 2]),
+}
+
+
+def written(lib: Any, x: Any, index: Any) -> Any:
+    base = lib.zeros(3) * 1
+    base[index] = x[:2]
+    return base
+
+
+@pytest.mark.parametrize("retained", [False, True])
+@pytest.mark.parametrize("name", PICKS)
+def test_an_index_is_freed_like_what_was_saved(name: str, retained: bool) -> None:
+    def twice(lib: Any) -> Any:
+        x = (lib.arange(6) * 1.0).requires_grad_()
+        y = PICKS[name](lib, x).sum()
+        y.backward(retain_graph=retained)
+        y.backward()
+        return x.grad, y.grad_fn is not None
+
+    same(twice)
