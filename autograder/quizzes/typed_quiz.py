@@ -53,4 +53,4 @@ class Hints:
         return f'<div style="{style}">{steps(LABELS, self.hints, LONGEST_HINT)}</div>'
 
     def __repr__(self) -> str:
-        return f"{len(self.hints)} hints (shown in a notebook)"
+        return f"{len(self.hints)} hint{'s' * (len(self.hints) != 1)} (shown in a notebook)"

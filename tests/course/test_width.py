@@ -30,3 +30,4 @@ def test_cells_with_a_sealed_text_are_folded_to_their_first_line(lesson: Path) -
     sealed = [cell for cell in code if SEALED.search(cell.source)]
     assert sealed
     assert all(cell.metadata.get("jupyter", {}).get("source_hidden") for cell in sealed)
+    assert max(len(cell.source.splitlines()[0]) for cell in sealed) <= LONGEST, "a folded cell is as wide as that line"

@@ -25,6 +25,7 @@ from autograder.lessons.build.rules import Owner, syntax_tree
 from autograder.lessons.build.text import TextCell, read_lesson
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 
+FIRST_LINE = "# Run this cell: it fetches the engine that this lesson goes on with."  # all that a folded cell shows
 CALL = re.compile(r"^start_lesson\(\)[ \t]*$", re.MULTILINE)
 REGION_MARK = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
 
@@ -67,7 +68,8 @@ def with_engine(cell: TextCell, text: Path) -> TextCell:
     if not calls_start(cell):
         return cell
     sealed = json.dumps(seal_engine(engine_before(text)))
-    return replace(cell, source=CALL.sub(lambda match: f"start_lesson({sealed})", cell.source))
+    source = CALL.sub(lambda match: f"start_lesson({sealed})", cell.source)
+    return replace(cell, source=f"{FIRST_LINE}\n{source}" if CALL.match(cell.source) else source)
 
 
 def calls_start(cell: TextCell) -> bool:

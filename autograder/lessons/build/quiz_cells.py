@@ -23,6 +23,9 @@ from inspect import cleandoc
 from autograder.lessons.build.text import TextCell
 from autograder.quizzes.sealing import Answer, seal_quiz
 
+FIRST_LINE = "# Run this cell to answer the quiz with clicks."
+"""Of a check, which is folded: JupyterLab then shows the first line alone, however long that is."""
+
 # The first line is all that JupyterLab shows once the click widget has folded the cell, so it must fit the page.
 INSTRUCTION = (
     "Run the next two cells and answer with a click.\n"
@@ -71,7 +74,7 @@ def expand_quiz(cell: TextCell) -> list[TextCell]:
     answers = re.sub(r"\W", "_", cell.grade_id) + "_answers"
     sealed = seal_quiz({q.key: q.letters for q in questions}, {q.key: q.text for q in questions})
     points = cell.nbgrader.get("points")
-    check = f"quiz({answers}, points={points!r}, sealed={json.dumps(sealed)})"
+    check = f"{FIRST_LINE}\nquiz({answers}, points={points!r}, sealed={json.dumps(sealed)})"
     marks = {**cell.nbgrader, "grade": False, "solution": True, "locked": False, "grade_id": f"{cell.grade_id}_answers"}
     marks.pop("points", None)
     rest = {name: value for name, value in cell.metadata.items() if name != "tags"}
