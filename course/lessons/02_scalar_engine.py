@@ -483,7 +483,7 @@ MiniTensor.__pow__ = power
 
 # %% nbgrader={"grade": true, "grade_id": "test_power", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
-    {"a**3": lambda a: a**3},
+    {"a**3": lambda a: a**3, "a**-2": lambda a: a**-2},
     [[between(-3.0, -0.5)], [between(0.5, 3.0)]],
     points=2,
 )
@@ -1017,6 +1017,9 @@ found = (a.grad, b.grad)
 assert found == (6.0, 3.0), f"for a + b + a, where a and b are both 2, 6 and 3 are due, not {found}"
 assert c.grad == 3.0, f"the gradient of a node in between is added to its .grad too: 3, not {c.grad}"
 assert d.grad == 3.0, f"so is the gradient that `backward` was given: 3, not {d.grad}"
+d.backward(3.0)
+found = (a.grad, b.grad)
+assert found == (12.0, 6.0), f"a second call adds 6 and 3 once more: 12 and 6 in all, not {found}"
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 y.backward()

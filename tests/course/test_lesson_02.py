@@ -40,6 +40,13 @@ PLANTED = [
     ),
     Planted("exponent stays", "exponent_not_lowered", "** (exponent - 1)", "**exponent", ("test_power",)),
     Planted(
+        "the exponent is always 3",
+        "",
+        "    def rule(grad):\n        return (grad * exponent",
+        "    exponent = 3\n\n    def rule(grad):\n        return (grad * exponent",
+        ("test_power",),
+    ),
+    Planted(
         "power ignores the incoming gradient", "upstream_ignored", "(grad * exponent", "(exponent", ("test_power",)
     ),
     Planted("tanh uses its input", "input_used_for_output", "1 - output**2", "1 - a.data**2", ("test_functions",)),
@@ -113,6 +120,25 @@ PLANTED = [
         if node.rule is not None:
             for source, share in zip(node.inputs, node.rule(grad)):
                 pending[source.data] = pending.get(source.data, 0.0) + share
+""",
+        ("test_backward_once",),
+    ),
+    Planted(
+        "what is pending is kept in .grad",
+        "",
+        """    pending = {self: gradient}
+    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+""",
+        """    self.grad += gradient
+    for node in topological_order(self):
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(node.grad)):
+                source.grad += share
 """,
         ("test_backward_once",),
     ),
