@@ -33,6 +33,22 @@ PLANTED = [
     ),
     Planted("duplicates are overlooked", "", "len(place) == len(order) and all", "all", ("test_valid_order",)),
     Planted(
+        "the list is reversed",
+        "",
+        "    place = {node: number for number, node in enumerate(order)}\n",
+        "    order, given = list(order), order\n    given.reverse()\n"
+        "    place = {node: number for number, node in enumerate(order)}\n",
+        ("test_valid_order",),
+    ),
+    Planted(
+        "the list is emptied",
+        "",
+        "    place = {node: number for number, node in enumerate(order)}\n",
+        "    order, given = list(order), order\n    given.clear()\n"
+        "    place = {node: number for number, node in enumerate(order)}\n",
+        ("test_valid_order",),
+    ),
+    Planted(
         "inputs first",
         "",
         "place.get(source, -1) > place[node]",
