@@ -15,6 +15,8 @@
 # %% [markdown]
 # # Start here
 #
+# *About 15 minutes. You build one rule, for a product. You need a little Python and nothing else.*
+#
 # In this course you build a machine that differentiates programs. Sooner or later one of your gradients will be wrong: right size, wrong sign; or right for 2 and 3, wrong for 3 and 2. Nothing will crash. **How will you notice?**
 #
 # This short notebook shows how, and where everything is. You can hardly do anything wrong in it, and it is worth almost nothing: two points, so that you see what points look like.
@@ -52,7 +54,7 @@ print("the weight is", weight)
 # * Run cells from top to bottom. After a change further up, run what depends on it again.
 # * When in doubt, choose *Kernel*, then *Restart Kernel and Run All Cells*. A restart empties the memory. It deletes no text and none of your code.
 #
-# Running all cells stops at the first cell that raises an error. A check that gives points raises none: its card says what is wrong, and the run goes on. To go on behind a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
+# Running all cells stops at the first cell that raises an error. A check with a card that gives points raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on behind a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
 #
 # A cell that uses a name before it was defined fails like this. This error is intentional; read its last line:
 
@@ -276,7 +278,7 @@ progress()
 # %% [markdown]
 # ## 6. The way
 #
-# Most lessons take between one and a half and three hours; take them in two sittings where that suits you better. Each begins with a question that you cannot answer yet.
+# Each lesson says at its start about how many minutes it takes, what you build in it and what you need. Take it in two sittings where that suits you better. Each also begins with a question that you cannot answer yet.
 #
 # | lesson | you build | its question |
 # | --- | --- | --- |

@@ -15,6 +15,8 @@
 # %% [markdown]
 # # Derivatives you can trust
 #
+# *About 75 minutes; section 4 is a good place for a break. You build a gradient by moving inputs, three gradients by hand, and a measure of how far apart two gradients are. You need NumPy arrays and the slope of a function.*
+#
 # Run the three cells below. Two programs compute the same derivative of the same function at the same place.
 
 # %%
@@ -277,16 +279,24 @@ credit = credit + check_function(
     points=0.5,
     name="f is called with an array of the shape of x",
 )
-if credit > 0:
-    whole = numerical_gradient(lambda x: two_sums(x) / 2, np.array([1, 2, -2]))
-    if np.allclose(whole, [5.5, 6.5, 2.5], atol=1e-6):
-        print("an array of whole numbers: 0.5 of 0.5 points")
-        credit = credit + 0.5
-    else:
-        print("an array of whole numbers: 0 of 0.5 points")
-        print("of x.sum() * (x**2).sum() / 2 at the whole numbers [1, 2, -2]")
-        print(f"the gradient is [5.5, 6.5, 2.5], not {whole}: an array of whole numbers")
-        print("cannot hold x + h, nor a slope of 5.5; calculate with arrays of floats")
+
+
+def half_of_two_sums(x):
+    return two_sums(x) / 2
+
+
+def at_whole_numbers(f):
+    return numerical_gradient(f, np.array([1, 2, -2]))
+
+
+credit = credit + check_function(
+    at_whole_numbers,
+    lambda f: np.array([5.5, 6.5, 2.5]),
+    [[half_of_two_sums]],
+    tolerance=1e-6,
+    points=0.5,
+    name="at the whole numbers [1, 2, -2], whose array cannot hold x + h or a slope of 5.5",
+)
 ### BEGIN HIDDEN TESTS
 
 

@@ -15,6 +15,8 @@
 # %% [markdown]
 # # An engine for numbers
 #
+# *About 110 minutes; section 2 is a good place for a break. You build an engine that records numbers and finds their gradients. You need the rules for sums, products and tanh of lesson 01.*
+#
 # Sixty additions. In each of them, the last result is added to itself.
 
 # %% tags=["engine"]
@@ -1143,6 +1145,8 @@ for start_value in (3.0, 0.25):
 # | debugging | stop and print anywhere | inside a graph that runs later |
 # | flexibility | a new graph for each input | fixed, so it can be saved and moved |
 # | optimisation | sees one operation at a time | sees everything, can merge operations |
+#
+# ### A captured program, and the price of recording (further)
 #
 # What if a program is captured while it runs *once*, and the captured graph is used for other inputs? **Predict** the value at 3; the function is `bend`.
 

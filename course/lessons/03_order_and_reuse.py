@@ -15,6 +15,8 @@
 # %% [markdown]
 # # Order and reuse
 #
+# *About 100 minutes; section 4 is a good place for a break. You build the smallest programs that break three engines, a test for an order of nodes, and an order that needs no recursion. You need the engine of lesson 02.*
+#
 # Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron before handing it in. You are the reviewer.
 
 # %%
@@ -1252,6 +1254,8 @@ for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
 # %% [markdown]
 # Nothing in the graph points back to its output: a node holds its inputs and a rule, and the rule holds the inputs too. So when the output goes, the last node goes, then the one before it, and so on, without a collector. (Python takes care that this chain of farewells does not become too deep for *it*.) An engine whose nodes also know their results would have circles in it, and would have to wait for the garbage collector; lesson 06 measures that.
 #
+# ### Time and length (further)
+#
 # Is the time in proportion to the length?
 
 # %% tags=["demo"]
@@ -1289,7 +1293,9 @@ plt.show()
 # Backward and dropping run along nearly straight lines of slope 1: the cost per operation hardly changes, far beyond the dashed line at which recursion ends. Forward bends upwards, unless the collector is off. Python's garbage collector watches how many objects are made, and now and then it looks
 # through those that are alive, in search of circles. Here there are none, so the whole search is in vain. PyTorch keeps its graph in C++, where this collector does not look.
 #
-# And the bug report of the beginning, with all engines once more, yours among them:
+# ### The bug report, once more
+#
+# Here is the bug report of the beginning, with all engines once more, yours among them:
 
 # %% tags=["demo"]
 ENGINES["yours"] = MiniTensor.backward
