@@ -122,6 +122,13 @@ PLANTED = [
         ("test_iterative_order", "test_new_backward", "test_deep"),
     ),
     Planted(
+        "a list is searched for each node",
+        "",
+        "elif node not in seen:",
+        "elif node not in list(seen):",
+        ("test_iterative_order",),
+    ),
+    Planted(
         "recursion again",
         "",
         "    finished, seen, stack = [], set(), [(root, False)]\n",
