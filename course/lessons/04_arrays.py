@@ -15,6 +15,8 @@
 # %% [markdown]
 # # One rule, a million numbers
 #
+# *About 165 minutes; after section 5 is a good place for a break. You build the engine for arrays: broadcasting undone, sums, matrices, indexing, softmax. You need the engine of lessons 02 and 03 and NumPy's arrays.*
+#
 # A layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. PyTorch differentiates it.
 
 # %% tags=["engine"]

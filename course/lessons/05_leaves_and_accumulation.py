@@ -15,6 +15,8 @@
 # %% [markdown]
 # # Leaves and accumulation
 #
+# *About 180 minutes; after section 3 is a good place for a break. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
+#
 # Two programs train the same small network on the same data, from the same weights. They differ in one line.
 
 # %%

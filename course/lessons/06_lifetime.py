@@ -15,6 +15,8 @@
 # %% [markdown]
 # # Lifetime
 #
+# *About 80 minutes. You build what frees saved values and says so, and repair a loop that leaks. You need lesson 05.*
+#
 # Three functions of one number, in PyTorch. For each of them, `backward` is called twice. **Predict** which second calls succeed.
 
 # %%

@@ -15,6 +15,8 @@
 # %% [markdown]
 # # When not to record
 #
+# *About 120 minutes; after section 4 is a good place for a break. You build `no_grad`, `enable_grad`, `inference_mode` and `detach`. You need lessons 05 and 06.*
+#
 # The same model is trained three times. It has one weight, a squared error and a penalty that keeps the weight small. The second program takes the number of the penalty out of its tensor, with `.item()`. The third one computes the loss with recording switched off. Both are
 # slips of one line. **Predict** what each program does before you run it.
 

@@ -15,6 +15,8 @@
 # %% [markdown]
 # # Rules of your own
 #
+# *About 140 minutes; after section 3 is a good place for a break. You build Functions of your own and the check that tests their rules. You need lessons 05 to 07.*
+#
 # Two people have written an operation for PyTorch, each with a gradient rule of their own, and each has run PyTorch's test for such rules, `gradcheck`. One is the absolute value. The other rounds to whole numbers.
 
 # %%

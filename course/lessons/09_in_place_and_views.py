@@ -15,6 +15,8 @@
 # %% [markdown]
 # # Behind its back
 #
+# *About 170 minutes; after section 2 is a good place for a break. You build version counters, methods that write in place, and views. You need lessons 05 to 08.*
+#
 # A loss is `sum(w * x)`, so its slope with respect to `x` is `w`: `[2, 3, 4]`. Between the forward and the backward pass, somebody multiplies `w` by 10, in the same memory. Five ways to do it in PyTorch. **Predict** for each: the right slope, an error, or a wrong slope without a word?
 
 # %%

@@ -15,6 +15,8 @@
 # %% [markdown] items="124"
 # # Compute it again
 #
+# *About 155 minutes; after section 3 is a good place for a break. You build a count of saved bytes, a checkpoint and a planner for where to cut. You need lessons 06, 08 and 10.*
+#
 # A Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. **Predict**, in GiB: what do the weights need, and what does the step need at its worst moment?
 #
 # Your machine may be too small for it, and that does not matter. On PyTorch's `meta` device tensors have a shape and no numbers. All operations run, gradients included, and nothing is stored, so the bytes can be counted that *would* be alive.

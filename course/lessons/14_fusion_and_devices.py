@@ -15,6 +15,8 @@
 # %% [markdown]
 # # Fewer trips to memory, and other places to compute
 #
+# *About 200 minutes, in two halves: devices, and a compiler. You build an engine for any array module, and a tracer that fuses a chain of operations. You need lessons 08 and 11.*
+#
 # A polynomial of degree six, at four million points: eleven operations of NumPy. The first program does them one after the other, each for all points, and each makes a new array. The second one does the same, but writes into memory that exists already. The third takes 16,384 points through all eleven operations, then the next 16,384. All three do the same 44 million multiplications and additions, on the same numbers, in the same order for every point.
 #
 # **Predict:** which is fastest, and by which factor? Are the results the same, to the last bit?

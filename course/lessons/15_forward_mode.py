@@ -15,6 +15,8 @@
 # %% [markdown]
 # # The other direction
 #
+# *About 160 minutes; after section 3 is a good place for a break. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
+#
 # Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, and a million passes forward. Here are two functions. One has 200 inputs and a single output, like a loss. The other has a single input and 200 outputs: a curve, and one knob that bends it.
 #
 # For each of them all 200 derivatives are wanted, once backward and once forward, in PyTorch. **Predict** the four numbers of passes, and which way is faster where.

@@ -15,6 +15,8 @@
 # %% [markdown]
 # # A Transformer on your own engine
 #
+# *About 135 minutes to read and write, and some for training. You build attention and a small Transformer, and train it beside PyTorch. You need lessons 11 and 14.*
+#
 # Here is a diary. Each line has a name, a thing, and the weather. The name is random, and so is the thing. The weather is not: it follows from the thing, so anybody who reads the line from the left can know it.
 
 # %% tags=["demo"]
