@@ -1838,7 +1838,7 @@ print("the gradients are equal to the last bit:", same)
 # | 07 | `no_grad`, `detach` | writing, evaluating, the optimizer's step |
 # | 08 | operations with rules of your own, `gradcheck` | `Lookup`, `LogSoftmax`, the linear layers |
 # | 09 | versions and views | heads are views; the optimizer writes in place, and a late backward would be noticed |
-# | 10 | derivatives of derivatives, hooks, clipping | one line more, if the norm of the gradients grows |
+# | 10 | derivatives of derivatives, hooks | a question about a gradient of a gradient, if one comes up |
 # | 11 | modules, Adam, the step | all of section 6 |
 # | 12 | instruments | `preflight`, `where`, `sqrt` |
 # | 13 | checkpoints | less memory, for one more pass through the blocks |
