@@ -681,6 +681,10 @@ def try_attention(q, k, v):
     assert hasattr(weights, "grad_fn"), "the weights should be a MiniTensor: gradients pass through"
     found, length = weights.data, q.shape[-2]
     assert found.shape == (*q.shape[:-1], length), f"the weights have the shape {found.shape}"
+    only_first = np.isnan(found[..., 0, :]).all() and np.isfinite(found[..., 1:, :]).all()
+    assert not only_first, (
+        "only row 0 of the weights is NaN: does your mask let each position see itself?"
+    )
     assert np.isfinite(found).all(), "the weights should be finite numbers"
     future = np.triu(np.ones((length, length), dtype=bool), 1)
     assert (found[..., future] == 0).all(), "no position may look at a later one"
@@ -698,6 +702,11 @@ assert np.allclose(by_hand[1], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]), (
 even = try_attention(np.zeros((3, 2)), random.normal(size=(3, 2)), random.normal(size=(3, 2)))
 assert np.allclose(even, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
 try_attention(*1000 * random.normal(size=(3, 2, 5, 4)))
+keys = np.array([[-1e6, -1e6], [-1e6, -1e6], [1e6, 1e6]])
+found = try_attention(np.full((3, 2), 1e6), keys, np.ones((3, 1)))
+assert np.allclose(found, [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]]), (
+    f"scores of -1e12 and a large future score: the weights should not be {found}"
+)
 leaves = [MiniTensor(array, requires_grad=True) for array in random.normal(size=(3, 2, 4, 3))]
 slopes_agree(lambda: attention(*leaves)[0], leaves, 7, "output")
 slopes_agree(lambda: attention(*leaves)[1], leaves[:2], 8, "weights")
@@ -710,9 +719,6 @@ for shape, width in (((1, 4), 4), ((5, 2), 7), ((2, 3, 6, 4), 1), ((2, 1, 3, 2),
     assert np.allclose(found, raised / raised.sum(axis=-1, keepdims=True)), "the weights are wrong"
 down = try_attention(np.full((3, 2), 1e4), np.full((3, 2), -1e4), np.ones((3, 1)))
 assert np.allclose(down, even), "equal scores give equal weights, however small they are"
-keys = np.array([[-1e6, -1e6], [-1e6, -1e6], [1e6, 1e6]])
-found = try_attention(np.full((3, 2), 1e6), keys, np.ones((3, 1)))
-assert np.allclose(found, [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]]), "whatever the future scores are"
 leaves = [MiniTensor(array, requires_grad=True) for array in random.normal(size=(3, 5, 2))]
 output, _ = attention(*leaves)
 cotangent = np.zeros((5, 2))
@@ -1330,6 +1336,21 @@ assert windows == [[[3, 4]], [[3, 4, 5]], [[3, 4, 5, 0]], [[4, 5, 0, 1]], [[5, 0
 assert not any(training for _, training, _ in model.calls), "the model should be in evaluation mode"
 assert not any(recording for _, _, recording in model.calls), "nothing should be recorded"
 assert model.training and model.inner.training and is_grad_enabled(), "afterwards all is as before"
+model.eval()
+generate(model, given, 1, np.random.default_rng(1))
+assert not model.training, "a model in evaluation mode should stay in it"
+failing = Counting(3, fails=True)
+for mode in (True, False):
+    failing.train(mode)
+    try:
+        generate(failing, [0], 2, np.random.default_rng(0))
+        said = "no error"
+    except RuntimeError as error:
+        said = str(error)
+    assert said == "this model fails", f"the error of the model should come through, not {said!r}"
+    assert failing.training is mode and is_grad_enabled(), (
+        f"the model raised an error: training was {mode} before and is {failing.training} afterwards"
+    )
 ### BEGIN HIDDEN TESTS
 try_chances([0.0, 0.5, 0.2, -1.0], 0.5)
 assert drawn_shares([1.0, 1.2, 1.1], 0.001, 20)[1] == 1.0, "a low temperature is nearly greedy"
@@ -1360,16 +1381,6 @@ for position in range(1, 9):
     window = np.array([greedy[max(0, position - 3) : position]])
     assert greedy[position] == int(np.argmax(model(window).data[0, -1])), "greedy takes the best letter"
 assert generate(model, [1], 0, np.random.default_rng(0)) == [1], "no new letters are fine too"
-model = Counting(3, fails=True)
-for mode in (True, False):
-    model.train(mode)
-    try:
-        generate(model, [0], 2, np.random.default_rng(0))
-        said = "no error"
-    except RuntimeError as error:
-        said = str(error)
-    assert said == "this model fails", f"the error of the model should come through, not {said!r}"
-    assert model.training is mode and is_grad_enabled(), "mode and recording are put back after an error"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1486,6 +1497,7 @@ print(f"largest relative difference from PyTorch: {relative.max():.1e}")
 weights = model_torch.state_dict()
 farthest = max(np.abs(t.data - weights[n].numpy()).max() for n, t in model.state_dict().items())
 print(f"largest difference of a trained weight:   {farthest:.1e}")
+assert relative.max() < 1e-6, "the curves differ by more than rounding: look for a mistake above"
 
 # %% tags=["demo"]
 shares = counts[counts > 0] / counts.sum()

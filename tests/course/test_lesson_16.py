@@ -127,7 +127,7 @@ PLANTED = [
         "where(allowed, scores.softmax(-1), 0.0)",
         ("test_attention", "test_heads"),
     ),
-    Planted("the mask is only a small number", "", MASKED, MASKED.replace("-np.inf", "-1e4"), ("test_attention",)),
+    Planted("the mask is only a large number", "", MASKED, MASKED.replace("-np.inf", "-1e9"), ("test_attention",)),
     Planted(
         "a large number is added to the future",
         "",
@@ -316,6 +316,13 @@ PLANTED = [
         "",
         "        model.train(before)\n    return ids",
         "        model.train()\n    return ids",
+        ("test_generate",),
+    ),
+    Planted(
+        "an error leaves the model in evaluation mode",
+        "",
+        "    finally:\n        model.train(before)\n    return ids",
+        "    except ZeroDivisionError:\n        pass\n    model.train(before)\n    return ids",
         ("test_generate",),
     ),
     Planted(
