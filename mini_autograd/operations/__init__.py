@@ -68,7 +68,7 @@ FAMILIES = (
 
 ONLY_SHARED = (
     *(elementwise.Elementwise, elementwise.Arithmetic, mathematical.OfFloats, rounding.Flat),
-    *(extremes.Extreme, sorting.Pick),
+    *(extremes.Extreme, sorting.Pick, indexing.Indexed),
 )
 """What several operations have in common, and no operation by itself."""
 
