@@ -174,6 +174,13 @@ PLANTED = [
         ("test_repeatable",),
     ),
     Planted(
+        "a later call puts back only the first generator",
+        "",
+        "        finally:\n            move(generators, now)\n",
+        "        finally:\n            move(generators[:1], now)\n",
+        ("test_repeatable",),
+    ),
+    Planted(
         "an error leaves the generators where they are",
         "",
         "        try:\n            return function(*arguments)\n        finally:\n            move(generators, now)\n",

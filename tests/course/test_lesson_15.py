@@ -127,6 +127,15 @@ PLANTED = [
         ("test_jvp", "test_jacobians"),
     ),
     Planted(
+        "keepdim is ignored",
+        "",
+        "    value = a.value.sum(axis=dim, keepdims=keepdim)\n    if a.tangent is None:\n        return Dual(value)\n"
+        "    return Dual(value, a.tangent.sum(axis=dim, keepdims=keepdim))",
+        "    value = a.value.sum(axis=dim)\n    if a.tangent is None:\n        return Dual(value)\n"
+        "    return Dual(value, a.tangent.sum(axis=dim))",
+        ("test_jvp",),
+    ),
+    Planted(
         "the matrix product rule is the wrong way round",
         "",
         "        terms.append(a.tangent @ b.value)\n",
@@ -258,6 +267,15 @@ PLANTED = [
         "",
         "    axes = tuple(range(a.ndim)) if dim is None else dim % a.ndim\n",
         "    axes = dim\n",
+        ("test_stack",),
+    ),
+    Planted(
+        "keepdim is ignored with a stack",
+        "",
+        "    value = a.value.sum(axis=axes, keepdims=keepdim)\n"
+        "    return Dual(value, None if a.tangent is None else a.tangent.sum(axis=axes, keepdims=keepdim))",
+        "    value = a.value.sum(axis=axes)\n"
+        "    return Dual(value, None if a.tangent is None else a.tangent.sum(axis=axes))",
         ("test_stack",),
     ),
     Planted(
