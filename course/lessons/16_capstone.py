@@ -1322,23 +1322,27 @@ try_chances([2.0, 1.0, 0.0], 1.0)
 try_chances([2.0, 1.0, 0.0], 4.0)
 try_chances([1000.0, 999.0, -1000.0], 1.0)
 assert choose(np.array([0.0, 3.0, 1.0]), np.random.default_rng(0), temperature=0) == 1
-model = Counting(6)
+counting = Counting(6)
 given = [3, 4]
-found = generate(model, given, 5, np.random.default_rng(1))
-assert list(found) == [3, 4, 5, 0, 1, 2, 3], f"after 3, 4 this model counts on, but {found} came out"
+written = generate(counting, given, 5, np.random.default_rng(1))
+assert list(written) == [3, 4, 5, 0, 1, 2, 3], (
+    f"after 3, 4 this model counts on, but {written} came out"
+)
 assert given == [3, 4] and MiniTensor(0.0).after_writing(generate, Counting(6), [3, 4]) == [3, 4], (
     "the list that was given must stay as it is"
 )
-windows = [window for window, _, _ in model.calls]
+windows = [window for window, _, _ in counting.calls]
 assert windows == [[[3, 4]], [[3, 4, 5]], [[3, 4, 5, 0]], [[4, 5, 0, 1]], [[5, 0, 1, 2]]], (
     f"the model should see at most its last 4 numbers, but saw {windows}"
 )
-assert not any(training for _, training, _ in model.calls), "the model should be in evaluation mode"
-assert not any(recording for _, _, recording in model.calls), "nothing should be recorded"
-assert model.training and model.inner.training and is_grad_enabled(), "afterwards all is as before"
-model.eval()
-generate(model, given, 1, np.random.default_rng(1))
-assert not model.training, "a model in evaluation mode should stay in it"
+assert not any(training for _, training, _ in counting.calls), "the model should be in evaluation mode"
+assert not any(recording for _, _, recording in counting.calls), "nothing should be recorded"
+assert counting.training and counting.inner.training and is_grad_enabled(), (
+    "afterwards all is as before"
+)
+counting.eval()
+generate(counting, given, 1, np.random.default_rng(1))
+assert not counting.training, "a model in evaluation mode should stay in it"
 failing = Counting(3, fails=True)
 for mode in (True, False):
     failing.train(mode)
