@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Rules of your own
 #
-# *About 140 minutes; after section 3 is a good place for a break. You build Functions of your own and the check that tests their rules. You need lessons 05 to 07.*
+# *About 170 minutes; after section 3 is a good place for a break. You build Functions of your own and the check that tests their rules. You need lessons 05 to 07.*
 #
 # Two people have written an operation for PyTorch, each with a gradient rule of their own, and each has run PyTorch's test for such rules, `gradcheck`. One is the absolute value. The other rounds to whole numbers.
 
@@ -1199,7 +1199,7 @@ print("model with its parameters:", result_of(as_function, everything))
 print("BlindLinear with them:    ", result_of(BlindLinear.apply, everything))
 
 # %% [markdown] items="104 F20"
-# **The precision.** A right rule for `sin` and a rule that is half a per cent too large, 30 random inputs each. **Predict** the six counts.
+# **The precision.** A right rule for `sin` and a rule that is half a per cent too large, 30 random inputs each. **Predict** the eight counts.
 
 # %% tags=["demo"] items="F20 104"
 class SineAlmost(torch.autograd.Function):

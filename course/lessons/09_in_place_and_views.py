@@ -1866,7 +1866,7 @@ array[0] = 100.0
 print("after a write to the array, x is", x_torch.tolist(), "at version", x_torch._version)
 
 # %% [markdown] items="117 F16"
-# It is loud, and only where something would be lost: `detach` is needed for what requires grad while operations are recorded, `cpu` for what lives on another device; `detach().cpu().numpy()` does it for every dtype that NumPy has (it has no bfloat16), and `numpy(force=True)` says the same in one word. The last line is the second silent route again.
+# It is loud, and only where something would be lost: `detach` is needed for what requires grad while operations are recorded, `cpu` for what lives on another device; `detach().cpu().numpy()` does it for real numbers of every dtype that NumPy has (it has no bfloat16), and `numpy(force=True)` does it in one word. The last line is the second silent route again.
 #
 # A tensor lives on one **device**, and an operation needs its inputs on the same one. This machine may have no GPU. PyTorch has a device for such cases that every machine has: `meta`, whose tensors have a shape and no numbers. **Predict** which lines complain.
 
