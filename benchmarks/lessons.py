@@ -1,8 +1,8 @@
 """What the lessons hold and how they run: one line per lesson, counted from the texts and measured now.
 
-`python -m benchmarks.lessons` counts exercises, points, quiz questions and words of prose, runs each solved notebook in
-a real kernel, and gives every mistake that the tests in tests/course plant in the solutions to the lesson's own test
-cells. `--quick` only counts.
+`python -m benchmarks.lessons` counts exercises, points, quiz questions, lines and minutes (by the formula of
+benchmarks/reading_time.py), runs each solved notebook in a real kernel, and gives every mistake that the tests in
+tests/course plant in the solutions to the lesson's own test cells. `--quick` only counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import importlib
 import io
 import json
 import os
-import re
 import tempfile
 import time
 import warnings
@@ -23,18 +22,25 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from autograder.lessons.build.lesson_files import data_files, lesson_texts
+from benchmarks.reading_time import reading, reading_ease
 
 PROJECT = Path(__file__).resolve().parents[1]
 COURSE = PROJECT / "course"
 TESTS = PROJECT / "tests" / "course"
-WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
+MUCH = 90  # minutes of a core
+FIRST = 8  # minutes before the first exercise
+STRETCH = 15  # minutes between two
 
 
 @dataclass(frozen=True)
 class Figures:
-    """One line. `bugs` are the planted mistakes, `caught` those that cost points on every test cell that they should;
-    None where nothing was run.
+    """One line. `given` and `written` are lines of code of the core, and `core`, `further`, `first` (before the first
+    exercise) and `stretch` (the longest between two) minutes. `ease` is Flesch's figure. `statements` on PyTorch and
+    NumPy are run by tests/course. `bugs` are the planted mistakes, `caught` those that cost points on every test cell
+    that they should; None where nothing was run.
     """
 
     lesson: str
@@ -42,6 +48,14 @@ class Figures:
     points: float
     questions: int
     words: int
+    given: int
+    written: int
+    core: float
+    further: float
+    first: float
+    stretch: float
+    ease: float
+    statements: int
     bugs: int
     caught: int | None = None
     seconds: float | None = None
@@ -55,7 +69,7 @@ def figures(text: Path, quick: bool) -> Figures:
     from autograder.lessons.build.text import read_lesson
 
     cells = read_lesson(text)
-    prose = [c.source for c in cells if c.kind == "markdown" and "hint" not in c.tags]
+    counts = reading(cells)
     quizzes = [cell for cell in cells if "quiz" in cell.tags]
     bugs = planted(text.stem)
     counted = Figures(
@@ -63,7 +77,15 @@ def figures(text: Path, quick: bool) -> Figures:
         exercises=sum(cell.is_solution for cell in cells),
         points=sum(cell.nbgrader.get("points", 0) for cell in cells),
         questions=sum(len(read_questions(cell)) for cell in quizzes),
-        words=sum(len(WORD.findall(source)) for source in prose),
+        words=counts.core.words,
+        given=counts.core.given,
+        written=counts.core.written,
+        core=counts.core.minutes,
+        further=counts.further.minutes,
+        first=next(iter(counts.stretches), 0.0),
+        stretch=counts.longest_stretch,
+        ease=reading_ease(cells),
+        statements=statements(text.stem),
         bugs=len(bugs),
     )
     if quick:
@@ -71,6 +93,13 @@ def figures(text: Path, quick: bool) -> Figures:
     seconds, failed = run_solved(assemble(text), text)
     caught = sum(is_caught(text.stem, bug) for bug in bugs)
     return Figures(**{**asdict(counted), "caught": caught, "seconds": seconds, "failed_cells": failed})
+
+
+def statements(lesson: str) -> int:
+    """The statements of a lesson that tests/course runs."""
+    listed = TESTS / "statements" / f"{lesson[:2]}.txt"
+    lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
+    return sum(line.startswith("# %% ") for line in lines)
 
 
 def planted(lesson: str) -> list[Any]:
@@ -106,30 +135,61 @@ def run_solved(source: Any, text: Path) -> tuple[float, int]:
         return time.perf_counter() - began, len(failures(notebook))
 
 
-def total(lines: list[Figures]) -> Figures:
-    """All lessons together."""
-    columns = {name: [getattr(line, name) for line in lines] for name in list(asdict(lines[0]))[1:]}
-    sums: dict[str, Any] = {name: None if None in column else sum(column) for name, column in columns.items()}
-    return Figures("all", **sums)
-
-
 def show(lines: list[Figures]) -> None:
-    """Print the table."""
+    """Print the two tables: what a lesson asks of a student, and what was counted and run."""
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table("lesson", box=None, pad_edge=False)
-    for name in ("exercises", "points", "questions", "bugs caught", "seconds", "words"):
-        table.add_column(name, justify="right")
-    for line in [*lines, total(lines)]:
+    console = Console(width=120)
+    console.print(length_table(lines), highlight=False)
+    print(
+        "\nMinutes: 180 words, or 12 given lines of code, a minute, and 1.5 minutes a written line of the reference.\n"
+        f"! marks a core over {MUCH} minutes, more than {FIRST} before the first exercise or {STRETCH} between two.\n"
+        "Ease: Flesch's reading ease of the prose; plain English has 60 to 70, and more is easier.\n"
+    )
+    console.print(run_table(lines), highlight=False)
+    print("\nStatements: what a lesson says about PyTorch or NumPy, and tests/course runs.")
+    print("Bugs: mistakes that tests/course plants in the solutions as text, caught by the lesson's own test cells.")
+    print("Seconds: the solved notebook in a new kernel, demonstrations included.")
+
+
+def length_table(lines: list[Figures]) -> Table:
+    """How long the lessons are."""
+    names = ("words", "given", "written", "core", "further", "first", "stretch", "ease")
+    table = table_of(names)
+    for line in lines:
+        counts = [str(line.words), str(line.given), str(line.written), marked(line.core, MUCH), f"{line.further:.0f}"]
+        table.add_row(
+            line.lesson, *counts, marked(line.first, FIRST), marked(line.stretch, STRETCH), f"{line.ease:.0f}"
+        )
+    table.add_row("all", *(f"{sum(getattr(line, name) for line in lines):.0f}" for name in names[:5]), "", "", "")
+    return table
+
+
+def marked(minutes: float, limit: float) -> str:
+    """Minutes, with a mark where they are over the limit."""
+    return f"{minutes:.0f}{'!' if round(minutes) > limit else ' '}"
+
+
+def run_table(lines: list[Figures]) -> Table:
+    """What lessons hold, and what happened when they were run."""
+    names = ("exercises", "points", "questions", "statements")
+    table = table_of((*names, "bugs caught", "seconds"))
+    for line in lines:
         caught = f"{'-' if line.caught is None else line.caught} of {line.bugs}"
         seconds = "-" if line.seconds is None else f"{line.seconds:.1f}"
         seconds += f" ({line.failed_cells} cells failed)" if line.failed_cells else ""
-        counted = (line.exercises, f"{line.points:g}", line.questions, caught, seconds, line.words)
-        table.add_row(line.lesson, *map(str, counted))
-    Console(width=120).print(table, highlight=False)
-    print("\nBugs: mistakes that tests/course plants in the solutions as text, caught by the lesson's own test cells.")
-    print("Seconds: the solved notebook in a new kernel, demonstrations included. Words: prose without hints.")
+        table.add_row(line.lesson, *(f"{getattr(line, name):g}" for name in names), caught, seconds)
+    sums = (f"{sum(getattr(line, name) for line in lines):g}" for name in names)
+    table.add_row("all", *sums, f"{sum(line.caught or 0 for line in lines)} of {sum(line.bugs for line in lines)}", "")
+    return table
+
+
+def table_of(names: tuple[str, ...]) -> Table:
+    """An empty table with a column for the lesson and one for each figure."""
+    table = Table("lesson", box=None, pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="right")
+    return table
 
 
 def main() -> None:

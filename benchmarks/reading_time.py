@@ -1,0 +1,142 @@
+"""How long a lesson takes, by counting: words at 180 a minute, given lines of code at 12 a minute, and a minute and a
+half for each line of the reference solution.
+
+A part whose heading holds the word *further* is not part of the core, up to the next heading of its level or above.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import pyphen
+
+from autograder.lessons.build.text import TextCell
+
+WORDS_A_MINUTE = 180
+GIVEN_LINES_A_MINUTE = 12
+MINUTES_A_WRITTEN_LINE = 1.5
+
+WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
+HEADING = re.compile(r"^(#+) +(.*)$")
+FURTHER = re.compile(r"^further$|\(further\)", re.IGNORECASE)
+CODE = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]*\$|`[^`\n]*`|https?://\S+", re.DOTALL)
+SENTENCE = re.compile(r"[.!?:](?:\s|$)|\n\s*\n|\n(?=\s*(?:[*|#]|\d+\.))")
+
+
+@dataclass
+class Amount:
+    """What a part of a lesson holds: `words` of prose, `given` lines of code, `written` lines of reference solution."""
+
+    words: int = 0
+    given: int = 0
+    written: int = 0
+
+    @property
+    def read(self) -> float:
+        """Minutes for what is there to be read."""
+        return self.words / WORDS_A_MINUTE + self.given / GIVEN_LINES_A_MINUTE
+
+    @property
+    def minutes(self) -> float:
+        return self.read + self.written * MINUTES_A_WRITTEN_LINE
+
+    def add(self, other: Amount) -> None:
+        self.words += other.words
+        self.given += other.given
+        self.written += other.written
+
+
+@dataclass
+class Reading:
+    """A lesson. `stretches` are the minutes of reading before each exercise of the core, from the one before it."""
+
+    core: Amount
+    further: Amount
+    stretches: list[float]
+
+    @property
+    def longest_stretch(self) -> float:
+        """Minutes between two exercises, where it is longest."""
+        return max(self.stretches[1:], default=0.0)
+
+
+def reading(cells: list[TextCell]) -> Reading:
+    """Count a lesson, without hints, tests, quizzes and the solutions in other styles."""
+    found = Reading(Amount(), Amount(), [])
+    since = Amount()
+    for cell, is_further in with_parts([cell for cell in cells if is_read(cell)]):
+        amount = amount_of(cell)
+        if is_further:
+            found.further.add(amount)
+            continue
+        found.core.add(amount)
+        since.add(amount)
+        if cell.is_solution:
+            found.stretches.append(since.read)
+            since = Amount()
+    return found
+
+
+def is_read(cell: TextCell) -> bool:
+    """Whether a student has to read a cell."""
+    return not (cell.is_test or cell.style or {"hint", "quiz", "visible"} & set(cell.tags))
+
+
+def with_parts(cells: list[TextCell]) -> Iterator[tuple[TextCell, bool]]:
+    """Each cell, and whether it stands in a part that is further reading."""
+    level = 0  # of the heading that began such a part, or 0 outside
+    for cell in cells:
+        for mark, title in headings(cell):
+            if not level or len(mark) <= level:
+                level = len(mark) if FURTHER.search(title) else 0
+        yield cell, bool(level)
+
+
+def headings(cell: TextCell) -> list[tuple[str, str]]:
+    """The headings in a cell of prose: their `#` marks and their titles."""
+    lines = cell.source.splitlines() if cell.kind == "markdown" else []
+    return [(match[1], match[2].strip()) for line in lines if (match := HEADING.match(line))]
+
+
+def amount_of(cell: TextCell) -> Amount:
+    """What one cell holds."""
+    if cell.kind == "markdown":
+        return Amount(words=len(WORD.findall(cell.source)))
+    written = solution_lines(cell.source)
+    return Amount(given=len(code_lines(cell.source)) - written, written=written)
+
+
+def solution_lines(source: str) -> int:
+    """Lines of code between the marks of a solution."""
+    parts = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", source, re.DOTALL)
+    return sum(len(code_lines(part)) for part in parts)
+
+
+def code_lines(source: str) -> list[str]:
+    """The lines of a source that are neither blank nor comments alone."""
+    return [line for line in source.splitlines() if line.strip() and not line.strip().startswith("#")]
+
+
+def reading_ease(cells: list[TextCell]) -> float:
+    """Flesch's reading ease of the prose: 206.835 - 1.015 words per sentence - 84.6 syllables per word. 60 to 70 is
+    plain English. Code, formulas and addresses in the prose are one word each, of one syllable.
+    """
+    text = "\n\n".join(CODE.sub(" x ", cell.source) for cell in cells if cell.kind == "markdown" and is_read(cell))
+    words = WORD.findall(text)
+    sentences = [part for part in SENTENCE.split(text) if WORD.search(part)]
+    if not words:
+        return float("nan")
+    return 206.835 - 1.015 * len(words) / len(sentences) - 84.6 * sum(map(syllables, words)) / len(words)
+
+
+def syllables(word: str) -> int:
+    """The places where a word can be hyphenated, and one."""
+    return len(_dictionary().positions(word.lower())) + 1
+
+
+@cache
+def _dictionary() -> pyphen.Pyphen:
+    return pyphen.Pyphen(lang="en_US")

@@ -1,0 +1,84 @@
+"""The minutes of a lesson, counted by hand in one of a few lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograder.lessons.build.text import read_lesson
+from benchmarks.reading_time import reading, reading_ease, syllables
+
+MARKS = '"schema_version": 3, "task": false'
+LESSON = f'''# %% [markdown]
+# # A title
+#
+# Four words of prose.
+
+# %%
+import math
+
+# %% nbgrader={{"grade": false, "grade_id": "f", "locked": false, "solution": true, {MARKS}}}
+def f(x):
+    """The square."""
+    ### BEGIN SOLUTION
+    # a comment
+    square = x * x
+
+    return square
+    ### END SOLUTION
+
+# %% nbgrader={{"grade": true, "grade_id": "test_f", "locked": true, "points": 1, "solution": false, {MARKS}}}
+assert f(2) == 4
+
+# %% tags=["style:short"] exercise="f"
+def f(x):
+    return x**2
+
+# %% [markdown]
+# ## Aside (further)
+#
+# One two three.
+
+# %%
+further = 1
+
+# %% [markdown]
+# ## Back
+
+# %%
+core = 2
+
+# %% [markdown]
+# # Further
+
+# %%
+more = 3
+'''
+
+
+@pytest.fixture
+def cells(tmp_path):
+    path = tmp_path / "20_lesson.py"
+    path.write_text(LESSON, encoding="utf-8")
+    return read_lesson(path)
+
+
+def test_words_and_lines_are_counted_apart_for_the_core_and_what_is_further(cells):
+    counted = reading(cells)
+    assert (counted.core.words, counted.core.given, counted.core.written) == (7, 4, 2)
+    assert (counted.further.words, counted.further.given, counted.further.written) == (6, 2, 0)
+    assert counted.core.minutes == pytest.approx(7 / 180 + 4 / 12 + 2 * 1.5)
+
+
+def test_a_stretch_ends_at_an_exercise_and_holds_no_writing(cells):
+    assert reading(cells).stretches == [pytest.approx(6 / 180 + 3 / 12)]
+
+
+def test_short_words_read_easily_and_long_ones_do_not(tmp_path):
+    def ease(prose):
+        path = tmp_path / "20_lesson.py"
+        path.write_text(f"# %% [markdown]\n# {prose}\n", encoding="utf-8")
+        return reading_ease(read_lesson(path))
+
+    long = "Differentiability notwithstanding, computation."
+    assert ease("The cat sat on the mat. It was wet.") > 90 > 30 > ease(long)
+    assert [syllables(word) for word in ("tape", "gradient", "computation")] == [1, 3, 4]
