@@ -26,7 +26,6 @@ SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError")
 """What NumPy raises where shapes do not fit: an exception that says something about the gradients."""
 ABOUT_SHAPES = re.compile(r"shape|size|dimension|broadcast", re.IGNORECASE)
 """In the message of a RuntimeError, which engines raise for much else, such as a graph that was freed."""
-SHARED = 1e-5  # relative: how well the sum of a gradient at a kink must agree with a difference
 UNWRITTEN = "not written yet"
 NO_TENSOR = "the expression did not give a tensor with a `backward`"
 NO_BACKWARD = "the result is a tensor without a `backward`"
@@ -379,13 +378,15 @@ def _worst_gradient(run: Run, right: Expected, arguments: Sequence[str]) -> Wors
 
 def _unshared(run: Run, right: Expected, arguments: Sequence[str]) -> str:
     """What is wrong where elements that tie got more or less than there is to share; empty if nothing is."""
-    for name, gradient, total in zip(arguments, run.dense(), right.sums, strict=False):
-        got, size = float(np.sum(gradient)), max(1.0, float(np.sum(np.abs(gradient))))
-        if abs(got - total) > SHARED * size:
-            return (
-                f"the elements of `{name}.grad` add up to {got:.4g}, but there is {total:.4g} to share: does every "
-                "element that ties get all of it?"
-            )
+    for share in right.shares:
+        got = share.missed_by(run)
+        if got is None:
+            continue
+        names = " and ".join(f"`{arguments[number]}.grad`" for number in share.inputs)
+        return (
+            f"the elements of {names} add up to {got:.4g}, but there is {share.total:.4g} to share: does every "
+            "element that ties get all of it?"
+        )
     return ""
 
 

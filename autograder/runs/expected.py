@@ -25,15 +25,32 @@ from autograder.runs.programs import Program
 CANDIDATES = 12
 DRAWS = 4
 ATTEMPTS = 20
+SHARED = 1e-5  # relative: how well the sum of a gradient at a kink must agree with a difference
+
+
+@dataclass(frozen=True)
+class Share:
+    """At a kink, what all elements of the gradients of some inputs (by number) add up to: of one input whose elements
+    tie for a maximum, or of two inputs that tie for the maximum of both.
+    """
+
+    inputs: tuple[int, ...]
+    total: float
+
+    def missed_by(self, run: Run) -> float | None:
+        """The sum in a run, where it is another one."""
+        gradients = [run.dense()[number] for number in self.inputs]
+        got = float(sum(np.sum(gradient) for gradient in gradients))
+        size = max(1.0, float(sum(np.sum(np.abs(gradient)) for gradient in gradients)))
+        return got if abs(got - self.total) > SHARED * size else None
 
 
 @dataclass(frozen=True)
 class Differentiated:
     """One draw and its gradients by the reference, which finite differences confirm.
 
-    `low` and `high` bound the gradients that are right at a kink (None: no kink). `sums`: at a kink, what the elements
-    of each gradient have to add up to (nan where that is open): elements that tie for a maximum may share its gradient
-    in any way, but all of it.
+    `low` and `high` bound the gradients that are right at a kink (None: no kink). `shares`: what gradients there have
+    to add up to, for elements that tie may share a gradient in any way, but all of it.
     """
 
     draw: Draw
@@ -41,7 +58,7 @@ class Differentiated:
     numerical_difference: float
     low: tuple[Array, ...] | None = None
     high: tuple[Array, ...] | None = None
-    sums: tuple[float, ...] = ()
+    shares: tuple[Share, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +204,7 @@ def _differentiated(
     if not fixed:
         return None
     low, high = _one_sided(program, draw, reference)
-    return Differentiated(draw, reference, numerical, low, high, _sums(program, draw, reference, low, high))
+    return Differentiated(draw, reference, numerical, low, high, _shares(program, draw, reference, low, high))
 
 
 def _beside_pytorch(program: Program, found: Sequence[Differentiated]) -> tuple[Expected, ...]:
@@ -218,7 +235,8 @@ def _compare_with_values(
         line = fd.random_line(generator, draw.inputs)
         products = [g * d for g, d in zip(reference.dense(), line, strict=False)]
         along = float(sum(np.sum(product) for product in products))
-        scale = max(1e-300, float(sum(np.sum(np.abs(product)) for product in products)), float(np.max(np.abs(seed))))
+        moved = float(sum(np.sum(np.abs(product)) for product in products))
+        scale = max(1e-300, moved, float(np.max(np.abs(seed), initial=0.0)))
         slope = fd.slope(weighed, draw.inputs, line)
         largest = max(largest, abs(slope.central - along))
         suspicious = suspicious or slope.kink(scale) or not slope.agrees(along, scale)
@@ -266,17 +284,27 @@ def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Arra
     return tuple(lows), tuple(highs)
 
 
-def _sums(
+def _shares(
     program: Program, draw: Draw, reference: Run, low: Sequence[Array], high: Sequence[Array]
-) -> tuple[float, ...]:
-    """The slope along the line that moves all elements of an input alike, which is the sum of its gradient, for inputs
-    at a kink; nan where an element of the output has a kink on that line, too."""
-    seed = draw.seed(reference.value.shape)
-    sums = []
-    for number, array in enumerate(draw.inputs):
-        line = [np.full(other.shape, float(n == number)) for n, other in enumerate(draw.inputs)]
-        along: Any = fd.slope(partial(forward, program), draw.inputs, line)  # type: ignore[arg-type]
-        smooth = np.all(np.abs(along.right - along.left) <= fd.GAP * np.maximum(1.0, np.abs(along.central)))
-        at_kink = array.size > 1 and np.any(low[number] < high[number])
-        sums.append(float(np.sum(seed * along.central)) if smooth and at_kink else float("nan"))
-    return tuple(sums)
+) -> tuple[Share, ...]:
+    """What the gradients of each input, and of all inputs together, add up to, where some are at a kink: the slope
+    along the line that moves all their elements alike. There is none where the output has a kink on that line too, or
+    where the chain rule itself does not give that slope, as in relu(a) - relu(-b) at zero.
+    """
+    together = tuple(range(len(draw.inputs)))
+    at_kink = [bool(np.any(low[number] < high[number])) for number in together]
+    groups = [(number,) for number in together if at_kink[number] and draw.inputs[number].size > 1]
+    groups += [together] if sum(at_kink) > 1 else []  # type: ignore[list-item]
+    found = [Share(group, total) for group in groups if (total := _slope_together(program, draw, group)) is not None]
+    return tuple(share for share in found if share.missed_by(reference) is None)
+
+
+def _slope_together(program: Program, draw: Draw, numbers: Sequence[int]) -> float | None:
+    """The slope along the line that moves all elements of these inputs alike; None where an element of the output has
+    a kink on it.
+    """
+    line = [np.full(other.shape, float(n in numbers)) for n, other in enumerate(draw.inputs)]
+    along: Any = fd.slope(partial(forward, program), draw.inputs, line)  # type: ignore[arg-type]
+    if np.any(np.abs(along.right - along.left) > fd.GAP * np.maximum(1.0, np.abs(along.central))):
+        return None
+    return float(np.sum(draw.seed(along.central.shape) * along.central))

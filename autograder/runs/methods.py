@@ -8,9 +8,9 @@ A student's tensor needs a method of that name. The trusted engines have them wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
-from types import SimpleNamespace
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -78,12 +78,35 @@ def torch_tensor() -> Any:
 
 
 def uses_methods(function: Callable[..., Any]) -> bool:
-    """Whether an expression mentions one of these methods, or says so itself by an attribute of this name."""
-    if getattr(function, "uses_methods", False):
-        return True
-    codes = [function.__code__]
-    for code in codes:
-        if any(name in NAMES for name in code.co_names):
+    """Whether an expression, or a function that it calls, mentions one of these methods, or says so itself by an
+    attribute of this name.
+    """
+    known: set[Any] = set()
+    waiting = [function]
+    while waiting:
+        one = waiting.pop()
+        if one in known:
+            continue
+        known.add(one)
+        names = {name for code in _codes(one.__code__) for name in code.co_names}
+        if getattr(one, "uses_methods", False) or not names.isdisjoint(NAMES):
             return True
-        codes += [constant for constant in code.co_consts if hasattr(constant, "co_names")]
+        waiting += _functions_behind(one, names)
     return False
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and of the functions that are written inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _functions_behind(function: Any, names: set[str]) -> list[Any]:
+    """The Python functions that a function can call: by a global name, or as a variable of the function around it."""
+    found = [function.__globals__.get(name) for name in names]
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # a variable that has no value yet
+            found.append(cell.cell_contents)
+    return [value for value in found if type(value) is FunctionType]

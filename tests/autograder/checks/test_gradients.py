@@ -13,6 +13,7 @@ from autograder.runs.context import check_context
 from autograder.runs.engines import REFERENCE, TORCH
 from autograder.student import CheckFailed, LessonError, between, check_gradients, positive
 from tests.autograder import student_engines as students
+from tests.autograder import student_engines_arrays as arrays
 
 SCALAR = {
     "a + b": lambda a, b: a + b,
@@ -153,6 +154,66 @@ def test_an_exercise_may_state_a_convention_for_kinks(at_zero, right):
     assert (credit == 1) is right
     with pytest.raises(LessonError, match="at_kinks"):
         check_gradients(expression, inputs, points=1, engine=Convention, at_kinks="zero")
+
+
+@pytest.mark.parametrize(
+    ("shares", "right"),
+    [
+        ((0.5, 0.5), True),
+        ((1.0, 0.0), True),
+        ((0.25, 0.75), True),
+        ((1.0, 1.0), False),
+        ((0.0, 0.0), False),
+        ((0.5, 0.75), False),
+    ],
+)
+@pytest.mark.parametrize(
+    "inputs", [[2.0, 2.0], [np.array([[2.0, 1.0], [0.5, 3.0]]), np.array([[2.0, 0.0], [0.5, 4.0]])]]
+)
+def test_two_operands_that_tie_share_one_gradient_in_any_way(shares, right, inputs):
+    class Shared(arrays.functions()):
+        def maximum(self, other):
+            tied = np.equal(self.data, other.data)
+            weights = [np.where(tied, share, self.data > other.data) for share in shares]
+            weights[1] = np.where(tied, shares[1], other.data > self.data)
+            high = self * weights[0] + other * weights[1]
+            return high + (np.maximum(self.data, other.data) - high.data)
+
+    for expression in (lambda a, b: a.maximum(b) * 3.0, lambda a, b: a.maximum(b).sum()):
+        credit = check_gradients(expression, [inputs], points=1, engine=Shared)
+        assert (credit == 1) is right, credit.reports[0].text()
+
+
+def test_no_share_is_demanded_where_the_chain_rule_itself_does_not_give_it():
+    """relu(a) - relu(-b) with a = b = 0 has the slope 1 along a = b, and PyTorch gives 0 and 0."""
+
+    class Half(arrays.functions()):
+        def relu(self):
+            return self * ((self.data > 0) + 0.5 * (self.data == 0))
+
+    expression = lambda a, b: a.relu() - (-b).relu() + a + b  # noqa: E731
+    for engine in (Half, arrays.functions()):
+        assert check_gradients(expression, [[0.0, 0.0]], points=1, engine=engine) == 1
+
+
+def test_inputs_may_have_an_axis_without_elements():
+    assert check_gradients(lambda a: a * 2.0, [[(0, 3)], [(2, 3)]], points=1, engine=arrays.functions()) == 1
+
+
+def joined_twice(a):
+    return joined(a) * 2.0
+
+
+def joined(a):
+    return a.cat(a)
+
+
+def test_a_method_that_pytorch_has_as_a_function_may_stand_in_a_function_that_the_expression_calls():
+    def inside(a):
+        return a.layer_norm() * a
+
+    expressions = {"by name": lambda a: joined_twice(a), "around": lambda a: inside(a)}
+    assert check_gradients(expressions, [(2, 3)], points=1, engine=arrays.functions()) == 1
 
 
 def giving(change):
