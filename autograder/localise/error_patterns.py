@@ -17,6 +17,7 @@ from autograder.runs.inputs import Array
 
 MOST_IN_ANOTHER_ORDER = 5
 NEARLY = 1e-5
+SINGLE = (6, 7, 8)  # digits that float32 keeps
 FEWEST = 3  # different numbers that one factor has to explain
 FACTORS = {
     0.0: "the value 0",
@@ -106,7 +107,9 @@ def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) ->
     if not 0 < largest < NEARLY:
         return ""
     verb = "is" if len(wrong) == 1 else "are"
-    return f"{subject} {verb} right to about {int(-np.log10(largest))} digits, as an estimate is, and not to all."
+    digits = int(-np.log10(largest))
+    why = "as float32 keeps numbers, or as an estimate is" if digits in SINGLE else "as an estimate is"
+    return f"{subject} {verb} right to about {digits} digits and not to all, {why}."
 
 
 def _subject(names: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.cards.heat_map import HeatMap
 from autograder.localise.returned import misfit
+from autograder.localise.rule_patterns import pattern
 from autograder.localise.showing import heat_maps, shown
 from autograder.localise.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
 from autograder.localise.tracing import Step, Trace, Value, trace
@@ -129,7 +130,7 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     elementary = [trial for trial in tried[: len(probes)] if trial is not None and _ran(trial)]
     broken = [trial.part.steps[0].symbol for trial in elementary if trial.wrong]
     if len(elementary) > 2 and len(broken) == len(elementary):
-        return _everywhere(first)
+        return _everywhere_in_values(first) if forward else _everywhere(first)
     inner = [name for name in MADE_OF.get(symbol, ()) if name in broken and first.nodes != 1]
     for trial in elementary:
         if trial.part.steps[0].symbol in inner and (place := _of_the_rule(engine, trial)) is not None:
@@ -137,7 +138,8 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     others = tuple(dict.fromkeys(name for trial in wrong if (name := trial.part.steps[0].symbol) != symbol))
     broadcast = equal is not None and tried[-1] is not None and not tried[-1].wrong
     names = tuple(dict.fromkeys([*inner, symbol, *others]))
-    return _described(first, names, inner, others, broadcast, forward)
+    squares = None if forward else _on_squares(engine, first)
+    return _described(first, names, inner, others, broadcast, forward, squares)
 
 
 def _of_the_rule(engine: Any, trial: Trial) -> Place | None:
@@ -213,8 +215,26 @@ def _probe(name: str, step: Step, part: Part) -> Part | None:
         inputs = (inputs[0], inputs[0] * 0.5 + 0.6)
     count = len(step.operands())
     shape = () if name == "sum" else array.shape
-    cotangent = np.asarray(np.linspace(0.6, 1.7, max(1, int(np.prod(shape)))).reshape(shape))
-    return Part((step,), (Draw(inputs[:count], cotangent),), ("first", "second")[:count])
+    cotangent = np.asarray(np.linspace(12.0, 5.0, max(1, int(np.prod(shape)))).reshape(shape))
+    draws = tuple(Draw(inputs[:count], sign * cotangent) for sign in (1.0, -1.0))  # some engines lose one sign only
+    return Part((step,), draws, ("first", "second")[:count])
+
+
+def _on_squares(engine: Any, first: Trial) -> Trial | None:
+    """A product of matrices tried again with square ones: there a wrong rule gives numbers, where other shapes raise an
+    error. None where the matrices are square already, or it is another operation.
+    """
+    inputs = first.part.draws[0].inputs
+    shapes = {array.shape for array in inputs}
+    if first.part.steps[0].symbol != "@" or any(array.ndim != 2 for array in inputs):
+        return None
+    size = max(max(shape) for shape in shapes)
+    if shapes == {(size, size)}:
+        return None
+    generator = np.random.default_rng(size)
+    drawn = [generator.uniform(0.5, 2.0, (3, size, size)) for _ in first.part.draws]
+    draws = tuple(Draw((a, -b), cotangent) for a, b, cotangent in drawn)
+    return try_parts(engine, [replace(first.part, draws=draws)])[0]
 
 
 def _everywhere(first: Trial) -> Place:
@@ -229,7 +249,28 @@ def _everywhere(first: Trial) -> Place:
         "up is the work of `backward`.",
         "Look in `backward`: the first gradient, the loop over the nodes, and the line that writes `.grad`.",
     )
-    return Place(("backward",), sentence, sentence, _facts(first), _maps(first), hints)
+    return Place(("backward",), f"{sentence} {pattern(first)}".rstrip(), sentence, _facts(first), _maps(first), hints)
+
+
+def _everywhere_in_values(first: Trial) -> Place:
+    sentence = (
+        "Every operation that was tried alone gives a wrong value, so the fault is hardly in one operation: look at "
+        "what all of them go through, which is how a tensor stores its data."
+    )
+    hints = (
+        "Make a tensor of 0.1 and print its data with all digits. Add 0.2 to it. Which digits are right?",
+        "A tensor keeps the numbers that it is given, with all their digits, and changes none.",
+        "Look at `__init__` of your tensor, and at the function that makes results.",
+    )
+    return Place((), sentence + _few_digits(first), sentence, _facts(first), (), hints)
+
+
+def _few_digits(trial: Trial) -> str:
+    """Whether the value is right to the digits of float32, as a sentence."""
+    worst = None if trial.comparison.problem is None else trial.comparison.problem.worst
+    if worst is None or not 1e-9 < abs(worst.got - worst.expected) / (abs(worst.expected) or 1.0) < 1e-5:
+        return ""
+    return " The values are right to about seven digits, as float32 keeps numbers. The check needs float64."
 
 
 def _fails_everywhere(first: Trial) -> Place:
@@ -257,7 +298,13 @@ def _alone(trial: Trial) -> Diagnosis:
 
 
 def _described(
-    trial: Trial, names: tuple[str, ...], inner: Sequence[str], others: Sequence[str], broadcast: bool, forward: bool
+    trial: Trial,
+    names: tuple[str, ...],
+    inner: Sequence[str],
+    others: Sequence[str],
+    broadcast: bool,
+    forward: bool,
+    squares: Trial | None,
 ) -> Place:
     """Sentences about a wrong operation. The public one names operations and nothing else."""
     symbol = trial.part.steps[0].symbol
@@ -266,6 +313,12 @@ def _described(
     sentence, public = _sentences(trial, place, forward, alone)
     diagnosis = _alone(trial)
     said = "" if diagnosis.certain is None else f" Taken alone: {diagnosis.sentence()}"
+    if not said and squares is not None and (diagnosis := _alone(squares)).certain is not None:
+        said = f" With square matrices, of which every product fits: {diagnosis.sentence()}"
+    if not said and not forward and not alone:
+        with_squares = "" if squares is None else pattern(squares)
+        common = with_squares and f"With square matrices: {with_squares[0].lower()}{with_squares[1:]}"
+        said = f" {common or pattern(trial)}".rstrip()
     more = ""
     if inner:
         more += f" {_listed(inner)} alone {_is(inner)} wrong, too; where `{symbol}` is made of that, begin there."

@@ -7,7 +7,7 @@ A student's tensor needs a method of that name. The trusted engines have them wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from types import CodeType, FunctionType, SimpleNamespace
@@ -88,10 +88,13 @@ def uses_methods(function: Callable[..., Any]) -> bool:
         if one in known:
             continue
         known.add(one)
-        names = {name for code in _codes(one.__code__) for name in code.co_names}
-        if getattr(one, "uses_methods", False) or not names.isdisjoint(NAMES):
+        names = {name for code in _codes(one.__code__) for name in (*code.co_names, *_texts(code.co_consts))}
+        if getattr(one, "uses_methods", False):
             return True
-        waiting += _functions_behind(one, names)
+        behind = _behind(one, names)
+        if not names.union(_texts(behind)).isdisjoint(NAMES):  # getattr(a, name)
+            return True
+        waiting += [value for value in behind if type(value) is FunctionType]
     return False
 
 
@@ -103,10 +106,14 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _functions_behind(function: Any, names: set[str]) -> list[Any]:
-    """The Python functions that a function can call: by a global name, or as a variable of the function around it."""
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    return (value for value in values if isinstance(value, str))
+
+
+def _behind(function: Any, names: set[str]) -> list[Any]:
+    """What a function refers to: by a global name, or as a variable of the function around it."""
     found = [function.__globals__.get(name) for name in names]
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # a variable that has no value yet
             found.append(cell.cell_contents)
-    return [value for value in found if type(value) is FunctionType]
+    return found

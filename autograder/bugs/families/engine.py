@@ -62,6 +62,28 @@ def _overwriting_pending(names: Sequence[str], order: orders.Order) -> Plant:
     return partial(engine_changed, send=send, accumulate=accumulate, topological_order=order)
 
 
+def _keeping_first(order: orders.Order) -> Plant:
+    """What waits for a node stays, and what comes later is lost; leaves add up what several calls give."""
+
+    def accumulate(pending: Any, edge: Any, grad: Any) -> None:
+        pending.setdefault(edge, grad)
+
+    return partial(engine_changed, accumulate=accumulate, topological_order=order)
+
+
+def _keeping_first_at_leaves(order: orders.Order) -> Plant:
+    """A leaf whose `.grad` is not None any more keeps it; elsewhere gradients are added."""
+    right_accumulate = engine.accumulate
+
+    def accumulate(pending: Any, edge: Any, grad: Any) -> None:
+        if not isinstance(edge, AccumulateGrad):
+            right_accumulate(pending, edge, grad)
+        elif edge.variable.grad is None:
+            edge.variable.grad = tensor_of(grad.copy())
+
+    return partial(engine_changed, accumulate=accumulate, topological_order=order)
+
+
 def _assignments(present: Sequence[str]) -> list[Variant]:
     """In one rule, in all, or in the pass; which gradient survives depends on the order of the visits."""
     names = [name for name in present if name in OPERATIONS]
@@ -70,13 +92,15 @@ def _assignments(present: Sequence[str]) -> list[Variant]:
         *(in_orders(operations, partial(_overwriting, operations), orders.RIGHT_ORDERS) for operations in chosen),
         in_orders((), partial(_overwriting_pending, ()), orders.RIGHT_ORDERS),
         *(in_orders((name,), partial(_overwriting_pending, (name,)), orders.RIGHT_ORDERS) for name in names),
+        in_orders((), _keeping_first, orders.RIGHT_ORDERS),
+        in_orders((), _keeping_first_at_leaves, orders.RIGHT_ORDERS),
     ]
 
 
 assigned_not_accumulated = Bug(
     name="assigned_not_accumulated",
     family=FAMILY,
-    explanation="a gradient is assigned (`=`) where it must be added (`+=`): of several contributions one survives",
+    explanation="a gradient is put down (`=`) where it must be added (`+=`): of several contributions one survives",
     hint="Use a tensor twice, as in a + a, and write down `a.grad` after each rule that touches it.",
     misconception="A value has one gradient, and a rule knows it.",
     said_in="in what {rules} hand{verb_s} on,",  # not the rule's fault where `backward` does the adding

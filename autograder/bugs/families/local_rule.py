@@ -308,10 +308,10 @@ log_of_base_ten = Bug(
 relu_mask_lost = Bug(
     name="relu_mask_lost",
     family=FAMILY,
-    explanation="relu lets every gradient through, also where its input was negative and its output is 0",
+    explanation="every gradient comes through unchanged, also where the input was negative",
     hint="How much does the output change when a negative input changes a little?",
     misconception="Relu only acts in the forward pass.",
-    rules={"Relu": unchanged},
+    rules={"Relu": unchanged, "LeakyRelu": unchanged},
 )
 
 relu_mask_of_gradient = Bug(

@@ -28,7 +28,7 @@ SLIPS = {
     "nothing arrives": (lambda x, y: (right(x, y)[0], 0.0), "for `y` has the value 0 at every input that was tried"),
     "another factor": (lambda x, y: (3 * right(x, y)[0], right(x, y)[1]), "for `x` has 3 times the right size"),
     "another order": (lambda x, y: right(x, y)[::-1], "in another order: for `x` that of `y`, for `y` that of `x`."),
-    "an estimate": (estimated, "digits, as an estimate is, and not to all."),
+    "an estimate": (estimated, "digits and not to all, as an estimate is."),
 }
 OTHERS = {
     "a use is forgotten": lambda x, y: (2 * (x * y + x) * y, right(x, y)[1]),
