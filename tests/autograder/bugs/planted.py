@@ -63,7 +63,7 @@ CHECKS: dict[str, Check] = {
     "abs": Check({"abs": lambda a: a.abs(), "abs * a": lambda a: a.abs() * a}, ONE),
     "sin": Check({"sin": lambda a: a.sin(), "sin * a": lambda a: a.sin() * a}, ONE),
     "cos": Check({"cos": lambda a: a.cos(), "cos * a": lambda a: a.cos() * a}, ONE),
-    "leaky_relu": Check({"leaky": lambda a: a.leaky_relu(0.1), "leaky * a": lambda a: a.leaky_relu(0.1) * a}, ONE),
+    "leaky_relu": Check({"leaky": lambda a: a.leaky_relu(0.05), "leaky * a": lambda a: a.leaky_relu(0.05) * a}, ONE),
     "maximum": Check({"maximum": lambda a, b: a.maximum(b), "maximum * a": lambda a, b: a.maximum(b) * a}, PAIRS),
     "where": Check(
         {"where": lambda a, b: a.where(a > 0, b), "where * a": lambda a, b: a.where(b > 0, b) * a}, [[(3, 4), (3, 4)]]
