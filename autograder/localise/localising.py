@@ -21,7 +21,7 @@ from autograder.localise.rule_patterns import pattern
 from autograder.localise.showing import heat_maps, shown
 from autograder.localise.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
 from autograder.localise.tracing import Step, Trace, Value, trace
-from autograder.runs.answers import INPUT_CHANGED, NO_BACKWARD, NO_TENSOR, Problem
+from autograder.runs.answers import INPUT_CHANGED, NO_BACKWARD, NO_TENSOR, WRONG_TYPE, Problem
 from autograder.runs.comparison import two_numbers
 from autograder.runs.engines import Draw
 from autograder.runs.expected import Expected
@@ -195,7 +195,9 @@ SAID = {NO_TENSOR: _gives_no_tensor, NO_BACKWARD: _has_no_backward, INPUT_CHANGE
 
 def _ran(trial: Trial) -> bool:
     """Whether the engine has the operation at all."""
-    return bool(trial.comparison.runs) or trial.comparison.difference is not None
+    problem = trial.comparison.problem
+    odd = problem is not None and problem.public == WRONG_TYPE
+    return bool(trial.comparison.runs) or trial.comparison.difference is not None or odd
 
 
 def _all_fail_alike(first: Trial, tried: Sequence[Trial | None]) -> bool:

@@ -32,7 +32,7 @@ MOST_AROUND = 2
 SPANS = ((-10, 10), (-10, 4), (-7, 2))  # exponents of 2 by which the numbers of a trial are stretched
 LARGEST = 1e120
 MOST_KEPT = 500
-NOT_BACKPROPAGATION = "the gradients are right, but backpropagation did not find them"
+NOT_BACKPROPAGATION = "the gradients are right, but not by the chain rule with a formula for each slope"
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ ABOUT_SHAPES = re.compile(r"shape|size|dimension|broadcast", re.IGNORECASE)
 UNWRITTEN = "not written yet"
 NO_TENSOR = "the expression did not give a tensor with a `backward`"
 NO_BACKWARD = "the result is a tensor without a `backward`"
+WRONG_TYPE = "a gradient has the wrong type"
 INPUT_CHANGED = "the data of an input was changed by the calculation"
 NO_RETURN = "is a `return` missing?"
 RESULT_CALLED = re.compile(r"'(tuple|list|float|int)' object is not callable")
@@ -278,7 +279,7 @@ def _gradient(tree: Any, name: str, expected: Array | None, dtype: str) -> Array
     except Unusable as odd:
         kind = "an array" if expected is not None and expected.shape else "a number"
         hint = ": calculate with `.data` inside the rules" if isinstance(tree, dict) else ""
-        raise Unusable(f"{what} is {odd}, not {kind}{hint}", "a gradient has the wrong type") from None
+        raise Unusable(f"{what} is {odd}, not {kind}{hint}", WRONG_TYPE) from None
     if type(tree) is np.ndarray and tree.dtype.kind == "f" and tree.dtype.itemsize < np.dtype(dtype).itemsize:
         text = f"{what} is {tree.dtype.name}, but `{name}` is {dtype}: precision is lost"
         raise Unusable(text, "a gradient has the wrong dtype")

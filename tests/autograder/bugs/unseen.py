@@ -150,6 +150,10 @@ def halved(self, leaf, gradient):
     leaf.grad = gradient if leaf.grad is None else (leaf.grad + gradient) / 2
 
 
+def as_lists(self, leaf, gradient):
+    leaf.grad = (gradient if leaf.grad is None else np.asarray(leaf.grad) + gradient).tolist()
+
+
 UNSEEN = (
     Unseen(
         "both operands of a tie get all of it",
@@ -508,6 +512,7 @@ UNSEEN = (
         parts={"add": first_kept},
         bugs=("assigned_not_accumulated",),
     ),
+    Unseen("gradients as lists", "backward", ("look at `backward` itself",), WHOLE, PAIR, parts={"store": as_lists}),
     Unseen("a second backward averaged", "backward", ("second `backward`",), WHOLE, PAIR, parts={"store": halved}),
     Unseen(
         "a number minus a tensor like a tensor minus a number",
