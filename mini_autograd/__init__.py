@@ -24,8 +24,8 @@ from mini_autograd.graph.grad_mode import (
     set_grad_enabled,
 )
 from mini_autograd.numerics import arrays, return_types
-from mini_autograd.numerics.arrays import bool_ as bool
 from mini_autograd.numerics.arrays import (
+    bfloat16,
     float16,
     float32,
     float64,
@@ -38,6 +38,7 @@ from mini_autograd.numerics.arrays import (
     set_default_dtype,
     uint8,
 )
+from mini_autograd.numerics.arrays import bool_ as bool
 from mini_autograd.numerics.size import Size
 from mini_autograd.tensors import in_place, memory, on_demand, random_in_place
 from mini_autograd.tensors.creation import (
@@ -49,6 +50,7 @@ from mini_autograd.tensors.creation import (
     from_numpy,
     full,
     full_like,
+    is_inference,
     is_tensor,
     linspace,
     numel,
@@ -86,12 +88,15 @@ arrays.keep_numpy_quiet()
 
 globals().update(on_demand.by_name(on_demand.FUNCTIONS))
 
-ON_DEMAND = {"compile": "fusion", "vmap": "func"}
-ON_DEMAND |= {name: name for name in ("allocator", "cuda", "func", "linalg", "nn", "optim", "utils")}
+ON_DEMAND = {"compile": "fusion", "vmap": "func", "autocast": "amp"}
+MODULES = "accelerator allocator amp backends cuda distributed func linalg nn optim utils"
+ON_DEMAND |= {name: name for name in MODULES.split()}
 """name -> the module where it is: not every program uses these, and the engine alone starts as quickly as NumPy"""
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("mini-autograd-course")
     if name not in ON_DEMAND:
         raise AttributeError(f"module 'mini_autograd' has no attribute '{name}'")
     module = importlib.import_module(f"mini_autograd.{ON_DEMAND[name]}")

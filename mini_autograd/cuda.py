@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 from mini_autograd.numerics.arrays import cuda_device_count
 
-__all__ = ["device_count", "is_available", "memory_allocated", "synchronize"]
+__all__ = [
+    "current_device",
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "is_bf16_supported",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "memory_allocated",
+    "synchronize",
+]
 
 
 def is_available() -> bool:
@@ -28,3 +40,40 @@ def synchronize() -> None:
 def memory_allocated() -> int:
     """Bytes of the arrays that live on the GPU."""
     return importlib.import_module("cupy").get_default_memory_pool().used_bytes() if is_available() else 0
+
+
+def max_memory_allocated() -> int:
+    """Bytes that CuPy holds for arrays, which is at least what they took at most: it gives nothing back by itself."""
+    return importlib.import_module("cupy").get_default_memory_pool().total_bytes() if is_available() else 0
+
+
+def empty_cache() -> None:
+    """Give the memory that no array uses back to the GPU."""
+    if is_available():
+        importlib.import_module("cupy").get_default_memory_pool().free_all_blocks()
+
+
+def current_device() -> int:
+    """The number of the GPU that new arrays go to. Raises RuntimeError without a GPU."""
+    if not is_available():
+        raise RuntimeError("there is no GPU that CuPy finds")
+    return importlib.import_module("cupy").cuda.Device().id
+
+
+def is_bf16_supported() -> bool:
+    """Neither NumPy nor CuPy has bfloat16."""
+    return False
+
+
+def manual_seed(seed: int) -> None:
+    """Nothing is to be done: random numbers are drawn on the CPU, with the seed of `mini_autograd.manual_seed`."""
+
+
+def manual_seed_all(seed: int) -> None:
+    """As `manual_seed`."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "amp":
+        raise AttributeError(f"module 'mini_autograd.cuda' has no attribute '{name}'")
+    return importlib.import_module("mini_autograd.amp")

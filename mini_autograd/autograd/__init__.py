@@ -7,13 +7,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mini_autograd.autograd.function import Function, once_differentiable
+from mini_autograd.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from mini_autograd.graph.anomaly import detect_anomaly, set_detect_anomaly
 from mini_autograd.graph.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from mini_autograd.tensors.gradients import backward, grad
 
 if TYPE_CHECKING:
     from mini_autograd.autograd import forward_ad, functional, graph
-    from mini_autograd.autograd.checking import GradcheckError, gradcheck, gradgradcheck
     from mini_autograd.tensors.legacy import Variable
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
 MODULES = ("forward_ad", "functional", "graph")
 ON_DEMAND = dict.fromkeys(MODULES, "autograd")
 ON_DEMAND["Variable"] = "tensors.legacy"
-ON_DEMAND |= dict.fromkeys(("GradcheckError", "gradcheck", "gradgradcheck"), "autograd.checking")
 """name -> the package or module that it is imported from when it is first used"""
 
 

@@ -56,7 +56,7 @@ class Function(graph.Function):
         with no_grad(), without_forward_mode():
             if "setup_context" in dir(cls):
                 result = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, result)  # type: ignore[attr-defined]
+                cls.setup_context(ctx, with_defaults(cls.forward, args), result)  # type: ignore[attr-defined]
             else:
                 result = cls.forward(ctx, *args, **kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
@@ -120,6 +120,10 @@ class Function(graph.Function):
         if any(output is x for x in self.dirty):
             if output.requires_grad and output.is_leaf:
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+            if output.requires_grad and output.view_info is not None and output.view_info.base.is_leaf:
+                raise RuntimeError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+                )
             rebase(output, graph.tensor_of(output.array, OutputOf(self, number)), output.version[-1])
             return output
         result = graph.tensor_of(output.array if output._is_fresh() else output.array[...], OutputOf(self, number))
@@ -237,6 +241,13 @@ class Function(graph.Function):
             shape, dtype = self.outputs[number]
             return graph.tensor_of(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None
         return grad if isinstance(grad, graph.Tensor) else graph.tensor_of(grad)
+
+
+def with_defaults(forward: Callable, args: tuple) -> tuple:
+    """The arguments of a call, with the defaults of those that were left out."""
+    missing = forward.__code__.co_argcount - len(args)
+    defaults = forward.__defaults__ or ()
+    return args + defaults[-missing:] if 0 < missing <= len(defaults) else args
 
 
 def once_differentiable(backward: Callable) -> Callable:

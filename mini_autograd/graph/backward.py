@@ -252,7 +252,8 @@ def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Fun
 def run_post_hooks(tensor: Any) -> None:
     """Show a leaf to those who asked to see it when its gradient has been added."""
     for hook in list(tensor._post_hooks.values()):
-        hook(tensor)
+        if (result := hook(tensor)) is not None:
+            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
 
 
 def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:

@@ -1,6 +1,6 @@
 """`torch.nn`: layers, losses, initialisers and functions, one file for each family."""
 
-from mini_autograd.nn import functional, init, parameter, utils
+from mini_autograd.nn import functional, init, parallel, parameter, utils
 from mini_autograd.nn.modules.activations import (
     GELU,
     LeakyReLU,
@@ -30,6 +30,7 @@ from mini_autograd.nn.modules.normalizations import BatchNorm1d, BatchNorm2d, Dr
 from mini_autograd.nn.modules.pooling import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from mini_autograd.nn.modules.recurrent import GRU, LSTM, RNN
 from mini_autograd.nn.modules.transformers import TransformerEncoderLayer
+from mini_autograd.nn.parallel import DataParallel
 from mini_autograd.nn.parameter import Parameter
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "ConvTranspose1d",
     "ConvTranspose2d",
     "CrossEntropyLoss",
+    "DataParallel",
     "Dropout",
     "Dropout2d",
     "Embedding",
@@ -79,6 +81,7 @@ __all__ = [
     "TransformerEncoderLayer",
     "functional",
     "init",
+    "parallel",
     "parameter",
     "utils",
 ]

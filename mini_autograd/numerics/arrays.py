@@ -21,6 +21,20 @@ float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("
 uint8, int8, int16, int32, int64 = (np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64"))
 bool_ = np.dtype("bool")
 
+
+class BFloat16:
+    """The name `bfloat16`, which scripts keep in a table of dtypes. NumPy has none: using it raises TypeError."""
+
+    def __repr__(self) -> str:
+        return "torch.bfloat16"
+
+    @property
+    def dtype(self) -> np.dtype:  # what NumPy asks for
+        raise TypeError("NumPy has no bfloat16: use float32 or float16")
+
+
+bfloat16 = BFloat16()
+
 default_dtype = float32
 """What a Python float becomes, as in PyTorch. See `set_default_dtype`."""
 

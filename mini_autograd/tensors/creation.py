@@ -231,6 +231,11 @@ def linspace(
     return tensor(numbers.astype(dtype or arrays.default_dtype), requires_grad=requires_grad, device=device)
 
 
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return input.is_inference()
+
+
 def is_tensor(obj: Any) -> bool:
     """Whether this is a Tensor."""
     return isinstance(obj, Tensor)

@@ -43,6 +43,13 @@ def _invert(self: Value) -> Value:
     return comparison.bitwise_not(self)
 
 
+def _transposed_matrices(self: Value) -> Value:
+    """Every matrix of a batch transposed. Raises RuntimeError below two axes."""
+    if self.ndim < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+    return shape.transpose(self, -2, -1)
+
+
 def _operator(function: Callable[[Value, Value], Value], reflected: bool = False) -> Callable[[Value, Any], Value]:
     """The method behind an operator: what is neither tensor nor number is left to Python."""
 
@@ -81,6 +88,7 @@ METHODS: dict[str, Any] = {
     "long": _conversion(arrays.int64),
     "bool": _conversion(arrays.bool_),
     "where": _where,
+    "mT": property(_transposed_matrices),
     "repeat": joining.repeat,
     "expand_as": shape.expand_as,
     "reshape_as": shape.reshape_as,

@@ -80,7 +80,7 @@ class Tensor:
         *("__weakref__", "array", "_changes", "_edge"),
         *("_accumulator", "_grad", "_leaf_hooks", "_post_hooks", "_retains_grad", "_tangent", "_view"),  # mostly unset
     )
-    __array_ufunc__ = None  # NumPy leaves `array * tensor` to us
+    __array_priority__ = 1000  # NumPy leaves `array * tensor` to us, and gives what `np.exp(tensor)` finds to us
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:  # many methods are registered elsewhere: see `register_methods`
@@ -333,6 +333,8 @@ class Tensor:
 
     @data.setter
     def data(self, new: Tensor) -> None:
+        if not isinstance(new, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         self.array = new.array
 
     # looking at it
@@ -363,8 +365,12 @@ class Tensor:
         """The number of elements."""
         return self.array.size
 
-    def numpy(self) -> np.ndarray:
-        """The array itself, shared. Raises RuntimeError if the tensor requires grad, TypeError if it is on a GPU."""
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The array itself, shared. Raises RuntimeError if the tensor requires grad, TypeError if it is on a GPU; with
+        `force` it is detached and copied to the CPU then.
+        """
+        if force:
+            return self.detach().cpu().numpy()
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if (device := arrays.device_of(self.array)).type != "cpu":
@@ -377,6 +383,10 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+        """What a function of NumPy found for this tensor, as a tensor without history."""
+        return tensor_of(np.asarray(array))
 
     def item(self) -> float | int | bool:
         """The only element, as a Python number. Raises RuntimeError if there are several."""
@@ -473,15 +483,6 @@ class Tensor:
     def T(self) -> Tensor:  # noqa: N802  (PyTorch's name)
         """All axes in reverse order."""
         return shapes.permute(self, tuple(reversed(range(self.ndim))))
-
-    @property
-    def mT(self) -> Tensor:  # noqa: N802  (PyTorch's name)
-        """Every matrix of a batch transposed. Raises RuntimeError below two axes."""
-        if self.ndim < 2:
-            raise RuntimeError(
-                f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
-            )
-        return shapes.transpose(self, -2, -1)
 
 
 def register_methods(methods: Mapping[str, Any]) -> None:

@@ -13,7 +13,10 @@ import mini_autograd as ma
 
 Program = Callable[[Any], Any]
 
-ONLY_SOMETIMES = ("__array_wrap__", "create_graph=True will create a reference cycle", "torch.jit.script")
+ONLY_SOMETIMES = (
+    *("__array_wrap__", "__array__ implementation"),
+    *("create_graph=True will create a reference cycle", "torch.jit.script", "to control TF32"),
+)
 """Warnings that PyTorch gives once in a process, or that come from NumPy."""
 
 

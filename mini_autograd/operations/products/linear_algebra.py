@@ -81,6 +81,7 @@ class Linear(Function):
 
     torch_name = "AddmmBackward0"
     input_names = ("mat1",)  # what PyTorch calls mat2 is the transpose of the weight
+    needed_by = {0: (1,), 1: (0,)}  # noqa: RUF012
 
     @staticmethod
     def prepare(x: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
@@ -260,6 +261,8 @@ def linear(input: Value, weight: Value, bias: Value = None) -> Value:
         return Linear.apply(input, weight, bias)
     if dims[0] == 0 and dims[1] != 1:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and {weight.ndim}D")
+    if dims[1] > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {dims[1]}D")
     if dims[1] != 1:
         Linear.prepare(input, weight, bias)
     output = matmul(input, weight if dims[1] == 1 else weight.T)

@@ -30,7 +30,10 @@ class Cat(Function):
     @staticmethod
     def forward(ctx, *arrays, dim):
         ctx.dim, ctx.sizes = dim, [x.shape[dim] for x in arrays]
-        return np.concatenate(arrays, axis=dim)
+        result = np.concatenate(arrays, axis=dim)
+        return (
+            result if result.flags.c_contiguous else np.ascontiguousarray(result)
+        )  # `view` works on it, as in PyTorch
 
     @staticmethod
     def backward(ctx, grad):

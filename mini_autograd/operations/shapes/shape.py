@@ -62,7 +62,10 @@ class Expand(Function):
         ctx.shape = shape
         if math.prod(shape) == x.size:  # nothing is repeated: a view that may be changed in place
             return x.reshape(shape)
-        return np.broadcast_to(x, shape)
+        result = np.broadcast_to(x, shape)
+        if isinstance(result, np.ndarray):
+            result.flags.writeable = x.flags.writeable  # as in PyTorch: what repeats nothing of it may be written
+        return result
 
     @staticmethod
     def backward(ctx, grad):

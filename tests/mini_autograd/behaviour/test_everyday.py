@@ -4,11 +4,13 @@ A row is a script of `lib`, nn, F and the tensors of `usual_names`; it gives the
 shape and warnings, or error type and text.
 """
 
+import importlib
 import math
 from typing import Any
 
 import pytest
 
+import mini_autograd as ma
 from tests.mini_autograd.same_as_torch import lines, same, script, usual_names
 
 IMPOSSIBLE_CLASSES = """
@@ -70,6 +72,47 @@ lib.empty_like(m, memory_format=None).shape, f.clone(memory_format=lib.preserve_
 l = nn.Linear(2, 2).type(lib.float64); l.weight.dtype == lib.float64
 """
 
+WITH_NUMPY = """
+np.exp(f), np.sqrt(d), np.maximum(f, d)
+f + np.ones(3), f * np.arange(3), m @ np.ones((3, 2)), 2.0 ** f - np.float64(1)
+np.float32(2) * x, x / np.float64(2), np.float64(2) - f
+np.ones(3) + f
+np.ones(3) * x
+x * np.ones(3)
+np.exp(x)
+np.exp(x.detach())
+type(np.stack([f, f])).__name__, np.asarray(f).dtype.name, np.array(m).shape
+x.numpy(force=True).tolist(), (x * 2).numpy(force=True).tolist()
+np.asarray(x)
+"""
+
+EXPANDED = """
+a = lib.zeros(1).expand(3); a[0] = 5; a
+a = lib.zeros(2, 1).expand(2, 3); a[0, 1] = 5; a
+a = lib.zeros(1).expand(3); a += 1
+a = lib.zeros(1).expand(3); a[:2] = 5
+a = lib.zeros(1); v = a.expand(3); v[1] = 7; a
+"""
+
+NAMES = """
+isinstance(lib.__version__, str), lib.is_inference(f), lib.cuda.is_bf16_supported() and not lib.cuda.is_available()
+lib.backends.cudnn.deterministic, lib.backends.mps.is_available(), lib.backends.cuda.matmul.allow_tf32
+lib.backends.cudnn.benchmark = True; lib.backends.cuda.matmul.allow_tf32 = False; lib.backends.cudnn.benchmark
+lib.accelerator.is_available(), lib.accelerator.current_accelerator(check_available=True)
+lib.cuda.manual_seed_all(3), lib.cuda.manual_seed(3), lib.cuda.max_memory_allocated(), lib.cuda.empty_cache()
+{"float32": lib.float32, "bfloat16": lib.bfloat16}["float32"] == f.dtype, repr(lib.bfloat16)
+c = lib.autocast("cpu", enabled=False); c.__enter__(); r = x * 2; c.__exit__(None, None, None); r
+s = lib.amp.GradScaler("cpu", enabled=False); s.scale(f), s.is_enabled(), s.state_dict()
+s = lib.amp.GradScaler("cpu", enabled=False); o = lib.optim.SGD([x], 0.1); (x * x).sum().backward(); s.step(o); x
+"""
+
+GRADCHECKED = """
+l = nn.Linear(2, 2).double(); z = lib.ones(1, 2).double(); lib.autograd.gradcheck(lambda w: l(z), (l.weight,))
+z = d.clone().requires_grad_(); lib.autograd.gradcheck(lambda a, b: a * b, (z, z)), z
+z = lib.eye(3).double().t().requires_grad_(); lib.autograd.gradcheck(lambda a: a.t() @ a, (z,)), z
+z = lib.tensor(2.0).double().requires_grad_(); lib.autograd.gradcheck(lambda a: a.exp(), (z,)), z
+"""
+
 PRINT_OPTIONS = """
 precision=2, sci_mode=False
 sci_mode=True
@@ -85,6 +128,31 @@ profile="short", precision=3, sci_mode=False
 @pytest.mark.parametrize("row", lines(OLD_AND_RARE))
 def test_old_and_rare(row: str) -> None:
     same(script(row, usual_names))
+
+
+@pytest.mark.parametrize("row", lines(WITH_NUMPY + EXPANDED + NAMES + GRADCHECKED))
+def test_what_stops_scripts(row: str) -> None:
+    same(script(row, usual_names))
+
+
+MODULES = "utils.data.dataloader utils.data.dataset nn.modules nn.parallel backends accelerator autograd.gradcheck amp"
+
+
+@pytest.mark.parametrize("module", [*MODULES.split(), "distributed", "optim.lr_scheduler"])
+def test_modules_that_scripts_import(module: str) -> None:
+    assert importlib.import_module(f"mini_autograd.{module}")
+    assert callable(importlib.import_module("mini_autograd.autograd").gradcheck)
+
+
+def test_what_is_not_there_says_what_to_use() -> None:
+    for call, said in {
+        lambda: ma.zeros(2, dtype=ma.bfloat16): "use float32",
+        lambda: ma.distributed.init_process_group("nccl"): "without torchrun",
+        lambda: ma.nn.parallel.DistributedDataParallel(ma.nn.Linear(1, 1)): "use the module itself",
+        ma.cuda.current_device: "no GPU",
+    }.items():
+        with pytest.raises((RuntimeError, TypeError), match=said):
+            call()
 
 
 @pytest.mark.parametrize("options", lines(PRINT_OPTIONS))

@@ -286,9 +286,3 @@ def test_power_with_base_zero_has_a_finite_gradient() -> None:
     x = ma.tensor([1.5, 2.0], requires_grad=True)
     (ma.tensor([0.0, 3.0]) ** x).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), [0.0, 9 * np.log(3)], rtol=1e-6)
-
-
-def test_numpy_arrays_do_not_mix_in_silently() -> None:
-    for expression in (lambda: ma.ones(2) * np.ones(2), lambda: np.ones(2) * ma.ones(2)):
-        with pytest.raises(TypeError):
-            expression()

@@ -160,22 +160,31 @@ def _check_reverse(
 
 def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
     """For each output the Jacobian with respect to one input, a row per element of the input, a column per element of
-    the output: central differences (f(x + eps) - f(x - eps)) / 2 eps, in float64.
+    the output: central differences (f(x + eps) - f(x - eps)) / 2 eps, in float64. The input itself is moved and put
+    back, for the function may hold it too, as a module holds its parameters.
     """
-    moved = tensor_of(np.array(arguments[which].array, order="C"), None)
-    shifted = [moved if i == which else argument for i, argument in enumerate(arguments)]
-    if not moved.numel():
+    x = arguments[which]
+    if not x.numel():
         return [np.zeros((0, y.numel())) for y in outputs_of(func, arguments)]
-    elements, above, below = moved.array.reshape(-1), [], []
-    node = moved.gradient_edge  # held, so that not every call makes a new one  # noqa: F841
-    for position, value in enumerate(elements.tolist()):
-        elements[position] = value + eps
-        above.append([np.array(y.array, float) for y in outputs_of(func, shifted)])  # copied: it may show the input
-        elements[position] = value - eps
-        below.append([np.array(y.array, float) for y in outputs_of(func, shifted)])
-        elements[position] = value
+    above, below = [], []
+    node = x.gradient_edge  # held, so that not every call makes a new one  # noqa: F841
+    x.array = np.asarray(x.array)  # a NumPy scalar cannot be moved
+    elements = x.array.reshape(-1) if x.array.flags.c_contiguous else x.array.flat
+    for position, value in enumerate(x.array.ravel().tolist()):
+        try:
+            elements[position] = value + eps
+            above.append(_values(func, arguments))
+            elements[position] = value - eps
+            below.append(_values(func, arguments))
+        finally:
+            elements[position] = value
     columns = zip(zip(*above, strict=True), zip(*below, strict=True), strict=True)
     return [(rows(up) - rows(down)) / (2 * eps) for up, down in columns]
+
+
+def _values(func: Callable, arguments: Sequence[Any]) -> list[np.ndarray]:
+    """The outputs, copied: one may show the memory of an input."""
+    return [np.array(y.array, float) for y in outputs_of(func, arguments)]
 
 
 def rows(arrays: Sequence[np.ndarray]) -> np.ndarray:
