@@ -15,7 +15,7 @@ Program = Callable[[Any], Any]
 
 ONLY_SOMETIMES = (
     *("__array_wrap__", "__array__ implementation"),
-    *("create_graph=True will create a reference cycle", "torch.jit.script", "to control TF32"),
+    *("create_graph=True will create a reference cycle", "torch.jit.script"),
 )
 """Warnings that PyTorch gives once in a process, or that come from NumPy."""
 

@@ -97,7 +97,6 @@ a = lib.zeros(1); v = a.expand(3); v[1] = 7; a
 NAMES = """
 isinstance(lib.__version__, str), lib.is_inference(f), lib.cuda.is_bf16_supported() and not lib.cuda.is_available()
 lib.backends.cudnn.deterministic, lib.backends.mps.is_available(), lib.backends.cuda.matmul.allow_tf32
-lib.backends.cudnn.benchmark = True; lib.backends.cuda.matmul.allow_tf32 = False; lib.backends.cudnn.benchmark
 lib.accelerator.is_available(), lib.accelerator.current_accelerator(check_available=True)
 lib.cuda.manual_seed_all(3), lib.cuda.manual_seed(3), lib.cuda.max_memory_allocated(), lib.cuda.empty_cache()
 {"float32": lib.float32, "bfloat16": lib.bfloat16}["float32"] == f.dtype, repr(lib.bfloat16)
@@ -142,6 +141,13 @@ MODULES = "utils.data.dataloader utils.data.dataset nn.modules nn.parallel backe
 def test_modules_that_scripts_import(module: str) -> None:
     assert importlib.import_module(f"mini_autograd.{module}")
     assert callable(importlib.import_module("mini_autograd.autograd").gradcheck)
+
+
+def test_settings_of_a_gpu_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's testing module, which other tests import, forbids that in its own."""
+    monkeypatch.setattr(ma.backends.cudnn, "benchmark", True)
+    monkeypatch.setattr(ma.backends.cuda.matmul, "allow_tf32", True)
+    assert ma.backends.cudnn.benchmark
 
 
 def test_what_is_not_there_says_what_to_use() -> None:
