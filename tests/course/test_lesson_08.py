@@ -19,20 +19,6 @@ DIGITS = Path(__file__).parents[2] / "course" / "data" / "digits.npz"
 
 PLANTED = [
     Planted(
-        "all gradients are said to be needed",
-        "",
-        "ctx.needs_input_grad = tuple(x.requires_grad for x in inputs)",
-        "ctx.needs_input_grad = tuple(True for x in inputs)",
-        ("test_linear",),
-    ),
-    Planted(
-        "what is needed is one answer for all",
-        "",
-        "ctx.needs_input_grad = tuple(x.requires_grad for x in inputs)",
-        "ctx.needs_input_grad = (any(x.requires_grad for x in inputs),) * len(inputs)",
-        ("test_linear",),
-    ),
-    Planted(
         "the gradient of data is computed all the same",
         "",
         "for_x = grad @ w.T if needs_x else None",
@@ -76,6 +62,29 @@ PLANTED = [
         ("test_abs",),
     ),
     Planted(
+        "abs keeps the sign in its class",
+        "",
+        "ctx.save_for_backward(np.sign(a))\n        return np.abs(a)\n        ### END SOLUTION\n\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        (sign,) = ctx.saved_tensors\n",
+        "Abs.sign = np.sign(a)\n        return np.abs(a)\n        ### END SOLUTION\n\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        sign = Abs.sign\n",
+        ("test_abs",),
+    ),
+    Planted(
+        "log-sum-exp keeps the dimension in its class",
+        "",
+        "        ctx.dim = dim\n        return output.squeeze(axis=dim)",
+        "        LogSumExp.dim = dim\n        return output.squeeze(axis=dim)",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "the rows are meant",
+        "",
+        "        largest = a.max(axis=dim, keepdims=True)\n",
+        "        dim = 1\n        largest = a.max(axis=dim, keepdims=True)\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
         "the largest entry is not subtracted",
         "",
         "        largest = a.max(axis=dim, keepdims=True)\n",
@@ -111,27 +120,6 @@ PLANTED = [
         ("test_logsumexp", "test_gradcheck"),
     ),
     Planted(
-        "one-sided differences",
-        "",
-        "        for step in (eps, -eps):\n",
-        "        for step in (2 * eps, 0.0):\n",
-        ("test_jacobians",),
-    ),
-    Planted(
-        "the step of the argument is not used",
-        "",
-        "        for step in (eps, -eps):\n",
-        "        eps = 1e-6\n        for step in (eps, -eps):\n",
-        ("test_jacobians", "test_gradcheck"),
-    ),
-    Planted(
-        "the input is moved for good",
-        "",
-        "    x.data = kept\n    return np.array(rows)",
-        "    return np.array(rows)",
-        ("test_jacobians",),
-    ),
-    Planted(
         "the table is turned around",
         "",
         "    return np.array(columns).T",
@@ -139,18 +127,25 @@ PLANTED = [
         ("test_jacobians", "test_gradcheck"),
     ),
     Planted(
-        "the gradients of the inputs are lost",
+        "the inputs themselves get the gradients",
         "",
-        "        tensor.grad = grad\n    return np.array(columns).T",
-        "        tensor.grad = None\n    return np.array(columns).T",
+        "    twins = [MiniTensor(x.data, requires_grad=x.requires_grad) for x in inputs]\n",
+        "    twins = inputs\n",
         ("test_jacobians", "test_gradcheck"),
     ),
     Planted(
         "gradients add up from column to column",
         "",
-        "            tensor.grad = None  # and not only x: an engine may add to an array in place\n",
-        "            pass\n",
+        "        x.grad = None\n        output.backward",
+        "        output.backward",
         ("test_jacobians", "test_gradcheck"),
+    ),
+    Planted(
+        "where nothing arrives there is no column",
+        "",
+        "np.zeros(x.data.size) if x.grad is None else x.grad",
+        "x.grad",
+        ("test_jacobians",),
     ),
     Planted(
         "all outputs at once",
@@ -160,10 +155,24 @@ PLANTED = [
         ("test_jacobians", "test_gradcheck"),
     ),
     Planted(
+        "the step of the argument is not used",
+        "",
+        "numerical_jacobian(function, inputs, number, eps)",
+        "numerical_jacobian(function, inputs, number)",
+        ("test_gradcheck",),
+    ),
+    Planted(
+        "the tables are not shown",
+        "",
+        'raise GradcheckError(f"Jacobian mismatch {place},\\n{tables}")',
+        'raise GradcheckError(f"Jacobian mismatch {place}")',
+        ("test_gradcheck",),
+    ),
+    Planted(
         "a disagreement is returned, not raised",
         "",
-        "            raise GradcheckError(\n                f",
-        "            return str(\n                f",
+        "            raise GradcheckError(f",
+        "            return str(f",
         ("test_gradcheck",),
     ),
     Planted(
@@ -190,14 +199,14 @@ PLANTED = [
     Planted(
         "only the first input is checked",
         "",
-        "    for number, x in enumerate(inputs):\n        if not x.requires_grad:\n            continue",
-        "    for number, x in enumerate(inputs[:1]):\n        if not x.requires_grad:\n            continue",
+        "    for number in checked:\n",
+        "    for number in [number for number in checked if number == 0]:\n",
         ("test_gradcheck",),
     ),
     Planted(
         "nothing to check counts as a pass",
         "",
-        "    if not any(x.requires_grad for x in inputs):\n        raise",
+        "    if not checked:\n        raise",
         "    if False:\n        raise",
         ("test_gradcheck",),
     ),
