@@ -15,10 +15,9 @@
 # %% [markdown]
 # # When not to record
 #
-# *About 120 minutes; after section 4 is a good place for a break. You build `no_grad`, `enable_grad`, `inference_mode` and `detach`. You need lessons 05 and 06.*
+# *Core: about 90 minutes; section 4 is a good place for a break. Further: about 25 minutes, optional. You build `no_grad`, `enable_grad`, `inference_mode` and `detach`. You need lessons 05 and 06.*
 #
-# The same model is trained three times. It has one weight, a squared error and a penalty that keeps the weight small. The second program takes the number of the penalty out of its tensor, with `.item()`. The third one computes the loss with recording switched off. Both are
-# slips of one line. **Predict** what each program does before you run it.
+# The same model is trained three times. It has one weight, a squared error, and a penalty that keeps the weight small. The second program takes the number of the penalty out of its tensor, with `.item()`. The third one computes the loss with recording switched off. Both are mistakes in one line. **Predict** what each program does.
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -30,23 +29,11 @@ import threading
 import numpy as np
 
 # %% tags=["demo"]
-import math
-import time
-import tracemalloc
-import warnings
-import weakref
-
-import matplotlib.pyplot as plt
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
-torch.set_num_threads(1)  # steadier times on a busy machine
 
 
 def leaf(value):
-    """A number or an array whose gradient PyTorch is to find."""
+    """A PyTorch tensor in double precision that requires grad."""
     return torch.tensor(value, dtype=torch.float64, requires_grad=True)
 
 
@@ -71,17 +58,16 @@ for slip in ("none", "item()", "recording off"):
         print(f"{slip:14s} RuntimeError: {error}")
 
 # %% [markdown]
-# The smallest loss lies at `72 / 38 = 1.8947`. One slip stops the program in the first step, with a message. The other one trains to the end and gives a wrong model, without a word.
+# The smallest loss is at `72 / 38 = 1.8947`. One mistake stops the program in the first step, with a message. The other program trains to the end and gives a wrong model, without a message.
 #
-# **Which slips does autograd notice, and why these?** When you have built the switch into your own engine, you can say for any line which kind it is. You will be able to
+# **Which mistakes does autograd notice, and why?** In this lesson you will
 #
 # 1. switch recording off and on for a piece of code, so that the switch is always put back;
 # 2. cut a single tensor off its history, and say what it still shares with the original;
-# 3. say what `inference_mode` forbids that `no_grad` allows, and when you find out;
-# 4. measure what not recording saves, in time and in memory, instead of quoting a factor;
-# 5. stop a gradient where a method needs it stopped, and nowhere else.
+# 3. say what `inference_mode` forbids that `no_grad` allows, and when the error comes;
+# 4. stop a gradient where a method needs it stopped.
 #
-# You go on with the engine of lesson 06. If something breaks it, run the next cell again, and then every cell below it: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, and then every cell below it.
 
 # %%
 start_lesson()
@@ -89,7 +75,7 @@ start_lesson()
 # %% [markdown]
 # ## 1. One place to ask
 #
-# Evaluating a model needs no gradients. Still your engine keeps everything that a backward pass would want. How much is that? The next cell sends 200 rows through a network of eight layers and adds up the arrays that the nodes have saved.
+# To evaluate a model you need no gradients. Still your engine keeps everything that a backward pass would use. How much is that? The next cell sends 200 rows through eight layers and adds up the arrays that the nodes have saved.
 
 # %%
 def layers(count, width, make=MiniTensor):
@@ -107,29 +93,18 @@ def network(x, weights):
     return x
 
 
-def nodes_behind(output):
-    """Every node of the graph behind a tensor."""
-    found, waiting = set(), [output.grad_fn]
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in found:
-            found.add(node)
-            waiting += [source for source, _ in node.next_functions]
-    return found
-
-
 rows = MiniTensor(np.random.default_rng(1).normal(size=(200, 64)))
 weights = layers(8, 64)
 output = network(rows, weights)
-nodes = nodes_behind(output)
+nodes = list(topological_order(output.grad_fn))
 saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
 print(f"{len(nodes)} nodes keep {sum(saved.values()) / 1024:.0f} KiB", end=", ")
 print(f"the result itself needs {output.data.nbytes / 1024:.0f} KiB")
 
 # %% [markdown] items="75"
-# If only the result is wanted, all of that is waste. What is needed is a switch: *recording on* or *off*. And it has to be asked in a single place, because every operation goes through one method: `apply`.
+# If you want only the result, all of that is waste. You need a switch: *recording on* or *off*. One place can ask it, because every operation goes through `apply`.
 #
-# The switch belongs to the **thread**, not to the program. A thread that evaluates a model must not switch off the recording of another one that trains. `threading.local` does that: every thread sees attributes of its own, and starts with the values that stand in the class.
+# The switch belongs to the **thread**, not to the program. A thread that evaluates a model must not switch off the recording of another one that trains. With `threading.local`, each thread has its own attributes, and begins with the values of the class. `record` is what the second half of `apply` did in lesson 05.
 
 # %% tags=["engine"]
 class Switches(threading.local):
@@ -148,24 +123,21 @@ def is_grad_enabled():
 
 
 def record(ctx, inputs, output):
-    """Make ctx a node of the graph, with an edge for each input, and output its result."""
+    """Make ctx a node of the graph, with an edge for each input. Its result is output."""
     ctx.next_functions = tuple(edge_to(x) for x in inputs)
     ctx.input_shapes = tuple(x.shape for x in inputs)
     output.requires_grad, output.grad_fn = True, ctx
 
 # %% [markdown]
-# `record` is what the second half of `apply` did in lesson 05, with a name of its own.
-
-# %% [markdown]
 # ### Exercise 1: ask before you record
 #
-# Complete `apply`. An operation is recorded if recording is on **and** some input requires grad: then call `record`, and leave the edges to it (exercise 5 replaces `record`). Otherwise the output is a plain tensor: `requires_grad` is False, `grad_fn` is None, and the node is forgotten together with all it saved. The output is returned in both cases.
+# Complete `apply`. If recording is on **and** some input requires grad, call `record`, and leave the edges to it (exercise 5 replaces `record`). If not, the output stays a plain tensor. Return the output in both cases.
 
 # %% [markdown] tags=["hint"] exercise="apply"
-# Both conditions in one `if`: `is_grad_enabled()` and `any(x.requires_grad for x in inputs)`.
+# Write both conditions in one `if`: `is_grad_enabled()` and `any(x.requires_grad for x in inputs)`.
 
 # %% [markdown] tags=["hint"] exercise="apply"
-# Inside the `if`, call `record(ctx, inputs, output)`. It changes `output` and returns nothing. `return output` stands after the `if`, not inside it.
+# Inside the `if`, call `record(ctx, inputs, output)`. It changes `output` and returns nothing. `return output` comes after the `if`, not inside it.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "apply", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def apply(cls, *inputs, **options):
@@ -173,7 +145,7 @@ def apply(cls, *inputs, **options):
 
     cls: the operation, a subclass of Function
     inputs: MiniTensors, numbers or arrays; options are passed to forward as they are
-    Returns: MiniTensor
+    Returns: MiniTensor; if it was not recorded, its requires_grad is False and its grad_fn None
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
     >>> switches.recording = False
@@ -241,7 +213,10 @@ finally:
     switches.recording = True
 assert np.allclose(y.data, [3.0, -6.0]), "the value must be computed as before"
 for result in (y, z):
-    assert not result.requires_grad, "recording was off, so the result must not require grad"
+    assert not result.requires_grad, (
+        "recording was off, so the result must not require grad "
+        "(if you have run start_lesson again, run your cell of exercise 1 again too)"
+    )
     assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
 assert (x * 3).grad_fn is not None, "recording is on again, so this must be recorded"
 assert (MiniTensor([4.0]) * 2).grad_fn is None, "no input requires grad: nothing to record"
@@ -256,7 +231,8 @@ plain = (MiniTensor([[4.0, 1.0]]) @ MiniTensor([[2.0], [1.0]])).tanh()
 assert plain.is_leaf and not plain.requires_grad, (
     "without an input that requires grad nothing is recorded"
 )
-assert (MiniTensor([4.0]) * x).requires_grad and (x * MiniTensor([4.0])).requires_grad
+assert (MiniTensor([4.0]) * x).requires_grad, "one input that requires grad is enough"
+assert (x * MiniTensor([4.0])).requires_grad, "one input that requires grad is enough"
 assert MiniTensor([[1.0, 2.0]]).sum(dim=1).shape == (1,), "options must reach forward"
 credit = credit + check_gradients(
     {"(a * 2).sum(dim=1)": lambda a: (a * 2).sum(dim=1)}, [(2, 3)], points=1
@@ -265,7 +241,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown] items="27"
-# `requires_grad` of a result is now an answer to two questions. That of a leaf is not: its maker says what it is, whatever the switch says. **Predict** the three answers.
+# `requires_grad` of a result now depends on the switch. That of a leaf does not: you say it when you make the leaf. **Predict** the three answers.
 
 # %%
 switches.recording = False
@@ -279,8 +255,7 @@ print("now:       ", (made_meanwhile * 3).requires_grad)
 # %% [markdown]
 # ## 2. Always put it back
 #
-# Setting the switch by hand is dangerous. If the line between the two settings fails, recording stays off for the rest of the day. Python has a statement for this: `with`. What stands after it is an object with two methods. `__enter__` runs at the beginning of the block,
-# `__exit__` at the end, **also if the block ends with an error**.
+# Setting the switch by hand is dangerous. If a line between the two settings fails, recording stays off. Python has a statement for this: `with`. It works with an object that has two methods. `__enter__` runs at the beginning of the block. `__exit__` runs at the end, **also if the block ends with an error**.
 
 # %%
 class Announce:
@@ -300,23 +275,24 @@ except KeyError:
     print("the error went on")
 
 # %% [markdown]
-# The three arguments of `__exit__` describe the error; without one they are all None. If `__exit__` returns something true, Python swallows the error. Returning nothing lets it go on.
+# The three arguments of `__exit__` describe the error. Without an error they are all None. If `__exit__` returns something true, Python swallows the error. If it returns nothing, the error goes on.
 #
 # ### Exercise 2: no_grad and enable_grad
 #
-# Blocks can stand inside each other, in any mix. Leaving one does not mean "on again"; it means **as it was when this block was entered**. Write the two methods. The attribute `recording` of the class says what holds inside. (`__call__` belongs to exercise 3.)
+# Blocks can be nested in any order. Leaving a block does not mean "on again". It means **as it was when this block was entered**. Write the two methods. The attribute `recording` of the class says what holds inside. (`__call__` belongs to exercise 3.)
 #
-# If an attempt leaves the switch off, the cells below behave oddly; `switches.recording = True` puts it on again.
+# If an attempt leaves the switch off, run `switches.recording = True`.
 
 # %% [markdown] tags=["hint"] exercise="no_grad"
-# `__enter__` has two things to do: remember `switches.recording` in an attribute of `self`, then set it to `self.recording`.
+# `__enter__` does two things: it keeps `switches.recording` in an attribute of `self`, then it sets the switch to `self.recording`.
 
 # %% [markdown] tags=["hint"] exercise="no_grad"
 # `self.before = switches.recording` in `__enter__`, and `switches.recording = self.before` in `__exit__`. Return nothing.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "no_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class GradMode:
-    """A context manager that sets switches.recording, and in the end puts back what it found.
+    """A context manager: it sets switches.recording, and puts back what it found at the end, also
+    after an error. The error goes on.
 
     >>> with no_grad():
     ...     with enable_grad():
@@ -442,10 +418,10 @@ with no_grad():
     except ValueError:
         answers.append(is_grad_enabled())
 answers.append(is_grad_enabled())
-assert answers == [False, False, False, True, False, True], answers
+assert answers == [False, False, False, True, False, True], f"nested blocks and an error: {answers}"
 with enable_grad():
     pass
-assert is_grad_enabled()
+assert is_grad_enabled(), "leaving enable_grad puts back what held before: on"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="75 77"
@@ -480,7 +456,7 @@ with no_grad():
 print("this thread:", answers[0], "  the other thread:", answers[1])
 
 # %% [markdown] items="F12 85"
-# It is sometimes said that `no_grad` switches the backward pass off. **Predict:** the graph is recorded first, then `backward` is called *inside* `no_grad`. Does it raise, give None, or give 12?
+# You can read that `no_grad` switches the backward pass off. **Predict:** the graph is recorded first, then `backward` is called *inside* `no_grad`. Does it raise an error, give None, or give 12?
 
 # %% tags=["demo"] items="F12"
 x, x_torch = MiniTensor(2.0, requires_grad=True), leaf(2.0)
@@ -491,10 +467,10 @@ with no_grad(), torch.no_grad():
 print("yours:", x.grad.item(), "  PyTorch:", x_torch.grad.item(), end="   ")
 print("difference:", abs(x.grad.item() - x_torch.grad.item()))
 
-# %% [markdown] items="F12"
-# It works: the switch is asked by `apply`, when something is recorded. `backward` walks a graph that exists, and asks nobody.
+# %% [markdown] items="F12 85 F15"
+# It works: `apply` asks the switch when an operation is recorded. `backward` walks a graph that exists, and does not ask.
 #
-# So what happens to a program that trains inside `no_grad` by accident? There are three cases: nothing is inside, the whole step is inside, or only the first part of the model. **Predict** for each whether you hear of it.
+# What happens to a program that trains inside `no_grad` by accident? There are three cases: nothing is inside, the whole step is inside, or only the first part of the model. **Predict** for each whether there is an error.
 
 # %% items="85 F15"
 def one_step(inside):
@@ -522,8 +498,7 @@ for inside in ("nothing", "the whole step", "the first layer"):
         print(f"{inside:16s} RuntimeError: {error}")
 
 # %% [markdown] items="85 F15"
-# The whole step inside is **loud**: there is no graph, and `backward` says so. A part inside is **quiet**: that part has become a constant. Its `.grad` is not zero, it is `None`, because nothing ever arrived. A check in a training loop that looks for zero norms
-# would miss it; one that asks `w.grad is None` finds it. PyTorch gives the same three answers:
+# If the whole step is inside, the mistake is **loud**: there is no graph, and `backward` raises an error. If a part is inside, the mistake is **quiet**: that part has become a constant. Its `.grad` is not zero. It is `None`, because no gradient arrived. A check for zero norms would miss it; a check for `w.grad is None` finds it. PyTorch gives the same three answers:
 
 # %% tags=["demo"] items="F15"
 def one_step_torch(inside):
@@ -543,29 +518,28 @@ for inside in ("nothing", "the whole step", "the first layer"):
     except RuntimeError as error:
         print(f"{inside:16s} RuntimeError: {error}")
 
-# %% [markdown]
+# %% [markdown] items="75"
 # ## 3. A whole function
 #
-# Often all of a function is to run without recording: an evaluation, a sampler, the update of an average. `@no_grad()` above the function says that in one line. A decorator is called with the function and returns another one, which takes its place. So an object of
-# your class has a third method, `__call__`, and it calls the function that you write now.
+# Often a whole function should run without recording: an evaluation, or the update of an average. `@no_grad()` above the function says that in one line. A decorator is called with the function and returns another one, which replaces it. So an object of your class has a third method, `__call__`. It calls the function that you write now.
 #
 # ### Exercise 3: the decorator
 #
-# Write `decorated(self, function)`. The function that it returns takes any arguments, positional and named, runs `function` inside the mode, and returns its result. Four things to mind:
+# Write `decorated(self, function)`. It returns a function that takes any arguments, positional and named, runs `function` inside the mode of `self`, and returns its result. Remember:
 #
-# * the mode holds while the function **runs**, not while it is being decorated;
-# * the function may fail: afterwards the switch is as it was before;
-# * the function may call itself: then the mode is entered again before it has been left, and still the switch must end as it began;
+# * the mode holds while the function **runs**, not while you decorate it;
+# * if the function fails, the switch is put back and the error goes on;
+# * if the function calls itself, the mode is entered twice before it is left, and the switch must still be put back;
 # * `functools.wraps(function)` above the new function keeps name and docstring.
 
 # %% [markdown] tags=["hint"] exercise="decorated"
 # Inside `decorated`, define `def call(*arguments, **named):` and return `call`, not `call()`.
 
 # %% [markdown] tags=["hint"] exercise="decorated"
-# If the function calls itself, the block is entered twice before it is left once. With a single object the second `__enter__` overwrites what the first one remembered. Make a new one for each call: `with type(self)():`.
+# If the function calls itself, the block is entered twice before it is left once. With a single object the second `__enter__` overwrites what the first one kept. Make a new object for each call: `with type(self)():`.
 
 # %% [markdown] tags=["hint"] exercise="decorated"
-# The body of `call` is `with type(self)():` and below it `return function(*arguments, **named)`. Above `def call` stands `@functools.wraps(function)`.
+# The body of `call` is `with type(self)():` and below it `return function(*arguments, **named)`. `@functools.wraps(function)` stands above `def call`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "decorated", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def decorated(self, function):
@@ -591,7 +565,6 @@ def decorated(self, function):
 
     return call
     ### END SOLUTION
-
 
 # %% tags=["style:compact"] exercise="decorated"
 def decorated(make, function):
@@ -643,6 +616,19 @@ assert np.allclose(scaled(x, factor=5).data, [5.0, 10.0]), "named arguments must
 assert not scaled(x).requires_grad, "inside the function nothing is recorded"
 assert is_grad_enabled(), "after the call the switch is as it was before"
 assert scaled.__name__ == "scaled", "functools.wraps keeps the name"
+assert scaled.__doc__ == "Scale a tensor.", "functools.wraps keeps the docstring"
+
+
+@enable_grad()
+def recorded_again(x):
+    return x * 2
+
+
+with no_grad():
+    assert recorded_again(x).requires_grad, (
+        "the mode is that of self: enable_grad() above a function records, also inside no_grad"
+    )
+    assert not is_grad_enabled(), "after the call the switch is as it was before: off"
 
 
 def nested(again, x, depth):
@@ -655,7 +641,8 @@ def failing(x):
 
 quiet_nested, quiet_failing = no_grad()(nested), no_grad()(failing)
 result = quiet_nested(quiet_nested, x, 1)
-assert np.allclose(result.data, [4.0, 8.0]) and not result.requires_grad
+assert np.allclose(result.data, [4.0, 8.0]), "a function may call itself: the result is returned"
+assert not result.requires_grad, "a function that calls itself is not recorded either"
 still_on, switches.recording = is_grad_enabled(), True
 assert still_on, (
     "after a function that calls itself the switch must be as before: one object that is entered "
@@ -670,15 +657,18 @@ still_on, switches.recording = is_grad_enabled(), True
 assert raised and still_on, "after an error the switch must be as before, and the error must go on"
 ### BEGIN HIDDEN TESTS
 result = quiet_nested(quiet_nested, x, 3)
-assert np.allclose(result.data, [16.0, 32.0]) and not result.requires_grad and is_grad_enabled()
+assert np.allclose(result.data, [16.0, 32.0]) and not result.requires_grad, "three calls inside"
+assert is_grad_enabled(), "the switch is put back after three calls inside"
 loud_nested = enable_grad()(nested)
 with no_grad():
     assert loud_nested(loud_nested, x, 1).requires_grad, "enable_grad is a decorator too"
-    assert not is_grad_enabled()
+    assert not is_grad_enabled(), "the switch is put back: off"
 ### END HIDDEN TESTS
 
-# %% [markdown]
-# A third form takes the answer as an argument, which is handy when the same code serves training and validation.
+# %% [markdown] items="75"
+# In PyTorch you may leave out the parentheses: `@torch.no_grad` works too. With your class it is an error.
+#
+# A third form takes the answer as an argument. That helps when the same code serves training and validation.
 
 # %% tags=["engine"]
 def set_grad_enabled(recording):
@@ -691,34 +681,19 @@ for training in (True, False):
     with set_grad_enabled(training):
         print("training:", training, "  recorded:", (x * 3).requires_grad)
 
-# %% [markdown]
-# In one respect PyTorch's `set_grad_enabled` goes further: called without `with`, it sets the switch at once and for good.
-#
-# One kind of function is a trap: a **generator**, with `yield` in its body. **Predict** what each line prints.
-
-# %% tags=["demo"]
-def batches(x):
-    for factor in (1, 2):
-        yield (x * factor).requires_grad
-
-
-x, x_torch = MiniTensor(2.0, requires_grad=True), leaf(2.0)
-print("yours:  ", list(no_grad()(batches)(x)))
-print("PyTorch:", list(torch.no_grad()(batches)(x_torch)))
-
-# %% [markdown]
-# Calling a generator function runs nothing of its body. It returns at once, your `with` block ends, and the body runs later, in whatever mode its user is in. PyTorch looks whether the function is a generator, and if so enters the mode for each step and leaves it at each `yield`.
+# %% [markdown] items="78"
+# PyTorch's `set_grad_enabled` can do more: called without `with`, it sets the switch at once, and does not put it back.
 #
 # ## 4. One tensor: detach
 #
-# A mode holds for a piece of *code*. Sometimes a single *tensor* is meant: the value goes on, the history does not. That is `detach`: a new tensor with the same numbers, no `grad_fn` and no `requires_grad`. The same numbers means the same memory: nothing is copied.
+# A mode holds for a piece of *code*. `detach` works on a single *tensor*: it returns a new tensor with the same numbers, no `grad_fn` and no `requires_grad`. The memory is the same too: nothing is copied.
 #
 # ### Exercise 4: detach
 #
 # Write `detach`. It must work whether recording is on or off, and leave the original as it is.
 
 # %% [markdown] tags=["hint"] exercise="detach"
-# A new MiniTensor around `self.data` is a leaf that does not require grad. `np.asarray`, which the constructor calls, does not copy an array that is float64 already.
+# A new MiniTensor around `self.data` is a leaf that does not require grad. The constructor calls `np.asarray`, which does not copy an array that is already float64.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "detach", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def detach(self):
@@ -761,7 +736,7 @@ d = y.detach()
 assert isinstance(d, MiniTensor), f"detach returns a MiniTensor, not {d!r}"
 assert np.allclose(d.data, [[1.0, 4.0, 9.0]]) and d.shape == (1, 3), "the numbers stay the same"
 assert not d.requires_grad and d.grad_fn is None, "a detached tensor has no history"
-assert d.shares_memory_with(y), "detach must not copy: both tensors show the same memory"
+assert d.shares_memory_with(y), "detach must not copy: both tensors share the memory"
 (d * x).backward(np.array([[1.0, 10.0, 100.0]]))
 assert np.allclose(x.grad.data, [[1.0, 40.0, 900.0]]), "d is a constant: the gradient of d * x is d"
 assert x.detach().shares_memory_with(x) and x.requires_grad, "detach leaves the original as it is"
@@ -777,11 +752,12 @@ assert s.detach().shape == () and s.detach().item() == 5.0 and s.detach().shares
     "shape () too"
 )
 with no_grad():
-    assert x.detach().shares_memory_with(x) and not x.detach().requires_grad
+    assert x.detach().shares_memory_with(x), "with recording off too"
+    assert not x.detach().requires_grad, "with recording off too"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="78 F31"
-# Shared memory cuts both ways. **Predict** the three numbers: the value of `x` after writing to its detached twin, the gradient that your engine finds, and the right gradient of `x**2` at the old value 3.
+# Shared memory can be dangerous. **Predict** the three numbers: the value of `x` after a write to its detached twin, the gradient that your engine finds, and the right gradient of `x**2` at the old value 3.
 
 # %%
 x = MiniTensor([3.0], requires_grad=True)
@@ -800,10 +776,10 @@ try:
 except RuntimeError as error:
     print("PyTorch: RuntimeError:", str(error)[:72], "...")
 
-# %% [markdown] items="78 F31"
-# "Just a view" is too kind a name for `detach`. The node of `x**2` had saved the array, and the twin changed it behind its back. Your engine computes a wrong gradient without a word; PyTorch counts the writes to a piece of memory, and original and twin share the counter. You build that in lesson 09.
+# %% [markdown] items="78 F31 79"
+# The node of `x**2` had saved the array, and the write through the twin changed it. Your engine computes a wrong gradient without a message. PyTorch counts the writes to a piece of memory, and original and twin share the counter. You build that in lesson 09.
 #
-# Where does the gradient go when a tensor is detached inside a model? An **autoencoder** squeezes its input into a short code and reconstructs the input from it. Here the code is detached between the two halves. **Predict** which of the four gradients are None.
+# Where does the gradient go if a tensor is detached inside a model? An **autoencoder** turns its input into a short code and reconstructs the input from it. Here the code is detached between the two halves. **Predict** which of the four gradients are None.
 
 # %% items="79 80"
 generator = np.random.default_rng(3)
@@ -839,7 +815,7 @@ found = ["None" if net.bias.grad is None else "set" for net in (encoder_torch, d
 print(f"PyTorch: encoder bias {found[0]}   decoder bias {found[1]}")
 
 # %% [markdown]
-# Now look at the picture of a loss in which one factor is detached. The cut is a missing edge: what is left of it has become a leaf.
+# Now look at the picture of a loss in which one factor is detached. The detached tensor is a leaf, so an edge is missing.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -853,16 +829,19 @@ explore(out)
 # | | `no_grad` | `detach` |
 # | --- | --- | --- |
 # | holds for | a piece of code | one tensor |
-# | the operations | run, leave no node | were recorded before; the way back ends here |
+# | the operations | run, and make no node | were recorded before; the gradient stops here |
 # | memory of the result | new, as always | shared with the original |
-# | memory of the history | never kept | kept as long as something else holds the original |
-# | undone by | leaving the block, or `enable_grad` | nothing: the twin has no history |
+# | memory of the history | never kept | kept as long as something holds the original |
+# | ends with | the block, or `enable_grad` | nothing: the twin has no history |
 #
 # ### Loud or quiet
 #
-# `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, it is 1. Here are twelve forms of `g` in PyTorch: **mark each one** as right, loud or quiet before you run.
+# `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, it is 1. Here are twelve forms of `g` in PyTorch: **mark each one** as right, loud or quiet before you run the cell.
 
 # %% tags=["demo"] items="F16 73 82"
+import math
+import warnings
+
 ways = {
     "x**3": lambda x: x**3,
     "torch.stack([x])**3": lambda x: (torch.stack([x]) ** 3).sum(),
@@ -891,10 +870,9 @@ for text, way in ways.items():
             print(f"{text:22s} loud: {str(error)[:51]} ...")
 
 # %% [markdown] items="F16 73"
-# The pattern: **autograd sees operations on tensors, and nothing else.** Once you take the number out, as `item()` does, you work on a plain number, and that is allowed: logging a loss needs it. (`float()` and its relatives may add one warning per session; they still go on.) `.numpy()` is loud because an
-# array could be computed with for a long time before anybody noticed. `detach()` says what it does, so its silence is fine.
+# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (`float()` may add a warning, once per session, and still goes on.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
 #
-# Your engine has the same quiet way out:
+# Your engine has `item()` too:
 
 # %%
 x = MiniTensor(2.0, requires_grad=True)
@@ -904,8 +882,7 @@ print("with item():", x.grad.item())
 # %% [markdown] items="76"
 # ## 5. inference_mode
 #
-# `no_grad` promises little: results made inside are ordinary tensors and may be used anywhere later. PyTorch has a stricter mode for code that will *never* need gradients. In `inference_mode` nothing is recorded either, and in addition every new tensor made inside is **marked for good**. (A view of an ordinary tensor, such as `w.detach()`, is not.) PyTorch then skips some bookkeeping
-# for it: it has no version counter, for example. The price: where a gradient would need such a tensor later, there is an error.
+# `no_grad` promises little: its results are ordinary tensors and may be used anywhere later. PyTorch has a stricter mode for code that will *never* need gradients. In `inference_mode` nothing is recorded either, and new tensors made inside are **marked for good**. PyTorch then skips some work: such a tensor has no version counter, for example. The price is an error where a gradient needs such a tensor later. (PyTorch does not mark a view of an ordinary tensor, such as `w.detach()`. Your engine does, because `detach` makes a new MiniTensor.)
 #
 # Marking is easy, because every tensor goes through one constructor.
 
@@ -937,7 +914,7 @@ SAVED_INFERENCE = (
 )
 
 # %% [markdown] items="F14 89"
-# When should the error come? "An inference tensor must never meet a tracked one" would be too strict. **Predict** which of these PyTorch refuses.
+# When should the error come? "An inference tensor must never meet a recorded one" would be too strict. **Predict** which lines PyTorch refuses.
 
 # %% tags=["demo"] items="F14 89"
 def attempt(text, action):
@@ -971,31 +948,31 @@ attempt("t.add_(1) outside", lambda: t_torch.add_(1))
 attempt("t after the error", lambda: t_torch.tolist())
 
 # %% [markdown] items="F14 89"
-# The sum is fine, the product is not. A sum saves nothing. The product has to **save** `t` for the gradient of `q`, and that is what is forbidden, at the moment of saving: in the forward pass, not in `backward`. A clone made outside is an ordinary tensor.
+# The sum is allowed, the product is not. A sum saves nothing. The product must **save** `t` for the gradient of `q`. That is forbidden, and the error comes at the moment of saving: in the forward pass, not in `backward`. A clone made outside is an ordinary tensor.
 #
-# The last line is worth a second look. The write was refused, and it has happened all the same: PyTorch computes first and looks at the mark afterwards. An error is a message, not an undo.
+# Look at the last line again. The write was refused, and still it has happened: PyTorch computes first and looks at the mark afterwards.
 #
 # ### Exercise 5: inference_mode
 #
-# Two parts. First a class `inference_mode(mode=True)`: inside, `switches.recording` is off and `switches.inference` is on; at the end **both** are put back, in any nesting and after errors. It is a context manager and a decorator, so it needs four methods: `__init__`, `__enter__`, `__exit__` and `__call__`. `inference_mode(False)` does the opposite inside another: recording on, marking off.
+# This has two parts. First write a class `inference_mode(mode=True)`. Inside, `switches.recording` is off and `switches.inference` is on. At the end **both** are put back, in nested blocks and after errors too. It is a context manager and a decorator, so it needs four methods: `__init__`, `__enter__`, `__exit__` and `__call__`. `inference_mode(False)` inside another does the opposite: recording on, marking off.
 #
-# Second, a new version of `record`. In inference mode it returns at once, so that an `enable_grad` inside changes nothing. Otherwise it does what it did, but first it looks at what the operation has saved: if one of the arrays in `ctx.saved_tensors` *is* the `data` of an input that is marked, it raises `RuntimeError(SAVED_INFERENCE)`. Your `apply` calls `record` by its name, so it finds the new one.
+# Second, complete the new `record`. It looks at what the operation has saved. If one of the arrays in `ctx.saved_tensors` *is* the `data` of a marked input, raise `RuntimeError(SAVED_INFERENCE)`. (The first two lines are given: in inference mode nothing is recorded, not even inside `enable_grad`.)
 
 # %% [markdown] tags=["hint"] exercise="inference_mode"
-# The class may remember both switches at once: `self.before = switches.recording, switches.inference`, and put both back from the pair. It needs an `__init__` that keeps its argument.
+# The class may keep both switches at once: `self.before = switches.recording, switches.inference`, and put both back from the pair. It needs an `__init__` that keeps its argument.
 
 # %% [markdown] tags=["hint"] exercise="inference_mode"
-# The decorator must make `inference_mode(self.mode)` for each call. `decorated` uses `type(self)()`, which has no argument; write `__call__` anew.
+# The decorator must make `inference_mode(self.mode)` for each call. `decorated` uses `type(self)()`, which has no argument, so write `__call__` again.
 
 # %% [markdown] tags=["hint"] exercise="inference_mode"
-# Same object, not same numbers: `any(saved is x.data for saved in ctx.saved_tensors)` for each `x` in `inputs` with `x.is_inference()`.
+# The same object, not the same numbers: `any(saved is x.data for saved in ctx.saved_tensors)` for each `x` in `inputs` with `x.is_inference()`. (`x.data in ctx.saved_tensors` compares numbers.)
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "inference_mode", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class inference_mode:
     """Inside, nothing is recorded, and new tensors are marked.
 
     mode: True, or False to leave inference mode for a block: recording is on, and no mark is set
-    A context manager and a decorator.
+    A context manager and a decorator. At the end both switches are put back, also after an error.
 
     >>> with inference_mode():
     ...     t = MiniTensor([1.0, 2.0]) * 2
@@ -1028,7 +1005,7 @@ class inference_mode:
 def record(ctx, inputs, output):
     """Make ctx a node of the graph and output its result, unless this thread is in inference mode.
 
-    Raises RuntimeError(SAVED_INFERENCE) if ctx saved the data of a marked input.
+    Raises RuntimeError(SAVED_INFERENCE) if ctx saved the very array that is x.data of a marked x.
 
     >>> with inference_mode():
     ...     t = MiniTensor(2.0)
@@ -1111,14 +1088,30 @@ assert t.is_inference() and not (t + 1).is_inference(), "made inside: marked; ma
 assert np.allclose(w.grad.data, [1.0, 10.0]), (
     "a sum saves nothing, so a marked tensor may take part"
 )
-message = ""
-try:
-    t * w
-except RuntimeError as error:
-    message = str(error)
-assert message.startswith("Inference tensors cannot be saved for backward"), (
-    "t * w has to save t: raise SAVED_INFERENCE (and `apply` of exercise 1 must call `record`)"
-)
+
+
+def refusal(compute):
+    """The text of the error of a computation; nothing if it runs."""
+    try:
+        compute()
+    except NotImplementedError:
+        raise
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+for name, compute in {"t * w": lambda: t * w, "w * t": lambda: w * t}.items():
+    text = refusal(compute)
+    assert text.startswith("Inference tensors cannot be saved for backward"), (
+        f"{name} has to save t: raise SAVED_INFERENCE (and `apply` of exercise 1 must call `record`); "
+        f"you say: {text!r}"
+    )
+with inference_mode():
+    u = MiniTensor([0.5, 1.0], requires_grad=True)
+text = refusal(lambda: u.exp())
+assert text == "", f"exp saves its output, which is not the marked array, so it is allowed: {text}"
+assert u.exp().requires_grad, "exp of a marked leaf that requires grad is recorded"
 
 
 @inference_mode()
@@ -1144,6 +1137,16 @@ assert inner.requires_grad and not inner.is_inference(), (
 )
 assert not after.requires_grad and after.is_inference(), "after it, both are as they were before it"
 assert decorated_inner.requires_grad, "as a decorator, inference_mode(False) must keep its argument"
+escaped = False
+try:
+    with inference_mode():
+        raise KeyError("inside")
+except KeyError:
+    escaped = True
+found = is_grad_enabled(), is_inference_mode_enabled()
+switches.recording, switches.inference = True, False
+assert found == (True, False), "after an error both switches must be put back"
+assert escaped, "the error must go on"
 ### BEGIN HIDDEN TESTS
 for refused in (lambda: w * t, lambda: w / t, lambda: t @ w):
     raised = False
@@ -1152,9 +1155,6 @@ for refused in (lambda: w * t, lambda: w / t, lambda: t @ w):
     except RuntimeError:
         raised = True
     assert raised, "a marked tensor was saved"
-with inference_mode():
-    u = MiniTensor([0.5, 1.0], requires_grad=True)
-assert u.exp().requires_grad, "exp saves its output, which is not the marked array"
 assert u.relu().requires_grad, "so does relu; its output has equal numbers, in another array"
 assert (t * 2).requires_grad is False, (
     "without an input that requires grad nothing is recorded, so nothing is refused"
@@ -1164,27 +1164,21 @@ with no_grad():
 ordinary = t + 0
 w.grad = None
 (ordinary * w).backward(np.array([1.0, 10.0]))
-assert np.allclose(w.grad.data, [2.0, 40.0])
+assert np.allclose(w.grad.data, [2.0, 40.0]), "what is computed outside is ordinary again"
 with inference_mode():
     with inference_mode(False):
-        assert is_grad_enabled() and not is_inference_mode_enabled()
-        assert (w * 2).requires_grad and not MiniTensor(1.0).is_inference()
-    assert not is_grad_enabled() and is_inference_mode_enabled()
+        assert is_grad_enabled() and not is_inference_mode_enabled(), "inference_mode(False) inside"
+        assert (w * 2).requires_grad, "inference_mode(False) records"
+        assert not MiniTensor(1.0).is_inference(), "inference_mode(False) does not mark"
+    assert not is_grad_enabled() and is_inference_mode_enabled(), "put back after the inner block"
     with enable_grad():
         assert not (w * t).requires_grad, (
             "in inference mode nothing is recorded, not even inside enable_grad"
         )
-escaped = False
-try:
-    with inference_mode():
-        raise KeyError("inside")
-except KeyError:
-    escaped = True
-assert escaped and is_grad_enabled() and not is_inference_mode_enabled()
 with no_grad():
     with inference_mode():
         pass
-    assert not is_grad_enabled() and not is_inference_mode_enabled()
+    assert not is_grad_enabled() and not is_inference_mode_enabled(), "put back inside no_grad"
 
 
 def nested(again, x, depth):
@@ -1192,11 +1186,8 @@ def nested(again, x, depth):
 
 
 quiet = inference_mode()(nested)
-assert (
-    np.allclose(quiet(quiet, w, 2).data, [24.0, 32.0])
-    and is_grad_enabled()
-    and not is_inference_mode_enabled()
-)
+assert np.allclose(quiet(quiet, w, 2).data, [24.0, 32.0]), "a function may call itself"
+assert is_grad_enabled() and not is_inference_mode_enabled(), "put back after a function calls itself"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="88"
@@ -1228,7 +1219,7 @@ attempt("yours:   (t + 0) * q, backward", lambda: my_gradient((mine + 0) * p))
 attempt("PyTorch: (t + 0) * q, backward", lambda: gradient_of((t_torch + 0) * q_torch, q_torch))
 
 # %% [markdown] items="F11 F13"
-# Two statements you may read: *the modes differ because `no_grad` counts a version for every operation*, and *only `no_grad` allows writing to a leaf*. Put both to the test. **Predict** the version numbers, and how many of the two writes fail.
+# You can read that *the modes differ because `no_grad` counts a version for every operation*, and that *only `no_grad` allows writing to a leaf*. **Predict** the version numbers, and how many of the two writes fail.
 
 # %% tags=["demo"] items="F11 F13"
 with torch.no_grad():
@@ -1250,11 +1241,350 @@ with torch.inference_mode():
     attempt("version of an inference tensor", lambda: torch.ones(2)._version)
 
 # %% [markdown] items="F11 F13 88"
-# Both are wrong. A version counts **writes**, not operations, and writing to a leaf is allowed in both modes. (Outside of them it is an error, which is why an optimizer's step runs under `no_grad`.) What distinguishes the modes is what may happen to the tensors *afterwards*.
+# Both statements are wrong. A version counts **writes**, not operations, and writing to a leaf is allowed in both modes. (Outside of them it is an error. So an optimizer's step runs under `no_grad`.) The modes differ in what you may do with the tensors *afterwards*.
+
+# %% [markdown] items="81 83 F51"
+# ## 6. What to use when
 #
-# ## 6. What it saves
+# Stopping a gradient is not only about cost. Some methods need a stop to be **right**. They learn from their own predictions, or have two networks with opposite aims (*Further*).
 #
-# "Inference mode is 10 to 34 per cent faster" is a number from a tutorial. Its program timed the three modes one after the other, cold, in one order. Do the same here, with one difference: the three candidates are **the same code**. **Predict** the three times.
+# | you want to | use | because |
+# | --- | --- | --- |
+# | validate during training | `no_grad` | results may be used anywhere afterwards |
+# | serve a finished model | `inference_mode`, or `no_grad` | the stricter mode is safe here and at times a little faster; `no_grad` is no mistake |
+# | log a loss | `item()` | a number keeps no graph alive |
+# | keep a tensor for later | `detach` | the values stay, the history can go |
+# | stop a gradient inside a loss | `detach` | it cuts one edge, the rest is recorded |
+# | update weights by hand | `no_grad` | the update is not part of the function |
+# | train only a part of a model | `requires_grad = False` on the rest | the rest saves nothing and gets no `.grad` |
+#
+# The rule "never use `no_grad` for serving" is a preference: the times differ little (*Further*).
+#
+# `model.eval()` is another thing. It does not change recording. It changes what some layers **compute**: Dropout stops dropping, BatchNorm uses its stored statistics. **Predict** the two answers in each line.
+
+# %% tags=["demo"] items="84"
+model = torch.nn.Sequential(torch.nn.Linear(4, 64), torch.nn.Dropout(0.5))
+ones = torch.ones(1, 4)
+
+
+def describe(text):
+    first, second = model(ones), model(ones)
+    print(f"{text:20s} recorded: {first.requires_grad!s:5s}", end="   ")
+    print(f"twice the same: {torch.equal(first, second)}")
+
+
+describe("train()")
+with torch.no_grad():
+    describe("train() and no_grad")
+model.eval()
+describe("eval()")
+with torch.no_grad():
+    describe("eval() and no_grad")
+
+# %% [markdown] items="84"
+# The third line is right but wasteful, the second is fast but wrong. An evaluation needs both.
+
+# %% [markdown]
+# ## Quiz
+#
+# The last two questions are about *Further*: memory, and two networks.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_07", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="85 88"
+question(
+    "whole_step",
+    "A colleague has put `with no_grad():` around the whole training step, `backward` included. What happens?",
+    right("`backward` raises an error in the first step.", "The loss has no `grad_fn`, so there is no graph to walk."),
+    wrong("The loss stays constant, without any message.", "For that, `backward` would have to succeed. Only a *part* of the model under `no_grad` is quiet.", misconception="no_grad_is_silent"),
+    wrong("All gradients are zero.", "Where nothing arrives, `.grad` stays None. Zeros are not written.", misconception="none_means_zero"),
+    wrong("It trains as usual: `no_grad` affects inference only.", "The switch knows nothing of what the code is for.", misconception="modes_know_the_purpose"),
+)
+question(
+    "encoder_only",
+    "Only the encoder runs under `no_grad`; the head is recorded. After `backward`, what is `.grad` of an encoder weight?",
+    right("None", "Its operations left no nodes, so no gradient is ever sent there."),
+    wrong("A tensor of zeros", "Zero is a gradient that arrived. Here none does, and a test for zero norms would miss it.", misconception="none_means_zero"),
+    wrong("The right gradient: recording is on again in the head", "The head's graph ends at the encoder's output, which is a plain tensor.", misconception="modes_are_retroactive"),
+    wrong("An error is raised at the border", "A plain tensor may enter any operation. That is why this case is quiet.", misconception="mixing_is_forbidden"),
+)
+question(
+    "backward_inside",
+    "`y = x**3` is computed normally. Then, inside `no_grad`, `y.backward()`. Result?",
+    right("`x.grad` is right.", "The graph exists already. The switch is asked when something is recorded, not when it is walked."),
+    wrong("An error: backward is switched off.", "It is *recording* that is switched off.", misconception="no_grad_disables_backward"),
+    wrong("`x.grad` stays None.", "The nodes are there and pass the gradient on.", misconception="modes_are_retroactive"),
+    wrong("`x.grad` is zero.", "No rule is changed by the mode.", misconception="none_means_zero"),
+)
+question(
+    "inference_sum",
+    "`t` was made in `inference_mode`, `w` requires grad. Which line raises an error?",
+    right("`t * w`, when it is computed", "The gradient of `w` is `t` times what arrives, so `t` must be saved, and that is refused."),
+    wrong("`t + w`, when it is computed", "The rule of a sum needs no saved value, so this one passes.", misconception="inference_tensors_cannot_be_used"),
+    wrong("`t * w`, but only when `backward` is called", "The refusal comes at the moment of saving, in the forward pass.", misconception="errors_come_in_backward"),
+    wrong("Both", "Only what must be saved is refused.", misconception="inference_tensors_cannot_be_used"),
+)
+question(
+    "restore",
+    "A `no_grad` sets recording to True in `__exit__` instead of putting back what was there. When does it go wrong?",
+    right("When it stands inside another `no_grad`.", "After the inner block, the rest of the outer one is recorded."),
+    wrong("When the block ends with an error.", "`__exit__` runs then as well.", misconception="exit_skipped_on_error"),
+    wrong("Never: recording is on by default.", "By default, but not everywhere.", misconception="modes_do_not_nest"),
+    wrong("When the block is left by `return`.", "`__exit__` runs then too.", misconception="exit_skipped_on_error"),
+)
+question(
+    "detach_copy",
+    "`d = x.detach()`, then the memory of `d` is written to. What about `x`?",
+    right("It changes too.", "Nothing is copied. If a rule had saved `x`, its gradient is in danger."),
+    wrong("It keeps its values: `detach` makes a copy.", "A copy would be `x.detach().clone()`.", misconception="detach_copies"),
+    wrong("It changes, but its gradients stay right.", "A rule that saved `x` reads the new numbers.", misconception="saved_values_are_copies"),
+    wrong("An error: `d` may only be read.", "It is an ordinary tensor.", misconception="detach_is_read_only"),
+)
+question(
+    "memory_factor",
+    "How much memory does `no_grad` save in a forward pass?",
+    right("It depends: nothing for one or two layers, more with every further one.", "Recording keeps about one activation per layer. Without it, a handful lives at a time."),
+    wrong("About half.", "For some depth it will be half. It is no law.", misconception="fixed_factor"),
+    wrong("Two to three times, whatever the model.", "For one layer it is nothing, for 32 layers much more.", misconception="fixed_factor"),
+    wrong("None; it only saves time.", "The opposite is true: in a large model the time hardly changes.", misconception="modes_save_time_only"),
+)
+question(
+    "gan_generator",
+    "While a GAN's generator is trained, where does a `detach` belong?",
+    right("Nowhere between the noise and the loss.", "The generator learns only through the discriminator."),
+    wrong("On the discriminator's verdict.", "Then there is no path back, and `backward` raises an error.", misconception="detach_the_critic"),
+    wrong("On the generated sample.", "That belongs in the discriminator's turn. Here it would cut the generator off.", misconception="detach_the_sample"),
+    wrong("On the noise.", "It would change nothing: noise does not require grad.", misconception="inputs_need_detach"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | the switch | one flag per thread, asked in one place: `apply` |
+# | `no_grad`, `enable_grad` | set it for a block or a function, and put back what was there before |
+# | `inference_mode` | records nothing and marks what it makes; a marked tensor cannot be saved for backward |
+# | `detach` | same memory, no history |
+# | loud | no graph at all: `backward` raises an error. `.numpy()` of a recorded tensor |
+# | quiet | a part without a graph: `.grad` is None. `item()`, `.data`, comparisons |
+#
+# Now you can answer the question from the start. Autograd notices a mistake when `backward` finds no graph, or when a program asks for something that does not exist. Once you take a plain number out, autograd cannot notice.
+#
+# In the next lesson you write operations with your own rules.
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine goes on without exercise 6. Run the next cell first. After it, the sections do not depend on each other.
+
+# %% tags=["demo"]
+import time
+import tracemalloc
+import weakref
+
+import matplotlib.pyplot as plt
+from torch.utils._python_dispatch import TorchDispatchMode
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # steadier times on a busy machine
+
+# %% [markdown] items="81"
+# ## A target that must stand still
+#
+# An agent gets a reward of 1 in every step, and a reward one step later counts 0.9 as much. The value `v` of its situation should satisfy `v = 1 + 0.9 * v`, so `v = 10`. To learn it, lower `(v - target)**2` with `target = 1 + 0.9 * v`. The target is computed with the same `v`. Should the gradient go through it? **Predict** where the two trainings end.
+
+# %% items="81"
+def values(stop, steps=300):
+    v = MiniTensor(0.0, requires_grad=True)
+    path = []
+    for _ in range(steps):
+        target = 1 + 0.9 * v
+        loss = (v - (target.detach() if stop else target)) ** 2
+        v.grad = None
+        loss.backward()
+        v.data = v.data - 0.1 * v.grad.data
+        path.append(v.item())
+    return path
+
+
+stopped, through = values(stop=True), values(stop=False)
+print(f"after 300 steps, with the target detached: {stopped[-1]:5.2f}")
+print(f"                 without:                  {through[-1]:5.2f}   right: 10")
+
+# %% [markdown] items="81"
+# Through the target, the gradient moves both sides at once: raising `v` raises the target by 0.9 as much, so only a tenth of the gradient is left. With the stop, the target is a goal, and the prediction goes there. So methods that learn from their own predictions stop the gradient at the target. Examples are target networks in reinforcement learning, and momentum encoders, which keep a slowly moving average of a network, updated under `no_grad`.
+
+# %% [markdown] items="81 F30"
+# ## Two networks with opposite aims
+#
+# In a **GAN** a generator `G` turns noise into samples, and a discriminator `D` says how real a sample looks. `D` is trained to tell real from made, `G` is trained to fool `D`. They have separate optimizers and take turns. Where does a `detach` belong? A tutorial says: *stop the gradient in the discriminator while training the generator.* Try it: the loss of `G` in three variants.
+
+# %% items="81 F30"
+noise = MiniTensor([[0.5], [-1.0], [2.0]])
+
+
+def gan_step(variant):
+    g = MiniTensor([[1.5]], requires_grad=True)
+    d = MiniTensor([[0.7]], requires_grad=True)
+    made = noise @ g
+    if variant == "D's verdict detached":
+        loss = (((made @ d).tanh().detach() - 1) ** 2).mean()
+    elif variant == "sample detached":
+        loss = (((made.detach() @ d).tanh() - 1) ** 2).mean()
+    else:
+        loss = (((made @ d).tanh() - 1) ** 2).mean()
+    loss.backward()
+    return ["None" if p.grad is None else "set" for p in (g, d)]
+
+
+for variant in ("nothing detached", "D's verdict detached", "sample detached"):
+    try:
+        print(f"{variant:22s} G {gan_step(variant)[0]:5s} D {gan_step(variant)[1]}")
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        print(f"{variant:22s} RuntimeError: {error}")
+
+# %% [markdown] items="F30"
+# With the tutorial's advice, nothing is trained. `G` learns *through* `D`: the gradient of the verdict with respect to the sample is all that `G` gets. The stop belongs in the other turn. When `D` is trained, the samples are only examples, so detach them: `D` gets its gradient, and the work of going back through `G` is saved.
+#
+# ### Exercise 6: the two losses of a GAN
+#
+# The docstrings say what to write. The scores are compared with 1 for real and 0 for made, by squared errors.
+
+# %% [markdown] tags=["hint"] exercise="gan_losses"
+# The loss of the discriminator has two means: of `(discriminator(real) - 1) ** 2`, and of `discriminator(made) ** 2`, where `made` comes from the generator and is detached.
+
+# %% [markdown] tags=["hint"] exercise="gan_losses"
+# The loss of the generator wants the score 1 for made samples, and detaches nothing.
+
+# %% nbgrader={"grade": false, "grade_id": "gan_losses", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def discriminator_loss(generator, discriminator, real, noise):
+    """Mean of (score - 1)**2 over real samples, plus mean of score**2 over made ones.
+
+    generator, discriminator: functions from a MiniTensor to a MiniTensor
+    real, noise: MiniTensors; generator(noise) are the made samples, and what a discriminator
+        returns are scores
+    Returns: MiniTensor of shape (). Its backward reaches the parameters of the discriminator, and
+        not those of the generator
+    """
+    ### BEGIN SOLUTION
+    made = generator(noise).detach()
+    return ((discriminator(real) - 1) ** 2).mean() + (discriminator(made) ** 2).mean()
+    ### END SOLUTION
+
+
+def generator_loss(generator, discriminator, noise):
+    """Mean of (score - 1)**2 over made samples.
+
+    generator, discriminator, noise: as for discriminator_loss
+    Returns: MiniTensor of shape (). Its backward reaches the parameters of the generator
+    """
+    ### BEGIN SOLUTION
+    return ((discriminator(generator(noise)) - 1) ** 2).mean()
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="gan_losses"
+def distance(scores, goal):
+    return ((scores - goal) ** 2).mean()
+
+
+@no_grad()
+def samples(generator, noise):
+    return generator(noise)
+
+
+def discriminator_loss(generator, discriminator, real, noise):
+    return distance(discriminator(real), 1) + distance(discriminator(samples(generator, noise)), 0)
+
+
+def generator_loss(generator, discriminator, noise):
+    return distance(discriminator(generator(noise)), 1)
+
+# %% tags=["style:stack"] exercise="gan_losses"
+def discriminator_loss(generator, discriminator, real, noise):
+    with no_grad():
+        made = generator(noise)
+    of_real, of_made = discriminator(real), discriminator(made)
+    return (of_real * of_real - 2 * of_real + 1).mean() + (of_made * of_made).mean()
+
+
+def generator_loss(generator, discriminator, noise):
+    miss = 1 - discriminator(generator(noise))
+    return (miss * miss).mean()
+
+# %% nbgrader={"grade": true, "grade_id": "test_gan_losses", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def try_gan(seed, rows, features):
+    """Both losses for linear networks, beside what comes out on paper."""
+    draw = np.random.default_rng(seed)
+    G, D = draw.normal(size=(2, features)), draw.normal(size=(features, 1))
+    real, noise = draw.normal(size=(rows, features)), draw.normal(size=(rows + 2, 2))
+    g, d = MiniTensor(G, requires_grad=True), MiniTensor(D, requires_grad=True)
+    nets = (lambda z: z @ g), (lambda x: x @ d)
+
+    loss = discriminator_loss(*nets, MiniTensor(real), MiniTensor(noise))
+    made = noise @ G
+    right = ((real @ D - 1) ** 2).mean() + ((made @ D) ** 2).mean()
+    assert abs(loss.item() - right) < 1e-9, (
+        f"the loss of the discriminator should be {right:.6f}, not {loss.item():.6f}"
+    )
+    loss.backward()
+    assert g.grad is None, "the turn of the discriminator must not reach the generator"
+    right = 2 * real.T @ (real @ D - 1) / rows + 2 * made.T @ (made @ D) / (rows + 2)
+    assert d.grad is not None and np.allclose(d.grad.data, right), (
+        "the discriminator has a wrong gradient"
+    )
+
+    loss = generator_loss(*nets, MiniTensor(noise))
+    right = ((made @ D - 1) ** 2).mean()
+    assert abs(loss.item() - right) < 1e-9, (
+        f"the loss of the generator should be {right:.6f}, not {loss.item():.6f}"
+    )
+    loss.backward()
+    assert g.grad is not None, (
+        "the generator learns through the discriminator: nothing may be cut here"
+    )
+    right = 2 * noise.T @ (made @ D - 1) @ D.T / (rows + 2)
+    assert np.allclose(g.grad.data, right), "the generator has a wrong gradient"
+
+
+switches.recording, switches.inference = True, False
+try_gan(seed=0, rows=3, features=2)
+### BEGIN HIDDEN TESTS
+try_gan(seed=1, rows=4, features=3)
+try_gan(seed=2, rows=1, features=1)
+assert is_grad_enabled(), "the switch must be as before"
+### END HIDDEN TESTS
+
+# %% [markdown] items="F30"
+# Your two functions work on PyTorch's networks too, because they use only operators and `detach`. (If you used your `no_grad` in place of `detach`, the first line says "set" for `G`: your switch is not PyTorch's.) **Predict** the two answers in each line: in the turn of `G`, do the parameters of `D` get a gradient?
+
+# %% tags=["demo"] items="F30"
+G, D = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+z, real_torch = torch.randn(5, 2), torch.randn(5, 3)
+
+
+def who_has_a_gradient(text, loss):
+    loss.backward()
+    found = ["None" if net.weight.grad is None else "set" for net in (G, D)]
+    print(f"{text:27s} G {found[0]:4s}  D {found[1]}")
+    G.zero_grad()
+    D.zero_grad()
+
+
+who_has_a_gradient("turn of D, sample detached:", discriminator_loss(G, D, real_torch, z))
+who_has_a_gradient("turn of G, nothing frozen:", generator_loss(G, D, z))
+for parameter in D.parameters():
+    parameter.requires_grad = False
+who_has_a_gradient("turn of G, D frozen:", generator_loss(G, D, z))
+
+# %% [markdown] items="F30"
+# In the turn of `G` the discriminator gets a gradient too. No optimizer uses it in this turn, but the next backward pass would add to it. So clear it before the turn of `D`, or freeze `D` while `G` learns.
+
+# %% [markdown] items="F10"
+# ## What recording costs: time
+#
+# "Inference mode is 10 to 34 percent faster" is a number from a tutorial. Its program timed the three modes one after the other, cold, in one order. Do the same here, with one difference: the three candidates are **the same code**. **Predict** the three times.
 
 # %% tags=["demo"] items="F10"
 cold_rows = torch.randn(256, 512)
@@ -1266,7 +1596,7 @@ for name in ("first", "second", "third"):
     print(f"{name:7s} {1000 * (time.perf_counter() - start) / 3:6.2f} ms")
 
 # %% [markdown] items="F10 86"
-# The same code, and different times: who goes first may have to pay for a cold start, and the rest is whatever else the machine was doing. Measure properly: warm up, take turns, change the order from round to round, and compare **within** each round, so that a busy machine disturbs all three alike.
+# The code is the same, and the times differ: the first may pay for a cold start, and the machine does other work. Measure properly: warm up, take turns, change the order from round to round, and compare **within** each round, so that other work disturbs all three alike.
 #
 # **Predict** the two ratios for forty tiny operations, for a small network and for a large one.
 
@@ -1354,10 +1684,12 @@ fig.legend(loc="outside upper center", ncols=2, fontsize=9)
 plt.show()
 
 # %% [markdown] items="F10 86"
-# What the modes save is a small amount **per operation**: a node that is not made, a counter that is not kept. With tiny operations that is a visible share. With large matrices it drowns in the arithmetic, and the ratio between `no_grad` and `inference_mode` is 1, give or take the noise of the machine. In your own engine
-# `no_grad` saves the node; `inference_mode` saves nothing more, it even has a mark to set.
+# The modes save a small amount **per operation**: a node that is not made, a counter that is not kept. With tiny operations you can see it. With large matrices the arithmetic takes nearly all of the time, and the ratio between `no_grad` and `inference_mode` is 1, plus or minus the noise of the machine. In your engine `no_grad` saves the node; `inference_mode` saves nothing more.
+
+# %% [markdown] items="87 F36"
+# ## What recording costs: memory
 #
-# Memory is another matter. A node keeps what its rule needs. Under `no_grad` nobody keeps anything, so each activation dies as soon as the next one is there. "Two to three times less", says the folklore. **Predict:** how does the ratio depend on the number of layers?
+# A node keeps what its rule needs. Under `no_grad` nothing is kept, so each activation is freed as soon as the next one is there. You can read "two to three times less". **Predict:** how does the ratio depend on the number of layers?
 
 # %% tags=["demo"] items="87 F36"
 class LiveBytes(TorchDispatchMode):
@@ -1421,330 +1753,24 @@ for name, values in curves.items():
     print(f"{name:12s}", "  ".join(f"{depth}: {value:.1f}" for depth, value in zip(depths, values)))
 
 # %% [markdown] items="87 F36"
-# There is no factor. With recording, memory grows with the depth; without, it does not. One layer saves nothing, 32 layers save a great deal, and both numbers count activations only: the weights, which are there anyway, make the share of the whole smaller.
+# There is no fixed factor. With recording, memory grows with the depth; without, it does not. One layer saves nothing, 32 layers save a lot. Both numbers count activations only. The weights are there in any case, so the saving is a smaller part of the whole.
 #
-# Freezing does the same as `no_grad` here: if no weight requires grad, no input of any operation does, and `apply` records nothing.
-#
-# ## 7. Stopping gradients on purpose
-#
-# So far the aim was to save work. Some methods need a stop to be **right**.
-#
-# ### A target that must stand still
-#
-# An agent gets a reward of 1 in every step, and a reward one step later counts 0.9 as much. The value `v` of its situation should satisfy `v = 1 + 0.9 * v`, so `v = 10`. To learn it, one lowers `(v - target)**2` with `target = 1 + 0.9 * v`. The target is computed with the same `v`. Should the gradient go through it?
-
-# %% items="81"
-def values(stop, steps=300):
-    v = MiniTensor(0.0, requires_grad=True)
-    path = []
-    for _ in range(steps):
-        target = 1 + 0.9 * v
-        loss = (v - (target.detach() if stop else target)) ** 2
-        v.grad = None
-        loss.backward()
-        v.data = v.data - 0.1 * v.grad.data
-        path.append(v.item())
-    return path
-
-
-stopped, through = values(stop=True), values(stop=False)
-print(f"after 300 steps, with the target detached: {stopped[-1]:5.2f}")
-print(f"                 without:                  {through[-1]:5.2f}   right: 10")
-
-# %% [markdown] items="81"
-# Through the target, the gradient moves both sides at once: raising `v` raises the target by 0.9 as much, so only a tenth of the push is left. With the stop, the target is a goal, and the prediction goes there. Methods that learn from their own predictions stop the gradient at the target for this reason: target networks in
-# reinforcement learning, and momentum encoders, which keep a slowly moving average of a network, updated under `no_grad`.
-#
-# ### Two networks with opposite aims
-#
-# In a **GAN** a generator `G` turns noise into samples, and a discriminator `D` says how real a sample looks. `D` is trained to tell real from made, `G` is trained to fool `D`. They have separate optimizers and take turns. Where does a `detach` belong? A tutorial says: *stop the gradient in the discriminator while training the generator.*
-# Try it: the loss of `G` under three variants.
-
-# %% items="81 F30"
-noise = MiniTensor([[0.5], [-1.0], [2.0]])
-
-
-def gan_step(variant):
-    g = MiniTensor([[1.5]], requires_grad=True)
-    d = MiniTensor([[0.7]], requires_grad=True)
-    made = noise @ g
-    if variant == "D's verdict detached":
-        loss = (((made @ d).tanh().detach() - 1) ** 2).mean()
-    elif variant == "sample detached":
-        loss = (((made.detach() @ d).tanh() - 1) ** 2).mean()
-    else:
-        loss = (((made @ d).tanh() - 1) ** 2).mean()
-    loss.backward()
-    return ["None" if p.grad is None else "set" for p in (g, d)]
-
-
-for variant in ("nothing detached", "D's verdict detached", "sample detached"):
-    try:
-        print(f"{variant:22s} G {gan_step(variant)[0]:5s} D {gan_step(variant)[1]}")
-    except NotImplementedError:
-        raise
-    except RuntimeError as error:
-        print(f"{variant:22s} RuntimeError: {error}")
-
-# %% [markdown] items="F30"
-# The tutorial's advice trains nobody. `G` learns *through* `D`: the gradient of the verdict with respect to the sample is all that `G` ever hears. The stop belongs in the other turn. When `D` is trained, the samples are mere examples, so detach them: `D` gets its gradient, and the work of going back through `G` is saved.
-#
-# ### Exercise 6: the two losses of a GAN
-#
-# This time there is only the docstring. The scores are compared with 1 for real and 0 for made, by squared errors.
-
-# %% [markdown] tags=["hint"] exercise="gan_losses"
-# The loss of the discriminator has two means: of `(discriminator(real) - 1) ** 2`, and of `discriminator(made) ** 2`, where `made` comes from the generator and is detached.
-
-# %% [markdown] tags=["hint"] exercise="gan_losses"
-# The loss of the generator wants the score 1 for made samples, and detaches nothing.
-
-# %% nbgrader={"grade": false, "grade_id": "gan_losses", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def discriminator_loss(generator, discriminator, real, noise):
-    """Mean of (score - 1)**2 over real samples, plus mean of score**2 over made ones.
-
-    generator, discriminator: functions from a MiniTensor to a MiniTensor
-    real, noise: MiniTensors; generator(noise) are the made samples, and what a discriminator
-        returns are scores
-    Returns: MiniTensor of shape (), whose backward reaches the parameters of the discriminator and
-        never touches those of the generator
-    """
-    ### BEGIN SOLUTION
-    made = generator(noise).detach()
-    return ((discriminator(real) - 1) ** 2).mean() + (discriminator(made) ** 2).mean()
-    ### END SOLUTION
-
-
-def generator_loss(generator, discriminator, noise):
-    """Mean of (score - 1)**2 over made samples.
-
-    generator, discriminator, noise: as for discriminator_loss
-    Returns: MiniTensor of shape (), whose backward reaches the parameters of the generator
-    """
-    ### BEGIN SOLUTION
-    return ((discriminator(generator(noise)) - 1) ** 2).mean()
-    ### END SOLUTION
-
-# %% tags=["style:compact"] exercise="gan_losses"
-def distance(scores, goal):
-    return ((scores - goal) ** 2).mean()
-
-
-@no_grad()
-def samples(generator, noise):
-    return generator(noise)
-
-
-def discriminator_loss(generator, discriminator, real, noise):
-    return distance(discriminator(real), 1) + distance(discriminator(samples(generator, noise)), 0)
-
-
-def generator_loss(generator, discriminator, noise):
-    return distance(discriminator(generator(noise)), 1)
-
-# %% tags=["style:stack"] exercise="gan_losses"
-def discriminator_loss(generator, discriminator, real, noise):
-    with no_grad():
-        made = generator(noise)
-    of_real, of_made = discriminator(real), discriminator(made)
-    return (of_real * of_real - 2 * of_real + 1).mean() + (of_made * of_made).mean()
-
-
-def generator_loss(generator, discriminator, noise):
-    miss = 1 - discriminator(generator(noise))
-    return (miss * miss).mean()
-
-# %% nbgrader={"grade": true, "grade_id": "test_gan_losses", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def try_gan(seed, rows, features):
-    """Both losses for linear networks, beside what comes out on paper."""
-    draw = np.random.default_rng(seed)
-    G, D = draw.normal(size=(2, features)), draw.normal(size=(features, 1))
-    real, noise = draw.normal(size=(rows, features)), draw.normal(size=(rows + 2, 2))
-    g, d = MiniTensor(G, requires_grad=True), MiniTensor(D, requires_grad=True)
-    nets = (lambda z: z @ g), (lambda x: x @ d)
-
-    loss = discriminator_loss(*nets, MiniTensor(real), MiniTensor(noise))
-    made = noise @ G
-    right = ((real @ D - 1) ** 2).mean() + ((made @ D) ** 2).mean()
-    assert abs(loss.item() - right) < 1e-9, (
-        f"the loss of the discriminator should be {right:.6f}, not {loss.item():.6f}"
-    )
-    loss.backward()
-    assert g.grad is None, "the turn of the discriminator must not reach the generator"
-    right = 2 * real.T @ (real @ D - 1) / rows + 2 * made.T @ (made @ D) / (rows + 2)
-    assert d.grad is not None and np.allclose(d.grad.data, right), (
-        "the discriminator has a wrong gradient"
-    )
-
-    loss = generator_loss(*nets, MiniTensor(noise))
-    right = ((made @ D - 1) ** 2).mean()
-    assert abs(loss.item() - right) < 1e-9, (
-        f"the loss of the generator should be {right:.6f}, not {loss.item():.6f}"
-    )
-    loss.backward()
-    assert g.grad is not None, (
-        "the generator learns through the discriminator: nothing may be cut here"
-    )
-    right = 2 * noise.T @ (made @ D - 1) @ D.T / (rows + 2)
-    assert np.allclose(g.grad.data, right), "the generator has a wrong gradient"
-
-
-switches.recording, switches.inference = True, False
-try_gan(seed=0, rows=3, features=2)
-### BEGIN HIDDEN TESTS
-try_gan(seed=1, rows=4, features=3)
-try_gan(seed=2, rows=1, features=1)
-assert is_grad_enabled(), "the switch must be as before"
-### END HIDDEN TESTS
-
-# %% [markdown] items="F30"
-# In PyTorch, the same two turns. **Predict** the two answers in each line: in the turn of `G`, what about the parameters of `D`?
-
-# %% tags=["demo"] items="F30"
-G, D = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
-z, real_torch = torch.randn(5, 2), torch.randn(5, 3)
-
-
-def who_has_a_gradient(text, loss):
-    loss.backward()
-    found = ["None" if net.weight.grad is None else "set" for net in (G, D)]
-    print(f"{text:27s} G {found[0]:4s}  D {found[1]}")
-    G.zero_grad()
-    D.zero_grad()
-
-
-who_has_a_gradient("turn of D, sample detached:", discriminator_loss(G, D, real_torch, z))
-who_has_a_gradient("turn of G, nothing frozen:", generator_loss(G, D, z))
-for parameter in D.parameters():
-    parameter.requires_grad = False
-who_has_a_gradient("turn of G, D frozen:", generator_loss(G, D, z))
-
-# %% [markdown] items="F30"
-# Your two functions work on PyTorch's networks as they are, because they use nothing but operators and `detach`. In the turn of `G` the discriminator gets a gradient too, as a by-product. Nobody steps with it, but it would be added to the next one: clear it before the turn of `D`, or freeze `D` while `G` learns.
-
-# %% [markdown] items="83"
-# ## 8. What to use when
-#
-# | you want to | use | because |
-# | --- | --- | --- |
-# | validate during training | `no_grad` | results may be used anywhere afterwards |
-# | serve a finished model | `inference_mode`, or `no_grad` | the stricter mode is safe here and at times a little faster; choosing `no_grad` is no mistake |
-# | log a loss | `item()` | a number keeps nothing alive |
-# | keep a tensor for later | `detach` | the values stay, the history can go |
-# | stop a gradient inside a loss | `detach` | it cuts one edge, the rest is recorded |
-# | update weights by hand | `no_grad` | the update is not part of the function |
-# | train only a part of a model | `requires_grad = False` on the rest | the rest saves nothing and gets no `.grad` |
-
-# %% [markdown] items="83 F51"
-# You may meet the rule "never use `no_grad` for serving". It is a preference: you measured how little lies between the two.
-#
-# One more pair is easily mixed up. `model.eval()` has nothing to do with recording. It changes what some layers **compute**: Dropout stops dropping, BatchNorm uses its stored statistics. **Predict** the two answers in each line.
-
-# %% tags=["demo"] items="84"
-model = torch.nn.Sequential(torch.nn.Linear(4, 64), torch.nn.Dropout(0.5))
-ones = torch.ones(1, 4)
-
-
-def describe(text):
-    first, second = model(ones), model(ones)
-    print(f"{text:20s} recorded: {first.requires_grad!s:5s}", end="   ")
-    print(f"twice the same: {torch.equal(first, second)}")
-
-
-describe("train()")
-with torch.no_grad():
-    describe("train() and no_grad")
-model.eval()
-describe("eval()")
-with torch.no_grad():
-    describe("eval() and no_grad")
-
-# %% [markdown] items="84"
-# The third line is right but wasteful, the second is fast but wrong. An evaluation needs both.
+# Freezing does the same as `no_grad` here: if no weight requires grad, `apply` records nothing.
 
 # %% [markdown]
-# ## Quiz
+# ## Decorated generators
+#
+# A **generator** function, with `yield` in its body, is a trap for a decorator. **Predict** what each line prints.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_07", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="85 88"
-question(
-    "whole_step",
-    "A colleague has put `with no_grad():` around the whole training step, `backward` included. What happens?",
-    right("`backward` raises an error in the first step.", "The loss has no `grad_fn`, so there is nothing to walk back on."),
-    wrong("The loss stays constant, without any message.", "For that, `backward` would have to succeed. It is only a *part* of the model under `no_grad` that stays behind quietly.", misconception="no_grad_is_silent"),
-    wrong("All gradients are zero.", "Where nothing arrives, `.grad` stays None. Nobody writes zeros.", misconception="none_means_zero"),
-    wrong("It trains as usual: `no_grad` affects inference only.", "The switch knows nothing of what the code is for.", misconception="modes_know_the_purpose"),
-)
-question(
-    "encoder_only",
-    "Only the encoder runs under `no_grad`; the head is recorded. After `backward`, what is `.grad` of an encoder weight?",
-    right("None", "Its operations left no nodes, so no gradient is ever sent there."),
-    wrong("A tensor of zeros", "Zero is a gradient that arrived. Here none does, and a test for zero norms would miss it.", misconception="none_means_zero"),
-    wrong("The right gradient: recording is on again in the head", "The head's graph ends at the encoder's output, which is a plain tensor.", misconception="modes_are_retroactive"),
-    wrong("An error is raised at the border", "A plain tensor may enter any operation. That is why this case is quiet.", misconception="mixing_is_forbidden"),
-)
-question(
-    "backward_inside",
-    "`y = x**3` is computed normally. Then, inside `no_grad`, `y.backward()`. Result?",
-    right("`x.grad` is right.", "The graph exists already. The switch is asked when something is recorded, not when it is walked."),
-    wrong("An error: backward is switched off.", "It is *recording* that is switched off.", misconception="no_grad_disables_backward"),
-    wrong("`x.grad` stays None.", "The nodes are there and pass the gradient on.", misconception="modes_are_retroactive"),
-    wrong("`x.grad` is zero.", "No rule is changed by the mode.", misconception="none_means_zero"),
-)
-question(
-    "inference_sum",
-    "`t` was made in `inference_mode`, `w` requires grad. Which line raises an error?",
-    right("`t * w`, when it is computed", "The gradient of `w` is `t` times what arrives, so `t` must be saved, and that is refused."),
-    wrong("`t + w`, when it is computed", "The rule of a sum needs no saved value, so this one passes.", misconception="inference_tensors_cannot_be_used"),
-    wrong("`t * w`, but only when `backward` is called", "The refusal comes at the moment of saving, in the forward pass.", misconception="errors_come_in_backward"),
-    wrong("Both", "Only what must be saved is refused.", misconception="inference_tensors_cannot_be_used"),
-)
-question(
-    "restore",
-    "A `no_grad` sets recording to True in `__exit__` instead of putting back what was there. When does it go wrong?",
-    right("When it stands inside another `no_grad`.", "After the inner block, the rest of the outer one is recorded."),
-    wrong("When the block ends with an error.", "`__exit__` runs then as well.", misconception="exit_skipped_on_error"),
-    wrong("Never: recording is on by default.", "By default, but not everywhere.", misconception="modes_do_not_nest"),
-    wrong("When the block is left by `return`.", "`__exit__` runs then too.", misconception="exit_skipped_on_error"),
-)
-question(
-    "detach_copy",
-    "`d = x.detach()`, then the memory of `d` is written to. What about `x`?",
-    right("It changes too.", "Nothing is copied. If a rule had saved `x`, its gradient is in danger."),
-    wrong("It keeps its values: `detach` makes a copy.", "A copy would be `x.detach().clone()`.", misconception="detach_copies"),
-    wrong("It changes, but its gradients stay right.", "A rule that saved `x` reads the new numbers.", misconception="saved_values_are_copies"),
-    wrong("An error: `d` may only be read.", "It is an ordinary tensor.", misconception="detach_is_read_only"),
-)
-question(
-    "memory_factor",
-    "How much memory does `no_grad` save in a forward pass?",
-    right("It depends: nothing for one or two layers, more with every further one.", "Recording keeps about one activation per layer. Without it, a handful lives at a time."),
-    wrong("About half.", "For some depth it will be half. It is no law.", misconception="fixed_factor"),
-    wrong("Two to three times, whatever the model.", "You measured less and much more.", misconception="fixed_factor"),
-    wrong("None; it only saves time.", "It is the other way round: in a large model the time hardly changes.", misconception="modes_save_time_only"),
-)
-question(
-    "gan_generator",
-    "While a GAN's generator is trained, where does a `detach` belong?",
-    right("Nowhere between the noise and the loss.", "The generator hears of its mistakes only through the discriminator."),
-    wrong("On the discriminator's verdict.", "Then there is nothing to go back through, and `backward` raises an error.", misconception="detach_the_critic"),
-    wrong("On the generated sample.", "That belongs in the discriminator's turn. Here it would cut the generator off.", misconception="detach_the_sample"),
-    wrong("On the noise.", "It would do no harm, and nothing else: noise does not require grad anyway.", misconception="inputs_need_detach"),
-)
+# %% tags=["demo"]
+def batches(x):
+    for factor in (1, 2):
+        yield (x * factor).requires_grad
+
+
+x, x_torch = MiniTensor(2.0, requires_grad=True), leaf(2.0)
+print("yours:  ", list(no_grad()(batches)(x)))
+print("PyTorch:", list(torch.no_grad()(batches)(x_torch)))
 
 # %% [markdown]
-# ## Summary
-#
-# | idea | in one line |
-# | --- | --- |
-# | the switch | one flag per thread, asked in one place: `apply` |
-# | `no_grad`, `enable_grad` | set it for a block or a function, and put back what was there before |
-# | `inference_mode` | records nothing and marks what it makes; a marked tensor cannot be saved for backward |
-# | `detach` | same memory, no history |
-# | loud | no graph at all: `backward` raises an error. `.numpy()` of a tracked tensor |
-# | quiet | a part without a graph: `.grad` is None. `item()`, `.data`, comparisons: the number has left |
-# | savings | a little time per operation; memory in proportion to the depth |
-# | stop-gradients | targets that stand still, samples in the turn of the discriminator |
-#
-# Now you can answer the question from the start for any line of code: autograd notices a slip when `backward` finds *nothing* to do, or when somebody asks for what is not there. Once you take a plain number out, autograd cannot notice.
-#
-# In the next lesson you write operations of your own. Then nobody guarantees the rule but you.
+# Calling a generator function runs nothing of its body. It returns at once and your `with` block ends. The body runs later, in the mode of its user. PyTorch asks whether the function is a generator. If so, it enters the mode for each step and leaves it at each `yield`.

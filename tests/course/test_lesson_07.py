@@ -87,6 +87,22 @@ PLANTED = [
         ("test_decorated",),
     ),
     Planted(
+        "every decorator is no_grad",
+        "",
+        "        with type(self)():\n            return function(*arguments, **named)",
+        "        with no_grad():\n            return function(*arguments, **named)",
+        ("test_decorated",),
+    ),
+    Planted(
+        "the docstring is lost",
+        "",
+        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with type(self)():\n"
+        "            return function(*arguments, **named)\n\n    return call",
+        "    def call(*arguments, **named):\n        with type(self)():\n"
+        "            return function(*arguments, **named)\n\n    call.__name__ = function.__name__\n    return call",
+        ("test_decorated",),
+    ),
+    Planted(
         "the mode holds while decorating",
         "",
         "        with type(self)():\n            return function(*arguments, **named)",
@@ -143,6 +159,13 @@ PLANTED = [
         ("test_inference_mode",),
     ),
     Planted(
+        "an error leaves inference mode on",
+        "",
+        "        switches.recording, switches.inference = self.before\n",
+        "        if kind is None:\n            switches.recording, switches.inference = self.before\n",
+        ("test_inference_mode",),
+    ),
+    Planted(
         "inference_mode swallows the error",
         "",
         "        switches.recording, switches.inference = self.before\n",
@@ -168,6 +191,13 @@ PLANTED = [
         "",
         "            raise RuntimeError(SAVED_INFERENCE)",
         "            pass",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "saved arrays are compared by numbers",
+        "",
+        "any(saved is x.data for saved in ctx.saved_tensors)",
+        "x.data in ctx.saved_tensors",
         ("test_inference_mode",),
     ),
     Planted(
