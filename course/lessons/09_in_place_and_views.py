@@ -384,7 +384,7 @@ cube = x**3
 cube.sum().backward()
 text = complaint(lambda: cube.sum().backward())
 assert text.startswith("Trying to backward through the graph a second time"), (
-    f"the values have been freed, so saved_tensors raises RuntimeError(SECOND_BACKWARD); you say: {text!r}"
+    f"the values are freed: saved_tensors raises RuntimeError(SECOND_BACKWARD); you say: {text!r}"
 )
 ### BEGIN HIDDEN TESTS
 scalar = MiniTensor(0.5, requires_grad=True)
@@ -712,7 +712,9 @@ with no_grad():
     y.mul_(7.0)
 assert y.requires_grad and y.grad_fn is before, "with recording off the history stays"
 assert y._version == 1, "with recording off the write is counted too"
-assert (x * 1).seen_by_take_over() == [[2.0, 4.0, 6.0]], "take_over comes before the write: it may refuse"
+assert (x * 1).seen_by_take_over() == [[2.0, 4.0, 6.0]], (
+    "take_over comes before the write: it may refuse"
+)
 
 
 def changed(a, b):
