@@ -1494,7 +1494,7 @@ question(
 #
 # Autograd protects what it can see. You know what it cannot see.
 #
-# All gradients so far were plain numbers: the backward pass itself leaves no trace. In the next lesson it is recorded like any other computation, and can be differentiated again.
+# All gradients so far were plain numbers: the backward pass itself is not recorded. In the next lesson it is recorded like any other computation, and can be differentiated again.
 
 # %% [markdown]
 # # Further
