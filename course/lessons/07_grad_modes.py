@@ -834,6 +834,8 @@ explore(out)
 # | memory of the history | never kept | kept as long as something holds the original |
 # | ends with | the block, or `enable_grad` | nothing: the twin has no history |
 #
+# You can read that `no_grad` allocates no memory. It does: each result needs memory of its own.
+#
 # ### Loud or quiet
 #
 # `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, it is 1. Here are twelve forms of `g` in PyTorch: **mark each one** as right, loud or quiet before you run the cell.

@@ -368,7 +368,7 @@ for name, rule in rules.items():
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "abs", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Abs(Function):
     """The absolute value of a, entry by entry. At 0 the gradient is 0, as in PyTorch. Keep what
-    the rule needs with ctx.save_for_backward.
+    the rule needs in ctx, not in the class.
 
     >>> a = MiniTensor([-2.0, 0.0, 3.0], requires_grad=True)
     >>> y = a.abs()
@@ -450,7 +450,7 @@ for name, function in (("relu", torch.relu), ("clamp(min=0)", lambda x: x.clamp(
 #
 # ## 3. A rule that stays finite
 #
-# `log(sum(exp(a)))` is the soft maximum in every classifier. For a row like `[1000, 999]` the answer is about 1000.3. **Predict** what the formula gives, and what its gradient is.
+# `log(sum(exp(a)))` is a soft maximum. Every classifier with cross entropy computes it. For a row like `[1000, 999]` the answer is about 1000.3. **Predict** what the formula gives, and what its gradient is.
 
 # %% items="97"
 a = MiniTensor([[1000.0, 999.0]], requires_grad=True)
@@ -667,7 +667,7 @@ def numerical_jacobian(function, inputs, number, eps=1e-6):
 # %% [markdown]
 # ### Exercise 4: the analytical Jacobian
 #
-# Write the second function. It must leave `.grad` of all inputs as it was.
+# Write `analytical_jacobian`. It must leave `.grad` of all inputs as it was.
 
 # %% [markdown] tags=["hint"] exercise="jacobians"
 # Call the function once, with new tensors `MiniTensor(x.data, requires_grad=x.requires_grad)` in place of the inputs: then `.grad` of the inputs is safe. For each column, set `x.grad = None`, run `backward` with the cotangent and `retain_graph=True`, and read `x.grad`.
@@ -908,6 +908,9 @@ expect("passed", with_rule(lambda grad, output: grad * (1 - output**2)), (x,))
 expect(MISMATCH + "0", with_rule(lambda grad, output: grad * (1 - output)), (x,))
 expect(MISMATCH + "1", lambda f, x: with_rule(lambda grad, output: -grad)(x) * f, (fixed, x))
 expect(MISMATCH + "1", lambda x, w: x @ with_rule(lambda grad, output: grad)(w), (x, w))
+wrong = with_rule(lambda grad, output: -grad)
+other = MiniTensor([[2.0, 3.0, 4.0]], requires_grad=True)
+expect(MISMATCH + "0", lambda a, b: wrong(a) * wrong(b), (x, other))  # the first of two
 expect(MISMATCH + "0", with_rule(lambda grad, output: grad * np.nan), (x,))
 half_right = with_rule(lambda grad, output: np.where(output > 0, grad * (1 - output**2), 0.0))
 expect(MISMATCH + "0", half_right, (x,))
@@ -1773,7 +1776,7 @@ plt.show()
 # </details>
 # <details><summary>How do you verify a rule?</summary>
 #
-# `gradcheck` in float64, at points of all signs and away from kinks, with all tensors that matter as inputs, and with a random factor behind the operation. Then say for which points it was tested.
+# `gradcheck` in float64, at points of all signs and away from points without a slope, with all tensors that matter as inputs, and with a random factor behind the operation. Then say for which points it was tested.
 # </details>
 # <details><summary><code>gradcheck</code> or <code>gradgradcheck</code>?</summary>
 #

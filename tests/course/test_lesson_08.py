@@ -204,6 +204,13 @@ PLANTED = [
         ("test_gradcheck",),
     ),
     Planted(
+        "the last input is named first",
+        "",
+        "    for number in checked:\n",
+        "    for number in reversed(checked):\n",
+        ("test_gradcheck",),
+    ),
+    Planted(
         "nothing to check counts as a pass",
         "",
         "    if not checked:\n        raise",
