@@ -65,7 +65,7 @@ for slip in ("none", "item()", "recording off"):
 # 1. switch recording off and on for a piece of code, so that the switch is always put back;
 # 2. cut a single tensor off its history, and say what it still shares with the original;
 # 3. say what `inference_mode` forbids that `no_grad` allows, and when the error comes;
-# 4. stop a gradient where a method needs it stopped.
+# 4. choose between them for a task.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
