@@ -241,7 +241,7 @@ def saved_tensors(self):
     """The tuple of what save_for_backward was given, if nothing has written to it.
 
     Raises RuntimeError(SECOND_BACKWARD) if the values have been freed (self.saved is None);
-        modified(self, position) for the first value whose counter has moved since its note.
+        modified(self, position) for a value whose counter has moved since its note.
 
     >>> x = MiniTensor(2.0, requires_grad=True)
     >>> y = x**3

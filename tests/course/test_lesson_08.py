@@ -197,6 +197,13 @@ PLANTED = [
         ("test_gradcheck",),
     ),
     Planted(
+        "only the absolute tolerance is used",
+        "",
+        "np.allclose(analytical, numerical, rtol=rtol, atol=atol)",
+        "np.allclose(analytical, numerical, rtol=1e-3, atol=atol)",
+        ("test_gradcheck",),
+    ),
+    Planted(
         "only the first input is checked",
         "",
         "    for number in checked:\n",
