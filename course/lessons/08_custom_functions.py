@@ -682,7 +682,7 @@ def numerical_jacobian(function, inputs, number, eps=1e-6):
 def analytical_jacobian(function, inputs, number):
     """The same table, found by backward: one backward pass per entry of the output.
 
-    function: takes the MiniTensors in inputs, returns a MiniTensor of any shape
+    function: computes a MiniTensor of any shape from the MiniTensors that it gets as arguments
     inputs: tuple of MiniTensors; their .grad is the same afterwards
     Returns: array of shape (entries of inputs[number], entries of the output); zeros where the
         output does not depend on inputs[number]
@@ -789,7 +789,7 @@ def gradcheck(function, inputs, eps=1e-6, atol=1e-5, rtol=1e-3):
     """Whether backward agrees with central differences of step eps, for every input that requires
     grad.
 
-    function: takes the MiniTensors in inputs, returns a MiniTensor of any shape
+    function: computes a MiniTensor of any shape from the MiniTensors that it gets as arguments
     inputs: tuple of MiniTensors, some of which require grad
     Returns: True
     Raises: ValueError if no input requires grad; its text begins with
