@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Leaves and accumulation
 #
-# *About 180 minutes; after section 3 is a good place for a break. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
+# *Core: two sittings of about 70 minutes each, with a break before section 4. Further: about 35 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
 #
 # Two programs train the same small network on the same data, from the same weights. They differ in one line.
 
@@ -116,10 +116,12 @@ print(f"after 600 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing
 # To answer that, you have to know who writes into `.grad`, who reads it and who clears it. In this lesson your engine learns PyTorch's manners in these matters. At the end you can
 #
 # 1. say of any tensor whether it is a leaf, and whether `.grad` will be kept on it;
-# 2. build a graph of nodes, with `grad_fn`, `next_functions` and `AccumulateGrad`, and print it, yours or PyTorch's, with one function;
+# 2. build a graph of nodes, with `grad_fn`, `next_functions` and `AccumulateGrad`;
 # 3. write a `backward` that adds into the leaves and leaves nothing behind in between;
 # 4. write an optimizer that only reads `.grad`, and name the one place in a training loop where clearing is wrong;
-# 5. predict what a training run does that never clears, and make micro-batches add up to the right gradient.
+# 5. predict what a training run does that never clears.
+#
+# The optional part at the end prints graphs, yours and PyTorch's, and makes micro-batches add up to the right gradient.
 
 # %% [markdown]
 # ## 1. Which tensors keep a gradient?
@@ -274,7 +276,7 @@ class Function:
 
 
 class AccumulateGrad(Function):
-    """The end of a way: it adds what arrives into `.grad` of its leaf."""
+    """The end of a path: it adds what arrives into `.grad` of its leaf."""
 
     def __init__(self, variable):
         self.variable = variable
@@ -285,7 +287,7 @@ class AccumulateGrad(Function):
 # %% [markdown] items="22"
 # An operation is a subclass with two static methods. `forward` computes with plain arrays; what the rule will need, it hands to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**.
 #
-# `AccumulateGrad` is the odd one out. No operation made a leaf, and still a gradient has to end there. Its node is what stands at the end of every way: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
+# `AccumulateGrad` is the odd one out. No operation made a leaf, and still a gradient has to end there. Its node stands at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
 
 # %% tags=["engine"]
 class Mul(Function):
@@ -468,7 +470,9 @@ assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), (
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# All other operations of lesson 04 follow, family by family. You need not read each line; look at one rule per cell, and find it in your lesson 04. First arithmetic, and what Python is to call for `+`, `-`, `*` and so on.
+# ### The other operations of lesson 04 (further)
+#
+# Run the next five cells. You need not read them: they hold the other operations of lesson 04 as classes. First arithmetic, and what Python is to call for `+`, `-`, `*` and so on.
 
 # %% tags=["engine"]
 class Add(Function):
@@ -1442,169 +1446,8 @@ print(len(trained), "of", len(list(model.parameters())), "are to be trained")
 # %% [markdown]
 # All of them, frozen or not. An optimizer passes over the frozen ones because their `.grad` is None.
 
-# %% [markdown] items="18"
-# ## 5. Look at the graph
-#
-# ### Exercise 5: a graph printer
-#
-# Write a function that walks over `next_functions` and gives one line per node it meets: its name, with four blanks in front for each step away from the root. It uses nothing but `node.name()` and `node.next_functions`, so it runs on PyTorch's graph as well. Three things to care for:
-#
-# * `(None, 0)` has no line.
-# * PyTorch says `torch::autograd::AccumulateGrad`. Show what stands behind the last `::`.
-# * A node that is reached a second time gets its line with ` (again)` behind the name, and its inputs are not listed once more. Without that, the sixty doublings of lesson 02 would print for centuries.
-
-# %% [markdown] tags=["hint"] exercise="graph_lines"
-# An inner function `visit(node, depth)` that appends one line to a list and then visits the inputs with `depth + 1`. A set of nodes that have been met decides about `(again)`.
-
-# %% [markdown] tags=["hint"] exercise="graph_lines"
-# The line is `"    " * depth + node.name().split("::")[-1]`. If the node is in the set, append the line with `" (again)"` and return.
-
-# %% items="19" nbgrader={"grade": false, "grade_id": "graph_lines", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
-def graph_lines(node):
-    """The graph behind a node as lines: node first, then what its edges lead to, in their order.
-
-    node: a node of your graph, or of PyTorch's
-    Returns: list of str
-
-    >>> x = MiniTensor(2.0, requires_grad=True)
-    >>> for line in graph_lines((x * x + 1.0).grad_fn):
-    ...     print(line)
-    AddBackward0
-        MulBackward0
-            AccumulateGrad
-            AccumulateGrad (again)
-    """
-    ### BEGIN SOLUTION
-    lines, met = [], set()
-
-    def visit(node, depth):
-        line = "    " * depth + node.name().split("::")[-1]
-        if node in met:
-            lines.append(line + " (again)")
-            return
-        met.add(node)
-        lines.append(line)
-        for source, _ in node.next_functions:
-            if source is not None:
-                visit(source, depth + 1)
-
-    visit(node, 0)
-    return lines
-    ### END SOLUTION
-
-# %% tags=["style:compact"] exercise="graph_lines"
-def graph_lines(node, depth=0, met=None):
-    met = [] if met is None else met
-    again = any(node is other for other in met)
-    met.append(node)
-    line = depth * 4 * " " + node.name().rpartition("::")[2] + again * " (again)"
-    inputs = [source for source, _ in node.next_functions if source is not None and not again]
-    return [line] + [entry for source in inputs for entry in graph_lines(source, depth + 1, met)]
-
-# %% tags=["style:torch"] exercise="graph_lines"
-def graph_lines(node):
-    lines, known, stack = [], {}, [(node, 0)]
-    while stack:
-        node, depth = stack.pop()
-        name = node.name()[node.name().rfind(":") + 1 :]
-        lines.append(" " * (4 * depth) + name + (" (again)" if id(node) in known else ""))
-        if known.setdefault(id(node), node) is node and not lines[-1].endswith("(again)"):
-            stack.extend((source, depth + 1) for source, _ in reversed(node.next_functions) if source)
-    return lines
-
-# %% nbgrader={"grade": true, "grade_id": "test_graph_lines", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
-expected = ["PowBackward0", "    MulBackward0", "        AccumulateGrad", "        AccumulateGrad"]
-found = graph_lines(((x * y) ** 2).grad_fn)
-assert found == expected, f"for (x * y)**2 the lines should be\n{expected}\nnot\n{found}"
-expected = [
-    "AddBackward0",
-    "    MulBackward0",
-    "        AccumulateGrad",
-    "    AccumulateGrad (again)",
-]
-found = graph_lines((x * 3.0 + x).grad_fn)
-assert found == expected, f"for x * 3 + x the lines should be\n{expected}\nnot\n{found}"
-
-
-### BEGIN HIDDEN TESTS
-class NodeOfPyTorch:
-    def __init__(self, name, *inputs):
-        self._name, self.next_functions = name, tuple((node, 0) for node in inputs)
-
-    def name(self):
-        return self._name
-
-
-end = NodeOfPyTorch("torch::autograd::AccumulateGrad")
-sine = NodeOfPyTorch("SinBackward0", end)
-root = NodeOfPyTorch("AddBackward0", NodeOfPyTorch("MulBackward0", sine, None), sine)
-expected = [
-    "AddBackward0",
-    "    MulBackward0",
-    "        SinBackward0",
-    "            AccumulateGrad",
-    "    SinBackward0 (again)",
-]
-assert graph_lines(root) == expected, "PyTorch's names, and a node with inputs that is met again"
-y = x
-for _ in range(60):
-    y = y + y
-assert len(graph_lines(y.grad_fn)) == 121, (
-    "sixty doublings have 61 nodes, of which 60 are met again"
-)
-assert graph_lines(edge_to(x)[0]) == ["AccumulateGrad"], "a leaf's own end is a graph of one line"
-### END HIDDEN TESTS
-
-# %% [markdown] items="19"
-# One function, two graphs:
-
-# %% tags=["demo"] items="19 22"
-def side_by_side(expression, *numbers):
-    ours = expression(*(MiniTensor(number, requires_grad=True) for number in numbers)).grad_fn
-    theirs = expression(*(torch.tensor(number, requires_grad=True) for number in numbers)).grad_fn
-    for left, right in zip(graph_lines(ours), graph_lines(theirs), strict=True):
-        print(f"{left:42s}{right}")
-    print()
-
-
-side_by_side(lambda x, y: (x * y) ** 2, 2.0, 3.0)
-
-# %% [markdown] items="20"
-# In `(x*y + x)**2` the leaf `x` is used twice. **Predict** the lines, then run.
-
-# %% tags=["demo"] items="20"
-side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
-
-# %% [markdown]
-# The same graph as a picture, drawn from your own nodes. Here the two uses of `x` are two edges to one box.
-
-# %% tags=["demo"]
-x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
-explore((x * y + x) ** 2, names={"x": x, "y": y})
-
-# %% [markdown] items="21"
-# Since edges are ordinary attributes, you can walk along them by hand, down to the leaf and from there to the tensor:
-
-# %% tags=["demo"] items="21 22"
-for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_grad=True)):
-    node = (v * 2).sum().grad_fn
-    middle = node.next_functions[0][0]
-    end = middle.next_functions[0][0]
-    names = [node.name(), middle.name(), end.name().split("::")[-1]]
-    print(" -> ".join(names), "of v:", end.variable is v)
-    print("    edges of the product:", len(middle.next_functions))
-
-# %% [markdown] items="23"
-# Names of nodes are worth reading. When a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training has started. **Predict** the six root names:
-
-# %% tags=["demo"] items="23"
-m = torch.ones(2, 2, requires_grad=True)
-for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
-    print(expression.grad_fn.name())
-
 # %% [markdown] items="47 48"
-# ## 6. A sum that you own
+# ## 5. A sum that you own
 #
 # `backward` adds into `.grad`, and nobody ever clears it behind your back. **Predict** the three numbers.
 
@@ -1665,7 +1508,7 @@ for calls in (1, 2, 4, 8):
 # Linear. Each call adds one more copy of the same gradient. As long as the weights do not move, nothing can grow faster than that.
 
 # %% [markdown] items="62"
-# ### Exercise 6: an optimizer
+# ### Exercise 5: an optimizer
 #
 # Someone has to read `.grad`, move the parameters, and clear. Write `SGD` from its docstring alone. It is used like PyTorch's, and it can do momentum: then it steps along a running sum, the *buffer*, in which older gradients fade: `buffer = momentum * buffer + gradient`.
 #
@@ -1869,7 +1712,7 @@ for tensor, parameter, make in ((MiniTensor, w, SGD), (torch.tensor, w_torch, to
 print(f"difference {np.abs(w.data - w_torch.detach().numpy()).max():.1e}")
 
 # %% [markdown] items="57 58"
-# ## 7. Clearing: how, and where
+# ## 6. Clearing: how, and where
 #
 # PyTorch can clear gradients by several calls. Two of them write zeros, and the others take the gradient away. Which are which?
 
@@ -1948,109 +1791,8 @@ for place in (
 # %% [markdown]
 # Three places are equal to the last bit. The one forbidden place is between `backward` and `step`: there the gradient is thrown away before anybody has read it. Anywhere after `step` and before the next `backward` is right.
 
-# %% [markdown] items="52 53 54"
-# ## 8. Micro-batches that add up
-#
-# A batch of 32 in four parts of 8, or 64 in 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows that it is given.
-
-# %% items="53 54 F46"
-def big_batch_gradient(x, y, start):
-    w = MiniTensor(start, requires_grad=True)
-    ((x @ w - y) ** 2).mean().backward()
-    return w.grad.data
-
-
-def micro_batch_gradient(x, y, start, sizes, weight):
-    w = MiniTensor(start, requires_grad=True)
-    begin = 0
-    for size in sizes:
-        rows = slice(begin, begin + size)
-        loss = ((x[rows] @ w - y[rows]) ** 2).mean()
-        (loss * weight(size)).backward()
-        begin += size
-    return w.grad.data
-
-
-rng = np.random.default_rng(7)
-x, y, start = rng.normal(size=(32, 6)), rng.normal(size=(32, 1)), rng.normal(size=(6, 1))
-right = big_batch_gradient(x, y, start)
-for name, sizes, weight in (
-    ("4 x 8, not divided", (8, 8, 8, 8), lambda size: 1),
-    ("4 x 8, divided by 4", (8, 8, 8, 8), lambda size: 1 / 4),
-    ("12 + 12 + 8, divided by 3", (12, 12, 8), lambda size: 1 / 3),
-    ("12 + 12 + 8, times size / 32", (12, 12, 8), lambda size: size / 32),
-    ("8 + 24, divided by 2", (8, 24), lambda size: 1 / 2),
-):
-    found = micro_batch_gradient(x, y, start, sizes, weight)
-    error = np.linalg.norm(found - right) / np.linalg.norm(right)
-    ratio = np.linalg.norm(found) / np.linalg.norm(right)
-    print(f"{name:30s} relative error {error:.1e}   length {ratio:.2f} of the right one")
-
-# %% [markdown]
-# Without dividing, the gradient is four times too long: with SGD that is a learning rate four times too large. Dividing by the number of parts is right only if they have equal sizes; in general each part's mean must count by its share of the rows.
-#
-# Even then there is a condition: the loss must be a plain average over rows that know nothing of each other. Layers that normalize over the batch break it. The next cell splits 32 rows into 4 x 8, divided by 4, for three networks in PyTorch:
-
-# %% tags=["demo"] items="F46"
-def split_error(middle):
-    torch.manual_seed(0)
-    net = torch.nn.Sequential(
-        torch.nn.Linear(6, 8), middle, torch.nn.Tanh(), torch.nn.Linear(8, 1)
-    ).double()
-    x, y = torch.randn(32, 6, dtype=torch.float64), torch.randn(32, 1, dtype=torch.float64)
-
-    def gradient(parts):
-        net.zero_grad()
-        for rows in torch.arange(32).chunk(parts):
-            (((net(x[rows]) - y[rows]) ** 2).mean() / parts).backward()
-        return torch.cat([parameter.grad.flatten() for parameter in net.parameters()])
-
-    whole, parts = gradient(1), gradient(4)
-    return ((parts - whole).norm() / whole.norm()).item()
-
-
-for middle in (torch.nn.Identity(), torch.nn.LayerNorm(8), torch.nn.BatchNorm1d(8)):
-    print(f"{type(middle).__name__:12s} relative error {split_error(middle):.1e}")
-
-# %% [markdown] items="53"
-# In a loop it looks like this: divide each loss by the number of parts, and step and clear only after every fourth.
-
-# %% items="53"
-x, y = make_data(64)
-parameters = [MiniTensor(array, requires_grad=True) for array in start_weights((2, 8, 8, 1))]
-optimizer = SGD(parameters, lr=0.1)
-parts = 4
-for number in range(4 * 5):
-    rows = slice(16 * (number % 4), 16 * (number % 4) + 16)
-    loss = ((network(x[rows], parameters) - y[rows]) ** 2).mean() / parts
-    loss.backward()
-    if (number + 1) % parts == 0:
-        optimizer.step()
-        optimizer.zero_grad()
-whole = ((network(x, parameters) - y) ** 2).mean().item()
-print(f"after {(number + 1) // parts} steps of 4 x 16 = 64 rows: loss {whole:.4f}")
-
-# %% [markdown] items="60"
-# A whole loop, with everything that one wants to see. Each line says why it is there.
-
-# %% tags=["demo"] items="60"
-torch.manual_seed(0)
-inputs, targets = torch.randn(64, 10), torch.randn(64, 1)
-model = torch.nn.Linear(10, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)  # reads .grad, writes the parameters
-history = []
-for step in range(100):
-    optimizer.zero_grad()  # anywhere after step and before backward
-    loss = torch.nn.functional.mse_loss(model(inputs), targets)
-    loss.backward()  # adds into .grad
-    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # gives the norm before clipping
-    optimizer.step()  # not recorded, in place
-    history.append(loss.item())  # a float; the tensor would keep its graph
-    if step % 10 == 0:
-        print(f"step {step:3d}   loss {history[-1]:.4f}   gradient norm {norm.item():.4f}")
-
 # %% [markdown] items="55"
-# ## 9. What forgetting does
+# ## 7. What forgetting does
 #
 # Back to the two programs. In the second one, `.grad` at step *t* is the sum of all gradients so far, and the step goes along that sum. Where have you just seen a step along a running sum? Look at your own `SGD`: `buffer = momentum * buffer + gradient`. With momentum 1, nothing fades.
 #
@@ -2235,6 +1977,8 @@ for name, options in {
 
 # %% [markdown]
 # ## Quiz
+#
+# One question, on three micro-batches, is about the optional part.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_05", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 question(
@@ -2311,7 +2055,7 @@ question(
 # | `requires_grad` | starts the record, and propagates to every result |
 # | `Function` | one operation; an instance is one call, the node of the graph and the `ctx` of its rule |
 # | `next_functions` | the edges of a node, towards where gradients go; `(None, 0)` for constants |
-# | `AccumulateGrad` | the end of every way: adds into `.grad` of its leaf, one per leaf |
+# | `AccumulateGrad` | the end of every path: adds into `.grad` of its leaf, one per leaf |
 # | `retain_grad` | asks that a result in between keeps its gradient |
 # | `.grad` | a sum that you own: `backward` adds, the optimizer reads, you clear |
 # | clearing | anywhere after `step` and before the next `backward`; None is the default, and not the same as zeros |
@@ -2323,3 +2067,270 @@ question(
 # value is a **dish left standing on the stove** because the next cook will need it. And `.grad` is a **letter box**: anybody may put something in, one person takes it out to read, and nobody but you ever empties it.
 #
 # Your graph has one more secret. Every node still holds what it saved, even after `backward`, when nobody needs it any more. In the next lesson you let go of it, and find out why PyTorch then refuses a second backward.
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
+
+# %% [markdown] items="18"
+# ## Look at the graph
+#
+# ### Exercise 6: a graph printer
+#
+# Write a function that walks over `next_functions` and gives one line per node it meets: its name, with four blanks in front for each step away from the root. It uses nothing but `node.name()` and `node.next_functions`, so it runs on PyTorch's graph as well. Three things to care for:
+#
+# * `(None, 0)` has no line.
+# * PyTorch says `torch::autograd::AccumulateGrad`. Show what stands behind the last `::`.
+# * A node that is reached a second time gets its line with ` (again)` behind the name, and its inputs are not listed once more. Without that, the sixty doublings of lesson 02 would print for centuries.
+
+# %% [markdown] tags=["hint"] exercise="graph_lines"
+# An inner function `visit(node, depth)` that appends one line to a list and then visits the inputs with `depth + 1`. A set of nodes that have been met decides about `(again)`.
+
+# %% [markdown] tags=["hint"] exercise="graph_lines"
+# The line is `"    " * depth + node.name().split("::")[-1]`. If the node is in the set, append the line with `" (again)"` and return.
+
+# %% items="19" nbgrader={"grade": false, "grade_id": "graph_lines", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+def graph_lines(node):
+    """The graph behind a node as lines: node first, then what its edges lead to, in their order.
+
+    node: a node of your graph, or of PyTorch's
+    Returns: list of str
+
+    >>> x = MiniTensor(2.0, requires_grad=True)
+    >>> for line in graph_lines((x * x + 1.0).grad_fn):
+    ...     print(line)
+    AddBackward0
+        MulBackward0
+            AccumulateGrad
+            AccumulateGrad (again)
+    """
+    ### BEGIN SOLUTION
+    lines, met = [], set()
+
+    def visit(node, depth):
+        line = "    " * depth + node.name().split("::")[-1]
+        if node in met:
+            lines.append(line + " (again)")
+            return
+        met.add(node)
+        lines.append(line)
+        for source, _ in node.next_functions:
+            if source is not None:
+                visit(source, depth + 1)
+
+    visit(node, 0)
+    return lines
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="graph_lines"
+def graph_lines(node, depth=0, met=None):
+    met = [] if met is None else met
+    again = any(node is other for other in met)
+    met.append(node)
+    line = depth * 4 * " " + node.name().rpartition("::")[2] + again * " (again)"
+    inputs = [source for source, _ in node.next_functions if source is not None and not again]
+    return [line] + [entry for source in inputs for entry in graph_lines(source, depth + 1, met)]
+
+# %% tags=["style:torch"] exercise="graph_lines"
+def graph_lines(node):
+    lines, known, stack = [], {}, [(node, 0)]
+    while stack:
+        node, depth = stack.pop()
+        name = node.name()[node.name().rfind(":") + 1 :]
+        lines.append(" " * (4 * depth) + name + (" (again)" if id(node) in known else ""))
+        if known.setdefault(id(node), node) is node and not lines[-1].endswith("(again)"):
+            stack.extend((source, depth + 1) for source, _ in reversed(node.next_functions) if source)
+    return lines
+
+# %% nbgrader={"grade": true, "grade_id": "test_graph_lines", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+expected = ["PowBackward0", "    MulBackward0", "        AccumulateGrad", "        AccumulateGrad"]
+found = graph_lines(((x * y) ** 2).grad_fn)
+assert found == expected, f"for (x * y)**2 the lines should be\n{expected}\nnot\n{found}"
+expected = [
+    "AddBackward0",
+    "    MulBackward0",
+    "        AccumulateGrad",
+    "    AccumulateGrad (again)",
+]
+found = graph_lines((x * 3.0 + x).grad_fn)
+assert found == expected, f"for x * 3 + x the lines should be\n{expected}\nnot\n{found}"
+
+
+### BEGIN HIDDEN TESTS
+class NodeOfPyTorch:
+    def __init__(self, name, *inputs):
+        self._name, self.next_functions = name, tuple((node, 0) for node in inputs)
+
+    def name(self):
+        return self._name
+
+
+end = NodeOfPyTorch("torch::autograd::AccumulateGrad")
+sine = NodeOfPyTorch("SinBackward0", end)
+root = NodeOfPyTorch("AddBackward0", NodeOfPyTorch("MulBackward0", sine, None), sine)
+expected = [
+    "AddBackward0",
+    "    MulBackward0",
+    "        SinBackward0",
+    "            AccumulateGrad",
+    "    SinBackward0 (again)",
+]
+assert graph_lines(root) == expected, "PyTorch's names, and a node with inputs that is met again"
+y = x
+for _ in range(60):
+    y = y + y
+assert len(graph_lines(y.grad_fn)) == 121, (
+    "sixty doublings have 61 nodes, of which 60 are met again"
+)
+assert graph_lines(edge_to(x)[0]) == ["AccumulateGrad"], "a leaf's own end is a graph of one line"
+### END HIDDEN TESTS
+
+# %% [markdown] items="19"
+# One function, two graphs:
+
+# %% tags=["demo"] items="19 22"
+def side_by_side(expression, *numbers):
+    ours = expression(*(MiniTensor(number, requires_grad=True) for number in numbers)).grad_fn
+    theirs = expression(*(torch.tensor(number, requires_grad=True) for number in numbers)).grad_fn
+    for left, right in zip(graph_lines(ours), graph_lines(theirs), strict=True):
+        print(f"{left:42s}{right}")
+    print()
+
+
+side_by_side(lambda x, y: (x * y) ** 2, 2.0, 3.0)
+
+# %% [markdown] items="20"
+# In `(x*y + x)**2` the leaf `x` is used twice. **Predict** the lines, then run.
+
+# %% tags=["demo"] items="20"
+side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
+
+# %% [markdown]
+# The same graph as a picture, drawn from your own nodes. Here the two uses of `x` are two edges to one box.
+
+# %% tags=["demo"]
+x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+explore((x * y + x) ** 2, names={"x": x, "y": y})
+
+# %% [markdown] items="21"
+# Since edges are ordinary attributes, you can walk along them by hand, down to the leaf and from there to the tensor:
+
+# %% tags=["demo"] items="21 22"
+for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_grad=True)):
+    node = (v * 2).sum().grad_fn
+    middle = node.next_functions[0][0]
+    end = middle.next_functions[0][0]
+    names = [node.name(), middle.name(), end.name().split("::")[-1]]
+    print(" -> ".join(names), "of v:", end.variable is v)
+    print("    edges of the product:", len(middle.next_functions))
+
+# %% [markdown] items="23"
+# Names of nodes are worth reading. When a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training has started. **Predict** the six root names:
+
+# %% tags=["demo"] items="23"
+m = torch.ones(2, 2, requires_grad=True)
+for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
+    print(expression.grad_fn.name())
+
+# %% [markdown] items="52 53 54"
+# ## Micro-batches that add up
+#
+# A batch of 32 in four parts of 8, or 64 in 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows that it is given.
+
+# %% items="53 54 F46"
+def big_batch_gradient(x, y, start):
+    w = MiniTensor(start, requires_grad=True)
+    ((x @ w - y) ** 2).mean().backward()
+    return w.grad.data
+
+
+def micro_batch_gradient(x, y, start, sizes, weight):
+    w = MiniTensor(start, requires_grad=True)
+    begin = 0
+    for size in sizes:
+        rows = slice(begin, begin + size)
+        loss = ((x[rows] @ w - y[rows]) ** 2).mean()
+        (loss * weight(size)).backward()
+        begin += size
+    return w.grad.data
+
+
+rng = np.random.default_rng(7)
+x, y, start = rng.normal(size=(32, 6)), rng.normal(size=(32, 1)), rng.normal(size=(6, 1))
+right = big_batch_gradient(x, y, start)
+for name, sizes, weight in (
+    ("4 x 8, not divided", (8, 8, 8, 8), lambda size: 1),
+    ("4 x 8, divided by 4", (8, 8, 8, 8), lambda size: 1 / 4),
+    ("12 + 12 + 8, divided by 3", (12, 12, 8), lambda size: 1 / 3),
+    ("12 + 12 + 8, times size / 32", (12, 12, 8), lambda size: size / 32),
+    ("8 + 24, divided by 2", (8, 24), lambda size: 1 / 2),
+):
+    found = micro_batch_gradient(x, y, start, sizes, weight)
+    error = np.linalg.norm(found - right) / np.linalg.norm(right)
+    ratio = np.linalg.norm(found) / np.linalg.norm(right)
+    print(f"{name:30s} relative error {error:.1e}   length {ratio:.2f} of the right one")
+
+# %% [markdown]
+# Without dividing, the gradient is four times too long: with SGD that is a learning rate four times too large. Dividing by the number of parts is right only if they have equal sizes; in general each part's mean must count by its share of the rows.
+#
+# Even then there is a condition: the loss must be a plain average over rows that know nothing of each other. Layers that normalize over the batch break it. The next cell splits 32 rows into 4 x 8, divided by 4, for three networks in PyTorch:
+
+# %% tags=["demo"] items="F46"
+def split_error(middle):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Linear(6, 8), middle, torch.nn.Tanh(), torch.nn.Linear(8, 1)
+    ).double()
+    x, y = torch.randn(32, 6, dtype=torch.float64), torch.randn(32, 1, dtype=torch.float64)
+
+    def gradient(parts):
+        net.zero_grad()
+        for rows in torch.arange(32).chunk(parts):
+            (((net(x[rows]) - y[rows]) ** 2).mean() / parts).backward()
+        return torch.cat([parameter.grad.flatten() for parameter in net.parameters()])
+
+    whole, parts = gradient(1), gradient(4)
+    return ((parts - whole).norm() / whole.norm()).item()
+
+
+for middle in (torch.nn.Identity(), torch.nn.LayerNorm(8), torch.nn.BatchNorm1d(8)):
+    print(f"{type(middle).__name__:12s} relative error {split_error(middle):.1e}")
+
+# %% [markdown] items="53"
+# In a loop it looks like this: divide each loss by the number of parts, and step and clear only after every fourth.
+
+# %% items="53"
+x, y = make_data(64)
+parameters = [MiniTensor(array, requires_grad=True) for array in start_weights((2, 8, 8, 1))]
+optimizer = SGD(parameters, lr=0.1)
+parts = 4
+for number in range(4 * 5):
+    rows = slice(16 * (number % 4), 16 * (number % 4) + 16)
+    loss = ((network(x[rows], parameters) - y[rows]) ** 2).mean() / parts
+    loss.backward()
+    if (number + 1) % parts == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+whole = ((network(x, parameters) - y) ** 2).mean().item()
+print(f"after {(number + 1) // parts} steps of 4 x 16 = 64 rows: loss {whole:.4f}")
+
+# %% [markdown] items="60"
+# A whole loop, with everything that one wants to see. Each line says why it is there.
+
+# %% tags=["demo"] items="60"
+torch.manual_seed(0)
+inputs, targets = torch.randn(64, 10), torch.randn(64, 1)
+model = torch.nn.Linear(10, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)  # reads .grad, writes the parameters
+history = []
+for step in range(100):
+    optimizer.zero_grad()  # anywhere after step and before backward
+    loss = torch.nn.functional.mse_loss(model(inputs), targets)
+    loss.backward()  # adds into .grad
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # gives the norm before clipping
+    optimizer.step()  # not recorded, in place
+    history.append(loss.item())  # a float; the tensor would keep its graph
+    if step % 10 == 0:
+        print(f"step {step:3d}   loss {history[-1]:.4f}   gradient norm {norm.item():.4f}")
