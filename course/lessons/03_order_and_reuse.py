@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Order and reuse
 #
-# *About 100 minutes; section 4 is a good place for a break. You build the smallest programs that break three engines, a test for an order of nodes, and an order that needs no recursion. You need the engine of lesson 02.*
+# *Core: about 90 minutes; section 4 is a good place for a break. Further: about 10 minutes, optional. You build the smallest programs that break three engines, a test for an order of nodes, and an order that needs no recursion. You need the engine of lesson 02.*
 #
 # Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron before handing it in. You are the reviewer.
 
@@ -347,7 +347,8 @@ compare(nearest_first, lambda x: x + x + x + x + x + x + x + x + x + x, 2.0)
 
 # %% [markdown]
 # Ten uses, at very different distances from the output, and all is well. A *leaf* may be visited too early without harm, since it has nothing to push on: what arrives later is still added. So the evidence must be a node in the middle, visited before everything has arrived there.
-#
+
+# %% [markdown]
 # ### Exercise 2: evidence against the nearest first
 #
 # Three operations are enough. Up to eight earn half of the points.
@@ -439,7 +440,7 @@ explore(d, names={"a": a, "b": b, "c": c, "d": d})
 beside_pytorch(lambda a: a.tanh() * 3 - 1, 0.5)
 
 # %% [markdown]
-# ### Are there smaller ones?
+# ### Are there smaller ones? (further)
 #
 # No need to believe that; there are few enough small programs to try them all. The next cell runs **every** program of one number with up to three operations from `-`, `+` and `*` whose steps are all used, on all four engines. **Predict** the first column: how many of the programs with one operation does each engine get wrong?
 
@@ -535,11 +536,13 @@ plt.show()
 
 # %% [markdown]
 # Reuse is common, so random tests find these bugs quickly, provided that the tests reuse something. The neuron of the four colleagues uses every number once, and so it cannot show any of them.
-#
+
+# %% [markdown]
 # ## 3. Which orders are right?
 #
 # Every engine so far walked backwards from the output. That is not enough, as you saw. In lesson 02 we called an order **topological** if every node comes before its inputs. Is that exactly the condition, or only a safe one?
-#
+
+# %% [markdown]
 # ### Exercise 3: recognise a topological order
 #
 # Write a function that says whether a list of nodes is a topological order of their graph.
@@ -749,7 +752,8 @@ print("gradient of the shared weight:", w.grad)
 # One call of `backward`, one number. But it is a sum over ten uses. Which step contributed what?
 #
 # Here is a trick. Give each use **its own leaf** with the same value. The forward pass computes the same numbers, and each leaf receives only the share of its use.
-#
+
+# %% [markdown]
 # ### Exercise 4: the contribution of each use
 #
 # Write `contributions`. The weight enters as a list, so that each use can get a leaf of its own. Use your engine's `backward`.
@@ -837,7 +841,8 @@ plt.show()
 
 # %% [markdown]
 # The shares add up to the gradient, to the last digit or nearly so. (The first step is left out: it contributes 0, since the state is 0 there.) On the whole, early steps count less and less: their share has been multiplied by a slope below 1 at every step on the way. That is the *vanishing gradient* of recurrent networks, seen from inside.
-#
+
+# %% [markdown]
 # ### A saying, measured
 #
 # *"PyTorch adds to `.grad` so that shared weights of recurrent networks work."* You can test it. Set `.grad` to zero before the call, so that nothing can be added to what was there. If the saying is true, the gradient of the shared weight must now be wrong. **Predict.**
@@ -867,7 +872,8 @@ print(f"your engine:                      {w.grad:.12f}")
 # | --- | --- | --- | --- |
 # | fan-out | in the pending gradients of one call | all uses of a number in one graph | no, it is the chain rule |
 # | accumulation | in `.grad` | calls of `backward` | yes: set `.grad` to zero |
-#
+
+# %% [markdown] items="F27 gap:accumulation"
 # ## 5. Too deep
 #
 # One engine is left. `recursing` had no wrong answer in any program, and it will not have one. What can be wrong with it?
@@ -1016,7 +1022,8 @@ print("on Python", sys.version.split()[0])
 
 # %% [markdown]
 # Python 3.11 and later keep plain calls off the machine's own stack, so the first one may well survive. The second goes through C for every step. There a process can die without any message, and in a notebook the kernel and everything in it would be gone. An engine should not depend on such details.
-#
+
+# %% [markdown]
 # ### Exercise 6: a topological order without recursion
 #
 # What does recursion do for you? It remembers where to go on. Do that yourself, with a list as a stack.
@@ -1279,7 +1286,8 @@ for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
 
 # %% [markdown]
 # Nothing in the graph points back to its output: a node holds its inputs and a rule, and the rule holds the inputs too. So when the output goes, the last node goes, then the one before it, and so on, without a collector. (Python takes care that this chain of farewells does not become too deep for *it*.) An engine whose nodes also know their results would have circles in it, and would have to wait for the garbage collector; lesson 06 measures that.
-#
+
+# %% [markdown]
 # ### Time and length (further)
 #
 # Is the time in proportion to the length?
@@ -1318,7 +1326,8 @@ plt.show()
 # %% [markdown]
 # Backward and dropping run along nearly straight lines of slope 1: the cost per operation hardly changes, far beyond the dashed line at which recursion ends. Forward bends upwards, unless the collector is off. Python's garbage collector watches how many objects are made, and now and then it looks
 # through those that are alive, in search of circles. Here there are none, so the whole search is in vain. PyTorch keeps its graph in C++, where this collector does not look.
-#
+
+# %% [markdown]
 # ### The bug report, once more
 #
 # Here is the bug report of the beginning, with all engines once more, yours among them:

@@ -15,7 +15,7 @@
 # %% [markdown] items="124"
 # # Compute it again
 #
-# *About 155 minutes; after section 3 is a good place for a break. You build a count of saved bytes, a checkpoint and a planner for where to cut. You need lessons 06, 08 and 10.*
+# *Core: two sittings of about 85 and 45 minutes, with a break before section 4. Further: about 35 minutes, optional. You build a count of saved bytes, a checkpoint and a planner for where to cut. You need lessons 06, 08 and 10.*
 #
 # A Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. **Predict**, in GiB: what do the weights need, and what does the step need at its worst moment?
 #
@@ -150,9 +150,10 @@ for texts in (1, 4, 16, 64):
 #
 # 1. measure which bytes a graph keeps, parameters apart from activations;
 # 2. build `checkpoint`, which keeps the inputs of a function and nothing else, and gives the same gradients to the last bit;
-# 3. make random numbers come out the same when they are drawn again;
-# 4. decide where to cut a network, with a planner of your own;
-# 5. measure what it saves and what it costs, instead of quoting a factor.
+# 3. decide where to cut a network, with a planner of your own;
+# 4. measure what it saves and what it costs, instead of quoting a factor.
+#
+# The optional part at the end makes random numbers come out the same when they are drawn again, and looks at PyTorch's two variants and at several devices.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
@@ -518,7 +519,8 @@ for way in (plain_call, in_one_node):
 # With data as input, nobody sees that the function uses a weight: no input of the node requires grad, so the node is not recorded, and the weight gets **nothing, without a word**. The weight came in through the closure, not as an input.
 #
 # The hooks know better. The function runs **recorded**, as always, with all its nodes and edges, so nothing about the graph can go wrong. Only the saved arrays are given away: `pack` keeps a number and drops the array. When the first rule asks, the function runs once more, and other hooks collect what it saves this time.
-#
+
+# %% [markdown] items="125 F40"
 # ### Exercise 2: checkpoint
 #
 # Write `checkpoint(function, *inputs)` with `saved_tensors_hooks`. What has to be true:
@@ -1033,242 +1035,7 @@ plt.show()
 # Behind the gray line the backward pass begins. Without checkpoints there is one hill. With four segments there are small hills: each segment is computed again, used, and given back. With **one** checkpoint around everything the hill is as high as before, only later: at the end of the second run all arrays are there. A single block saves nothing.
 
 # %% [markdown] items="127"
-# ## 4. What runs twice
-#
-# The promise rests on one condition: **the second run does the same as the first.** Dropout draws random numbers. **Predict** which of the two gradients is right.
-
-# %%
-def dropout(x, p, generator):
-    """Each entry becomes 0 with probability p, and is divided by 1 - p otherwise."""
-    return x * ((generator.random(x.shape) >= p) / (1 - p))
-
-
-def dropped_gradient(way):
-    generator = np.random.default_rng(8)
-    x = MiniTensor(np.ones(8), requires_grad=True)
-    y = way(lambda x: dropout(x, 0.5, generator).exp(), x)
-    y.backward(np.ones(8))
-    return y.data, x.grad.data
-
-
-for name, way in (("plain", plain_call), ("checkpoint", checkpoint)):
-    value, gradient = dropped_gradient(way)
-    print(f"{name:11s} dropped {(value == 1).astype(int)}   gradient {gradient.round(1)}")
-
-# %% [markdown] items="127"
-# In the plain run the gradient is 0 exactly where an entry was dropped. In the checkpoint the second run dropped others, and all shapes fit, so nobody complains: **the gradient belongs to another network** than the value. PyTorch keeps the state of its generator for this reason (`preserve_rng_state=True`).
-#
-# A generator of NumPy has a state that can be read and set: `generator.bit_generator.state`. Reading gives a dict of its own, which does not change when numbers are drawn.
-#
-# ### Exercise 3: repeatable
-#
-# Write `repeatable(function, generators)`. It returns a function that does what `function` does, with one difference. In its **first** call, which may come much later, the generators go on as usual. In **each later** call the function gets the same random numbers as in the first, and afterwards the generators stand where they stood before this call, as if it had never happened. Also if the function raises an error.
-#
-# Then `checkpoint(repeatable(function, [generator]), x)` is right: a new `repeatable` for each forward pass.
-
-# %% [markdown] tags=["hint"] exercise="repeatable"
-# At the first call, remember `[g.bit_generator.state for g in generators]` before the function runs. How do you know that it is the first call? Nothing has been remembered yet.
-
-# %% [markdown] tags=["hint"] exercise="repeatable"
-# At a later call: remember where the generators stand now, set the states of the first call, run the function inside `try:`, and set the states of now back in `finally:`.
-
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "repeatable", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def repeatable(function, generators):
-    """A function that draws the same random numbers in every call as in its first one.
-
-    function: any function; arguments and result stay as they are
-    generators: list of np.random.Generator, those that function draws from
-    Returns: the function. After each call but the first, the generators stand where they did before.
-
-    >>> generator = np.random.default_rng(0)
-    >>> draw = repeatable(lambda: generator.integers(100, size=3).tolist(), [generator])
-    >>> first, other = draw(), generator.integers(100, size=3).tolist()
-    >>> draw() == first, first == other
-    (True, False)
-    """
-    ### BEGIN SOLUTION
-    first = []
-
-    def call(*arguments):
-        now = [generator.bit_generator.state for generator in generators]
-        if not first:
-            first.append(now)
-            return function(*arguments)
-        move(generators, first[0])
-        try:
-            return function(*arguments)
-        finally:
-            move(generators, now)
-
-    def move(generators, states):
-        for generator, state in zip(generators, states):
-            generator.bit_generator.state = state
-
-    return call
-    ### END SOLUTION
-
-# %% tags=["style:compact"] exercise="repeatable"
-import contextlib
-import copy
-
-
-@contextlib.contextmanager
-def standing(generator, state):
-    now, generator.bit_generator.state = copy.deepcopy(generator.bit_generator.state), state
-    try:
-        yield
-    finally:
-        generator.bit_generator.state = now
-
-
-def repeatable(function, generators):
-    states = None
-
-    def call(*arguments):
-        nonlocal states
-        if states is None:
-            states = [copy.deepcopy(g.bit_generator.state) for g in generators]
-            return function(*arguments)
-        with contextlib.ExitStack() as stack:
-            for generator, state in zip(generators, states):
-                stack.enter_context(standing(generator, state))
-            return function(*arguments)
-
-    return call
-
-# %% nbgrader={"grade": true, "grade_id": "test_repeatable", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-MiniTensor.one, MiniTensor.two = np.random.default_rng(1), np.random.default_rng(2)
-
-
-def draw_both(count):
-    return [*MiniTensor.one.random(count), *MiniTensor.two.random(count)]
-
-
-def stand():
-    """The next numbers of both generators, which stay where they are."""
-    states = MiniTensor.one.bit_generator.state, MiniTensor.two.bit_generator.state
-    numbers = draw_both(2)
-    MiniTensor.one.bit_generator.state, MiniTensor.two.bit_generator.state = states
-    return numbers
-
-
-MiniTensor.stand = stand
-call = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
-start = MiniTensor.stand()
-first = call(3)
-assert list(first) == [
-    *np.random.default_rng(1).random(3),
-    *np.random.default_rng(2).random(3),
-], "the first call draws as usual"
-later = MiniTensor.stand()
-assert list(later) != list(start), "the first call moves the generators on, as usual"
-MiniTensor.one.random(5)  # other code draws from both
-MiniTensor.two.random(4)
-moved = MiniTensor.stand()
-assert list(call(3)) == list(first), "the second call must get the numbers of the first"
-assert list(MiniTensor.stand()) == list(moved), (
-    "after the second call both generators must stand where they did before it"
-)
-assert list(call(3)) == list(first), "the third call as well"
-early = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
-MiniTensor.one.random(3)
-assert list(early(3)) == list(early(3)), (
-    "the first call counts, not the moment when repeatable was called"
-)
-
-
-def draws_and_fails(count):
-    MiniTensor.one.random(count)
-    raise KeyError(count)
-
-
-broken, errors = repeatable(draws_and_fails, [MiniTensor.one]), 0
-for _ in range(2):
-    MiniTensor.one.random(2)
-    moved = MiniTensor.stand()
-    try:
-        broken(3)
-    except KeyError:
-        errors += 1
-assert errors == 2, "an error of the function must go on"
-assert list(MiniTensor.stand()) == list(moved), (
-    "after an error in a later call the generators must stand where they did before it"
-)
-### BEGIN HIDDEN TESTS
-MiniTensor.two.random(5)
-moved = MiniTensor.stand()
-assert list(call(2)) == [*first[:2], *first[3:5]], "arguments must reach the function"
-assert list(MiniTensor.stand()) == list(moved), "where they stood before this call"
-other = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
-assert list(other(3)) != list(first), "every repeatable function remembers a start of its own"
-assert repeatable(lambda a, b: a - b, [])(5, 3) == 2, "without generators nothing changes"
-only_one = repeatable(draw_both, [MiniTensor.one])
-numbers = only_one(2)
-again = only_one(2)
-assert list(again[:2]) == list(numbers[:2]) and list(again[2:]) != list(numbers[2:])
-### END HIDDEN TESTS
-
-# %% items="127"
-def dropped_gradient_again(way):
-    generator = np.random.default_rng(8)
-    x = MiniTensor(np.ones(8), requires_grad=True)
-    block = repeatable(lambda x: dropout(x, 0.5, generator).exp(), [generator])
-    way(block, x).backward(np.ones(8))
-    return x.grad.data
-
-
-same = np.array_equal(dropped_gradient_again(plain_call), dropped_gradient_again(checkpoint))
-print("plain and checkpoint, equal to the last bit:", same)
-
-# %% [markdown] items="127"
-# Random numbers are one thing that differs between two runs. Two others follow, a **side effect** and a **variable that has changed**. For the first, PyTorch's BatchNorm, which counts the batches it has seen, inside a checkpoint. **Predict** the counts after one training step.
-
-# %% tags=["demo"] items="127"
-def again(block, *inputs):
-    return torch_checkpoint(block, *inputs, use_reentrant=False)
-
-
-for name, way in (("plain", plain), ("checkpoint", again)):
-    norm = nn.BatchNorm1d(3)
-    x = torch.randn(5, 3, requires_grad=True)
-    y = way(norm, x)
-    before = norm.num_batches_tracked.item()
-    y.sum().backward()
-    print(f"{name:11s} after forward {before}, after backward {norm.num_batches_tracked.item()}")
-
-# %% [markdown] items="127"
-# "Side effects run twice during backward", you will read. In fact they run once in each pass: once forward, and once more during backward. What must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
-#
-# The second: a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines gives an error.
-
-# %% tags=["demo"] items="127"
-def changed_in_between(way, as_argument):
-    w = torch.tensor([0.5, 1.0], dtype=torch.float64, requires_grad=True)
-    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
-    if as_argument:
-        loss = way(lambda x, w: (x * w).tanh(), x, w).sum()
-    else:
-        loss = way(lambda x: (x * w).tanh(), x).sum()
-    with torch.no_grad():
-        w.mul_(3)
-    loss.backward()
-    return [round(value, 4) for value in x.grad.tolist()]
-
-
-for name, way in (("plain", plain), ("checkpoint", again)):
-    for as_argument in (True, False):
-        try:
-            found = changed_in_between(way, as_argument)
-        except RuntimeError as error:
-            found = "RuntimeError: " + str(error)[:46] + " ..."
-        print(f"{name:11s} {'argument' if as_argument else 'closure ':8s} {found}")
-w, x = np.array([0.5, 1.0]), np.array([1.0, 2.0])
-print("right for the weights of the forward pass:", (w * (1 - np.tanh(x * w) ** 2)).round(4))
-
-# %% [markdown] items="127"
-# Passed as an argument, the change is noticed, because PyTorch compares the versions of the arguments, as you do. Through a closure it is **silently wrong**. So: what may change should be an argument, and `optimizer.step()` comes after `backward`.
-#
-# ## 5. Where to cut
+# ## 4. Where to cut
 #
 # Sixteen layers, each of which saves one array of the same size. How many arrays are alive at the worst moment, if the segments have `k` layers each? Kept all the time: the input of each segment but the first, which is data. Besides, for a while: the `k` arrays of one segment. **Predict** the best `k`.
 
@@ -1297,7 +1064,7 @@ from mini_autograd.widgets import checkpoint_planner
 checkpoint_planner(depth="36", length=6)
 
 # %% [markdown]
-# ### Exercise 4: in segments
+# ### Exercise 3: in segments
 #
 # Write `in_segments(layers, x, cuts)`: run a list of layers one after the other, cut into segments. `cuts` are the places before which a cut is made: with six layers and cuts `(2, 4)` the segments are layers 0 and 1, layers 2 and 3, layers 4 and 5.
 #
@@ -1413,8 +1180,9 @@ assert y.data[0] == 17.0 and x.grad.data[0] == 160.0, "the layers run in the ord
 # Real layers are not alike. Some save a lot and hand on little. So the cuts should not lie at equal distances, but where **little is handed on**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut behind it keeps all the time. At the worst moment, this many bytes are alive:
 #
 # > the outputs of all layers before a cut, plus `saved` of the one segment where it sums to most.
-#
-# ### Exercise 5: a planner
+
+# %% [markdown] items="F38 F39"
+# ### Exercise 4: a planner
 #
 # Write both functions. `best_cuts` may simply try everything: for `n` layers there are `2 ** (n - 1)` ways to cut, and no more than 12 layers are asked for. If several plans are equally good, any of them is right.
 
@@ -1601,12 +1369,17 @@ for name, cuts in plans.items():
 
 # %% [markdown] items="F39"
 # The measured values lie above the predicted ones, because gradients on their way and products that nobody saves need room too. The order is the predicted one.
-#
-# ## 6. What it costs
+
+# %% [markdown] items="F39"
+# ## 5. What it costs
 #
 # "About 30 % more forward time" is a sentence you can read. **Predict** three numbers for a network in which every layer stands in some checkpoint: how often each layer runs, the ratio of all multiplications, and the ratio of the times.
 
 # %% tags=["demo"] items="125 F37"
+def again(block, *inputs):
+    return torch_checkpoint(block, *inputs, use_reentrant=False)
+
+
 def one_step(length, depth=16, width=48, rows=100):
     """Runs of layers, and multiplications in matrix products, of a step of your engine."""
     weights, layers = tanh_layers(depth, width)
@@ -1691,8 +1464,9 @@ plt.show()
 
 # %% [markdown] items="125 F37"
 # There is no factor here either. One block saves nothing; it even needs a little more. Many blocks save most of it. A quoted "60 %" is true for one depth.
-#
-# ## 7. The large model
+
+# %% [markdown] items="125 F37"
+# ## 6. The large model
 #
 # First, does it train the same? A small Transformer with numbers, once plain, once with a checkpoint around each block. **Predict** the difference of the gradients, and how many parameters get none.
 
@@ -1755,60 +1529,11 @@ with torch.device("meta"):
 
 # %% [markdown] items="F38"
 # The output projection is neither cheap to store nor cheap to repeat, and the cross entropy behind it keeps as much again. An embedding, often called expensive to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
-#
-# ## 8. Two variants in PyTorch
-#
-# `torch.utils.checkpoint` has an argument `use_reentrant`. True is the old way, the one node of section 3; False is the way of the hooks, which you have built. **Predict** what each does with a block whose input is data, and with `torch.autograd.grad`.
-
-# %% tags=["demo"] items="F40"
-def try_variant(action, **options):
-    w = torch.tensor([2.0], requires_grad=True)
-    head = torch.tensor([3.0], requires_grad=True)
-    x = torch.tensor([0.5], requires_grad=action == "grad of x")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            y = torch_checkpoint(lambda x: (x * w).tanh(), x, **options)
-            node = y.grad_fn.name() if y.grad_fn else "no node"
-            if action == "grad of x":
-                found = [g.item() for g in torch.autograd.grad((y * head).sum(), (x,))]
-            else:
-                (y * head).sum().backward()
-                found = None if w.grad is None else [w.grad.item()]
-        except RuntimeError as error:
-            found = "RuntimeError: " + str(error)[:24] + " ..."
-    return f"{node:26s} {found}   warnings: {len(caught)}"
-
-
-for action in ("backward", "grad of x"):
-    for options in ({"use_reentrant": True}, {"use_reentrant": False}, {}):
-        said = str(options.get("use_reentrant", "not said"))
-        print(f"{action:9s} {said:8s} {try_variant(action, **options)}")
-
-# %% [markdown] items="F40"
-# The old variant loses the gradient of the first block, and refuses `autograd.grad`. The new one leaves the nodes of the function in the graph; it has no node of its own. If you do not say which, you get the old variant and a warning in this version of PyTorch: so say `use_reentrant=False`.
-#
-# ## 9. Beyond one device
-#
-# Checkpoints shrink activations. When the batch is small and the model large, the rest is the problem: weights, gradients and the two moments of Adam, 16 bytes per parameter in float32. Several devices can share that. Each of them keeps only a part, and the parts are sent around when they are needed. **Predict** which step helps most.
-
-# %% items="128"
-def gib_per_device(parameters, devices, shared):
-    """float32: 4 bytes each for weight and gradient, 8 for the two moments; shared ones are split."""
-    sizes = {"moments": 8, "gradients": 4, "weights": 4}
-    split = {name: size / devices if name in shared else size for name, size in sizes.items()}
-    return parameters * sum(split.values()) / 2**30
-
-
-for shared in ((), ("moments",), ("moments", "gradients"), ("moments", "gradients", "weights")):
-    sizes = "  ".join(f"{gib_per_device(7e9, devices, shared):6.1f}" for devices in (1, 8, 64))
-    print(f"shared: {', '.join(shared) or 'nothing':29s} {sizes}")
-print("GiB per device for 7e9 parameters on 1, 8 and 64 devices")
 
 # %% [markdown] items="128"
-# The state of the optimizer is half of it, and it is touched only once per step, so it is shared out first. These three steps are called ZeRO 1, 2 and 3; PyTorch's fully sharded data parallel (FSDP) does the last one. None of them divides activations: those belong to the device's own part of the batch, and checkpoints go on top. The price is the network between the devices, which this machine cannot measure.
-#
 # ## Quiz
+#
+# Two questions, on dropout and on a changed closure, are about the optional part.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_13", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="124 125 127"
 question(
@@ -1892,3 +1617,295 @@ question(
 # | `use_reentrant=False` | the hooks; True is one node that does not see closures |
 #
 # You have bought memory with arithmetic. In the next lesson arithmetic turns out to be the cheap part: a chain of small operations spends its time carrying arrays to and fro, and your engine learns to run it in one go.
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
+
+# %% [markdown] items="127"
+# ## What runs twice
+#
+# The promise rests on one condition: **the second run does the same as the first.** Dropout draws random numbers. **Predict** which of the two gradients is right.
+
+# %%
+def dropout(x, p, generator):
+    """Each entry becomes 0 with probability p, and is divided by 1 - p otherwise."""
+    return x * ((generator.random(x.shape) >= p) / (1 - p))
+
+
+def dropped_gradient(way):
+    generator = np.random.default_rng(8)
+    x = MiniTensor(np.ones(8), requires_grad=True)
+    y = way(lambda x: dropout(x, 0.5, generator).exp(), x)
+    y.backward(np.ones(8))
+    return y.data, x.grad.data
+
+
+for name, way in (("plain", plain_call), ("checkpoint", checkpoint)):
+    value, gradient = dropped_gradient(way)
+    print(f"{name:11s} dropped {(value == 1).astype(int)}   gradient {gradient.round(1)}")
+
+# %% [markdown] items="127"
+# In the plain run the gradient is 0 exactly where an entry was dropped. In the checkpoint the second run dropped others, and all shapes fit, so nobody complains: **the gradient belongs to another network** than the value. PyTorch keeps the state of its generator for this reason (`preserve_rng_state=True`).
+#
+# A generator of NumPy has a state that can be read and set: `generator.bit_generator.state`. Reading gives a dict of its own, which does not change when numbers are drawn.
+
+# %% [markdown] items="127"
+# ### Exercise 5: repeatable
+#
+# Write `repeatable(function, generators)`. It returns a function that does what `function` does, with one difference. In its **first** call, which may come much later, the generators go on as usual. In **each later** call the function gets the same random numbers as in the first, and afterwards the generators stand where they stood before this call, as if it had never happened. Also if the function raises an error.
+#
+# Then `checkpoint(repeatable(function, [generator]), x)` is right: a new `repeatable` for each forward pass.
+
+# %% [markdown] tags=["hint"] exercise="repeatable"
+# At the first call, remember `[g.bit_generator.state for g in generators]` before the function runs. How do you know that it is the first call? Nothing has been remembered yet.
+
+# %% [markdown] tags=["hint"] exercise="repeatable"
+# At a later call: remember where the generators stand now, set the states of the first call, run the function inside `try:`, and set the states of now back in `finally:`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "repeatable", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def repeatable(function, generators):
+    """A function that draws the same random numbers in every call as in its first one.
+
+    function: any function; arguments and result stay as they are
+    generators: list of np.random.Generator, those that function draws from
+    Returns: the function. After each call but the first, the generators stand where they did before.
+
+    >>> generator = np.random.default_rng(0)
+    >>> draw = repeatable(lambda: generator.integers(100, size=3).tolist(), [generator])
+    >>> first, other = draw(), generator.integers(100, size=3).tolist()
+    >>> draw() == first, first == other
+    (True, False)
+    """
+    ### BEGIN SOLUTION
+    first = []
+
+    def call(*arguments):
+        now = [generator.bit_generator.state for generator in generators]
+        if not first:
+            first.append(now)
+            return function(*arguments)
+        move(generators, first[0])
+        try:
+            return function(*arguments)
+        finally:
+            move(generators, now)
+
+    def move(generators, states):
+        for generator, state in zip(generators, states):
+            generator.bit_generator.state = state
+
+    return call
+    ### END SOLUTION
+
+# %% tags=["style:compact"] exercise="repeatable"
+import contextlib
+import copy
+
+
+@contextlib.contextmanager
+def standing(generator, state):
+    now, generator.bit_generator.state = copy.deepcopy(generator.bit_generator.state), state
+    try:
+        yield
+    finally:
+        generator.bit_generator.state = now
+
+
+def repeatable(function, generators):
+    states = None
+
+    def call(*arguments):
+        nonlocal states
+        if states is None:
+            states = [copy.deepcopy(g.bit_generator.state) for g in generators]
+            return function(*arguments)
+        with contextlib.ExitStack() as stack:
+            for generator, state in zip(generators, states):
+                stack.enter_context(standing(generator, state))
+            return function(*arguments)
+
+    return call
+
+# %% nbgrader={"grade": true, "grade_id": "test_repeatable", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+MiniTensor.one, MiniTensor.two = np.random.default_rng(1), np.random.default_rng(2)
+
+
+def draw_both(count):
+    return [*MiniTensor.one.random(count), *MiniTensor.two.random(count)]
+
+
+def stand():
+    """The next numbers of both generators, which stay where they are."""
+    states = MiniTensor.one.bit_generator.state, MiniTensor.two.bit_generator.state
+    numbers = draw_both(2)
+    MiniTensor.one.bit_generator.state, MiniTensor.two.bit_generator.state = states
+    return numbers
+
+
+MiniTensor.stand = stand
+call = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
+start = MiniTensor.stand()
+first = call(3)
+assert list(first) == [
+    *np.random.default_rng(1).random(3),
+    *np.random.default_rng(2).random(3),
+], "the first call draws as usual"
+later = MiniTensor.stand()
+assert list(later) != list(start), "the first call moves the generators on, as usual"
+MiniTensor.one.random(5)  # other code draws from both
+MiniTensor.two.random(4)
+moved = MiniTensor.stand()
+assert list(call(3)) == list(first), "the second call must get the numbers of the first"
+assert list(MiniTensor.stand()) == list(moved), (
+    "after the second call both generators must stand where they did before it"
+)
+assert list(call(3)) == list(first), "the third call as well"
+early = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
+MiniTensor.one.random(3)
+assert list(early(3)) == list(early(3)), (
+    "the first call counts, not the moment when repeatable was called"
+)
+
+
+def draws_and_fails(count):
+    MiniTensor.one.random(count)
+    raise KeyError(count)
+
+
+broken, errors = repeatable(draws_and_fails, [MiniTensor.one]), 0
+for _ in range(2):
+    MiniTensor.one.random(2)
+    moved = MiniTensor.stand()
+    try:
+        broken(3)
+    except KeyError:
+        errors += 1
+assert errors == 2, "an error of the function must go on"
+assert list(MiniTensor.stand()) == list(moved), (
+    "after an error in a later call the generators must stand where they did before it"
+)
+### BEGIN HIDDEN TESTS
+MiniTensor.two.random(5)
+moved = MiniTensor.stand()
+assert list(call(2)) == [*first[:2], *first[3:5]], "arguments must reach the function"
+assert list(MiniTensor.stand()) == list(moved), "where they stood before this call"
+other = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
+assert list(other(3)) != list(first), "every repeatable function remembers a start of its own"
+assert repeatable(lambda a, b: a - b, [])(5, 3) == 2, "without generators nothing changes"
+only_one = repeatable(draw_both, [MiniTensor.one])
+numbers = only_one(2)
+again = only_one(2)
+assert list(again[:2]) == list(numbers[:2]) and list(again[2:]) != list(numbers[2:])
+### END HIDDEN TESTS
+
+# %% items="127"
+def dropped_gradient_again(way):
+    generator = np.random.default_rng(8)
+    x = MiniTensor(np.ones(8), requires_grad=True)
+    block = repeatable(lambda x: dropout(x, 0.5, generator).exp(), [generator])
+    way(block, x).backward(np.ones(8))
+    return x.grad.data
+
+
+same = np.array_equal(dropped_gradient_again(plain_call), dropped_gradient_again(checkpoint))
+print("plain and checkpoint, equal to the last bit:", same)
+
+# %% [markdown] items="127"
+# Random numbers are one thing that differs between two runs. Two others follow, a **side effect** and a **variable that has changed**. For the first, PyTorch's BatchNorm, which counts the batches it has seen, inside a checkpoint. **Predict** the counts after one training step.
+
+# %% tags=["demo"] items="127"
+for name, way in (("plain", plain), ("checkpoint", again)):
+    norm = nn.BatchNorm1d(3)
+    x = torch.randn(5, 3, requires_grad=True)
+    y = way(norm, x)
+    before = norm.num_batches_tracked.item()
+    y.sum().backward()
+    print(f"{name:11s} after forward {before}, after backward {norm.num_batches_tracked.item()}")
+
+# %% [markdown] items="127"
+# "Side effects run twice during backward", you will read. In fact they run once in each pass: once forward, and once more during backward. What must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
+#
+# The second: a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines gives an error.
+
+# %% tags=["demo"] items="127"
+def changed_in_between(way, as_argument):
+    w = torch.tensor([0.5, 1.0], dtype=torch.float64, requires_grad=True)
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    if as_argument:
+        loss = way(lambda x, w: (x * w).tanh(), x, w).sum()
+    else:
+        loss = way(lambda x: (x * w).tanh(), x).sum()
+    with torch.no_grad():
+        w.mul_(3)
+    loss.backward()
+    return [round(value, 4) for value in x.grad.tolist()]
+
+
+for name, way in (("plain", plain), ("checkpoint", again)):
+    for as_argument in (True, False):
+        try:
+            found = changed_in_between(way, as_argument)
+        except RuntimeError as error:
+            found = "RuntimeError: " + str(error)[:46] + " ..."
+        print(f"{name:11s} {'argument' if as_argument else 'closure ':8s} {found}")
+w, x = np.array([0.5, 1.0]), np.array([1.0, 2.0])
+print("right for the weights of the forward pass:", (w * (1 - np.tanh(x * w) ** 2)).round(4))
+
+# %% [markdown] items="127"
+# Passed as an argument, the change is noticed, because PyTorch compares the versions of the arguments, as you do. Through a closure it is **silently wrong**. So: what may change should be an argument, and `optimizer.step()` comes after `backward`.
+
+# %% [markdown] items="F38"
+# ## Two variants in PyTorch
+#
+# `torch.utils.checkpoint` has an argument `use_reentrant`. True is the old way, the one node of section 3; False is the way of the hooks, which you have built. **Predict** what each does with a block whose input is data, and with `torch.autograd.grad`.
+
+# %% tags=["demo"] items="F40"
+def try_variant(action, **options):
+    w = torch.tensor([2.0], requires_grad=True)
+    head = torch.tensor([3.0], requires_grad=True)
+    x = torch.tensor([0.5], requires_grad=action == "grad of x")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            y = torch_checkpoint(lambda x: (x * w).tanh(), x, **options)
+            node = y.grad_fn.name() if y.grad_fn else "no node"
+            if action == "grad of x":
+                found = [g.item() for g in torch.autograd.grad((y * head).sum(), (x,))]
+            else:
+                (y * head).sum().backward()
+                found = None if w.grad is None else [w.grad.item()]
+        except RuntimeError as error:
+            found = "RuntimeError: " + str(error)[:24] + " ..."
+    return f"{node:26s} {found}   warnings: {len(caught)}"
+
+
+for action in ("backward", "grad of x"):
+    for options in ({"use_reentrant": True}, {"use_reentrant": False}, {}):
+        said = str(options.get("use_reentrant", "not said"))
+        print(f"{action:9s} {said:8s} {try_variant(action, **options)}")
+
+# %% [markdown] items="F40"
+# The old variant loses the gradient of the first block, and refuses `autograd.grad`. The new one leaves the nodes of the function in the graph; it has no node of its own. If you do not say which, you get the old variant and a warning in this version of PyTorch: so say `use_reentrant=False`.
+
+# %% [markdown] items="F40"
+# ## Beyond one device
+#
+# Checkpoints shrink activations. When the batch is small and the model large, the rest is the problem: weights, gradients and the two moments of Adam, 16 bytes per parameter in float32. Several devices can share that. Each of them keeps only a part, and the parts are sent around when they are needed. **Predict** which step helps most.
+
+# %% items="128"
+def gib_per_device(parameters, devices, shared):
+    """float32: 4 bytes each for weight and gradient, 8 for the two moments; shared ones are split."""
+    sizes = {"moments": 8, "gradients": 4, "weights": 4}
+    split = {name: size / devices if name in shared else size for name, size in sizes.items()}
+    return parameters * sum(split.values()) / 2**30
+
+
+for shared in ((), ("moments",), ("moments", "gradients"), ("moments", "gradients", "weights")):
+    sizes = "  ".join(f"{gib_per_device(7e9, devices, shared):6.1f}" for devices in (1, 8, 64))
+    print(f"shared: {', '.join(shared) or 'nothing':29s} {sizes}")
+print("GiB per device for 7e9 parameters on 1, 8 and 64 devices")
+
+# %% [markdown] items="128"
+# The state of the optimizer is half of it, and it is touched only once per step, so it is shared out first. These three steps are called ZeRO 1, 2 and 3; PyTorch's fully sharded data parallel (FSDP) does the last one. None of them divides activations: those belong to the device's own part of the batch, and checkpoints go on top. The price is the network between the devices, which this machine cannot measure.

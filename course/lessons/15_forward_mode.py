@@ -15,7 +15,7 @@
 # %% [markdown]
 # # The other direction
 #
-# *About 160 minutes; after section 3 is a good place for a break. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
+# *Core: two sittings of about 75 and 40 minutes, with a break before section 3. Further: about 60 minutes, optional. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
 #
 # Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, and a million passes forward. Here are two functions. One has 200 inputs and a single output, like a loss. The other has a single input and 200 outputs: a curve, and one knob that bends it.
 #
@@ -105,9 +105,9 @@ for name, function, x in (
 #
 # 1. compute with dual numbers, by hand and in code;
 # 2. build forward mode beside your engine: no graph, nothing saved, no second pass;
-# 3. fill a Jacobian from either side, and say which side is cheaper, and when the question is the wrong one;
-# 4. push many tangents at once, and say what `vmap` does for you;
-# 5. name the trap of a derivative inside a derivative, and its cure.
+# 3. fill a Jacobian from either side, and say which side is cheaper, and when the question is the wrong one.
+#
+# The optional part at the end pushes many tangents at once, as `vmap` does, and shows the trap of a derivative inside a derivative, and its cure.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
@@ -283,7 +283,7 @@ Dual.__neg__ = lambda a: push_forward(-a.value, (-1.0, a))
 # %% [markdown]
 # ### Exercise 2: the slopes
 #
-# Now the seven rules that you have written three times already. Each hands its value and its slopes to `push_forward`; exercise 5 replaces that function, and all rules will follow.
+# Now the seven rules that you have written three times already. Each hands its value and its slopes to `push_forward`; exercise 5, in the optional part, replaces that function, and all rules will follow.
 
 # %% [markdown] tags=["hint"] exercise="slopes"
 # `a * b` moves with `a` by the slope `b.value`, and with `b` by the slope `a.value`: `push_forward(a.value * b.value, (b.value, a), (a.value, b))`.
@@ -566,12 +566,14 @@ print(f"dual number {of_dual:.1e}")
 
 # %% [markdown] items="4"
 # Whatever the step, differences keep some error: of the formula on the right, of rounding on the left. The dual number has no step. Its error is what rounding does to a handful of products, as with `backward`. Forward mode is **not** a numerical derivative.
-#
+
+# %% [markdown] items="4"
 # ## 2. A derivative in a direction
 #
 # With arrays, the inputs can move in many directions. A tangent picks one: how fast does *each entry* of the input move? The tangent that comes out says how fast each entry of the output moves then. In terms of the Jacobian `J`, whose rows belong to outputs and columns to inputs, a pass forward computes `J` times the tangent: a **Jacobian-vector
 # product**, `jvp` for short. A pass backward computes the cotangent times `J`, a vector-Jacobian product.
-#
+
+# %% [markdown] items="4"
 # ### Exercise 3: sum, matrix product, jvp
 #
 # A sum is linear: its tangent is the same sum of the tangents. A matrix product is a product: `d(ab) = da b + a db`, in this order. Write both, and `jvp`, which makes Duals of its inputs, calls the function, and takes the result apart again.
@@ -815,7 +817,8 @@ print("graphs in PyTorch:", theirs[1].grad_fn, unpacked.primal.grad_fn)
 
 # %% [markdown] items="F35"
 # "PyTorch is reverse mode" is half the truth: it is what `backward` does.
-#
+
+# %% [markdown] items="F35"
 # ### Two routes, one number
 #
 # Forward and backward share no code in your notebook, only the mathematics. For a direction `v` and a cotangent `w`, the number `w · (J v)` can be read as (`w J`) `· v` as well. The left one is a pass forward, the right one a pass backward. **Predict** the difference, and write down which mistake in a rule could make both wrong in the same way.
@@ -833,7 +836,8 @@ print(f"difference {abs(forward_number - backward_number):.1e}")
 
 # %% [markdown]
 # It is a strong test of a whole engine: a random direction, a random cotangent, one number. Only a slope that is wrong in both modes would pass it.
-#
+
+# %% [markdown]
 # ### Nothing is kept
 #
 # A graph is the price of going backward: every value that a rule needs must wait for its turn. Here is the graph of a small network on your engine. **Predict** what the picture would be for a `Dual`.
@@ -901,7 +905,8 @@ plt.show()
 # ## 3. Jacobians, from both sides
 #
 # Sometimes the whole Jacobian is wanted: a robot's arm, a sensor, Newton's method for several equations. A tangent with a single 1 gives its **column**: how all outputs move with that input. A cotangent with a single 1 gives its **row**: how that output moves with all inputs. **Predict** from the shape alone which way needs fewer passes for 3 inputs and 2 outputs.
-#
+
+# %% [markdown] items="4 5"
 # ### Exercise 4: column by column, row by row
 #
 # Write both ways, and a third function that chooses. An array of any shape may come in and go out, so the Jacobian has the shape of the output followed by the shape of the input. In reverse mode, call the function **once**, and go back several times: keep the graph.
@@ -1163,8 +1168,101 @@ for name, action in (
 # | `J v`, the change in one direction | forward | 1 |
 # | `w J`, a weighted sum of the outputs' gradients | reverse | 1 |
 # | the whole Jacobian, `n` inputs and `m` outputs | the smaller number | `n` or `m` |
+
+# %% [markdown]
+# ## Quiz
 #
-# ## 4. Many tangents at once
+# Two questions, on `vmap` and on tags, are about the optional part.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_15", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="4 5 F35 gap:jvp_vmap"
+question(
+    "by_hand",
+    "`x` is the dual number `2 + 3ε`. What is `x * x`?",
+    right("`4 + 12ε`", "`2*2`, and `3*2 + 2*3` from the product rule; the `9ε²` counts as 0."),
+    wrong("`4 + 9ε`", "That multiplies the tangents with each other. Their product belongs to `ε²`.", misconception="tangents_multiplied"),
+    wrong("`4 + 6ε`", "Only one of the two factors was allowed to move.", misconception="one_factor_constant"),
+    wrong("`4 + 4ε`", "4 is the slope of `x²` at 2. The tangent is the slope times the tangent of `x`, and that is 3.", misconception="tangent_ignored"),
+)
+question(
+    "sensitivity",
+    "A simulation has 2 settings and 10,000 outputs. All derivatives are wanted. Which mode?",
+    right("Forward: 2 passes", "One per input, and nothing is stored on the way."),
+    wrong("Reverse: 2 passes", "Reverse needs one pass per *output*.", misconception="modes_swapped"),
+    wrong("Reverse, because it is always the faster one", "It is where there is one output. Here it would take 10,000 passes.", misconception="reverse_always_wins"),
+    wrong("Neither: numerical differences, because forward mode is the same", "Differences need a step and lose digits. Dual numbers do neither.", misconception="forward_is_numerical"),
+)
+question(
+    "training",
+    "Why is a network with a million weights not trained with forward mode?",
+    right("The gradient of one loss takes a million passes, or one stack of a million tangents.", "Reverse mode gets it in one pass backward."),
+    wrong("Forward mode is less exact.", "Both are exact to rounding; you measured it.", misconception="forward_is_numerical"),
+    wrong("PyTorch has no forward mode.", "`torch.func.jvp` and `torch.autograd.forward_ad`.", misconception="pytorch_is_reverse_only"),
+    wrong("Forward mode needs more memory for the graph.", "It has no graph.", misconception="forward_keeps_a_graph"),
+)
+question(
+    "memory",
+    "A program of 10,000 operations, one after the other. What does one forward-mode pass keep until its end?",
+    right("Nothing but what is alive anyway: a value, and its tangent beside it.", "The curve you measured was flat."),
+    wrong("10,000 tangents, as reverse mode keeps 10,000 values", "A tangent is used at once and then forgotten.", misconception="forward_keeps_a_graph"),
+    wrong("The graph, but without saved values", "There are no nodes at all.", misconception="forward_keeps_a_graph"),
+    wrong("The whole Jacobian of each operation", "Only its product with the tangent is computed.", misconception="jacobians_are_built"),
+)
+question(
+    "one_direction",
+    "256 inputs, 256 outputs. You need `J v` for one `v`. How many passes?",
+    right("1, forward", "That is exactly what one pass computes."),
+    wrong("256, forward or reverse", "So many for the whole of `J`, which nobody asked for.", misconception="jacobians_are_built"),
+    wrong("1, backward", "A pass backward gives `w J`, a sum over rows.", misconception="modes_swapped"),
+    wrong("2: one forward, one backward", "The tangent travels with the values. There is no second pass.", misconception="forward_keeps_a_graph"),
+)
+question(
+    "vmap",
+    "What does `vmap` save when it pushes 64 tangents at once?",
+    right("The repeated values, and 63 of 64 calls of each operation.", "The arithmetic on the tangents stays, and so does their memory."),
+    wrong("Nothing: it is a loop in a nicer form.", "You counted the operations.", misconception="vmap_is_a_loop"),
+    wrong("63 of 64 parts of the arithmetic", "Every tangent still has to be multiplied by every slope.", misconception="vmap_is_free"),
+    wrong("Memory: one tangent is kept for all", "It keeps 64 of them.", misconception="vmap_is_free"),
+)
+question(
+    "confusion",
+    "When does forward mode without tags give a wrong number?",
+    right("When an inner derivative uses a variable that an outer one is moving.", "Two different `ε` are added as if they were one."),
+    wrong("For every second derivative", "The second derivative of `x**3` was right even without tags.", misconception="nesting_always_fails"),
+    wrong("When a variable is used twice", "`x * x * x` is no problem for one `ε`.", misconception="reuse_breaks"),
+    wrong("Never; it raises an error", "It printed 2 without a word. An error is what PyTorch's `forward_ad` raises.", misconception="wrong_means_error"),
+)
+question(
+    "duality",
+    "For random `v` and `w`, `w · (J v)` from forward mode and `(w J) · v` from reverse mode differ by 0.3. What follows?",
+    right("At least one of the two modes has a wrong rule for this function.", "They are the same number, computed on two routes."),
+    wrong("Nothing: the modes approximate differently.", "Neither approximates.", misconception="forward_is_numerical"),
+    wrong("Reverse mode is right, as it is the usual one.", "Only a third route could say which.", misconception="reverse_always_wins"),
+    wrong("`J` is not square.", "The identity holds for any shape.", misconception="jacobians_are_square"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | dual number | `value + tangent * ε` with `ε² = 0`: exact, no step |
+# | forward mode | the tangent of a result is the sum of slope times tangent over its inputs, computed with the values |
+# | what it keeps | nothing; memory does not grow with the length of the program |
+# | `jvp` | one pass: `J v`. `backward`, one pass: `w J` |
+# | Jacobian | forward a column per pass, reverse a row per pass: take the smaller number, if you need it at all |
+# | `w · (J v) = (w J) · v` | the best test of two modes |
+# | stack of tangents, `vmap` | one more axis and a rule per operation: fewer calls, the same arithmetic |
+# | perturbation confusion | two derivatives, one `ε`; tags, or levels, keep them apart |
+#
+# A training has one loss and many weights, so it goes backward. That is what the last lesson does, with everything you have built: a small Transformer, trained on your engine.
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Run its sections in order.
+
+# %% [markdown] items="5"
+# ## Many tangents at once
 #
 # The passes of `jacobian_forward` have a flaw. Each of them computes the same values again, only the tangents differ. And every operation is called once per column. Count the operations that PyTorch runs for the 64 columns of a network with 64 inputs. **Predict** the second number.
 
@@ -1227,7 +1325,8 @@ for count in (1, 3):
 # * **entry by entry**: the slope needs a 1 at the end, `(3, 1)` beside `(3, k)`. Shapes are aligned at the end, so all else falls into place;
 # * **sums**: over the axes of the *value* only. All of them if `dim` is None; and `dim=-1` means the last axis of the value;
 # * **matrix products**: NumPy's `@` goes over stacks that lie in *front*. `on_stack` below moves the stack there and back.
-#
+
+# %% [markdown] items="gap:jvp_vmap"
 # ### Exercise 5: a stack of tangents
 #
 # Write the three rules anew. They must still do what they did for single tangents, and a constant stays a constant. All Duals in an operation that have tangents have equally many. Then `jacobian_stacked` starts with the identity: the tangents of the input are *all* directions at once, and the tangent of the output **is** the Jacobian, after one call of the function.
@@ -1514,8 +1613,9 @@ print(f"one pass backward {1000 * pass_peak:.0f} kB, one forward {1000 * single_
 
 # %% [markdown] items="5 gap:jvp_vmap"
 # The stack takes away what the loop wastes: the repeated values, and the 256 calls of each operation. It does not take away the arithmetic. 256 tangents are pushed through the layers where the backward pass carries a single row, and 256 tangents need their room. For a gradient, reverse mode remains the way.
-#
-# ## 5. A derivative inside a derivative
+
+# %% [markdown] items="5 gap:jvp_vmap"
+# ## A derivative inside a derivative
 #
 # One trap is left, and many libraries have walked into it. It needs only plain numbers, `+` and `*`. Here is the smallest class of dual numbers that can be used inside itself: its value and its tangent may be `Pair`s again.
 
@@ -1566,7 +1666,8 @@ print(
 # On paper the inner slope is 1, whatever `x` is, so `f(x) = x` and its slope is 1. The machine says 2, without a word. `x` and `y` both carry a tangent of 1, one for the outer question and one for the inner, and in `x + y` they were **added as if they belonged together**. There were two different `ε`, and the code has only one. This is called *perturbation confusion*.
 #
 # The cure: every derivative gets an `ε` of its own, a *tag*. A number that carries another tag is a constant as far as this one is concerned.
-#
+
+# %% [markdown]
 # ### Exercise 6: tags
 #
 # Of two tags the larger one is newer, so it belongs to the inner derivative, and stands outside: a `Tagged` with tag 2 may hold numbers with tag 1, never the other way round. `tagged_add` is given. Write the other three.
@@ -1779,88 +1880,3 @@ print(f"difference {(first_way - second_way).abs().max().item():.1e}")
 
 # %% [markdown] items="gap:jvp_vmap"
 # The table takes about as many operations as the product: `hessian` pushes all 400 directions at once, with `vmap`. But each operation carries 400 tangents in place of one.
-
-# %% [markdown]
-# ## Quiz
-
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_15", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="4 5 F35 gap:jvp_vmap"
-question(
-    "by_hand",
-    "`x` is the dual number `2 + 3ε`. What is `x * x`?",
-    right("`4 + 12ε`", "`2*2`, and `3*2 + 2*3` from the product rule; the `9ε²` counts as 0."),
-    wrong("`4 + 9ε`", "That multiplies the tangents with each other. Their product belongs to `ε²`.", misconception="tangents_multiplied"),
-    wrong("`4 + 6ε`", "Only one of the two factors was allowed to move.", misconception="one_factor_constant"),
-    wrong("`4 + 4ε`", "4 is the slope of `x²` at 2. The tangent is the slope times the tangent of `x`, and that is 3.", misconception="tangent_ignored"),
-)
-question(
-    "sensitivity",
-    "A simulation has 2 settings and 10,000 outputs. All derivatives are wanted. Which mode?",
-    right("Forward: 2 passes", "One per input, and nothing is stored on the way."),
-    wrong("Reverse: 2 passes", "Reverse needs one pass per *output*.", misconception="modes_swapped"),
-    wrong("Reverse, because it is always the faster one", "It is where there is one output. Here it would take 10,000 passes.", misconception="reverse_always_wins"),
-    wrong("Neither: numerical differences, because forward mode is the same", "Differences need a step and lose digits. Dual numbers do neither.", misconception="forward_is_numerical"),
-)
-question(
-    "training",
-    "Why is a network with a million weights not trained with forward mode?",
-    right("The gradient of one loss takes a million passes, or one stack of a million tangents.", "Reverse mode gets it in one pass backward."),
-    wrong("Forward mode is less exact.", "Both are exact to rounding; you measured it.", misconception="forward_is_numerical"),
-    wrong("PyTorch has no forward mode.", "`torch.func.jvp` and `torch.autograd.forward_ad`.", misconception="pytorch_is_reverse_only"),
-    wrong("Forward mode needs more memory for the graph.", "It has no graph.", misconception="forward_keeps_a_graph"),
-)
-question(
-    "memory",
-    "A program of 10,000 operations, one after the other. What does one forward-mode pass keep until its end?",
-    right("Nothing but what is alive anyway: a value, and its tangent beside it.", "The curve you measured was flat."),
-    wrong("10,000 tangents, as reverse mode keeps 10,000 values", "A tangent is used at once and then forgotten.", misconception="forward_keeps_a_graph"),
-    wrong("The graph, but without saved values", "There are no nodes at all.", misconception="forward_keeps_a_graph"),
-    wrong("The whole Jacobian of each operation", "Only its product with the tangent is computed.", misconception="jacobians_are_built"),
-)
-question(
-    "one_direction",
-    "256 inputs, 256 outputs. You need `J v` for one `v`. How many passes?",
-    right("1, forward", "That is exactly what one pass computes."),
-    wrong("256, forward or reverse", "So many for the whole of `J`, which nobody asked for.", misconception="jacobians_are_built"),
-    wrong("1, backward", "A pass backward gives `w J`, a sum over rows.", misconception="modes_swapped"),
-    wrong("2: one forward, one backward", "The tangent travels with the values. There is no second pass.", misconception="forward_keeps_a_graph"),
-)
-question(
-    "vmap",
-    "What does `vmap` save when it pushes 64 tangents at once?",
-    right("The repeated values, and 63 of 64 calls of each operation.", "The arithmetic on the tangents stays, and so does their memory."),
-    wrong("Nothing: it is a loop in a nicer form.", "You counted the operations.", misconception="vmap_is_a_loop"),
-    wrong("63 of 64 parts of the arithmetic", "Every tangent still has to be multiplied by every slope.", misconception="vmap_is_free"),
-    wrong("Memory: one tangent is kept for all", "It keeps 64 of them.", misconception="vmap_is_free"),
-)
-question(
-    "confusion",
-    "When does forward mode without tags give a wrong number?",
-    right("When an inner derivative uses a variable that an outer one is moving.", "Two different `ε` are added as if they were one."),
-    wrong("For every second derivative", "The second derivative of `x**3` was right even without tags.", misconception="nesting_always_fails"),
-    wrong("When a variable is used twice", "`x * x * x` is no problem for one `ε`.", misconception="reuse_breaks"),
-    wrong("Never; it raises an error", "It printed 2 without a word. An error is what PyTorch's `forward_ad` raises.", misconception="wrong_means_error"),
-)
-question(
-    "duality",
-    "For random `v` and `w`, `w · (J v)` from forward mode and `(w J) · v` from reverse mode differ by 0.3. What follows?",
-    right("At least one of the two modes has a wrong rule for this function.", "They are the same number, computed on two routes."),
-    wrong("Nothing: the modes approximate differently.", "Neither approximates.", misconception="forward_is_numerical"),
-    wrong("Reverse mode is right, as it is the usual one.", "Only a third route could say which.", misconception="reverse_always_wins"),
-    wrong("`J` is not square.", "The identity holds for any shape.", misconception="jacobians_are_square"),
-)
-
-# %% [markdown]
-# ## Summary
-#
-# | idea | in one line |
-# | --- | --- |
-# | dual number | `value + tangent * ε` with `ε² = 0`: exact, no step |
-# | forward mode | the tangent of a result is the sum of slope times tangent over its inputs, computed with the values |
-# | what it keeps | nothing; memory does not grow with the length of the program |
-# | `jvp` | one pass: `J v`. `backward`, one pass: `w J` |
-# | Jacobian | forward a column per pass, reverse a row per pass: take the smaller number, if you need it at all |
-# | `w · (J v) = (w J) · v` | the best test of two modes |
-# | stack of tangents, `vmap` | one more axis and a rule per operation: fewer calls, the same arithmetic |
-# | perturbation confusion | two derivatives, one `ε`; tags, or levels, keep them apart |
-#
-# A training has one loss and many weights, so it goes backward. That is what the last lesson does, with everything you have built: a small Transformer, trained on your engine.

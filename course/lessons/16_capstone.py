@@ -15,14 +15,14 @@
 # %% [markdown]
 # # A Transformer on your own engine
 #
-# *About 135 minutes to read and write, and some for training. You build attention and a small Transformer, and train it beside PyTorch. You need lessons 11 and 14.*
+# *Core: two sittings of about 65 minutes each, with a break before section 4, and some time for training. Further: about 15 minutes, optional. You build attention and a small Transformer, and train it beside PyTorch. You need lessons 11 and 14.*
 #
 # Here is a diary. Each line has a name, a thing, and the weather. The name is random, and so is the thing. The weather is not: it follows from the thing, so anybody who reads the line from the left can know it.
 
 # %% tags=["demo"]
 import os
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for NumPy, which is not loaded yet: see section 7
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for NumPy, which is not loaded yet: see the part *Further*
 
 # %%
 from autograder.student import hints, quiz, start_lesson
@@ -101,8 +101,9 @@ for name, share in guesses.items():
 #
 # 1. build the three layers that are still missing: embedding, layer norm, and causal self-attention;
 # 2. put them together, from the heads of one layer up to a model that writes;
-# 3. train it beside PyTorch from the same weights, and say how far the two curves are apart;
-# 4. measure where time and memory go, and get some of both back with what you built before.
+# 3. train it beside PyTorch from the same weights, and say how far the two curves are apart.
+#
+# The optional part at the end measures where time and memory go, and gets some of both back with what you built before.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
@@ -154,7 +155,8 @@ print(f"difference {np.abs(product_with_table() - words[some]).max()}")
 
 # %% [markdown]
 # One more trap. NumPy reads the index -1 as *the last row*. A data set that marks missing letters with -1 would train the last letter, and nobody would notice. PyTorch refuses: `IndexError: index out of range in self`.
-#
+
+# %% [markdown]
 # ### Exercise 1: Embedding
 #
 # Write the rule of `Lookup`, an operation of one MiniTensor, and then `forward` of `Embedding`, which checks its numbers before it looks anything up.
@@ -374,7 +376,8 @@ for kind in (SGD, Adam):
 
 # %% [markdown]
 # The gradient of the other rows was 0 for both. But Adam moves by a *running mean* of gradients, and that of the first step is still in it. A letter that does not occur is trained all the same.
-#
+
+# %% [markdown]
 # ## 2. Keep the numbers in range
 #
 # Batch normalization, in lesson 11, took mean and variance of each column over the rows of a batch. *Layer normalization* takes them of each row over its own entries. **Predict** for both what happens to the answer for the first row when **another** row changes, in training and in evaluation.
@@ -399,7 +402,8 @@ for name, layer in (("BatchNorm1d", BatchNorm1d(5)), ("by rows", RowNorm())):
 
 # %% [markdown]
 # A row that is normalized by itself does not know who else is in the batch. So there is nothing to remember for evaluation: no buffers, and no difference between the modes. For texts this is handy: each is answered in the same way alone and among others.
-#
+
+# %% [markdown]
 # ### Exercise 2: LayerNorm
 #
 # Write `forward`: over the **last axis**, for inputs with any number of axes, `(x - mean) / sqrt(variance + eps) * weight + bias`. The variance is divided by the number of entries, as PyTorch does here in both modes. Mean and variance depend on `x`, so the gradient flows through them.
@@ -544,7 +548,8 @@ for offset in (0.0, 1e6):
 
 # %% [markdown]
 # The sum is 0: adding the same number to all entries of a row changes nothing, so the gradient has no part in that direction. A layer whose output does not care about something has no gradient along it.
-#
+
+# %% [markdown]
 # ## 3. Attention
 #
 # Every position of a text gets three vectors, each computed by a linear layer from its row. A **query**: what I am looking for. A **key**: what I am to be found by. A **value**: what I hand over when I am found. The query of one position is multiplied with the keys of all; softmax turns the products into weights; and the result is the mean of the values with these weights. It is a lookup like that of section 1, but a soft one: every row is taken, with a weight, and the weights can be trained.
@@ -582,7 +587,8 @@ for name, weights in (
 
 # %% [markdown]
 # In the first way the rows do not sum to 1, and what is missing tells of the future: had the last score of the second row been larger, its other weights would be smaller. In the second way `exp(-inf)` is 0, exactly, in value and gradient.
-#
+
+# %% [markdown]
 # ### Exercise 3: attention
 #
 # Write `attention(q, k, v)`. Your engine has what you need: `@` for stacks of matrices, `transpose`, `where` from lesson 12, and a `softmax` that does not overflow. The axes in front of the last two are a stack of independent problems.
@@ -771,7 +777,8 @@ print("reshape, then transpose:", marks.reshape(3, 2).T.tolist())
 
 # %% [markdown]
 # `reshape` keeps the entries in their order, so head 0 would get both halves of position 0 and a half of position 1. All shapes fit, and nothing fails. First give the heads an axis where they are, then move it.
-#
+
+# %% [markdown]
 # ### Exercise 4: causal self-attention
 #
 # Write `forward`. One linear layer computes queries, keys and values at once: the first `width` columns of its result are the queries, the next the keys, the last the values. Head `h` has the columns `h * size` to `(h + 1) * size` of each, where `size = width / heads`. What the heads find is put side by side again, in this order, and goes through `project`.
@@ -928,7 +935,8 @@ for position in range(6):
 
 # %% [markdown]
 # Below the diagonal there is a gradient, above it there is an exact 0. It is the picture of the mask, but seen from the other end: nobody has looked into the layer.
-#
+
+# %% [markdown]
 # ## 4. Blocks, and a model
 #
 # A block of a Transformer has two halves. Attention moves things between positions; a small network of two linear layers then works on each position by itself. Each half gets the normalized `x`, and its result is **added** to `x`: a way around it stays open. **Predict** what that does to the gradient at the input of 30 layers, with the way around and without.
@@ -945,7 +953,8 @@ for name, way in (("around", lambda x, layer: x + layer(x)), ("through", lambda 
 
 # %% [markdown]
 # A sum hands the cotangent to both branches unchanged. Along the way around it arrives whole, whatever the layers do.
-#
+
+# %% [markdown]
 # ### Exercise 5: the model
 #
 # Write `forward` twice. A block: `x` plus attention of the first norm; then that plus `mlp` of the second norm. The model: to the row of each letter the row of its *place* is added (the scores of attention do not know where a letter stands); then the blocks, the last norm, and a linear layer, which gives one score per letter of the alphabet.
@@ -1156,7 +1165,8 @@ print(f"sum of the two gradients, minus the tied one: {np.abs(of_token + of_head
 
 # %% [markdown]
 # They add up: it is the rule of lesson 02, for a value that is used twice.
-#
+
+# %% [markdown]
 # ## 5. Writing
 #
 # A model that guesses letters can write: draw a letter from its guess, append it, ask again. The **temperature** divides the scores before the softmax. **Predict** the three rows: what does a low temperature do, and a high one?
@@ -1169,7 +1179,8 @@ for temperature in (0.1, 1.0, 10.0):
 
 # %% [markdown]
 # Near 0 the best letter takes all: that limit is called *greedy*, and for temperature 0 it is what we want, instead of a division by zero.
-#
+
+# %% [markdown]
 # ### Exercise 6: generate
 #
 # Write `choose`, which draws one letter, and `generate`, which writes. Writing is no training: nothing is recorded, the model is in evaluation mode, and afterwards in the mode in which it was, even if it fails. The model sees at most its last `model.context` letters.
@@ -1607,8 +1618,140 @@ for look in ("back", "everywhere", "nowhere"):
 
 # %% [markdown]
 # The model that may look everywhere beats the rules themselves in training, which no honest model can: it copies the letter that stands to the right. Where there is none, it guesses worse than the model that may only look back, and so never learned to copy. A loss that is too good is a symptom too. The model that looks only at itself knows a letter and its place, and ends near the table of pairs.
+
+# %% [markdown]
+# ## 7. What you have built
 #
-# ## 7. What it costs
+# No part of this training is borrowed but NumPy. Lesson by lesson:
+#
+# | lesson | what you built | where it is at work in this model |
+# | --- | --- | --- |
+# | 01 | numerical gradients, the chain rule by hand | the tests above compare slopes with differences |
+# | 02 | operations that remember, `backward` | one call, and every parameter has a gradient |
+# | 03 | an order for the graph, without recursion | `x` in a block takes two paths, and both contributions arrive before it is asked |
+# | 04 | arrays, broadcasting, products, softmax | scores, patterns, the rows of the places that are stretched over the batch |
+# | 05 | leaves and accumulation | rows that are looked up many times, a table in two places |
+# | 06 | freeing what is saved | no step leaves anything to the next |
+# | 07 | `no_grad`, `detach` | writing, evaluating, the optimizer's step |
+# | 08 | operations with rules of your own, `gradcheck` | `Lookup`, `LogSoftmax`, the linear layers |
+# | 09 | versions and views | heads are views; the optimizer writes in place, and a late backward would be noticed |
+# | 10 | derivatives of derivatives, hooks | a question about a gradient of a gradient, if one comes up |
+# | 11 | modules, Adam, the step | all of section 6 |
+# | 12 | instruments | `preflight`, `where`, `sqrt` |
+# | 13 | checkpoints | less memory, for one more pass through the blocks |
+# | 14 | a compiler | the activation in one pass |
+# | 15 | forward mode | not used here: there is one loss, and there are many weights. It tells how the loss moves along one direction |
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_16", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="gap:repeated_indices"
+question(
+    "repeated_rows",
+    "The letter e stands 40 times in a batch. What is the gradient of its row in the table?",
+    right("The sum of the 40 gradients that arrive at its places", "A value that is used often gets the sum over its uses, here as in lesson 02."),
+    wrong("Their mean", "Only the loss may divide, by the number of letters. A rule of backward adds.", misconception="embedding_rows_averaged"),
+    wrong("The last of them", "That is `gradient[ids] += ...`, which you ran in section 1.", misconception="repeated_indices_overwrite"),
+    wrong("40 separate gradients, one per place", "There is one row, and it has one gradient of its own shape.", misconception="one_gradient_per_use"),
+)
+question(
+    "eval_of_layer_norm",
+    "A Transformer without dropout is tried under `no_grad()` and without `eval()`. What comes out?",
+    right("The same as with `eval()`", "Layer norm does the same in both modes. Only what depends on the mode, such as dropout or batch norm, would differ."),
+    wrong("Other values: the norms take the statistics of the batch", "That is batch norm. Layer norm looks at one row at a time.", misconception="layer_norm_is_batch_norm"),
+    wrong("An error, because the mode is wrong", "No layer complains about a mode.", misconception="no_grad_is_eval"),
+    wrong("The same, because `no_grad` switches to evaluation", "It is the same here, but not for that reason: the two switches are independent.", misconception="no_grad_is_eval"),
+)
+question(
+    "mask_after",
+    "Somebody computes the softmax over all scores and then sets the weights above the diagonal to 0. What is wrong?",
+    right("The rows do not sum to 1, and the future shows through what is missing.", "The denominator has seen the scores of later positions."),
+    wrong("Nothing, the forbidden weights are 0 either way.", "The allowed ones differ, and they depend on what comes later.", misconception="mask_after_softmax_is_equal"),
+    wrong("The gradient of the forbidden scores is infinite.", "It is finite, and not 0: that is the leak.", misconception="masks_break_gradients"),
+    wrong("It works in training, but not when writing.", "It trains as well, on weights that have looked ahead.", misconception="mask_after_softmax_is_equal"),
+)
+question(
+    "too_good",
+    "A character model reaches a training loss of 0.01, where the best possible is 0.13. What do you check first?",
+    right("Whether a position can see its own target, by a missing mask or targets that are not shifted.", "Nobody can know the random letters. Who does has seen them."),
+    wrong("Whether the learning rate is too high", "Then the loss would be high, or NaN.", misconception="low_loss_is_good"),
+    wrong("Nothing: the lower the better", "You have seen the model that may look everywhere.", misconception="low_loss_is_good"),
+    wrong("Whether PyTorch says the same", "The mistake is in the task, so it would.", misconception="agreement_is_correctness"),
+)
+question(
+    "reshape_heads",
+    "`x.reshape(rows, heads, length, size)` in place of a reshape and a transpose. How do you notice?",
+    right("By comparing with an independent computation, or by asking which inputs an output depends on.", "All shapes fit, and no error comes. But a head gets its rows from other positions, so the mask no longer keeps the future out."),
+    wrong("By an error, since the number of entries differs", "It is the same.", misconception="shapes_prove_correctness"),
+    wrong("The gradient check fails.", "It compares the layer with itself: a wrong function has right gradients too.", misconception="gradcheck_proves_the_function"),
+    wrong("The loss becomes NaN.", "All numbers stay finite.", misconception="wrong_means_error"),
+)
+question(
+    "way_around",
+    "In `y = x + f(x)`, the cotangent of `y` is `g`. What arrives at `x`?",
+    right("`g`, plus what the rule of `f` sends for `g`", "The rule of the sum hands `g` to both branches, and at `x` they are added."),
+    wrong("Half of `g` from each branch", "A sum does not divide: both slopes are 1.", misconception="sum_divides_gradient"),
+    wrong("What the rule of `f` sends for `g`", "That is the net without the way around.", misconception="residual_forgotten"),
+    wrong("`g` times what the rule of `f` sends", "Along one path slopes are multiplied, over several paths they are added.", misconception="paths_multiplied"),
+)
+question(
+    "saved_for_attention",
+    "The context becomes twice as long. What happens to the memory that attention keeps for its patterns?",
+    right("It becomes four times as large.", "A pattern has length times length entries, for each head and each text."),
+    wrong("It doubles.", "So do the rows of queries, keys and values. The pattern grows along both axes.", misconception="attention_is_linear"),
+    wrong("It stays, since the parameters stay.", "Activations are no parameters. Most memory of a step is theirs.", misconception="memory_is_parameters"),
+    wrong("It grows by half, as half of the pattern is masked.", "The zeros above the diagonal are kept like all others.", misconception="zeros_are_free"),
+)
+question(
+    "where_to_begin",
+    "Your step is three times slower than PyTorch's. What do you do first?",
+    right("Measure which operation takes the time.", "Here it was a power that nobody suspected."),
+    wrong("Rewrite the matrix products.", "NumPy calls the same kind of library as PyTorch does.", misconception="products_dominate"),
+    wrong("Rewrite the walk over the graph in C.", "It is a part that you can read off, once you have measured.", misconception="python_is_the_cause"),
+    wrong("Use forward mode, which needs no graph.", "One pass per weight: some 30,000 of them.", misconception="forward_mode_for_training"),
+)
+question(
+    "agreement",
+    "Two engines train the same model from the same weights; the curves differ by 1e-12 in the beginning and 1e-9 in the end. What does it mean?",
+    right("Rounding differs, and training makes small differences larger.", "They add up in another order. Equal to the last bit is what you get from the same operations in the same order, as with checkpoints."),
+    wrong("One of the two has a wrong rule.", "A wrong rule shows in the first step, and by far more.", misconception="rounding_is_a_bug"),
+    wrong("One of them computes in float32.", "Then they would differ by about 1e-7 at once.", misconception="rounding_is_a_bug"),
+    wrong("The random numbers differ.", "Weights and batches were the same. The first losses would be different otherwise.", misconception="randomness_explains_all"),
+)
+
+# %% [markdown] items="142"
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | embedding | a gather; its gradient is a scatter-add, and repeated rows get the sum |
+# | layer norm | each row by itself, over its own entries: no modes, no buffers |
+# | attention | a soft lookup: softmax of query times key, divided by the root of the size, times values |
+# | causal | scores of later positions are set to minus infinity **before** the softmax |
+# | heads | give them an axis where they are, then move it; `reshape` alone mixes positions |
+# | block | `x` plus what the layers make of it: the gradient has a way around |
+# | writing | guess, draw, append; temperature 0 is greedy |
+# | is it right? | same weights, same batches, another library: the curves agree to rounding |
+# | is it real? | baselines before, unseen text after, and a loss that is too good is a symptom |
+# | is it fast? | a stopwatch first |
+
+# %% [markdown] items="142"
+# ## Where to go next
+#
+# The course ends here, the engine need not. Each of these is an evening:
+#
+# * Give the model a text of your own: replace `text`, and `held_out` by its last tenth. A longer context and more width will be needed, and the part *Further* tells you what they cost.
+# * Writing computes everything anew for each letter, although the keys and values of the earlier ones are the same. Keep them, and measure.
+# * `mini_autograd` is this engine, finished, with PyTorch's names. Read `autograd.py`, `backward.py` and `operations/attention.py`, and compare them with what you wrote.
+# * PyTorch's own rules stand in one file of its source, `derivatives.yaml`. Look up `tanh`, `mul` and `embedding`: you can read it now.
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
+
+# %% [markdown]
+# ## What it costs
 #
 # One training step of this model, in three libraries: your engine, `mini_autograd`, and PyTorch, each on one thread, by turns, in processor time. **Predict** the ratios.
 
@@ -1837,127 +1980,3 @@ for name, action in ways.items():
     print(f"{name:12s} peak {megabytes:5.2f} MB, {times[name]:6.2f} ms forward and backward")
 same = all(np.array_equal(a, b) for a, b in zip(*gradients))
 print("the gradients are equal to the last bit:", same)
-
-# %% [markdown]
-# ## 8. What you have built
-#
-# No part of this training is borrowed but NumPy. Lesson by lesson:
-#
-# | lesson | what you built | where it is at work in this model |
-# | --- | --- | --- |
-# | 01 | numerical gradients, the chain rule by hand | the tests above compare slopes with differences |
-# | 02 | operations that remember, `backward` | one call, and every parameter has a gradient |
-# | 03 | an order for the graph, without recursion | `x` in a block takes two paths, and both contributions arrive before it is asked |
-# | 04 | arrays, broadcasting, products, softmax | scores, patterns, the rows of the places that are stretched over the batch |
-# | 05 | leaves and accumulation | rows that are looked up many times, a table in two places |
-# | 06 | freeing what is saved | no step leaves anything to the next |
-# | 07 | `no_grad`, `detach` | writing, evaluating, the optimizer's step |
-# | 08 | operations with rules of your own, `gradcheck` | `Lookup`, `LogSoftmax`, the linear layers |
-# | 09 | versions and views | heads are views; the optimizer writes in place, and a late backward would be noticed |
-# | 10 | derivatives of derivatives, hooks | a question about a gradient of a gradient, if one comes up |
-# | 11 | modules, Adam, the step | all of section 6 |
-# | 12 | instruments | `preflight`, `where`, `sqrt` |
-# | 13 | checkpoints | less memory, for one more pass through the blocks |
-# | 14 | a compiler | the activation in one pass |
-# | 15 | forward mode | not used here: there is one loss, and there are many weights. It tells how the loss moves along one direction |
-#
-# ## Quiz
-
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_16", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="gap:repeated_indices"
-question(
-    "repeated_rows",
-    "The letter e stands 40 times in a batch. What is the gradient of its row in the table?",
-    right("The sum of the 40 gradients that arrive at its places", "A value that is used often gets the sum over its uses, here as in lesson 02."),
-    wrong("Their mean", "Only the loss may divide, by the number of letters. A rule of backward adds.", misconception="embedding_rows_averaged"),
-    wrong("The last of them", "That is `gradient[ids] += ...`, which you ran in section 1.", misconception="repeated_indices_overwrite"),
-    wrong("40 separate gradients, one per place", "There is one row, and it has one gradient of its own shape.", misconception="one_gradient_per_use"),
-)
-question(
-    "eval_of_layer_norm",
-    "A Transformer without dropout is tried under `no_grad()` and without `eval()`. What comes out?",
-    right("The same as with `eval()`", "Layer norm does the same in both modes. Only what depends on the mode, such as dropout or batch norm, would differ."),
-    wrong("Other values: the norms take the statistics of the batch", "That is batch norm. Layer norm looks at one row at a time.", misconception="layer_norm_is_batch_norm"),
-    wrong("An error, because the mode is wrong", "No layer complains about a mode.", misconception="no_grad_is_eval"),
-    wrong("The same, because `no_grad` switches to evaluation", "It is the same here, but not for that reason: the two switches are independent.", misconception="no_grad_is_eval"),
-)
-question(
-    "mask_after",
-    "Somebody computes the softmax over all scores and then sets the weights above the diagonal to 0. What is wrong?",
-    right("The rows do not sum to 1, and the future shows through what is missing.", "The denominator has seen the scores of later positions."),
-    wrong("Nothing, the forbidden weights are 0 either way.", "The allowed ones differ, and they depend on what comes later.", misconception="mask_after_softmax_is_equal"),
-    wrong("The gradient of the forbidden scores is infinite.", "It is finite, and not 0: that is the leak.", misconception="masks_break_gradients"),
-    wrong("It works in training, but not when writing.", "It trains as well, on weights that have looked ahead.", misconception="mask_after_softmax_is_equal"),
-)
-question(
-    "too_good",
-    "A character model reaches a training loss of 0.01, where the best possible is 0.13. What do you check first?",
-    right("Whether a position can see its own target, by a missing mask or targets that are not shifted.", "Nobody can know the random letters. Who does has seen them."),
-    wrong("Whether the learning rate is too high", "Then the loss would be high, or NaN.", misconception="low_loss_is_good"),
-    wrong("Nothing: the lower the better", "You have seen the model that may look everywhere.", misconception="low_loss_is_good"),
-    wrong("Whether PyTorch says the same", "The mistake is in the task, so it would.", misconception="agreement_is_correctness"),
-)
-question(
-    "reshape_heads",
-    "`x.reshape(rows, heads, length, size)` in place of a reshape and a transpose. How do you notice?",
-    right("By comparing with an independent computation, or by asking which inputs an output depends on.", "All shapes fit, and no error comes. But a head gets its rows from other positions, so the mask no longer keeps the future out."),
-    wrong("By an error, since the number of entries differs", "It is the same.", misconception="shapes_prove_correctness"),
-    wrong("The gradient check fails.", "It compares the layer with itself: a wrong function has right gradients too.", misconception="gradcheck_proves_the_function"),
-    wrong("The loss becomes NaN.", "All numbers stay finite.", misconception="wrong_means_error"),
-)
-question(
-    "way_around",
-    "In `y = x + f(x)`, the cotangent of `y` is `g`. What arrives at `x`?",
-    right("`g`, plus what the rule of `f` sends for `g`", "The rule of the sum hands `g` to both branches, and at `x` they are added."),
-    wrong("Half of `g` from each branch", "A sum does not divide: both slopes are 1.", misconception="sum_divides_gradient"),
-    wrong("What the rule of `f` sends for `g`", "That is the net without the way around.", misconception="residual_forgotten"),
-    wrong("`g` times what the rule of `f` sends", "Along one path slopes are multiplied, over several paths they are added.", misconception="paths_multiplied"),
-)
-question(
-    "saved_for_attention",
-    "The context becomes twice as long. What happens to the memory that attention keeps for its patterns?",
-    right("It becomes four times as large.", "A pattern has length times length entries, for each head and each text."),
-    wrong("It doubles.", "So do the rows of queries, keys and values. The pattern grows along both axes.", misconception="attention_is_linear"),
-    wrong("It stays, since the parameters stay.", "Activations are no parameters. Most memory of a step is theirs.", misconception="memory_is_parameters"),
-    wrong("It grows by half, as half of the pattern is masked.", "The zeros above the diagonal are kept like all others.", misconception="zeros_are_free"),
-)
-question(
-    "where_to_begin",
-    "Your step is three times slower than PyTorch's. What do you do first?",
-    right("Measure which operation takes the time.", "Here it was a power that nobody suspected."),
-    wrong("Rewrite the matrix products.", "NumPy calls the same kind of library as PyTorch does.", misconception="products_dominate"),
-    wrong("Rewrite the walk over the graph in C.", "It is a part that you can read off, once you have measured.", misconception="python_is_the_cause"),
-    wrong("Use forward mode, which needs no graph.", "One pass per weight: some 30,000 of them.", misconception="forward_mode_for_training"),
-)
-question(
-    "agreement",
-    "Two engines train the same model from the same weights; the curves differ by 1e-12 in the beginning and 1e-9 in the end. What does it mean?",
-    right("Rounding differs, and training makes small differences larger.", "They add up in another order. Equal to the last bit is what you get from the same operations in the same order, as with checkpoints."),
-    wrong("One of the two has a wrong rule.", "A wrong rule shows in the first step, and by far more.", misconception="rounding_is_a_bug"),
-    wrong("One of them computes in float32.", "Then they would differ by about 1e-7 at once.", misconception="rounding_is_a_bug"),
-    wrong("The random numbers differ.", "Weights and batches were the same. The first losses would be different otherwise.", misconception="randomness_explains_all"),
-)
-
-# %% [markdown] items="142"
-# ## Summary
-#
-# | idea | in one line |
-# | --- | --- |
-# | embedding | a gather; its gradient is a scatter-add, and repeated rows get the sum |
-# | layer norm | each row by itself, over its own entries: no modes, no buffers |
-# | attention | a soft lookup: softmax of query times key, divided by the root of the size, times values |
-# | causal | scores of later positions are set to minus infinity **before** the softmax |
-# | heads | give them an axis where they are, then move it; `reshape` alone mixes positions |
-# | block | `x` plus what the layers make of it: the gradient has a way around |
-# | writing | guess, draw, append; temperature 0 is greedy |
-# | is it right? | same weights, same batches, another library: the curves agree to rounding |
-# | is it real? | baselines before, unseen text after, and a loss that is too good is a symptom |
-# | is it fast? | a stopwatch first |
-#
-# ## Where to go next
-#
-# The course ends here, the engine need not. Each of these is an evening:
-#
-# * Give the model a text of your own: replace `text`, and `held_out` by its last tenth. A longer context and more width will be needed, and section 7 tells you what they cost.
-# * Writing computes everything anew for each letter, although the keys and values of the earlier ones are the same. Keep them, and measure.
-# * `mini_autograd` is this engine, finished, with PyTorch's names. Read `autograd.py`, `backward.py` and `operations/attention.py`, and compare them with what you wrote.
-# * PyTorch's own rules stand in one file of its source, `derivatives.yaml`. Look up `tanh`, `mul` and `embedding`: you can read it now.
