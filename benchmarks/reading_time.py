@@ -1,18 +1,18 @@
 """How long a lesson takes, by counting: words at 180 a minute, given lines of code at 12 a minute, and a minute and a
 half for each line of the reference solution.
 
-A part whose heading holds the word *further* is not part of the core, up to the next heading of its level or above.
+What is optional (see autograder/lessons/build/further.py) is not part of the core.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 import pyphen
 
+from autograder.lessons.build.further import with_parts
 from autograder.lessons.build.text import TextCell
 
 WORDS_A_MINUTE = 180
@@ -20,8 +20,6 @@ GIVEN_LINES_A_MINUTE = 12
 MINUTES_A_WRITTEN_LINE = 1.5
 
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
-HEADING = re.compile(r"^(#+) +(.*)$")
-FURTHER = re.compile(r"^further$|\(further\)", re.IGNORECASE)
 CODE = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]*\$|`[^`\n]*`|https?://\S+", re.DOTALL)
 SENTENCE = re.compile(r"[.!?:](?:\s|$)|\n\s*\n|\n(?=\s*(?:[*|#]|\d+\.))")
 
@@ -83,22 +81,6 @@ def reading(cells: list[TextCell]) -> Reading:
 def is_read(cell: TextCell) -> bool:
     """Whether a student has to read a cell."""
     return not (cell.is_test or cell.style or {"hint", "quiz", "visible"} & set(cell.tags))
-
-
-def with_parts(cells: list[TextCell]) -> Iterator[tuple[TextCell, bool]]:
-    """Each cell, and whether it stands in a part that is further reading."""
-    level = 0  # of the heading that began such a part, or 0 outside
-    for cell in cells:
-        for mark, title in headings(cell):
-            if not level or len(mark) <= level:
-                level = len(mark) if FURTHER.search(title) else 0
-        yield cell, bool(level)
-
-
-def headings(cell: TextCell) -> list[tuple[str, str]]:
-    """The headings in a cell of prose: their `#` marks and their titles."""
-    lines = cell.source.splitlines() if cell.kind == "markdown" else []
-    return [(match[1], match[2].strip()) for line in lines if (match := HEADING.match(line))]
 
 
 def amount_of(cell: TextCell) -> Amount:

@@ -1498,7 +1498,7 @@ question(
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs that you do it. If you leave exercise 4 out, lesson 10 begins with the reference engine; there, `start_lesson(own=True)` goes on with yours.
+# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points.
 
 # %% [markdown] items="gap:views"
 # ## Histories that share memory

@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from autograder.lessons.build.expansion import expanded
+from autograder.lessons.build.further import with_parts
 from autograder.lessons.build.lesson_files import LessonTextError, lesson_texts
 from autograder.lessons.build.names import is_of_course, missing_names, names_bound_by
 from autograder.lessons.build.rules import Owner, syntax_tree
@@ -86,22 +87,28 @@ def _with_lesson(engine: SealedEngine | None, path: Path, changed: int) -> Seale
     own = [(cell, name) for cell, name in expanded(cells) if "engine" in cell.tags]
     if not own:
         return engine
-    added = [EngineCell(path.stem, name, cell.is_solution, _script(cell)) for cell, name in own]
+    checks = _checks(cells)
+    optional = {cell.grade_id for cell, is_further in with_parts(cells) if is_further and cell.is_solution}
+    added = [
+        EngineCell(path.stem, name, cell.is_solution, _script(cell), checks.get(name, ()) if name in optional else ())
+        for cell, name in own
+    ]
     before = engine.cells if engine and goes_on else ()
     _try_out(before, [cell for cell, _ in own], added)
-    return SealedEngine(path.stem, "", (*before, *added), _checks(cells))
+    needed = tuple(check for name, tests in checks.items() if name not in optional for check in tests)
+    return SealedEngine(path.stem, "", (*before, *added), needed)
 
 
-def _checks(cells: Sequence[TextCell]) -> tuple[str, ...]:
-    """The test cells of exercises that belong to the engine."""
-    found = []
-    of_engine = False
+def _checks(cells: Sequence[TextCell]) -> dict[str, tuple[str, ...]]:
+    """The exercises that belong to the engine, each with its test cells."""
+    found: dict[str, tuple[str, ...]] = {}
+    exercise = ""  # the last one, if it belongs to the engine
     for cell in cells:
         if cell.is_solution:
-            of_engine = "engine" in cell.tags
-        elif cell.is_test and cell.kind == "code" and "quiz" not in cell.tags and of_engine:
-            found.append(cell.grade_id)
-    return tuple(found)
+            exercise = cell.grade_id if "engine" in cell.tags else ""
+        elif cell.is_test and cell.kind == "code" and "quiz" not in cell.tags and exercise:
+            found[exercise] = (*found.get(exercise, ()), cell.grade_id)
+    return found
 
 
 def _script(cell: TextCell) -> str:

@@ -15,7 +15,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,8 +80,10 @@ def lesson_folder(engine: SealedEngine) -> Path:
     return inside if here.name != engine.start_of and inside.is_dir() else here
 
 
-def own_source(engine: SealedEngine, cells: list[dict[str, Any]], folder: Path) -> str:
-    """The student's engine: that of the lesson before, and on top the solutions in its notebook. Raises EngineError."""
+def own_source(engine: SealedEngine, cells: list[dict[str, Any]], folder: Path, unfinished: Sequence[str] = ()) -> str:
+    """The student's engine: that of the lesson before, and on top the solutions in its notebook, without `unfinished`
+    ones, for which those of the reference stand. Raises EngineError.
+    """
     written = {grade_id(cell): _source(cell) for cell in cells if grade_id(cell)}
     parts = [_base(engine, folder)]
     for part in engine.cells:
@@ -89,7 +91,8 @@ def own_source(engine: SealedEngine, cells: list[dict[str, Any]], folder: Path) 
             continue
         if part.solution and part.cell not in written:
             raise EngineError(f"your notebook of lesson {engine.number} has no cell {part.cell!r} any more")
-        parts.append(_without_helpers(_valid(written[part.cell], part.cell)) if part.solution else part.source)
+        own = part.solution and part.cell not in unfinished
+        parts.append(_without_helpers(_valid(written[part.cell], part.cell)) if own else part.source)
     others = [_without_helpers(other) for other in _others(cells) if _is_python(other)]
     return completed(engine_file.join(filter(None, parts)), others)
 
@@ -120,11 +123,14 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
     source = own_source(engine, cells, folder.parent / engine.after)
     with contextlib.suppress(ImportError):
         prepare()
-    namespace = engine_file.scratch()
     try:
         with time_limit(SECONDS), _silently():
-            engine_file.define(source, f"<your engine of lesson {engine.number}>", namespace)
-            failed = [] if own else failing_checks(engine, cells, namespace)
+            namespace = _defined(engine, source)
+            failed = [] if own else failing_checks(engine.checks, cells, namespace)
+            unfinished = [] if own or failed else _unfinished(engine, cells, namespace)
+            if unfinished:
+                source = own_source(engine, cells, folder.parent / engine.after, unfinished)
+                _defined(engine, source)
     except OwnTimeout:
         raise NotYetError(f"the checks of yours did not end within {SECONDS:g} seconds") from None
     except (Exception, SystemExit) as error:
@@ -134,17 +140,30 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
     return source
 
 
+def _defined(engine: SealedEngine, source: str) -> dict[str, Any]:
+    """A namespace in which an engine of the student's has run."""
+    namespace = engine_file.scratch()
+    engine_file.define(source, f"<your engine of lesson {engine.number}>", namespace)
+    return namespace
+
+
+def _unfinished(engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
+    """The optional exercises of the last lesson whose checks an engine does not pass."""
+    optional = [part for part in engine.cells if part.lesson == engine.after and part.checks]
+    return [part.cell for part in optional if failing_checks(part.checks, cells, namespace)]
+
+
 def _named(checks: list[str], notebook: Path) -> str:
     """Checks by the headings above them in the notebook; several below one heading are named once."""
     found = titles(json.loads(notebook.read_text(encoding="utf-8"))["cells"])
     return "; ".join(dict.fromkeys(found.get(check, f"`{check}`") for check in checks))
 
 
-def failing_checks(engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
-    """The grade_ids of the visible checks that an engine in a namespace does not pass."""
+def failing_checks(checks: Sequence[str], cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
+    """Those of some visible checks, by grade_id, that an engine in a namespace does not pass."""
     tests = {grade_id(cell): _source(cell) for cell in cells}
     others = _others(cells, tests=True)
-    return [name for name in engine.checks if not _passes(tests.get(name, "raise"), others, namespace)]
+    return [name for name in checks if not _passes(tests.get(name, "raise"), others, namespace)]
 
 
 def _passes(test: str, others: list[str], namespace: dict[str, Any]) -> bool:

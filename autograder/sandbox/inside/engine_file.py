@@ -31,17 +31,22 @@ class EngineError(ValueError):
 
 @dataclass(frozen=True)
 class EngineCell:
-    """One cell of an engine. `solution`: students write it themselves; `cell` is then its grade_id, else its id."""
+    """One cell of an engine. `solution`: students write it themselves; `cell` is then its grade_id, else its id.
+    `checks`: of an optional exercise, the test cells that decide whether the student's solution is taken.
+    """
 
     lesson: str
     cell: str
     solution: bool
     source: str
+    checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class SealedEngine:
-    """The reference engine after a lesson, cell by cell, and the test cells which check that lesson's part."""
+    """The reference engine after a lesson, cell by cell, and the test cells which check that lesson's part, without
+    those of optional exercises.
+    """
 
     after: str
     start_of: str
@@ -76,7 +81,7 @@ def open_engine(sealed: object) -> SealedEngine:
             raise ValueError("another kind of text")
         body = base64.b64decode(sealed[len(KIND) :], altchars=b"-_", validate=True)
         record = json.loads(zlib.decompress(body))
-        cells = tuple(EngineCell(**cell) for cell in record.pop("cells"))
+        cells = tuple(EngineCell(**{**cell, "checks": tuple(cell.get("checks", ()))}) for cell in record.pop("cells"))
         return SealedEngine(**{**record, "cells": cells, "checks": tuple(record["checks"])})
     except (ValueError, TypeError, KeyError, AttributeError, binascii.Error, zlib.error) as error:
         raise EngineError("the text in start_lesson(...) is damaged; fetch the lesson again") from error

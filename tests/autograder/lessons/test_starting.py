@@ -143,6 +143,30 @@ def test_an_exercise_that_is_no_part_of_the_engine_does_not_count(
     assert capsys.readouterr().out == f"{OWN}\n"
 
 
+@pytest.mark.parametrize("solved", [False, True])
+def test_an_optional_exercise_that_is_not_solved_comes_from_the_reference(
+    solved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lessons = tmp_path / "course" / "lessons"
+    lessons.mkdir(parents=True)
+    text = (
+        (HERE / "engine_lesson.txt").read_text().replace("# ### Exercise 2: exp", "# # Further\n#\n# Exercise 2: exp")
+    )
+    (lessons / "02_numbers.py").write_text(text)
+    shutil.copy(HERE / "next_lesson.txt", lessons / "03_more.py")
+    desk = Desk(tmp_path, {path.stem: assemble(path) for path in lessons.glob("*.py")})
+    monkeypatch.chdir(desk.here)
+    monkeypatch.setattr(engine_file, "LAST", [])
+    changes = [("product", "return MiniTensor", "mine = 1\n    return MiniTensor")]
+    changes += [("exponential", "output = ", "mine = output = " if solved else f"{EARLY}\n    output = ")]
+    desk.put(students(desk.sources["02_numbers"], *changes))
+    names = desk.start()
+    assert capsys.readouterr().out == f"{OWN}\n"
+    assert names["MiniTensor"](3.0).exp().data == pytest.approx(20.0855369)
+    assert ("mine = output" in desk.engine_file.read_text()) is solved
+    assert "mine = 1" in desk.engine_file.read_text()
+
+
 def endless(notebook: NotebookNode) -> NotebookNode:
     for cell in notebook.cells:
         cell.source = cell.source.replace(
