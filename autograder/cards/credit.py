@@ -61,19 +61,29 @@ class Credit(float):
         return bool(self.reports) and self >= self.whole - 1e-9
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The bare number for nbgrader. A page shows the widget where there is one, else the points; the cards stand
+        above: see `_ipython_display_`.
+        """
         bundle = {"text/plain": repr(self), **self.live}
-        if self.reports:
+        if self.live:
             bundle["text/html"] = self._repr_html_()
+        elif self.reports:
+            bundle["text/html"] = f"<small>{self:g} of {self.whole:g} points</small>"
         return bundle
 
     def _ipython_display_(self) -> None:
-        """Show the cards without the number when every check passed; otherwise leave it to IPython's ordinary way.
+        """Show the cards: as a page, as a widget where there is one, and as text for a terminal.
 
-        The hidden checks are missing on a laptop, so a right solution's credit is below the cell's points, and
-        nbgrader's Validate would call it partly wrong. A cell that shows no value is fully right to nbgrader.
+        Where every check passed, the number stays away. The hidden checks are missing on a laptop, so a right
+        solution's credit is below the cell's points, and nbgrader's Validate would call it partly wrong. A cell that
+        shows no value is fully right to nbgrader. Otherwise the number follows in IPython's ordinary way.
         """
-        if not self.is_whole:
-            raise NotImplementedError
         from IPython.display import display
 
-        display({**self.live, **self.still()}, raw=True)
+        if self.is_whole:
+            display({**self.live, **self.still()}, raw=True)
+            return
+        if self.reports and not self.live:
+            text = "\n".join(report.text() for report in self.reports)
+            display({"text/html": self._repr_html_(), "text/plain": text}, raw=True)
+        raise NotImplementedError

@@ -141,7 +141,7 @@ class _Cell:
             if shown := SHOWN_POINTS.fullmatch(text.strip()):
                 return True, (float(shown[1]), float(shown[2]))
             cards = CARD_POINTS.findall("".join(output.get("data", {}).get("text/html", "")))
-            if output.get("output_type") == "execute_result" and cards:
+            if cards:
                 return False, (sum(float(some) for some, _ in cards), sum(float(most) for _, most in cards))
             if output.get("output_type") == "execute_result" and NUMBER.fullmatch(text.strip()):
                 return float(text) >= self.points, (float(text), self.points)

@@ -66,6 +66,18 @@ def test_credit_is_a_number_with_reports():
     assert total._repr_mimebundle_()["text/plain"] == "2.5"
 
 
+def test_a_card_says_as_much_in_a_terminal_and_the_number_for_nbgrader_follows(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+    credit = Credit(0.5, (Report("sums", (Line("a + b", "wrong", "too large"),), earned=0.5, points=2),))
+    with pytest.raises(NotImplementedError):  # then IPython shows the value itself
+        credit._ipython_display_()
+    (card,) = shown
+    assert "too large" in card["text/plain"]
+    assert "too large" in card["text/html"]
+    assert credit._repr_mimebundle_() == {"text/plain": "0.5", "text/html": "<small>0.5 of 2 points</small>"}
+
+
 def test_context_collects_reports_and_is_left_behind():
     with check_context(3, graded=True, hidden=True) as context:
         assert current() is context

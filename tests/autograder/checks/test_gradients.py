@@ -290,7 +290,7 @@ def test_partial_credit_is_per_expression():
     both = credit + check_gradients({"sum": lambda a, b: a + b}, [(), ()], points=1, engine=engine)
     assert repr(both) == "2.5"
     assert len(both.reports) == 2
-    assert "difference" in both._repr_mimebundle_()["text/html"]
+    assert "difference" in both._repr_html_()
 
 
 def test_without_points_a_wrong_gradient_raises(capsys):
