@@ -291,6 +291,8 @@ def _check_shapes(run: Run, right: Expected, arguments: Sequence[str]) -> None:
     if run.value.shape != right.reference.value.shape:
         expected, got = shown_shape(right.reference.value), shown_shape(run.value)
         text = "the value has the wrong shape"
+        if run.value.shape == () and np.isnan(run.value):
+            got = f"a single nan, as an array of None is ({NO_RETURN})"
         raise Unusable(f"{text}: expected {expected}, got {got}", text, forward=True)
     for gradients in (run.gradients, run.again or ()):
         for gradient, name, array in zip(gradients, arguments, right.draw.inputs, strict=False):

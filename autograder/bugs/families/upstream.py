@@ -111,8 +111,11 @@ upstream_collapsed = Bug(
 rule_not_connected = Bug(
     name="rule_not_connected",
     family=FAMILY,
-    explanation="the operation hands no gradient on at all: its rule is empty, or was never attached to its output",
-    hint="Print something inside the rule. Is it ever called, and does what it finds arrive at the inputs?",
+    explanation=(
+        "the operation hands no gradient on at all: its rule is empty or was never attached to its output, or a "
+        "`return` is missing in it or in a function that it calls"
+    ),
+    hint="Print what the rule returns. Is it ever called, and does what it finds arrive at the inputs?",
     misconception="The engine finds the rule of an operation by itself.",
     rules={name: lambda right, call, grad: right(grad * 0.0) for name in (*BASIC, "Reshape", "Transpose", "Permute")},
 )

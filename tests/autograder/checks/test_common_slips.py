@@ -47,6 +47,35 @@ def test_an_operation_without_a_tensor_is_named_and_its_rule_is_not_blamed(name)
     assert "rule" not in report.hints[-1]
 
 
+FORGOTTEN_RETURNS = {
+    "in forward": ("return output", "output", "a single nan, as an array of None is (is a `return` missing?)"),
+    "in backward": ("return grad *", "grad *", "or a `return` is missing in it"),
+}
+
+
+@pytest.mark.parametrize("place", FORGOTTEN_RETURNS)
+def test_a_forgotten_return_in_a_function_class_is_among_the_causes(place):
+    right, slip, said = FORGOTTEN_RETURNS[place]
+    tanh = """
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, a):
+        output = np.tanh(a)
+        ctx.save_for_backward(output)
+        return output
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * (1 - output**2)
+MiniTensor.tanh = lambda self: Tanh.apply(self)
+"""
+    names = solved("05_leaves_and_accumulation")
+    exec(tanh.replace(right, slip), names)
+    expressions = {"tanh": lambda a: a.tanh(), "tanh * a": lambda a: a.tanh() * a}
+    report = check_gradients(expressions, [(3, 4)], points=1, engine=names["MiniTensor"]).reports[0]
+    assert said in report.text()
+
+
 ARRAYS = {
     "max, without a mask": """
 def max_over(a, dim=None, keepdim=False):
