@@ -36,6 +36,9 @@ COMMANDS = (
     Command("audit", "autograder.lessons.commands.audit", "check that lessons are sound and their tests strict"),
     Command("coverage", "autograder.lessons.commands.coverage", "show which cell teaches each topic of the checklist"),
     Command("grade", "autograder.grading.commands.grade", "grade the submissions of a class"),
+    Command(
+        "import", "autograder.grading.commands.import_lms", "take over submissions downloaded from Canvas or Moodle"
+    ),
     Command("watch", "autograder.grading.commands.watch", "grade what arrives and release its feedback at once"),
     Command(
         "doctor", "autograder.grading.commands.doctor", "say which tests of an assignment can be trusted, and how far"

@@ -65,3 +65,16 @@ def write_if_changed(target: Path, text: str) -> bool:
         return False
     write_file(target, content)
     return True
+
+
+def swap_folders(new: Path, target: Path, old: Path) -> None:
+    """Put `new` in place of `target`, which becomes `old`; where that fails, `target` is as before."""
+    if not os.path.lexists(target):
+        os.rename(new, target)
+        return
+    os.rename(target, old)
+    try:
+        os.rename(new, target)
+    except OSError:
+        os.rename(old, target)
+        raise

@@ -21,7 +21,7 @@ from pathlib import Path
 from nbgrader.exchange import ExchangeFactory, default
 from nbgrader.utils import notebook_hash, parse_utc
 
-from autograder.files import atomic_write
+from autograder.files import atomic_write, swap_folders
 from autograder.grading.course import Course
 from autograder.grading.errors import CourseError
 from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
@@ -117,7 +117,7 @@ class Inbound:
             if self.course.coursedir.groupshared:
                 self.exchange.set_perms(part / "new", fileperms=0o664, dirperms=0o2775)
             target.parent.mkdir(parents=True, exist_ok=True)
-            _swap(part / "new", target, part / "old")
+            swap_folders(part / "new", target, part / "old")
         except OSError as error:
             if error.filename is None or not str(error.filename).startswith(str(attempt.folder)):
                 raise
@@ -150,19 +150,6 @@ class Inbound:
                 f"its folder belongs to {owner}. Where students share one account of the system, set "
                 "c.ExchangeCollect.check_owner = False"
             )
-
-
-def _swap(new: Path, target: Path, old: Path) -> None:
-    """Put `new` in place of `target`, which becomes `old`; where that fails, `target` is as before."""
-    if not os.path.lexists(target):
-        os.rename(new, target)
-        return
-    os.rename(target, old)
-    try:
-        os.rename(new, target)
-    except OSError:
-        os.rename(old, target)
-        raise
 
 
 def _last_complete(attempts: list[Attempt]) -> Attempt | None:

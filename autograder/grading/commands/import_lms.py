@@ -1,0 +1,59 @@
+"""`autograder import`: the submissions of an archive that was downloaded from Canvas or Moodle."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.files import COURSE
+
+if TYPE_CHECKING:
+    from autograder.grading.lms.importing import Imported
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", help="the assignment, as nbgrader names it")
+    parser.add_argument("archive", type=Path, metavar="DOWNLOAD.zip", help="all submissions, as the LMS gave them")
+    parser.add_argument("--from", dest="platform", choices=("canvas", "moodle"), help="default: by the files' names")
+    parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
+    parser.add_argument(
+        "--roster",
+        type=Path,
+        metavar="FILE.csv",
+        help="Canvas's exported gradebook, or Moodle's grading worksheet: whose number is whose",
+    )
+    parser.add_argument(
+        "--replace", action="store_true", help="take other submissions in place of those that are there; these are kept"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Import, and say what came of it. Returns 1 where somebody has to look at something, 2 for a bad request."""
+    from autograder.grading.course import open_course
+    from autograder.grading.errors import CourseError, faults_said
+    from autograder.grading.lms.archives import open_archive
+    from autograder.grading.lms.importing import import_archive
+
+    path, table = arguments.archive.resolve(), arguments.roster and arguments.roster.resolve()
+    try:
+        with faults_said(), open_course(arguments.course) as course, open_archive(path) as archive:
+            done = import_archive(course, arguments.lesson, archive, arguments.platform, table, arguments.replace)
+    except CourseError as error:
+        print(f"autograder import: {error}", file=sys.stderr)
+        return 2
+    for line in said(done):
+        print(line)
+    return 1 if done.unknown or done.kept else 0
+
+
+def said(done: Imported) -> list[str]:
+    """What came of an archive, in lines for a terminal."""
+    from autograder.grading.report.progress_display import shown_name
+
+    counts = f"{len(done.taken)} submissions taken, {len(done.unchanged)} the same as before"
+    lines = [f"{done.platform.capitalize()}: {counts}", *done.remarks]
+    lines += [f"kept what is there, the archive has another: {student} (--replace takes it)" for student in done.kept]
+    lines += [f"not imported: {text}" for text in done.unknown]
+    return [shown_name(line) for line in lines]

@@ -1,0 +1,100 @@
+"""Reads a zip archive that anybody may have made: names that lead nowhere else, and no more bytes than are allowed."""
+
+from __future__ import annotations
+
+import re
+import stat
+import unicodedata
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from autograder.grading.errors import CourseError
+from autograder.grading.watching.copying import RefusedError
+
+MOST_MEMBERS = 50_000
+LONGEST = 200  # characters of a name
+CHUNK = 1 << 20
+DRIVE = re.compile(r"[A-Za-z]:")
+
+
+class Archive:
+    """An open archive. `names` are the members that may be read, `refused` the others, each with the reason."""
+
+    def __init__(self, file: zipfile.ZipFile) -> None:
+        self._file = file
+        self._infos: dict[str, zipfile.ZipInfo] = {}
+        self.refused: dict[str, str] = {}
+        seen: set[str] = set()  # small letters: not every file system tells them from large ones
+        for info in file.infolist():
+            if info.is_dir():
+                continue
+            name = unicodedata.normalize("NFC", info.filename)
+            reason = _reason_to_refuse(info, name)
+            if not reason and name.casefold() in seen:
+                reason = "another file has this name"
+            seen.add(name.casefold())
+            if reason:
+                self.refused[name] = reason
+            else:
+                self._infos[name] = info
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._infos)
+
+    def read(self, name: str, most: float) -> bytes:
+        """The bytes of a member. Raises RefusedError where it is damaged or has more than `most`, whatever it says."""
+        parts: list[bytes] = []
+        left = most
+        try:
+            with self._file.open(self._infos[name]) as file:
+                for part in _parts(file):
+                    left -= len(part)
+                    if left < 0:
+                        raise RefusedError(f"it is larger than {most / 1e6:.0f} MB (CourseDirectory.max_file_size)")
+                    parts.append(part)
+        except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
+            raise RefusedError(f"it cannot be unpacked: {error}") from error
+        return b"".join(parts)
+
+
+@contextmanager
+def open_archive(path: Path) -> Iterator[Archive]:
+    """Open a downloaded archive. Raises CourseError where there is none, or it is no zip archive."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            if len(file.infolist()) > MOST_MEMBERS:
+                raise CourseError(f"{path} has more than {MOST_MEMBERS} files.")
+            yield Archive(file)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise CourseError(f"{path} cannot be read as a zip archive: {error}.") from error
+
+
+def _parts(file: IO[bytes]) -> Iterator[bytes]:
+    while part := file.read(CHUNK):
+        yield part
+
+
+def _reason_to_refuse(info: zipfile.ZipInfo, name: str) -> str:
+    """Why a member is not read; empty where nothing speaks against it."""
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if info.flag_bits & 1:
+        return "it is encrypted"
+    if kind not in (0, stat.S_IFREG):
+        return "it is no plain file"
+    return reason_against(name)
+
+
+def reason_against(name: str) -> str:
+    """Why a path from outside is not used as one below a folder; empty where it can be."""
+    parts = name.split("/")
+    if len(name) > 5 * LONGEST or any(len(part) > LONGEST for part in parts):
+        return "its name is too long"
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
+        return "its name has control characters"
+    if name.startswith("/") or "\\" in name or DRIVE.match(name) or any(part in ("", ".", "..") for part in parts):
+        return "its name leads out of its folder"
+    return ""

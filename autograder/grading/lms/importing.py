@@ -1,0 +1,173 @@
+"""Puts the submissions of an archive into `submitted/`: each student's as a whole, or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from autograder.files import swap_folders
+from autograder.grading.course import Course
+from autograder.grading.errors import CourseError
+from autograder.grading.lms.archives import Archive, reason_against
+from autograder.grading.lms.names import MOODLE_TEXT, Upload, platform_of, upload_of, without_copy
+from autograder.grading.lms.roster import Roster, roster_of
+from autograder.grading.watching.copying import RefusedError, WhatCounts
+
+REPLACED = "replaced"  # beside `submitted`: what another import has put aside
+NOTEBOOK = ".ipynb"
+
+
+@dataclass
+class Imported:
+    """What came of an archive. `kept` and `unknown` need somebody to look at them."""
+
+    platform: str
+    taken: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def import_archive(
+    course: Course, assignment: str, archive: Archive, platform: str | None, table: Path | None, replace: bool
+) -> Imported:
+    """Import all submissions of which the student is certain. Raises CourseError where the archive is of no LMS."""
+    platform = platform or platform_of(archive.names)
+    if platform is None:
+        raise CourseError("No file in it has a name as Canvas or Moodle gives it.")
+    with course.gradebook() as gradebook:
+        roster = roster_of(gradebook, platform, table)
+    done = Imported(platform)
+    done.remarks += [f"left out {name}: {reason}" for name, reason in archive.refused.items()]
+    notebooks = notebooks_of(course, assignment)
+    for student, uploads in _by_student(archive.names, roster, done):
+        _import_student(course, assignment, student, _Files(archive, notebooks, uploads), replace, done)
+    return done
+
+
+def notebooks_of(course: Course, assignment: str) -> set[str]:
+    """The names of the assignment's notebooks, without their ending. Raises CourseError where it has none."""
+    folders = [course.folder(step, ".", assignment) for step in ("source", "release")]
+    found = {path.stem for folder in folders for path in folder.glob(f"*{NOTEBOOK}")}
+    if not found:
+        raise CourseError(f"The course has no assignment {assignment} with a notebook.")
+    return found
+
+
+def _by_student(names: Sequence[str], roster: Roster, done: Imported) -> Iterator[tuple[str, list[Upload]]]:
+    """The uploads of each student; those of nobody who is known are noted."""
+    found: dict[str, list[Upload]] = defaultdict(list)
+    keys: dict[str, set[str]] = defaultdict(set)
+    unknown: dict[str, str] = {}
+    for name in names:
+        upload = upload_of(name, done.platform)
+        if upload is None:
+            why = "a text typed in Moodle is no notebook" if MOODLE_TEXT.fullmatch(name) else "its name says nothing"
+            done.remarks.append(f"left out {name}: {why}")
+            continue
+        student = roster.student_of(upload)
+        if student is None or reason_against(student) or "/" in student or student.startswith("."):
+            unknown[upload.key] = f"{upload.name or 'somebody'} (number {upload.key})"
+            continue
+        found[student].append(upload)
+        keys[student].add(upload.key)
+    for student, numbers in keys.items():
+        if len(numbers) > 1:
+            done.unknown.append(f"{student}: the numbers {', '.join(sorted(numbers))} are all taken for this student")
+            del found[student]
+    done.unknown += unknown.values()
+    yield from sorted(found.items())
+
+
+class _Files:
+    """What one student has handed in, under the names that nbgrader expects."""
+
+    def __init__(self, archive: Archive, notebooks: set[str], uploads: Sequence[Upload]) -> None:
+        self.archive, self.notebooks, self.uploads = archive, notebooks, uploads
+
+    def chosen(self, student: str, remarks: list[str]) -> dict[str, Upload]:
+        """The newest upload for each name. A single notebook of another name gets that of the assignment's only one."""
+        found: dict[str, Upload] = {}
+        for upload in sorted(self.uploads, key=lambda one: one.version):
+            name = self._expected(upload.file)
+            if name in found:
+                remarks.append(f"{student}: of two files for {name} the later one is taken")
+            found[name] = upload
+        own = [name for name in found if name.endswith(NOTEBOOK)]
+        if len(own) == len(self.notebooks) == 1 and own[0] != (wanted := f"{next(iter(self.notebooks))}{NOTEBOOK}"):
+            remarks.append(f"{student}: {own[0]} is taken for {wanted}")
+            found[wanted] = found.pop(own[0])
+        if any(upload.late for upload in self.uploads):
+            remarks.append(f"{student}: late, says Canvas; the archive does not say when it came")
+        return found
+
+    def _expected(self, file: str) -> str:
+        path = PurePosixPath(file)
+        stem = without_copy(path.stem)
+        is_copy = path.suffix == NOTEBOOK and path.stem not in self.notebooks and stem in self.notebooks
+        return str(path.with_name(f"{stem}{NOTEBOOK}")) if is_copy else str(path)
+
+    def contents(self, chosen: Mapping[str, Upload], limits: WhatCounts) -> dict[str, bytes]:
+        """The bytes of each file that counts. Raises RefusedError where they are too many."""
+        found, room = {}, limits.folder_size
+        for name, upload in chosen.items():
+            path = PurePosixPath(name)
+            if limits.wants(path.name) and not any(map(limits.ignores, path.parts)):
+                found[name] = self.archive.read(upload.member, min(limits.file_size, room))
+                room -= len(found[name])
+        return found
+
+
+def _import_student(
+    course: Course, assignment: str, student: str, files: _Files, replace: bool, done: Imported
+) -> None:
+    target = course.folder("submitted", student, assignment)
+    try:
+        contents = files.contents(files.chosen(student, done.remarks), WhatCounts.of(course.coursedir))
+    except RefusedError as error:
+        done.unknown.append(f"{student}: {error}")
+        return
+    if not any(name.endswith(NOTEBOOK) for name in contents):
+        done.unknown.append(f"{student}: there is no notebook among the files")
+    elif target.is_dir() and _same(target, contents):
+        done.unchanged.append(student)
+    elif target.exists() and not replace:
+        done.kept.append(student)
+    else:
+        try:
+            _place(course, assignment, student, target, contents)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:  # one name is a folder of another
+            done.unknown.append(f"{student}: its files cannot be put beside each other: {error.strerror}")
+        else:
+            done.taken.append(student)
+
+
+def _same(folder: Path, contents: Mapping[str, bytes]) -> bool:
+    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return there == set(contents) and all((folder / name).read_bytes() == data for name, data in contents.items())
+
+
+def _place(course: Course, assignment: str, student: str, target: Path, contents: Mapping[str, bytes]) -> None:
+    """Put files in place of what the student handed in before, which is kept in a folder beside `submitted`."""
+    part = Path(tempfile.mkdtemp(prefix=".import-", dir=course.root))
+    try:
+        for name, data in contents.items():
+            file = part / "new" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        before = _free(course.root / REPLACED / assignment / student) if target.exists() else part / "before"
+        swap_folders(part / "new", target, before)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _free(folder: Path) -> Path:
+    """A folder that does not exist yet: 1, 2, 3 and so on inside this one, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return next(path for number in range(1, 10**6) if not (path := folder / str(number)).exists())

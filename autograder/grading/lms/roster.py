@@ -1,0 +1,73 @@
+"""Which student of the course an upload belongs to: nobody is guessed."""
+
+from __future__ import annotations
+
+import csv
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from nbgrader.api import Gradebook
+
+from autograder.grading.errors import CourseError
+from autograder.grading.lms.names import MOODLE, Upload
+
+NUMBER = re.compile(r"\d+")
+KEYS = ("ID", "Identifier")  # of Canvas's gradebook and of Moodle's grading worksheet
+IDENTITIES = ("SIS Login ID", "SIS User ID", "Username", "ID number", "Email address", "Email")
+
+
+class Roster:
+    """The students of a course by their number in the LMS, and by their name where only one has it."""
+
+    def __init__(self, by_key: Mapping[str, str], by_name: Mapping[str, set[str]]) -> None:
+        self.by_key, self.by_name = by_key, by_name
+
+    def student_of(self, upload: Upload) -> str | None:
+        """The student's id in nbgrader, or None where that is not certain."""
+        if upload.key in self.by_key:
+            return self.by_key[upload.key]
+        found = self.by_name.get(folded(upload.name), set())
+        return next(iter(found)) if len(found) == 1 else None
+
+
+def folded(name: str) -> str:
+    """A name as Canvas writes it: small letters and digits alone, without accents."""
+    letters = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(letter for letter in letters if letter.isalnum())
+
+
+def roster_of(gradebook: Gradebook, platform: str, table: Path | None) -> Roster:
+    """The roster of nbgrader's gradebook and, on top, of a table that the LMS has exported. Raises CourseError."""
+    students = gradebook.students
+    by_key = {str(student.lms_user_id): student.id for student in students if student.lms_user_id}
+    by_name: dict[str, set[str]] = defaultdict(set)
+    for student in students:
+        first, last = student.first_name or "", student.last_name or ""
+        whole = f"{first} {last}" if platform == MOODLE else f"{last}{first}"
+        for name in filter(None, (folded(whole), folded(student.id))):
+            by_name[name].add(student.id)
+    if table is not None:
+        known = {text: student.id for student in students for text in (student.id, student.email) if text}
+        by_key |= dict(_keys_in(table, known))
+    return Roster(by_key, by_name)
+
+
+def _keys_in(table: Path, known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """The LMS's number and nbgrader's student for each row of a CSV that Canvas or Moodle has exported."""
+    try:
+        with open(table, newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, ValueError, csv.Error) as error:
+        raise CourseError(f"{table} cannot be read as CSV: {error}.") from error
+    key = next((name for name in KEYS if rows and name in rows[0]), None)
+    if key is None:
+        raise CourseError(f"{table} has no column {' or '.join(KEYS)}: export it from Canvas or Moodle.")
+    for row in rows:
+        number = NUMBER.search(row[key] or "")
+        texts = [(row.get(name) or "").strip() for name in IDENTITIES]
+        student = next((known[text] for text in texts if text in known), next(filter(None, texts), ""))
+        if number and student:
+            yield number[0], student

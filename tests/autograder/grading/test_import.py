@@ -1,0 +1,236 @@
+"""`autograder import`: what Canvas and Moodle give, and archives that somebody made with an intent."""
+
+import json
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.cli import main
+from autograder.grading.lms import archives
+from autograder.grading.lms.names import upload_of
+
+LESSON = "02_scalar"
+BEE, COD = b'{"cells": ["bee"]}', b'{"cells": ["cod"]}'
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A course with one notebook and four students; the numbers in the LMS are known of the first two."""
+    source = tmp_path / "course" / "source" / LESSON
+    source.mkdir(parents=True)
+    (source / f"{LESSON}.ipynb").write_text(json.dumps({"cells": []}))
+    with Gradebook(f"sqlite:///{tmp_path}/course/gradebook.db") as gradebook:
+        gradebook.add_student("bee", first_name="Bea", last_name="Ekström", lms_user_id="101")
+        gradebook.add_student("cod", first_name="Carl", last_name="Odd", lms_user_id="102", email="cod@example.org")
+        gradebook.add_student("twin1", first_name="Sam", last_name="Twin")
+        gradebook.add_student("twin2", first_name="Sam", last_name="Twin", email="twin2@example.org")
+    return tmp_path / "course"
+
+
+def packed(course, members):
+    """An archive of (name, content) pairs, or of ready ZipInfos."""
+    path = course.parent / "download.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members:
+            file.writestr(name, content)
+    return path
+
+
+def imported(course, members, *options):
+    """The exit status of an import, and what is in `submitted/` then."""
+    status = main(["import", LESSON, str(packed(course, members)), "--course", str(course), *map(str, options)])
+    return status, handed_in(course)
+
+
+def handed_in(course):
+    folder = course / "submitted"
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def of(student, name=f"{LESSON}.ipynb"):
+    return f"{student}/{LESSON}/{name}"
+
+
+ORDINARY = {
+    "canvas": [("ekstrombea_101_7001_02_scalar.ipynb", BEE), ("oddcarl_LATE_102_7002_02_scalar-1.ipynb", COD)],
+    "canvas, anonymous": [("101_7001_02_scalar.ipynb", BEE), ("LATE_102_7002_02_scalar (2).ipynb", COD)],
+    "canvas, by name": [("ekstrombea_900_7001_02_scalar.ipynb", BEE), ("oddcarl_901_7002_02_scalar.ipynb", COD)],
+    "canvas, other names": [("ekstrombea_101_1_my homework.ipynb", BEE), ("oddcarl_102_2_Untitled.ipynb", COD)],
+    "moodle": [
+        ("Bea Ekström_900_assignsubmission_file/02_scalar.ipynb", BEE),
+        ("Carl Odd_901_assignsubmission_file_/02_scalar.ipynb", COD),
+    ],
+    "moodle, flat": [
+        ("Bea Ekström_900_assignsubmission_file_02_scalar.ipynb", BEE),
+        ("Carl Odd_901_assignsubmission_file_02_scalar.ipynb", COD),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", ORDINARY)
+def test_a_download_becomes_submissions(kind, course, capsys):
+    status, found = imported(course, ORDINARY[kind])
+    assert (status, found) == (0, {of("bee"): BEE, of("cod"): COD})
+    out = capsys.readouterr().out
+    assert out.startswith(f"{kind.partition(',')[0].capitalize()}: 2 submissions taken")
+    assert ("late, says Canvas" in out) == any("LATE" in name for name, _ in ORDINARY[kind])
+
+
+def test_importing_again_changes_nothing_and_another_file_is_kept_beside(course, capsys):
+    first = [("a_101_1_02_scalar.ipynb", BEE)]
+    other = [("a_101_2_02_scalar.ipynb", COD)]
+    assert imported(course, first)[0] == 0
+    assert imported(course, first) == (0, {of("bee"): BEE})
+    assert "0 submissions taken, 1 the same" in capsys.readouterr().out
+    assert imported(course, other) == (1, {of("bee"): BEE})
+    assert "--replace takes it" in capsys.readouterr().out
+    assert imported(course, other, "--replace") == (0, {of("bee"): COD})
+    assert (course / "replaced" / LESSON / "bee" / "1" / f"{LESSON}.ipynb").read_bytes() == BEE
+
+
+def test_of_two_files_with_the_notebooks_name_the_later_one_counts(course, capsys):
+    members = [("a_101_8_02_scalar-1.ipynb", COD), ("a_101_7_02_scalar.ipynb", BEE)]
+    assert imported(course, members) == (0, {of("bee"): COD})
+    assert "the later one is taken" in capsys.readouterr().out
+
+
+ROSTERS = {
+    "canvas": (
+        "Student,ID,SIS Login ID,Section\nPoints Possible,,,\n'Twin, Sam',555,twin1,A\n",
+        [("twinsam_555_1_02_scalar.ipynb", BEE)],
+        "twin1",
+    ),
+    "moodle": (
+        "\ufeffIdentifier,Full name,Email address\nParticipant 556,Sam Twin,twin2@example.org\n",
+        [("Sam Twin_556_assignsubmission_file/02_scalar.ipynb", BEE)],
+        "twin2",
+    ),
+}
+
+
+@pytest.mark.parametrize("platform", ROSTERS)
+def test_two_of_one_name_are_told_apart_by_a_roster_and_never_guessed(platform, course, capsys):
+    table, members, student = ROSTERS[platform]
+    assert imported(course, members) == (1, {})
+    assert "not imported: " in capsys.readouterr().out
+    roster = course.parent / "roster.csv"
+    roster.write_text(table.replace("'Twin, Sam'", '"Twin, Sam"'), encoding="utf-8")
+    assert imported(course, members, "--roster", roster) == (0, {of(student): BEE})
+
+
+def test_one_bad_upload_costs_only_its_student(course, capsys):
+    members = [
+        ("Bea Ekström_1_assignsubmission_file/notes.txt", b"no notebook"),
+        ("Bea Ekström_1_assignsubmission_onlinetext.html", b"text"),
+        ("Carl Odd_2_assignsubmission_file/02_scalar.ipynb", COD),
+        ("Nobody Here_3_assignsubmission_file/02_scalar.ipynb", BEE),
+    ]
+    assert imported(course, members) == (1, {of("cod"): COD})
+    out = capsys.readouterr().out
+    assert "bee: there is no notebook" in out
+    assert "Nobody Here (number 3)" in out
+    assert "a text typed in Moodle" in out
+
+
+def test_two_people_who_are_taken_for_one_student_are_not_mixed(course):
+    members = [("ekstrombea_101_1_02_scalar.ipynb", BEE), ("ekstrombea_900_2_02_scalar.ipynb", COD)]
+    assert imported(course, members) == (1, {})
+
+
+def linked(name, target):
+    info = zipfile.ZipInfo(name)
+    info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    return info, target
+
+
+PERSON = "Bea Ekström_1_assignsubmission_file"
+GOOD = (f"{PERSON}/02_scalar.ipynb", BEE)
+HOSTILE = {
+    "out of the folder": [(f"{PERSON}/../../../evil.ipynb", COD)],
+    "absolute": [("/tmp/evil_101_1_x.ipynb", COD)],
+    "absolute inside": [(f"{PERSON}//tmp/evil.ipynb", COD)],
+    "a drive": [("C:evil_101_1_x.ipynb", COD)],
+    "backslashes": [(f"{PERSON}/..\\..\\evil.ipynb", COD)],
+    "a dot": [(f"{PERSON}/./02_scalar.ipynb", COD)],
+    "a link": [linked(f"{PERSON}/secret.ipynb", "/etc/passwd")],
+    "a device": [(f"{PERSON}/a\x00b.ipynb".replace("\x00", "\x07"), COD)],
+    "a terminal": [(f"{PERSON}/\x1b[2Jx.ipynb", COD)],
+    "a very long name": [(f"{PERSON}/{'x' * 300}.ipynb", COD)],
+    "names that differ in case": [(f"{PERSON}/02_SCALAR.ipynb", COD)],
+    "names that differ in composition": [(PERSON.replace("ö", "o\u0308") + "/02_scalar.ipynb", COD)],
+    "a checkpoint": [(f"{PERSON}/.ipynb_checkpoints/02_scalar-checkpoint.ipynb", COD)],
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_member_is_left_out_and_writes_nothing(kind, course, capsys):
+    before = {path for path in course.parent.rglob("*") if "submitted" not in path.parts}
+    status, found = imported(course, [GOOD, *HOSTILE[kind]])
+    assert (status, found) == (0, {of("bee"): BEE})
+    after = {path for path in course.parent.rglob("*") if "submitted" not in path.parts}
+    assert {path.name for path in after - before} <= {"download.zip"}
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_bomb_is_not_unpacked(course, capsys):
+    (course / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.max_file_size = 50\n")
+    members = [
+        (f"{PERSON}/02_scalar.ipynb", b" " * 5_000_000),
+        ("Carl Odd_2_assignsubmission_file/02_scalar.ipynb", COD),
+    ]
+    assert imported(course, members) == (1, {of("cod"): COD})
+    assert "bee: it is larger than 0 MB (CourseDirectory.max_file_size)" in capsys.readouterr().out
+
+
+def test_a_size_that_is_a_lie_is_found_while_reading(course):
+    path = packed(course, [(f"{PERSON}/02_scalar.ipynb", b"x" * 10_000)])
+    data = path.read_bytes()
+    path.write_bytes(data.replace((10_000).to_bytes(4, "little"), (10).to_bytes(4, "little")))
+    assert main(["import", LESSON, str(path), "--course", str(course)]) == 1
+    assert handed_in(course) == {}
+
+
+def test_a_file_that_is_a_folder_of_another_costs_only_its_student(course):
+    members = [(f"{PERSON}/a.ipynb", BEE), (f"{PERSON}/a.ipynb/02_scalar.ipynb", BEE)]
+    status, found = imported(course, [*members, ("Carl Odd_2_assignsubmission_file/02_scalar.ipynb", COD)])
+    assert (status, found) == (1, {of("cod"): COD})
+
+
+def test_what_is_no_archive_or_of_no_platform_is_refused(course, capsys, monkeypatch):
+    text = course.parent / "text.zip"
+    text.write_text("no archive")
+    for path, said in ((text, "cannot be read as a zip archive"), (course / "none.zip", "cannot be read")):
+        assert main(["import", LESSON, str(path), "--course", str(course)]) == 2
+        assert said in capsys.readouterr().err
+    assert imported(course, [("photo.jpg", b"")])[0] == 2
+    assert "as Canvas or Moodle gives it" in capsys.readouterr().err
+    assert main(["import", "99_none", str(packed(course, [GOOD])), "--course", str(course)]) == 2
+    assert "no assignment 99_none" in capsys.readouterr().err
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 1)
+    assert imported(course, [GOOD, (f"{PERSON}/b.txt", b"")])[0] == 2
+    assert "more than 1 files" in capsys.readouterr().err
+
+
+def test_a_student_of_the_roster_leads_nowhere_else(course):
+    roster = course.parent / "roster.csv"
+    roster.write_text("Student,ID,SIS Login ID\nx,555,../../evil\ny,556,.hidden\nz,557,=1+1\n")
+    members = [(f"a_{number}_1_02_scalar.ipynb", BEE) for number in (555, 556, 557)]
+    assert imported(course, members, "--roster", roster) == (1, {of("=1+1"): BEE})
+    assert not (course.parent / "evil").exists()
+
+
+@pytest.mark.parametrize(
+    ("member", "key", "file"),
+    [
+        ("doejane_12_34_a_5_b.ipynb", "12", "a_5_b.ipynb"),
+        ("12_34_x.ipynb", "12", "x.ipynb"),
+        ("group_one_LATE_12_34_x.ipynb", "12", "x.ipynb"),
+    ],
+)
+def test_the_numbers_of_canvas_are_found_beside_underscores(member, key, file):
+    upload = upload_of(member, "canvas")
+    assert (upload.key, upload.file) == (key, file)
+    assert Path(file).suffix == ".ipynb"
