@@ -23,22 +23,10 @@ from mini_autograd.graph.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from mini_autograd.numerics import arrays, return_types
-from mini_autograd.numerics.arrays import (
-    bfloat16,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int8,
-    int16,
-    int32,
-    int64,
-    promote_types,
-    set_default_dtype,
-    uint8,
-)
-from mini_autograd.numerics.arrays import bool_ as bool
+from mini_autograd.numerics import arrays, dtypes, return_types
+from mini_autograd.numerics.arrays import bfloat16, get_default_dtype, set_default_dtype
+from mini_autograd.numerics.dtypes import bool_ as bool
+from mini_autograd.numerics.dtypes import dtype, float16, float32, float64, int8, int16, int32, int64, uint8
 from mini_autograd.numerics.size import Size
 from mini_autograd.tensors import in_place, memory, on_demand, random_in_place
 from mini_autograd.tensors.creation import (
@@ -80,11 +68,17 @@ from mini_autograd.tensors.random import (
     set_rng_state,
 )
 
-device, dtype, finfo, iinfo, newaxis = arrays.Device, np.dtype, np.finfo, np.iinfo, None
+device, finfo, iinfo, newaxis = arrays.Device, np.finfo, np.iinfo, None
 preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_format"  # accepted, and ignored
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 arrays.keep_numpy_quiet()
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The dtype that holds both."""
+    return dtypes.of(arrays.promote_types(type1.dtype, type2.dtype))
+
 
 globals().update(on_demand.by_name(on_demand.FUNCTIONS))
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.numerics import dtypes
+
 float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
 uint8, int8, int16, int32, int64 = (np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64"))
 bool_ = np.dtype("bool")
@@ -190,20 +192,20 @@ def broadcasts_to(shape: tuple[int, ...], wider: tuple[int, ...]) -> bool:
     return len(shape) <= len(wider) and all(a in (1, b) for a, b in zip(shape, tail, strict=True))
 
 
-def set_default_dtype(d: np.dtype) -> None:
+def set_default_dtype(d: dtypes.dtype) -> None:
     """What a Python float becomes from now on: a floating dtype. Raises TypeError for another."""
     global default_dtype
-    if not isinstance(d, np.dtype) or not is_floating(d):
+    if not isinstance(d, (np.dtype, dtypes.dtype)) or not is_floating(d):
         raise TypeError("only floating-point types are supported as the default type")
-    default_dtype = d
+    default_dtype = np.dtype(d)
 
 
-def get_default_dtype() -> np.dtype:
+def get_default_dtype() -> dtypes.dtype:
     """What a Python float becomes."""
-    return default_dtype
+    return dtypes.of(default_dtype)
 
 
-def is_floating(dtype: np.dtype) -> bool:
+def is_floating(dtype: np.dtype | dtypes.dtype) -> bool:
     """Whether the dtype can carry a gradient."""
     return dtype.kind == "f"
 

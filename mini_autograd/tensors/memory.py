@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.views import memory_of
-from mini_autograd.numerics import arrays
+from mini_autograd.numerics import arrays, dtypes
 from mini_autograd.operations.pointwise import elementwise
 from mini_autograd.operations.pointwise.elementwise import clone
 from mini_autograd.tensors import creation
@@ -63,7 +63,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     for target in [*args, kwargs.pop("device", None), kwargs.pop("dtype", None)]:
         if isinstance(target, Tensor):
             result = elementwise.cast(elementwise.move(result, target.device), target.dtype)
-        elif isinstance(target, np.dtype) or target in (float, int, bool):
+        elif isinstance(target, (np.dtype, dtypes.dtype)) or target in (float, int, bool):
             result = elementwise.cast(result, np.dtype(target))
         elif target is not None and not isinstance(target, bool):
             result = elementwise.move(result, target)

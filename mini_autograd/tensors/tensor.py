@@ -20,6 +20,7 @@ from mini_autograd.graph.grad_mode import INFERENCE, state
 from mini_autograd.graph.removable_handle import RemovableHandle
 from mini_autograd.graph.views import link_view, memory_of
 from mini_autograd.numerics import arrays
+from mini_autograd.numerics.dtypes import KNOWN as DTYPES
 from mini_autograd.numerics.size import Size, size_of
 from mini_autograd.operations.pointwise import comparison, elementwise
 from mini_autograd.operations.products import linear_algebra
@@ -72,8 +73,8 @@ class Tensor:
     """An array that remembers how it was computed. Make one with `mini_autograd.tensor`; the engine does so with
     `tensor_of(array, edge)`, and what `Tensor(...)` makes is PyTorch's: see legacy.py.
 
-    As `torch.Tensor`, except that `dtype` is one of NumPy's. `array` is the NumPy array behind
-    it (or NumPy scalar, if 0-d): the engine computes with it, and users have `numpy()`.
+    As `torch.Tensor`. `array` is the NumPy array behind it (or NumPy scalar, if 0-d): the engine computes with it, and
+    users have `numpy()`.
     """
 
     __slots__ = (
@@ -345,9 +346,9 @@ class Tensor:
         return size_of(self.array.shape)
 
     @property
-    def dtype(self) -> np.dtype:
-        """The type of the elements, one of NumPy's."""
-        return self.array.dtype
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        return DTYPES[self.array.dtype]
 
     @property
     def ndim(self) -> int:

@@ -18,6 +18,7 @@ from mini_autograd.nn.modules.backward_hooks import ModuleCall
 from mini_autograd.nn.modules.hooks import run_hooks, run_pre_hooks, run_remaining_hooks
 from mini_autograd.nn.modules.loading import IncompatibleKeys, load
 from mini_autograd.nn.parameter import Parameter
+from mini_autograd.numerics import dtypes
 from mini_autograd.numerics.arrays import dtype_name, is_floating
 from mini_autograd.tensors.tensor import Tensor
 
@@ -280,12 +281,13 @@ class Module:
     def to(self: M, *args: Any, **kwargs: Any) -> M:
         """Bring floating parameters and buffers to a dtype, and all of them to a device."""
         targets = [*args, *kwargs.values()]
-        dtypes = [target for target in targets if isinstance(target, np.dtype)]
-        devices = [target for target in targets if not isinstance(target, np.dtype) and target is not None]
-        for dtype in dtypes:
+        kinds = [target for target in targets if isinstance(target, (np.dtype, dtypes.dtype))]
+        devices = [target for target in targets if target is not None and not any(target is kind for kind in kinds)]
+        for dtype in kinds:
             if not is_floating(dtype):
                 raise TypeError(
-                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=torch.{dtype}"
+                    "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                    f"dtype={dtypes.of(dtype)}"
                 )
             self._apply(lambda tensor, dtype=dtype: tensor.to(dtype) if is_floating(tensor.dtype) else tensor)  # type: ignore[misc]
         for device in devices:

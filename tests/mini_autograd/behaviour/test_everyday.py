@@ -6,8 +6,10 @@ shape and warnings, or error type and text.
 
 import importlib
 import math
+import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mini_autograd as ma
@@ -105,6 +107,16 @@ s = lib.amp.GradScaler("cpu", enabled=False); s.scale(f), s.is_enabled(), s.stat
 s = lib.amp.GradScaler("cpu", enabled=False); o = lib.optim.SGD([x], 0.1); (x * x).sum().backward(); s.step(o); x
 """
 
+DTYPES = """
+str(f.dtype), str(d.dtype), repr(i.dtype), repr([lib.bool, lib.uint8, lib.long, lib.half])
+f.dtype is lib.float32, f.dtype == lib.float64, f.dtype != d.dtype, isinstance(h.dtype, lib.dtype)
+lib.float16.is_floating_point, lib.int8.is_floating_point, lib.uint8.is_signed, lib.int32.itemsize
+repr((lib.promote_types(lib.int8, lib.float16), lib.get_default_dtype())), {lib.float32: 1}[f.dtype]
+lib.zeros(2, dtype=d.dtype) + f, f.to(d.dtype), lib.finfo(f.dtype).eps, lib.iinfo(lib.int8).max
+nn.Linear(1, 1).to(d.dtype), nn.Linear(1, 1).to(lib.int8)
+f"{d.dtype}", "%s" % (u > 1).dtype
+"""
+
 GRADCHECKED = """
 l = nn.Linear(2, 2).double(); z = lib.ones(1, 2).double(); lib.autograd.gradcheck(lambda w: l(z), (l.weight,))
 z = d.clone().requires_grad_(); lib.autograd.gradcheck(lambda a, b: a * b, (z, z)), z
@@ -129,7 +141,7 @@ def test_old_and_rare(row: str) -> None:
     same(script(row, usual_names))
 
 
-@pytest.mark.parametrize("row", lines(WITH_NUMPY + EXPANDED + NAMES + GRADCHECKED))
+@pytest.mark.parametrize("row", lines(WITH_NUMPY + EXPANDED + NAMES + DTYPES + GRADCHECKED))
 def test_what_stops_scripts(row: str) -> None:
     same(script(row, usual_names))
 
@@ -141,6 +153,13 @@ MODULES = "utils.data.dataloader utils.data.dataset nn.modules nn.parallel backe
 def test_modules_that_scripts_import(module: str) -> None:
     assert importlib.import_module(f"mini_autograd.{module}")
     assert callable(importlib.import_module("mini_autograd.autograd").gradcheck)
+
+
+def test_a_dtype_goes_wherever_one_of_numpy_goes() -> None:
+    assert np.zeros(2, dtype=ma.float16).dtype == ma.float16 == np.float16
+    assert ma.ones(2).dtype == np.float32
+    assert np.dtype("float32") == ma.float32
+    assert pickle.loads(pickle.dumps(ma.int64)) is ma.int64
 
 
 def test_settings_of_a_gpu_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
