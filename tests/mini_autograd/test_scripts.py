@@ -30,15 +30,19 @@ SCRIPTS = Path(__file__).parent / "scripts"
 MODULES = {
     "torch": ma,
     "torch.autograd": ma.autograd,
+    "torch.distributed": ma.distributed,
     "torch.func": ma.func,
     "torch.nn": ma.nn,
     "torch.nn.functional": ma.nn.functional,
+    "torch.nn.parallel": ma.nn.parallel,
     "torch.nn.utils": ma.nn.utils,
     "torch.nn.utils.rnn": ma.nn.utils.rnn,
     "torch.optim": ma.optim,
     "torch.optim.lr_scheduler": ma.optim.lr_scheduler,
     "torch.utils": ma.utils,
     "torch.utils.data": ma.utils.data,
+    "torch.utils.data.dataloader": ma.utils.data.dataloader,
+    "torch.utils.data.dataset": ma.utils.data.dataset,
 }
 
 
@@ -57,7 +61,10 @@ def test_script_follows_pytorch(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert_same_weights(got["model"], expected["model"])
 
 
-@pytest.mark.parametrize("name", ["contrastive_pairs", "learning_to_learn"])
+PRINTED = "contrastive_pairs learning_to_learn gpt_training variational_autoencoder forward_forward rows_as_time"
+
+
+@pytest.mark.parametrize("name", PRINTED.split())
 def test_script_prints_what_it_prints_under_pytorch(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
