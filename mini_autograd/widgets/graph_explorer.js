@@ -85,14 +85,14 @@ function place(view, model) {
   resize(view, null);
 }
 
-// A zoom of null is the picture in its own size (larger on a stage) or as wide as the page, but not smaller than three
-// quarters.
+// A zoom of null is the picture in its own size or as wide as the page, but not smaller than three quarters; on a stage,
+// as large as the stage says.
 function resize(view, zoom) {
   const { width } = view.svg.viewBox.baseVal;
   const style = view.svg.style;
   view.zoom = zoom === null ? null : Math.max(0.05, Math.min(4, zoom));
-  style.minWidth = zoom === null ? `${Math.round(width * 0.75)}px` : "0";
-  style.maxWidth = zoom === null ? "100%" : "none";
+  style.minWidth = zoom === null ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
+  style.maxWidth = zoom === null ? "100%" : "none"; // gives way to minWidth
   style.width = zoom === null ? `calc(${width}px * var(--ma-scale, 1))` : `${width * view.zoom}px`;
 }
 

@@ -11,6 +11,8 @@ from html import escape
 FONT = "var(--jp-ui-font-family, system-ui, sans-serif)"
 MONO = "var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace)"
 PAPER = "var(--jp-layout-color1, white)"
+SMALL = 13.7
+"""The smallest type: 14 pixels on the screen, where a picture of 860 fills a window that is 1000 pixels wide."""
 
 
 def picture(width: float, height: float, parts: Iterable[str], label: str) -> str:
@@ -58,7 +60,7 @@ def words(
     y: float,
     text: object,
     *,
-    size: float = 13,
+    size: float = 14,
     anchor: str = "start",
     bold: bool = False,
     mono: bool = False,
@@ -77,7 +79,7 @@ def words(
 def arrow(x: float, y: float, to_x: float, text: str = "", *, colour: str = "currentColor") -> str:
     """A horizontal arrow with a word above it."""
     tip = 7 if to_x > x else -7
-    label = words((x + to_x) / 2, y - 7, text, size=12, anchor="middle", fill=colour) if text else ""
+    label = words((x + to_x) / 2, y - 7, text, size=SMALL, anchor="middle", fill=colour) if text else ""
     return (
         f'<path d="M{x:.1f} {y:.1f}H{to_x - tip:.1f}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
         f'<path d="M{to_x:.1f} {y:.1f}l{-tip} -4.5v9z" fill="{colour}"/>{label}'

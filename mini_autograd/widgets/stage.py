@@ -1,32 +1,52 @@
-"""Large type and full width for all demos of a notebook, for use in front of an audience."""
+"""Large type and pictures that fit the screen for all demos of a notebook, for use in front of an audience."""
 
 from __future__ import annotations
 
-STYLE = """<style>
-.jp-Notebook .jp-RenderedMarkdown { font-size: 20px; line-height: 1.5; }
-.jp-Notebook .jp-RenderedMarkdown h1 { font-size: 42px; }
-.jp-Notebook .jp-RenderedMarkdown h2 { font-size: 32px; }
-.jp-Notebook :is(.jp-InputPrompt, .jp-OutputPrompt, .jp-OutputArea-promptOverlay) { display: none; }
-.jp-Notebook .jp-Placeholder, .jp-Notebook .jp-InputArea-editor[hidden] { opacity: 0.4; }
-.ma-demo, .ma-explorer { font-size: 20px !important; border: none !important; }
-.ma-demo .ma-canvas svg { max-width: 100% !important; max-height: max(300px, calc(100vh - 380px)); }
-.ma-explorer { --ma-scale: 1.9; }
-.ma-explorer .ma-canvas { max-height: max(300px, calc(100vh - 330px)) !important; }
-.ma-demo input[type="range"] { width: 260px; }
-.ma-monitor svg { width: 100%; height: auto; max-height: calc(100vh - 200px); }
-</style>"""
+from pathlib import Path
+from typing import Any
+
+from mini_autograd.widgets.scripts import script
+
+try:
+    import anywidget
+    import traitlets
+except ImportError:  # without the widget library there is the large type alone
+    anywidget = None  # type: ignore[assignment]
+
+HERE = Path(__file__).parent
+WORDS = "Large type for demos."
 
 
 class StageStyle:
     """Rules of layout that a notebook takes over when it shows them."""
 
     def _repr_html_(self) -> str:
-        return STYLE
+        return f"<style>{(HERE / 'stage.css').read_text(encoding='utf-8')}</style>"
 
     def __repr__(self) -> str:
-        return "Large type for demos."
+        return WORDS
 
 
-def on_stage() -> StageStyle:
-    """Show this in a notebook, and all its demos are set in large type, as wide as the page."""
-    return StageStyle()
+if anywidget is not None:
+
+    class Stage(anywidget.AnyWidget):
+        """The same, alive: it fits the pictures of the notebook to the screen."""
+
+        _esm = script(HERE / "stage.js")
+        _css = (HERE / "stage.css").read_text(encoding="utf-8")
+
+        own_id = traitlets.Unicode().tag(sync=True)
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.own_id = self.model_id
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+            bundle = super()._repr_mimebundle_(**kwargs)
+            data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+            return {**data, "text/html": StageStyle()._repr_html_(), "text/plain": WORDS}, metadata
+
+
+def on_stage() -> Any:
+    """Show this in a notebook, and all its demos are set in large type and fitted to the screen."""
+    return StageStyle() if anywidget is None else Stage()

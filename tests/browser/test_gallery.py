@@ -180,6 +180,39 @@ def test_the_monitor_leaves_its_curves(opened):
     opened.use_theme("JupyterLab Light")
 
 
+FINEST = """root => Math.min(...[...root.querySelectorAll("svg text")]
+    .filter(text => text.textContent.trim() && text.getClientRects().length)
+    .map(text => { const place = text.getScreenCTM();
+                   return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(place.a, place.b); }))"""
+PICTURES = ".ma-demo, .ma-explorer, .ma-monitor"
+
+
+def test_on_a_small_screen_all_type_can_be_read_and_zoom_enlarges_every_picture(opened):
+    """As after Ctrl and +: the window has fewer CSS pixels, each of them larger."""
+    roots = opened.page.locator(PICTURES)
+    opened.page.set_viewport_size({"width": 1000, "height": 700})
+    try:
+        opened.wait_until(
+            f"""() => [...document.querySelectorAll("{PICTURES}")].map({FINEST}).every(px => px > 13.9)"""
+        )
+        before = roots.evaluate_all(
+            "roots => roots.map(root => root.querySelector('svg').getBoundingClientRect().width)"
+        )
+        session = opened.page.context.new_cdp_session(opened.page)
+        zoomed = {"width": 667, "height": 467, "deviceScaleFactor": 1.5, "mobile": False}
+        session.send("Emulation.setDeviceMetricsOverride", zoomed)
+        opened.wait_until("() => window.devicePixelRatio === 1.5")
+        opened.wait_until(
+            f"""before => [...document.querySelectorAll("{PICTURES}")].every((root, number) =>
+                1.5 * root.querySelector("svg").getBoundingClientRect().width > 1.3 * before[number])""",
+            before,
+        )
+        session.send("Emulation.clearDeviceMetricsOverride")
+        session.detach()
+    finally:
+        opened.page.set_viewport_size({"width": 1400, "height": 1000})
+
+
 def test_a_reload_shows_the_settings_again(opened):
     demo = Shown(opened, "activations()")
     demo.press("Kill three units")

@@ -208,7 +208,7 @@ def picture(runs: dict[str, TrainingRun], title: str, bound: float | None) -> st
                 transform=row[1].get_yaxis_transform(),
                 va="bottom",
                 ha="right",
-                fontsize=9,
+                fontsize=11,
             )
             row[1].margins(y=0.1)
         several = next(iter(runs.values())).weights.shape[1] > 1
@@ -219,7 +219,7 @@ def picture(runs: dict[str, TrainingRun], title: str, bound: float | None) -> st
             scale(axis, runs, label)
         figure = row[0].get_figure()
         figure.subplots_adjust(bottom=0.24)
-        figure.legend(*row[0].get_legend_handles_labels(), loc="lower center", ncols=3, fontsize=10)
+        figure.legend(*row[0].get_legend_handles_labels(), loc="lower center", ncols=3, fontsize=11)
         return svg_of(row[0], f"Loss, length of .grad and weights, step by step: {title}")
 
 

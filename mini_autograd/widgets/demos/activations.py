@@ -20,7 +20,7 @@ from mini_autograd.widgets.sketch import PAPER, picture, segment, words
 UNITS = 6
 INPUTS = np.linspace(-3.0, 3.0, 61)
 STEPS = 80
-PANEL, NETWORK, PLOT = 310, 260, 110
+PANEL, NETWORK, PLOT = 310, 294, 110
 """Width of a panel, and heights of the network in it and of the plot below."""
 
 
@@ -127,23 +127,23 @@ def show(x: float, shift: float, steps: float) -> Shown:
             f"{steps:g} steps of SGD moved the weights of the first three units by at most: {', '.join(moved)}."
         )
     legend = "filled: passes gradient; dashed: passes none at this x; crossed out: at no x from -3 to 3"
-    parts.append(words(22, NETWORK + PLOT + 36, legend, size=11.5, opacity=0.8))
+    parts.append(words(22, NETWORK + PLOT + 36, legend, size=15, opacity=0.8))
     label = f"Three networks at x = {x:g}. {' '.join(told)}"
     return Shown(picture(3 * PANEL + 30, NETWORK + PLOT + 46, parts, label), tuple(told))
 
 
 def places() -> list[list[tuple[float, float]]]:
     """Where the units of each column stand: the input, two layers, the output."""
-    heights = [46 + 38 * unit for unit in range(UNITS)]
+    heights = [50 + 43 * unit for unit in range(UNITS)]
     middle = sum(heights) / UNITS
-    return [[(22, middle)], [(108, y) for y in heights], [(206, y) for y in heights], [(288, middle)]]
+    return [[(25, middle)], [(108, y) for y in heights], [(206, y) for y in heights], [(285, middle)]]
 
 
 def network(name: str, x: float, weights: list[np.ndarray], here: Pass, dead: list[Any]) -> str:
     """The network: lines carry gradient where they are coloured, wider for more."""
     columns = places()
     arriving = [here.before_grad[0], here.before_grad[1], np.ones((1, 1))]
-    parts = [words(PANEL / 2 - 5, 18, name, size=15, anchor="middle", bold=True)]
+    parts = [words(PANEL / 2 - 5, 18, name, size=17, anchor="middle", bold=True)]
     for column, (weight, grad) in enumerate(zip(weights[::2], arriving, strict=True)):
         flow = weight * grad[0]
         for i, (from_x, from_y) in enumerate(columns[column]):
@@ -170,23 +170,23 @@ def circle(x: float, y: float, value: float, grad: float, dead: bool) -> str:
     title = f"<title>output {value:.4g}, gradient {grad:.4g}{', at no x any gradient' if dead else ''}</title>"
     stroke, dashes = ("currentColor", ' stroke-dasharray="3 3"') if grad == 0 else (COLOURS[1], "")
     parts = [
-        f'<circle cx="{x}" cy="{y}" r="16" fill="{PAPER}"/>',
-        f'<circle cx="{x}" cy="{y}" r="16" fill="{COLOURS[1]}" fill-opacity="{0.28 if grad else 0}" '
+        f'<circle cx="{x}" cy="{y}" r="20" fill="{PAPER}"/>',
+        f'<circle cx="{x}" cy="{y}" r="20" fill="{COLOURS[1]}" fill-opacity="{0.28 if grad else 0}" '
         f'stroke="{stroke}" stroke-width="1.8"{dashes}>{title}</circle>',
-        words(x, y + 4, f"{value + 0.0:z.2f}", size=10.5, anchor="middle"),
+        words(x, y + 5, f"{value + 0.0:z.2f}", size=15, anchor="middle"),
     ]
     if dead:
-        parts.append(segment(x - 13, y - 13, x + 13, y + 13, width=2.2))
-        parts.append(segment(x - 13, y + 13, x + 13, y - 13, width=2.2))
+        parts.append(segment(x - 14, y - 14, x + 14, y + 14, width=2.2))
+        parts.append(segment(x - 14, y + 14, x + 14, y - 14, width=2.2))
     return f"<g>{''.join(parts)}</g>"
 
 
 def end(x: float, y: float, name: str, value: float) -> str:
     """The input or the output of the network."""
     return (
-        f'<circle cx="{x}" cy="{y}" r="19" fill="{PAPER}" stroke="currentColor" stroke-width="1.5"/>'
-        + words(x, y - 2, name, size=11, anchor="middle")
-        + words(x, y + 11, f"{value:.2f}", size=10.5, anchor="middle")
+        f'<circle cx="{x}" cy="{y}" r="23" fill="{PAPER}" stroke="currentColor" stroke-width="1.5"/>'
+        + words(x, y - 4, name, size=15, anchor="middle")
+        + words(x, y + 12, f"{value:.2f}", size=15, anchor="middle")
     )
 
 
@@ -209,7 +209,7 @@ def plot(x: float, here: Pass, everywhere: Pass) -> str:
         + curve(target(INPUTS), 'stroke="currentColor" stroke-opacity="0.5" stroke-dasharray="3 4" stroke-width="1.5"')
         + curve(everywhere.result, f'stroke="{COLOURS[0]}" stroke-width="2.2"')
         + f'<circle cx="{place[0]}" cy="{place[1]}" r="5" fill="{COLOURS[0]}"/>'
-        + words(22, top + 10, "output against x; dashed: what it is trained towards", size=10.5, opacity=0.75)
+        + words(22, top + 10, "output against x; dashed: the target", size=15, opacity=0.75)
     )
 
 

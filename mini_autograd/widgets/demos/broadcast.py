@@ -18,9 +18,9 @@ import numpy as np
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Entry, Shown
-from mini_autograd.widgets.sketch import arrow, box, from_step, picture, words
+from mini_autograd.widgets.sketch import SMALL, arrow, box, from_step, picture, words
 
-CELL, GAP, TOP = 27.0, 104.0, 26.0
+CELL, GAP, TOP = 34.0, 104.0, 26.0
 DRAWN_ENTRIES, DRAWN_COLUMNS, DRAWN_AXES = 60, 8, 3
 LARGEST = 1_000_000
 OPERATIONS = ("a + b", "a * b")
@@ -157,10 +157,10 @@ def verdict(name: str, shape: Shape, result: Shape) -> str:
 def table(shapes: Sequence[Shape], result: Shape | None, wrong: Sequence[int] = ()) -> tuple[list[str], float, float]:
     """The sizes in columns, lined up at the last axis: the parts, and how wide and high they are together."""
     length = max(map(len, shapes))
-    left, wide, high = 70.0, 54.0, 30.0
+    left, wide, high = 76.0, 64.0, 30.0
     parts = []
     for axis in range(length):
-        parts.append(words(left + (axis + 0.5) * wide, 16, f"axis {axis}", size=11, anchor="middle", opacity=0.75))
+        parts.append(words(left + (axis + 0.5) * wide, 16, f"axis {axis}", size=SMALL, anchor="middle", opacity=0.75))
     rows = [("a", shapes[0]), ("b", shapes[1])]
     for number, (name, shape) in enumerate(rows):
         top = 24 + number * (high + 6)
@@ -173,12 +173,12 @@ def table(shapes: Sequence[Shape], result: Shape | None, wrong: Sequence[int] = 
                 parts.append(box(x, top, wide - 6, high, fill=COLOURS[1], opacity=0.35, stroke=COLOURS[1], line=2.5))
             elif result is not None and size != result[axis]:
                 parts.append(from_step(2, box(x, top, wide - 6, high, fill=COLOURS[0], opacity=0.3, stroke="none")))
-                parts.append(from_step(2, words(x + wide - 9, top + 11, f"x{result[axis]}", size=10, anchor="end")))
+                parts.append(from_step(2, words(x + wide - 9, top + 11, f"x{result[axis]}", size=SMALL, anchor="end")))
             outline = box(x, top, wide - 6, high, dashes="" if own >= 0 else "4 3")
             number_text = words(x + wide / 2 - 3, top + 20, size, anchor="middle", size=15)
             parts.append(outline + number_text if own >= 0 else from_step(1, outline, number_text))
         if not shape:
-            parts.append(words(left + length * wide + 4, top + 20, "() is a single number", size=12, opacity=0.75))
+            parts.append(words(left + length * wide + 4, top + 20, "() is a single number", size=SMALL, opacity=0.75))
     bottom = 24 + 2 * (high + 6)
     if result is not None:
         cells = [words(14, bottom + 24, "result", bold=True, size=15)]
@@ -250,10 +250,10 @@ def cells(x: float, y: float, title: str, numbers: np.ndarray, owner: np.ndarray
         colour, strength = COLOURS[index % len(COLOURS)], 0.32 if index // len(COLOURS) % 2 == 0 else 0.12
         parts.append(box(x + column * CELL, top, CELL, CELL, fill=colour, opacity=strength, stroke=colour, radius=1))
         text = f"{value:g}"
-        size = 13 if len(text) < 4 else 10
+        size = 15 if len(text) < 4 else SMALL
         parts.append(words(x + (column + 0.5) * CELL, top + CELL * 0.66, text, size=size, anchor="middle"))
     width = columns * CELL
-    heading = words(x + width / 2, y - 9, title, size=12, anchor="middle")
+    heading = words(x + width / 2, y - 9, title, size=SMALL, anchor="middle")
     return heading + "".join(parts), x + max(width, 60.0), y + grid_height(numbers)
 
 

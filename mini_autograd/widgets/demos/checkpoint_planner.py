@@ -18,7 +18,7 @@ import numpy as np
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.utils.checkpoint import checkpoint
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
-from mini_autograd.widgets.sketch import picture, segment, words
+from mini_autograd.widgets.sketch import SMALL, picture, segment, words
 
 BATCH, WIDTH = 512, 16
 LAYER = BATCH * WIDTH * 8
@@ -142,10 +142,10 @@ def curve(left: float, title: str, lengths: Sequence[int], curves: Sequence[Sequ
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         line_y = bottom - share * height
         parts.append(segment(left, line_y, left + width, line_y, width=1.2 if share == 0 else 0.3))
-        parts.append(words(left - 6, line_y + 4, f"{share * most:.2g}", size=12, anchor="end"))
+        parts.append(words(left - 6, line_y + 4, f"{share * most:.2g}", size=SMALL, anchor="end"))
     for place, length in enumerate(lengths):
-        parts.append(words(x[place], bottom + 17, length or "none", size=12, anchor="middle", bold=place == at))
-    parts.append(words(left + width / 2, bottom + 36, "layers per segment", size=12, anchor="middle"))
+        parts.append(words(x[place], bottom + 17, length or "none", size=SMALL, anchor="middle", bold=place == at))
+    parts.append(words(left + width / 2, bottom + 36, "layers per segment", size=SMALL, anchor="middle"))
     for name, values, colour, dashes, legend in zip(
         ("predicted", "measured"), curves, (COLOURS[1], COLOURS[0]), ("6 4", "none"), (0.0, 110.0), strict=True
     ):
@@ -154,7 +154,7 @@ def curve(left: float, title: str, lengths: Sequence[int], curves: Sequence[Sequ
         line = f'fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"'
         parts.append(f'<polyline points="{points}" {line}/>')
         parts.append(f'<path d="M{left + legend:.1f} {top - 10}h24" {line}/>')
-        parts.append(words(left + legend + 30, top - 6, name, size=12))
+        parts.append(words(left + legend + 30, top - 6, name, size=SMALL))
         if name == "measured":
             dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>' for a, b in zip(x, y, strict=True))
             ring = f'<circle cx="{x[at]:.1f}" cy="{y[at]:.1f}" r="8" fill="none" stroke="{colour}" stroke-width="2.5"/>'

@@ -15,7 +15,7 @@ from mini_autograd.optim import SGD
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.widgets.census import Census, Sample, Seen
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Switch
-from mini_autograd.widgets.sketch import PAPER, box, from_step, only_step, picture, segment, words
+from mini_autograd.widgets.sketch import PAPER, SMALL, box, from_step, only_step, picture, segment, words
 
 ROUNDS, BATCH, WIDTH = 3, 64, 32
 KEPT = ("nothing", "losses.append(loss.item())", "losses.append(loss)")
@@ -110,7 +110,7 @@ def listing(lines: Sequence[str], samples: Sequence[Sample]) -> list[str]:
         for step, sample in enumerate(samples):
             if sample.line == number:
                 mark = box(8, y - 15, 500, 21, fill=ORANGE, opacity=0.25, stroke="none")
-                parts.append(only_step(step, mark, words(520, y, f"step {sample.round + 1}", size=12)))
+                parts.append(only_step(step, mark, words(520, y, f"step {sample.round + 1}", size=SMALL)))
         parts.append(words(14, y, f"    {line}", mono=True))
     return parts
 
@@ -119,16 +119,16 @@ def nodes(census: Census, top: float) -> tuple[list[str], float]:
     """A row of boxes per training step: filled while the node has what it saved, pale when freed, dashed when gone."""
     legend = [
         (box(14, top - 12, 16, 14, fill=BLUE, opacity=0.45, stroke=BLUE), "node with saved arrays"),
-        (box(214, top - 12, 16, 14, stroke=BLUE), "node that holds none: saved nothing, or freed"),
-        (box(534, top - 12, 16, 14, stroke="currentColor", dashes="2 3"), "gone"),
+        (box(224, top - 12, 16, 14, stroke=BLUE), "node that holds none: saved nothing, or freed"),
+        (box(582, top - 12, 16, 14, stroke="currentColor", dashes="2 3"), "gone"),
     ]
     parts = []
-    for (mark, text), x in zip(legend, (36, 236, 556), strict=True):
-        parts += [mark, words(x, top, text, size=12)]
+    for (mark, text), x in zip(legend, (36, 246, 604), strict=True):
+        parts += [mark, words(x, top, text, size=SMALL)]
     top += 16
     for number in range(ROUNDS):
         row = [node for node in census.seen if node.round == number]
-        parts.append(words(14, top + 22, f"step {number + 1}", size=12))
+        parts.append(words(14, top + 22, f"step {number + 1}", size=SMALL))
         width = 780 / max(len(row), 1)
         for place, node in enumerate(row):
             size = sum(census.sizes[array] for array in node.own)
@@ -138,15 +138,15 @@ def nodes(census: Census, top: float) -> tuple[list[str], float]:
 
 
 def node_box(node: Seen, x: float, y: float, width: float, size: int) -> str:
-    name = words(x + width / 2, y + 15, node.name, size=12, anchor="middle")
-    saved = words(x + width / 2, y + 29, kilobytes(size) if size else "", size=11, anchor="middle")
+    name = words(x + width / 2, y + 15, node.name, size=SMALL, anchor="middle")
+    saved = words(x + width / 2, y + 30, kilobytes(size) if size else "", size=SMALL, anchor="middle")
     clear = box(x, y, width, 35, fill=PAPER, stroke=PAPER, line=3)
     full = box(x, y, width, 35, fill=BLUE, opacity=0.45 if node.own else 0.0, stroke=BLUE, line=1.5)
     parts = [from_step(node.born, full, name, saved)]
     if node.freed is not None and (node.gone is None or node.freed < node.gone):
         parts.append(from_step(node.freed, clear, box(x, y, width, 35, stroke=BLUE, line=1.5), name))
     if node.gone is not None:
-        faint = words(x + width / 2, y + 15, node.name, size=12, anchor="middle", opacity=0.55)
+        faint = words(x + width / 2, y + 15, node.name, size=SMALL, anchor="middle", opacity=0.55)
         parts.append(from_step(node.gone, clear, box(x, y, width, 35, dashes="2 3"), faint))
     return "".join(parts)
 
@@ -168,18 +168,18 @@ def curves(samples: Sequence[Sample], top: float) -> tuple[list[str], float]:
             f'<path d="M{left} {bottom}{path}V{bottom}Z" fill="{colour}" fill-opacity="0.3" stroke="{colour}"/>'
         )
         once = " (an array that two nodes saved counts once)" if text is kilobytes else ""
-        parts.append(words(left, top + 11, f"{title} alive, at most {text(max(values))}{once}", size=12))
+        parts.append(words(left, top + 11, f"{title} alive, at most {text(max(values))}{once}", size=SMALL))
         parts.append(segment(left, bottom, left + width, bottom))
         top = bottom + 10
     for step, sample in enumerate(samples):
         if step and sample.round != samples[step - 1].round:
-            parts.append(words(x[step], top + 8, f"step {sample.round + 1}", size=11))
+            parts.append(words(x[step], top + 8, f"step {sample.round + 1}", size=SMALL))
             for end in (top - 10, top - 38 - high):  # through each plot, below its title
                 parts.append(segment(x[step], end - high, x[step], end, width=0.6))
         parts.append(
             only_step(step, segment(x[step], top - 2 * (high + 20), x[step], top - 8, colour=ORANGE, width=2.5))
         )
-    parts.append(words(left, top + 8, "step 1", size=11))
+    parts.append(words(left, top + 8, "step 1", size=SMALL))
     return parts, top + 18
 
 

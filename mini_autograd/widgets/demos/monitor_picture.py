@@ -68,8 +68,8 @@ def bar(monitor: Progress, width: float) -> str:
     return (
         box(0.5, 0.5, width - 1, 14, radius=4)
         + box(0.5, 0.5, max(0.0, min(1.0, done)) * (width - 1), 14, fill=colour, opacity=0.85, stroke="none", radius=4)
-        + words(0, 34, f"{monitor.describe()}", size=12.5, bold=monitor.state.startswith("stopped"))
-        + words(width, 34, speed(monitor), size=12.5, anchor="end", opacity=0.8)
+        + words(0, 34, f"{monitor.describe()}", size=14.3, bold=monitor.state.startswith("stopped"))
+        + words(width, 34, speed(monitor), size=14.3, anchor="end", opacity=0.8)
     )
 
 
@@ -88,7 +88,7 @@ def speed(monitor: Progress) -> str:
 def plot(title: str, series: Mapping[str, Series], last: int) -> str:
     """The curves of some series over the steps, with a key below."""
     finite = [v for s in series.values() for v in s.values if math.isfinite(v)]
-    parts = [words(0, 12, title, size=12.5, bold=True)]
+    parts = [words(0, 12, title, size=14.3, bold=True)]
     if not finite:
         return "".join(parts)
     scale = Scale(finite, max(last, *(s.steps[-1] for s in series.values())))
@@ -101,12 +101,12 @@ def plot(title: str, series: Mapping[str, Series], last: int) -> str:
         if (lost := one.first_lost()) is not None:
             x = scale.place(lost, finite[0])[0]
             parts.append(segment(x, 22, x, 22 + PLOT, colour=colour, width=1.5))
-            parts.append(words(x - 4, 34, f"{name}: {one.values[one.steps.index(lost)]}", size=11, anchor="end"))
+            parts.append(words(x - 4, 34, f"{name}: {one.values[one.steps.index(lost)]}", size=14.3, anchor="end"))
         left, top = 46 + (number % 2) * WIDTH / 2, PLOT + 56 + KEY * (number // 2)
         parts.append(f'<path d="M{left} {top - 4}h22" {style}/>')
         parts.append(
             words(
-                left + 28, top, f"{f'layer {name}' if name.isdigit() else name[-20:]}  {one.values[-1]:.4g}", size=11.5
+                left + 28, top, f"{f'layer {name}' if name.isdigit() else name[-20:]}  {one.values[-1]:.4g}", size=14.3
             )
         )
     return "".join(parts)
@@ -148,11 +148,11 @@ class Scale:
         for value in self.ticks():
             y = self.place(1, value)[1]
             parts.append(f'<g opacity="0.15">{segment(46, y, WIDTH - 4, y)}</g>')
-            parts.append(words(40, y + 4, f"{value:.3g}", size=11, anchor="end"))
+            parts.append(words(40, y + 4, f"{value:.3g}", size=14.3, anchor="end"))
         parts.append(f'<g opacity="0.5">{segment(46, 22 + PLOT, WIDTH - 4, 22 + PLOT)}</g>')
         for step in sorted({1, (self.last + 1) // 2, self.last}):
             x = self.place(step, 10**self.low if self.logarithmic else self.low)[0]
-            parts.append(words(x, PLOT + 37, step, size=11, anchor="middle" if step < self.last else "end"))
+            parts.append(words(x, PLOT + 37, step, size=14.3, anchor="middle" if step < self.last else "end"))
         return parts
 
 

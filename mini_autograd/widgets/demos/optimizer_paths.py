@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
-from mini_autograd.widgets.sketch import PAPER, along, picture, through, way, words
+from mini_autograd.widgets.sketch import PAPER, SMALL, along, picture, through, way, words
 
 STEPS = 60
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -144,9 +144,9 @@ def ground_panel(landscape: str, paths: dict[str, np.ndarray]) -> str:
     below = f"{landscape}, from above; ring: start, +: lowest point"
     return (
         inner(0, WIDTH, "".join(parts))
-        + words(0, HEIGHT + 17, f"{ground.left:g}", size=11)
-        + words(WIDTH, HEIGHT + 17, f"{ground.right:g}", size=11, anchor="end")
-        + words(WIDTH / 2, HEIGHT + 18, below, size=12.5, anchor="middle")
+        + words(0, HEIGHT + 17, f"{ground.left:g}", size=SMALL)
+        + words(WIDTH, HEIGHT + 17, f"{ground.right:g}", size=SMALL, anchor="end")
+        + words(WIDTH / 2, HEIGHT + 18, below, size=SMALL, anchor="middle")
         + key(list(paths))
     )
 
@@ -180,12 +180,12 @@ def loss_panel(landscape: str, losses: dict[str, np.ndarray]) -> str:
         y = place(0, 10.0**power)[1]
         parts.append(f'<path d="M0 {y:.1f}H{RIGHT}" stroke="currentColor" stroke-opacity="0.15"/>')
         labels.append(
-            words(WIDTH + 66, min(max(y + 4, 10), HEIGHT), f"1e{power}" if power else "1", size=11, anchor="end")
+            words(WIDTH + 66, min(max(y + 4, 10), HEIGHT), f"1e{power}" if power else "1", size=SMALL, anchor="end")
         )
     ways = {name: [place(step, at - lowest) for step, at in enumerate(along)] for name, along in losses.items()}
     parts += walked(ways, "loss")
     title = "loss above the lowest point, step by step"
-    labels.append(words(WIDTH + 72 + RIGHT / 2, HEIGHT + 18, title, size=12.5, anchor="middle"))
+    labels.append(words(WIDTH + 72 + RIGHT / 2, HEIGHT + 18, title, size=SMALL, anchor="middle"))
     return inner(WIDTH + 72, RIGHT, "".join(parts)) + "".join(labels)
 
 
@@ -217,7 +217,7 @@ def key(methods: list[str]) -> str:
     """Which shape and colour is which method."""
     parts = []
     for number, name in enumerate(methods):
-        parts += [marker(name, 12 + 150 * number, HEIGHT + 46), words(26 + 150 * number, HEIGHT + 50, name, size=13)]
+        parts += [marker(name, 12 + 150 * number, HEIGHT + 46), words(26 + 150 * number, HEIGHT + 50, name, size=SMALL)]
     return "".join(parts)
 
 

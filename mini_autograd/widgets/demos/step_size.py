@@ -68,7 +68,7 @@ def show(function: str, precision: str, exponent: float, point: float, slopes: b
         axis.set_title(f"derivative of {function} at {point:g}")
         figure = axis.get_figure()
         figure.subplots_adjust(bottom=0.24)  # room for the legend, as no corner is free of curves at all settings
-        figure.legend(loc="lower center", ncols=5, fontsize=9)
+        figure.legend(loc="lower center", ncols=5, fontsize=9.5)
         svg = svg_of(axis, f"Error of the numerical derivative of {function} against the step, in {precision}")
     return Shown(svg, tuple(words))
 
