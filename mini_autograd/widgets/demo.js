@@ -23,17 +23,30 @@ function render({ model, el }) {
   el.replaceChildren(root);
 
   const showState = () => readers.forEach((read) => read(model.get("state")));
+  let told = null;
+  const showWords = () => {
+    const shown = model.get("shown");
+    const early = shown.words_at_end && model.get("step") < shown.steps.length - 1;
+    const lines = early ? ["How it ends is told at the last step."] : shown.words;
+    if (told === lines.join()) return; // a screen reader would say it again
+    told = lines.join();
+    words.replaceChildren(...lines.map((line) => make("p", {}, line)));
+  };
+  const showStep = () => {
+    player.show();
+    showWords();
+  };
   const showPicture = () => {
     const shown = model.get("shown");
     canvas.innerHTML = shown.svg;
     words.classList.toggle("ma-wrong", Boolean(shown.wrong));
-    words.replaceChildren(...shown.words.map((line) => make("p", {}, line)));
     player.restart();
+    showWords();
     sender.answered();
   };
   model.on("change:state", showState);
   model.on("change:shown", showPicture);
-  model.on("change:step", player.show);
+  model.on("change:step", showStep);
   const leave = followKernel(model, (alive) => {
     for (const part of root.querySelectorAll(".ma-controls :is(input, select), .ma-presets button")) part.disabled = !alive;
     asleep.hidden = alive;
@@ -45,7 +58,7 @@ function render({ model, el }) {
     player.pause();
     model.off("change:state", showState);
     model.off("change:shown", showPicture);
-    model.off("change:step", player.show);
+    model.off("change:step", showStep);
   };
 }
 
@@ -147,6 +160,7 @@ function makePlayer(model, canvas) {
   const text = make("span", { class: "ma-step", "aria-live": "polite" });
   bar.append(...buttons, track, text);
   let timer = null;
+  let ended = false; // whether the picture before was at its last step: then the next one is too
   const steps = () => model.get("shown").steps;
   const at = () => Math.max(0, Math.min(steps().length - 1, model.get("step")));
   const go = (step) => {
@@ -170,7 +184,8 @@ function makePlayer(model, canvas) {
     track.max = String(steps().length - 1);
     track.value = String(step);
     text.textContent = steps()[step] ?? "";
-    if (step >= steps().length - 1) pause();
+    ended = step >= steps().length - 1;
+    if (ended) pause();
   };
   const stop = (action) => () => {
     pause();
@@ -189,6 +204,7 @@ function makePlayer(model, canvas) {
   });
   const restart = () => {
     bar.style.display = steps().length > 1 ? "" : "none";
+    if (ended && steps().length > 1) model.set("step", steps().length - 1);
     show();
   };
   return { bar, show, restart, pause };

@@ -131,6 +131,7 @@ class Shown:
     svg: str
     words: tuple[str, ...]
     steps: tuple[str, ...] = ()
+    words_at_end: bool = False  # they tell how it ends, so they wait for the last step
 
 
 @dataclass(frozen=True)
@@ -267,7 +268,7 @@ if anywidget is not None:
             try:
                 self._shown = self._demo.show(**self._demo.checked({**self._demo.start, **change["new"]}))
             except ValueError as error:
-                self.shown = {**self.shown, "words": [str(error)], "steps": [], "wrong": True}
+                self.shown = {**self.shown, "words": [str(error)], "steps": [], "words_at_end": False, "wrong": True}
                 return
             self.shown = as_json(self._shown)
 
@@ -282,6 +283,7 @@ def as_json(shown: Shown) -> dict[str, Any]:
         "svg": shown.svg,
         "words": list(words),
         "steps": list(shown.steps),
+        "words_at_end": shown.words_at_end,
         "wrong": False,
         "serial": next(serial),
     }

@@ -159,6 +159,10 @@ function connect(view, model, go, show) {
     const node = event.target.closest(".ma-node");
     const zooms = { "+": 1.25, "=": 1.25, "-": 0.8 };
     if (node && (event.key === "Enter" || event.key === " ")) select(view, node, show);
+    else if (event.key === "Escape" && view.selected !== null) {
+      view.selected = null;
+      show();
+    }
     else if (event.key in zooms) scale(view, zooms[event.key]);
     else if (event.key === "0") resize(view, null);
     else if (event.key in KEYS) {
@@ -270,7 +274,7 @@ function apply(view, steps, at, details) {
     edge.classList.toggle("ma-ghost", !appeared.has(view.ends[index].target));
     edge.classList.toggle("ma-in", step.phase === "forward" && view.ends[index].target === step.node);
     edge.classList.toggle("ma-carries", flowing.has(index));
-    edge.classList.toggle("ma-carried", carried.has(index) && step.phase === "backward");
+    edge.classList.toggle("ma-carried", carried.has(index) && backward);
   });
   const factors = (index) => {
     const { target, factors } = view.ends[index];
@@ -283,9 +287,9 @@ function apply(view, steps, at, details) {
 }
 
 function spoken(node, name, evaluated) {
-  const [value, gradient] = [".ma-value", ".ma-grad"].map((part) => node.querySelector(part).textContent);
+  const [what, value, gradient] = [".ma-label", ".ma-value", ".ma-grad"].map((part) => node.querySelector(part).textContent);
   if (!evaluated) return `${name}, not evaluated yet`;
-  return `${name}, ${value}` + (gradient ? `, gradient ${gradient}` : "");
+  return `${name}, ${what} ${value}` + (gradient ? `, gradient ${gradient}` : "");
 }
 
 function chosen(detail, index, appeared, gradients) {

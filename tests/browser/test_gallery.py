@@ -87,9 +87,8 @@ def test_a_slider_moves_the_point_on_the_curves_of_step_size(opened):
 
 def test_optimizer_paths_are_walked_step_by_step(opened):
     demo = Shown(opened, "optimizer_paths()")
-    expect(demo.step).to_contain_text("step 60: loss SGD")
-    demo.press("Start")
-    expect(demo.step).to_contain_text("step 0: loss SGD")
+    expect(demo.step).to_contain_text("step 0: loss SGD")  # the page asks which one arrives first
+    expect(demo.words).to_have_text("How it ends is told at the last step.")
     way = demo.root.locator("[data-way='ground SGD']")
     expect(way).to_have_attribute("d", re.compile(r"^M[^L]+$"))  # the start alone
     demo.press("Step")
@@ -99,6 +98,11 @@ def test_optimizer_paths_are_walked_step_by_step(opened):
     expect(demo.step).not_to_contain_text("step 1: loss SGD")
     demo.press("Pause")
     demo.root.get_by_role("button", name="Play", exact=True).wait_for()
+    demo.press("End")
+    expect(demo.step).to_contain_text("step 60: loss SGD")
+    expect(demo.words).to_contain_text("SGD: loss 0.")
+    demo.press("SGD too fast")
+    expect(demo.words).to_contain_text("SGD: ran away")  # the last step stays the last step
 
 
 def test_broadcast_is_typed_into_and_stepped(opened):
@@ -129,7 +133,9 @@ def test_lifetime_counts_what_is_alive(opened):
 def test_forward_or_reverse_and_the_planner_measure_anew(opened):
     modes = Shown(opened, "forward_or_reverse()")
     modes.press("A loss")
-    expect(modes.words).to_contain_text(re.compile("64 inputs, 1 output: .* Reverse mode is"))
+    expect(modes.words).to_contain_text(
+        re.compile("64 inputs, 1 output: .* Forward mode needs 64 passes, reverse mode 1 pass")
+    )
     modes.control("inputs").press("Home")
     expect(modes.words).to_contain_text("1 input, 1 output")
     planner = Shown(opened, "checkpoint_planner()")
@@ -145,6 +151,8 @@ def test_what_ran_without_recording_is_marked_in_the_graph(opened):
     explorer.get_by_role("button", name="End", exact=True).click()
     expect(explorer.locator(".ma-unrecorded .ma-grad")).to_have_text(["not recorded"] * 3)
     expect(explorer.locator(".ma-words")).to_contain_text("Gradients of the leaves: w: 16.")
+    expect(explorer.locator(".ma-edge.ma-carried")).not_to_have_count(0)  # the path of the gradient stays marked
+    expect(explorer.locator(".ma-edge.ma-silent.ma-carried")).to_have_count(0)
 
 
 @pytest.mark.parametrize("call", DEMOS)

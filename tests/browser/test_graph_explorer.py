@@ -138,8 +138,9 @@ def test_a_click_shows_the_two_factors_on_the_lines(opened):
     expect(flows.filter(has_text="1 \u00d7 2")).to_have_count(1)
     expect(flows.filter(has_text="1 \u00d7 5")).to_have_count(1)
     expect(explorer.words).to_contain_text("v1 receives 1 \u00d7 2 = 2.")
-    explorer.node("d").click()
+    explorer.node("d").press("Escape")
     expect(flows.filter(has_text=re.compile("."))).to_have_count(0)
+    expect(explorer.node("a")).to_have_attribute("aria-label", "a, value 2, gradient 7")
 
 
 def test_play_runs_to_the_end_and_pause_stops(opened):

@@ -18,6 +18,7 @@ import numpy as np
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.utils.checkpoint import checkpoint
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
+from mini_autograd.widgets.demos.stopwatch import Times, times
 from mini_autograd.widgets.sketch import SMALL, picture, segment, words
 
 BATCH, WIDTH = 512, 16
@@ -26,7 +27,8 @@ LAYER = BATCH * WIDTH * 8
 DEPTHS = ("16", "36")
 LENGTHS = (0, 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 36)
 """Layers per segment; 0 stands for a step without checkpoints."""
-REPEATS = 6
+REPEATS = 9
+"""So many steps of each length are timed, in turns, so that a busy moment of the machine meets all lengths."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Plan:
     predicted_bytes: float
     measured_bytes: float
     predicted_seconds: float
-    measured_seconds: float
+    measured_times: Times
 
 
 def step_of(depth: int, length: int) -> Callable[[], tuple[float, float]]:
@@ -92,18 +94,21 @@ def predicted_arrays(depth: int, length: int) -> int:
 @functools.lru_cache(maxsize=16)
 def measured(depth: int, number: int) -> tuple[Plan, ...]:
     """All lengths that fit the depth. `number` counts the measurements, so that one may be asked for again."""
-    plans: list[Plan] = []
-    forward = total = 0.0
-    for length in [length for length in LENGTHS if length <= depth]:
-        step = step_of(depth, length)
-        step()
-        forward_seconds, backward_seconds = min((step() for _ in range(REPEATS)), key=sum)
-        if length == 0:
-            forward, total = forward_seconds, forward_seconds + backward_seconds
-        seconds = total + forward if length else total
-        size = predicted_arrays(depth, length) * LAYER
-        plans.append(Plan(length, size, peak_of(step), seconds, forward_seconds + backward_seconds))
-    return tuple(plans)
+    steps = {length: step_of(depth, length) for length in LENGTHS if length <= depth}
+    sizes = {length: peak_of(step) for length, step in steps.items()}
+    rounds = [{length: step() for length, step in steps.items()} for _ in range(REPEATS)]
+    forward = times([one[0][0] for one in rounds]).median
+    plain = times([sum(one[0]) for one in rounds]).median
+    return tuple(
+        Plan(
+            length,
+            predicted_arrays(depth, length) * LAYER,
+            sizes[length],
+            plain + forward if length else plain,
+            times([sum(one[length]) for one in rounds]),
+        )
+        for length in steps
+    )
 
 
 def show(depth: str, length: float, run: float) -> Shown:
@@ -113,9 +118,10 @@ def show(depth: str, length: float, run: float) -> Shown:
     at = lengths.index(int(length)) if int(length) in lengths else len(plans) - 1
     plan, plain = plans[at], plans[0]
     kilo = [1e-6 * value.predicted_bytes for value in plans], [1e-6 * value.measured_bytes for value in plans]
-    milli = [1e3 * value.predicted_seconds for value in plans], [1e3 * value.measured_seconds for value in plans]
+    milli = [1e3 * value.predicted_seconds for value in plans], [1e3 * value.measured_times.median for value in plans]
+    spread = [(1e3 * value.measured_times.low, 1e3 * value.measured_times.high) for value in plans]
     left = curve(50, "memory at most, MB", lengths, kilo, at)
-    right = curve(480, "time of a step, ms", lengths, milli, at)
+    right = curve(480, "time of a step, ms", lengths, milli, at, spread)
     label = f"Memory and time of a step of {depth} layers against the length of checkpointed segments"
     svg = picture(860, 300, [*left, *right], label)
     best = min(plans, key=lambda value: value.measured_bytes)
@@ -124,8 +130,8 @@ def show(depth: str, length: float, run: float) -> Shown:
     sentences = (
         f"{chosen}: {kept} layer outputs kept at once, predicted {plan.predicted_bytes / 1e6:.2f} MB, measured "
         f"{plan.measured_bytes / 1e6:.2f} MB ({plan.measured_bytes / plain.measured_bytes:.0%} of none); "
-        f"time predicted {1e3 * plan.predicted_seconds:.1f} ms, measured {1e3 * plan.measured_seconds:.1f} ms "
-        f"({plan.measured_seconds / plain.measured_seconds:.2f} times none).",
+        f"time predicted {1e3 * plan.predicted_seconds:.2g} ms, median of {REPEATS} steps {plan.measured_times}. "
+        + against(plan, plain),
         f"Least memory measured: {'none' if best.length == 0 else f'segments of {best.length}'}, "
         f"{best.measured_bytes / 1e6:.2f} MB. The square root of {depth} is {int(depth) ** 0.5:.0f}. "
         "Predictions count saved outputs only, and one more forward pass; gradients on their way come on top.",
@@ -133,10 +139,30 @@ def show(depth: str, length: float, run: float) -> Shown:
     return Shown(svg, sentences)
 
 
-def curve(left: float, title: str, lengths: Sequence[int], curves: Sequence[Sequence[float]], at: int) -> list[str]:
-    """Predicted (dashed) and measured values over the lengths of segments, side by side with another such picture."""
+def against(plan: Plan, plain: Plan) -> str:
+    """What checkpoints cost in time, if the steps agree about it."""
+    if plan is plain:
+        return "Nothing is computed twice."
+    ratio = plan.measured_times.median / plain.measured_times.median
+    if plan.measured_times.apart(plain.measured_times):
+        return f"That is {ratio:.1f} times the median without checkpoints."
+    return "The times with and without checkpoints overlap, so they do not say which is quicker here."
+
+
+def curve(
+    left: float,
+    title: str,
+    lengths: Sequence[int],
+    curves: Sequence[Sequence[float]],
+    at: int,
+    spread: Sequence[tuple[float, float]] = (),
+) -> list[str]:
+    """Predicted (dashed) and measured values over the lengths of segments, side by side with another such picture.
+
+    Values with a spread are times: each is drawn with its range, and no line joins them.
+    """
     top, width, height = 44.0, 360.0, 210.0
-    bottom, most = top + height, 1.12 * max(map(max, curves))
+    bottom, most = top + height, 1.12 * max([*map(max, curves), *(high for _, high in spread)])
     x = [left + width * (place + 0.5) / len(lengths) for place in range(len(lengths))]
     parts = [words(left + width / 2, 18, title, anchor="middle", bold=True)]
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
@@ -152,9 +178,17 @@ def curve(left: float, title: str, lengths: Sequence[int], curves: Sequence[Sequ
         y = [bottom - value / most * height for value in values]
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
         line = f'fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"'
-        parts.append(f'<polyline points="{points}" {line}/>')
+        if name == "predicted" or not spread:
+            parts.append(f'<polyline points="{points}" {line}/>')
+        else:
+            scale = height / most
+            parts += [
+                segment(a, bottom - low * scale, a, bottom - high * scale, colour=colour, width=2)
+                for a, (low, high) in zip(x, spread, strict=True)
+            ]
         parts.append(f'<path d="M{left + legend:.1f} {top - 10}h24" {line}/>')
-        parts.append(words(left + legend + 30, top - 6, name, size=SMALL))
+        label = "measured: median and middle half" if name == "measured" and spread else name
+        parts.append(words(left + legend + 30, top - 6, label, size=SMALL))
         if name == "measured":
             dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>' for a, b in zip(x, y, strict=True))
             ring = f'<circle cx="{x[at]:.1f}" cy="{y[at]:.1f}" r="8" fill="none" stroke="{colour}" stroke-width="2.5"/>'

@@ -17,22 +17,24 @@ from mini_autograd.autograd.forward_ad import jvp
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.gradients import grad
 from mini_autograd.widgets.demo import COLOURS, Demo, Shown, Slider
+from mini_autograd.widgets.demos.stopwatch import Times, times
 from mini_autograd.widgets.sketch import box, picture, segment, words
 
 HIDDEN = 32
 SIZES = (1, 2, 4, 8, 16, 32, 64)
-LIMIT = 0.002  # seconds that repeating a measurement may take
+RUNS = 9
+"""So many times each mode is run, in turns, so that a busy moment of the machine meets both."""
 FORWARD, REVERSE = COLOURS[0], COLOURS[1]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The Jacobian by both modes, and the seconds that each took."""
+    """The Jacobian by both modes, and the times that each took."""
 
     forward: np.ndarray
     reverse: np.ndarray
-    forward_seconds: float
-    reverse_seconds: float
+    forward_times: Times
+    reverse_times: Times
 
 
 def network(inputs: int, outputs: int) -> tuple[Callable[[Any], Any], Any]:
@@ -58,48 +60,56 @@ def by_rows(function: Callable[[Any], Any], x: Any) -> np.ndarray:
 
 
 def timed(compute: Callable[..., np.ndarray], *arguments: Any) -> tuple[np.ndarray, float]:
-    """The result and the shortest of a few times."""
-    best, started = float("inf"), time.perf_counter()
-    while True:
-        start = time.perf_counter()
-        result = compute(*arguments)
-        end = time.perf_counter()
-        best = min(best, end - start)
-        if end - started > LIMIT:
-            return result, best
+    """The result, and the seconds that it took."""
+    start = time.perf_counter()
+    result = compute(*arguments)
+    return result, time.perf_counter() - start
 
 
 def measure(inputs: int, outputs: int) -> Measured:
     function, x = network(inputs, outputs)
-    forward, forward_seconds = timed(by_columns, function, x)
-    reverse, reverse_seconds = timed(by_rows, function, x)
-    return Measured(forward, reverse, forward_seconds, reverse_seconds)
+    runs = [(timed(by_columns, function, x), timed(by_rows, function, x)) for _ in range(RUNS)]
+    (forward, _), (reverse, _) = runs[0]
+    return Measured(forward, reverse, times([run[0][1] for run in runs]), times([run[1][1] for run in runs]))
 
 
 def show(inputs: float, outputs: float) -> Shown:
-    """The Jacobian cut into columns and into rows, and the times."""
+    """The Jacobian cut into columns and into rows, the passes, and the times where they can be told apart."""
     n, m = int(inputs), int(outputs)
     done = measure(n, m)
     rows = [
-        ("Forward mode", "column", n, done.forward_seconds, FORWARD),
-        ("Reverse mode", "row", m, done.reverse_seconds, REVERSE),
+        ("Forward mode", "column", n, done.forward_times, FORWARD),
+        ("Reverse mode", "row", m, done.reverse_times, REVERSE),
     ]
-    slowest = max(done.forward_seconds, done.reverse_seconds)
+    apart = done.forward_times.apart(done.reverse_times)
     parts = []
-    for number, (title, what, passes, seconds, colour) in enumerate(rows):
+    for number, (title, what, passes, taken, colour) in enumerate(rows):
         top = 14 + 152 * number
         parts.append(words(14, top + 14, f"{title}: {count(passes, 'pass', 'passes')}, one per {what}", bold=True))
         parts += jacobian_picture(14, top + 26, n, m, what, colour)
-        parts.append(words(330, top + 48, f"{1000 * seconds:.3g} ms", size=15, bold=True))
-        parts.append(box(330, top + 57, max(480 * seconds / slowest, 2), 26, fill=colour, opacity=0.5, stroke=colour))
-    quicker, slower = sorted(rows, key=lambda row: row[3])
+        parts.append(box(330, top + 26, 480 * passes / max(n, m), 26, fill=colour, opacity=0.5, stroke=colour))
+        for line in range(1, passes):
+            x = 330 + 480 * line / max(n, m)
+            parts.append(segment(x, top + 26, x, top + 52, colour=colour, width=0.8))
+        if apart:
+            parts.append(words(330, top + 74, f"median time {taken}"))
     sentences = (
         f"{count(n, 'input', 'inputs')}, {count(m, 'output', 'outputs')}: the Jacobian has {m} x {n} entries. "
-        f"{quicker[0]} is {slower[3] / quicker[3]:.1f} times as fast: {count(quicker[2], 'pass', 'passes')} "
-        f"in {1000 * quicker[3]:.3g} ms, against {count(slower[2], 'pass', 'passes')} in {1000 * slower[3]:.3g} ms.",
+        f"Forward mode needs {count(n, 'pass', 'passes')}, reverse mode {count(m, 'pass', 'passes')}.",
+        compared(rows[0][3], rows[1][3]),
         f"The two results differ by at most {np.abs(done.forward - done.reverse).max():.1e}.",
     )
     return Shown(picture(830, 318, parts, " ".join(sentences)), sentences)
+
+
+def compared(forward: Times, reverse: Times) -> str:
+    """Which mode was quicker, if the runs agree about it."""
+    if not forward.apart(reverse):
+        return f"The times of {RUNS} runs overlap, so they do not say which mode is quicker here."
+    quicker, time_of, other = (
+        ("Forward", forward, reverse) if forward.median < reverse.median else ("Reverse", reverse, forward)
+    )
+    return f"{quicker} mode is quicker on this machine: median of {RUNS} runs {time_of}, against {other}."
 
 
 def count(number: int, one: str, many: str) -> str:

@@ -69,7 +69,7 @@ def show(retain_graph: bool, kept: str, delete: bool) -> Shown:
     sentences = verdict(census)
     label = f"Three training steps: {' '.join(sentences)}"
     steps = tuple(told(sample, lines) for sample in census.samples)
-    return Shown(picture(860, height, [*parts, *boxes, *curve], label), sentences, steps)
+    return Shown(picture(860, height, [*parts, *boxes, *curve], label), sentences, steps, words_at_end=True)
 
 
 def told(sample: Sample, lines: Sequence[str]) -> str:

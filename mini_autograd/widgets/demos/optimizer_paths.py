@@ -105,7 +105,7 @@ def show(landscape: str, lr: float, method: str) -> Shown:
     steps = tuple(f"step {step}: loss {'; '.join(at_step(losses, step))}" for step in range(count))
     label = f"Paths on the landscape {landscape!r} with learning rate {lr:g}. {' '.join(told)}"
     parts = [ground_panel(landscape, paths), loss_panel(landscape, losses)]
-    return Shown(picture(WIDTH + RIGHT + 73, HEIGHT + 62, parts, label), told, steps)
+    return Shown(picture(WIDTH + RIGHT + 73, HEIGHT + 62, parts, label), told, steps, words_at_end=True)
 
 
 def sentence(name: str, losses: np.ndarray) -> str:
@@ -242,6 +242,6 @@ def demo() -> Demo:
     )
 
 
-def optimizer_paths(**state: Any) -> Any:
-    """The demo: four optimizers on a landscape, step by step. `state` sets its controls, such as `lr=0.2`."""
-    return demo().live(**state)
+def optimizer_paths(step: int = 0, **state: Any) -> Any:
+    """The demo: four optimizers on a landscape, from the first step on. `state` sets its controls, such as `lr=0.2`."""
+    return demo().live(step, **state)

@@ -6,6 +6,8 @@ import pytest
 from mini_autograd.widgets import checkpoint_planner
 from mini_autograd.widgets.demos.checkpoint_planner import (
     LAYER,
+    Plan,
+    against,
     demo,
     measured,
     peak_of,
@@ -13,6 +15,7 @@ from mini_autograd.widgets.demos.checkpoint_planner import (
     show,
     step_of,
 )
+from mini_autograd.widgets.demos.stopwatch import times
 
 
 @pytest.mark.parametrize(("length", "kept"), [(0, 16), (1, 16), (2, 9), (4, 7), (8, 9), (16, 16), (3, 8)])
@@ -52,8 +55,21 @@ def test_words_tell_of_the_chosen_length():
     shown = show("16", 0, 1)
     assert shown.words[0].startswith("Without checkpoints: 16 layer outputs kept at once, predicted 1.05 MB")
     assert "(100% of none)" in shown.words[0]
+    assert "Nothing is computed twice." in shown.words[0]
     assert show("16", 4, 1).words[0].startswith("Segments of 4: 7 layer outputs kept at once, predicted 0.46 MB")
     assert show("16", 36, 1).words[0].startswith("Segments of 16")
+
+
+@pytest.mark.parametrize(
+    ("some", "others", "told"),
+    [
+        ((2.0, 2.1, 2.2), (1.0, 1.1, 1.2), "That is 1.9 times the median without checkpoints."),
+        ((1.0, 2.0, 9.0), (1.1, 1.9, 2.0), "The times with and without checkpoints overlap, so they do not say"),
+    ],
+)
+def test_a_ratio_of_times_is_told_only_where_the_steps_agree(some, others, told):
+    plain, plan = (Plan(length, 1, 1, 1, times(seconds)) for length, seconds in ((0, others), (4, some)))
+    assert against(plan, plain).startswith(told)
 
 
 def test_presets_are_settings_and_the_still_picture_travels_along():
