@@ -284,7 +284,7 @@ from mini_autograd.widgets import explore
 a, b = MiniTensor(2.0), MiniTensor(3.0)
 c = a + b
 d = c * a
-explore(d)
+explore(d, predict=True)
 
 # %% [markdown] items="46"
 # This picture is drawn from your own objects. Values travel along the edges from the leaves to the result; gradients travel along the same edges the other way. Step through both.

@@ -9,11 +9,15 @@ function render({ model, el }) {
   const steps = () => model.get("steps");
   const show = () => {
     if (view.picture !== model.get("picture")) place(view, model); // the step may change together with the picture
-    apply(view, steps(), clamp(model.get("step"), steps()), model.get("details"));
+    apply(view, steps(), clamp(model.get("step"), steps()), model);
   };
-  const go = (by) => {
+  const go = (by, skip = false) => {
     const before = clamp(model.get("step"), steps());
+    const questions = by === 1 && model.get("predict") ? (steps()[before + 1]?.questions ?? []) : [];
+    const due = questions.length > 0 && !model.get("predictions")[before + 1];
+    const asked = view.words.querySelector(".ma-predict") !== null;
     view.selected = null;
+    if (due && !asked && !skip) return ask(view, model, questions, before + 1, () => go(1, true));
     model.set("step", clamp(before + by, steps())); // a change calls show
     if (model.get("step") === before) show();
   };
@@ -40,7 +44,7 @@ function make(tag, attributes, text = "") {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.textContent = text;
-  if (tag === "button") element.setAttribute("data-lm-suppress-shortcuts", "true"); // else JupyterLab takes its arrow keys
+  if (tag === "button" || tag === "input") element.setAttribute("data-lm-suppress-shortcuts", "true"); // else JupyterLab takes its arrow keys
   return element;
 }
 
@@ -60,7 +64,7 @@ function build(model, el) {
   const counter = make("span", { class: "ma-counter" });
   bar.append(...Object.values(buttons), play, counter);
   const tools = make("div", { class: "ma-bar ma-tools", role: "toolbar", "aria-label": "Picture" });
-  const names = ["Smaller", "Larger", "Fit", "Memory", ...(model.get("foldable") ? ["Blocks"] : []), "Save SVG", "Save PNG"];
+  const names = ["Smaller", "Larger", "Fit", "Memory", "Predict", ...(model.get("foldable") ? ["Blocks"] : []), "Save SVG", "Save PNG"];
   const tool = Object.fromEntries(names.map((name) => [name, make("button", { type: "button" }, name)]));
   tools.append(...Object.values(tool));
   const canvas = make("div", { class: "ma-canvas" });
@@ -124,7 +128,7 @@ function makePlayer(view, model, go) {
     if (at() >= last()) go(-Infinity);
     view.play.textContent = "Pause";
     timer = setInterval(() => {
-      go(1);
+      go(1, true);
       if (at() >= last()) pause();
     }, Math.max(120, Math.min(1000, 40000 / last())));
   };
@@ -145,6 +149,11 @@ function connect(view, model, go, show) {
     Larger: () => scale(view, 1.25),
     Fit: () => (view.zoom === null ? fit(view) : resize(view, null)),
     Memory: () => view.tool.Memory.setAttribute("aria-pressed", String(view.root.classList.toggle("ma-memory"))),
+    Predict: () => {
+      model.set("predict", !model.get("predict"));
+      model.save_changes();
+      showPredict();
+    },
     Blocks: () => {
       view.player.pause();
       model.set("folded", !model.get("folded"));
@@ -153,9 +162,11 @@ function connect(view, model, go, show) {
     "Save SVG": () => save(standalone(view.svg), "graph.svg"),
     "Save PNG": () => savePixels(view.svg),
   };
+  const showPredict = () => view.tool.Predict.setAttribute("aria-pressed", String(model.get("predict")));
+  showPredict();
   for (const [name, button] of Object.entries(view.tool)) button.addEventListener("click", actions[name]);
   view.root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT") return;
     const node = event.target.closest(".ma-node");
     const zooms = { "+": 1.25, "=": 1.25, "-": 0.8 };
     if (node && (event.key === "Enter" || event.key === " ")) select(view, node, show);
@@ -254,7 +265,8 @@ function state(steps, at) {
   return { appeared, gradients, carried };
 }
 
-function apply(view, steps, at, details) {
+function apply(view, steps, at, model) {
+  const details = model.get("details");
   const step = steps[at];
   const { appeared, gradients, carried } = state(steps, at);
   const backward = step.phase === "backward" || step.phase === "end";
@@ -281,9 +293,66 @@ function apply(view, steps, at, details) {
     return target === view.selected && gradients.has(target) && carried.has(index) ? factors : undefined;
   };
   view.flows.forEach((label, index) => (label.textContent = factors(index) ?? flowing.get(index) ?? ""));
-  const lines = view.selected === null ? step.lines : chosen(details[view.selected], view.selected, appeared, gradients);
+  const judged = model.get("predictions")[at] ?? [];
+  const own = judged.map((text, index) => verdict(step.questions[index], text)).filter(Boolean);
+  const lines = view.selected === null ? [...own, ...step.lines] : chosen(details[view.selected], view.selected, appeared, gradients);
   describe(view, step, at, steps.length, lines);
   keepInSight(view, step.node);
+}
+
+// Ask what a step will bring, before it is shown. Enter goes on, with an empty entry too.
+function ask(view, model, questions, number, goOn) {
+  const form = make("form", { class: "ma-predict" });
+  const inputs = questions.map((question) => {
+    const label = make("label", {}, `What ${question.value === null ? "is the shape of what " : "does "}${question.name} ${
+      question.value === null ? "receives" : "receive"}? `);
+    const input = make("input", { type: "text", size: "8", spellcheck: "false", autocomplete: "off" });
+    label.append(input);
+    form.append(label);
+    return input;
+  });
+  const result = make("span", { class: "ma-hint", role: "status" }, "Enter compares. Leave it empty to skip.");
+  form.append(make("button", { type: "submit" }, "Compare"), result);
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // a notebook keeps Enter from forms
+    event.stopPropagation();
+    compare();
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    compare();
+  });
+  const compare = () => {
+    const texts = inputs.map((input) => input.value.trim());
+    const wrong = questions.findIndex((question, index) => question.value !== null && texts[index] && numberIn(texts[index]) === null);
+    if (wrong >= 0) {
+      result.textContent = `${texts[wrong]} is not a number, such as 2, -0.5 or 1/3.`;
+      inputs[wrong].focus();
+      return;
+    }
+    if (texts.some(Boolean)) model.set("predictions", { ...model.get("predictions"), [number]: texts });
+    goOn();
+    model.save_changes(); // with the step: Python's echo of an older one would lead back
+    view.buttons.step.focus({ preventScroll: true });
+  };
+  view.words.replaceChildren(make("p", {}, `Next: ${model.get("steps")[number].lines[0]}`), form);
+  inputs[0].focus({ preventScroll: true });
+}
+
+function numberIn(text) {
+  const parts = text.replace("\u2212", "-").replace(",", ".").split("/").map((part) => (part.trim() ? Number(part) : NaN));
+  const value = parts.length === 2 ? parts[0] / parts[1] : parts[0];
+  return parts.length <= 2 && Number.isFinite(value) ? value : null;
+}
+
+// What a reader predicted, beside what is right.
+function verdict({ name, value, shape, reason }, text) {
+  if (!text) return "";
+  const plain = (words) => words.replace(/[()[\]\s]|,\s*\)?$/g, "").replace(/,$/, "");
+  const right = value === null ? plain(text) === plain(shape) : Math.abs(numberIn(text) - value) <= Math.max(5e-4, 0.005 * Math.abs(value));
+  const told = value === null ? shape : String(Number(value.toPrecision(4)));
+  return `${name}: you predicted ${text}${right ? ", and so it is" : `, and it receives ${told}`}: ${reason}.`;
 }
 
 function spoken(node, name, evaluated) {

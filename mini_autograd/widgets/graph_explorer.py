@@ -37,6 +37,7 @@ def explore(
     direction: str = "right",
     gradient: Any = None,
     fold: bool | None = None,
+    predict: bool = False,
 ) -> Any:
     """The graph behind `output` as an interactive picture; a still one where widgets are not installed.
 
@@ -45,6 +46,7 @@ def explore(
     recorded; a finished graph tells nothing of it. `names` maps labels to tensors; without it the variables of the
     calling cell are searched. `direction` is "right" or "down", `gradient` starts backward. `fold` says whether blocks
     that repeat, such as layers, start as one node each; large graphs do unless told not to.
+    `predict` asks before each backward step what the nodes receive; answers stay in the notebook and are never graded.
     Raises GraphTooLargeError above 400 nodes and TypeError for an object without a graph.
     """
     if names is None:
@@ -56,7 +58,7 @@ def explore(
     graph = read_graph(output, names, limit=DRAWING_LIMIT, gradient=gradient, trace=trace)
     if anywidget is None:
         return StaticPicture(render(graph, direction=direction, replay=True), summary(graph, replay=True))
-    return GraphExplorer(graph, direction, fold)
+    return GraphExplorer(graph, direction, fold, predict)
 
 
 def names_in(frame: Any) -> dict[str, Any]:
@@ -72,7 +74,7 @@ def names_in(frame: Any) -> dict[str, Any]:
 if anywidget is not None:
 
     class GraphExplorer(anywidget.AnyWidget):
-        """The widget. All traits are set once; `step` follows the reader within the page."""
+        """The widget. All traits are set once, but `step`, `predict` and `predictions` follow the reader."""
 
         _esm = script(HERE / "graph_explorer.js")
         _css = (HERE / "graph_explorer.css").read_text(encoding="utf-8")
@@ -84,9 +86,13 @@ if anywidget is not None:
         step = traitlets.Int(0).tag(sync=True)
         foldable = traitlets.Bool(False).tag(sync=True)
         folded = traitlets.Bool(False).tag(sync=True)
+        predict = traitlets.Bool(False).tag(sync=True)
+        predictions: Any = traitlets.Dict().tag(sync=True)  # what the reader entered, by the number of the step
         own_id = traitlets.Unicode().tag(sync=True)
 
-        def __init__(self, graph: Graph, direction: str = "right", folded: bool | None = None) -> None:
+        def __init__(
+            self, graph: Graph, direction: str = "right", folded: bool | None = None, predict: bool = False
+        ) -> None:
             blocks = [] if any(node.kind == "unrecorded" for node in graph.nodes) else repeated_blocks(graph)
             self._graphs = {False: graph, True: folded_graph(graph, blocks) if blocks else graph}
             self._direction = direction
@@ -95,7 +101,7 @@ if anywidget is not None:
             folded = folded and bool(blocks)
             shown = self._graphs[folded]
             self._still = StaticPicture(render(shown, direction=direction, replay=True), summary(graph, replay=True))
-            super().__init__(foldable=bool(blocks), folded=folded, **self._drawn(folded))
+            super().__init__(foldable=bool(blocks), folded=folded, predict=predict, **self._drawn(folded))
             self.own_id = self.model_id
             self.observe(self._refold, "folded")
 
@@ -113,6 +119,7 @@ if anywidget is not None:
             drawn = self._drawn(change["new"])
             with self.hold_sync():
                 self.step = 0 if self.step == 0 else len(drawn["steps"]) - 1
+                self.predictions = {}  # the steps have other numbers now
                 for name in ("steps", "edges", "details", "picture"):
                     setattr(self, name, drawn[name])
 

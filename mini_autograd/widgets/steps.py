@@ -18,6 +18,16 @@ Phase = Literal["start", "forward", "backward", "end"]
 
 
 @dataclass(frozen=True)
+class Question:
+    """What a reader may predict before a step: what a node receives. Of a number its value, of an array its shape."""
+
+    name: str
+    value: float | None
+    shape: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Step:
     """What changes: nodes that appear, gradients that change, edges that carry a number; and the words for it."""
 
@@ -27,6 +37,7 @@ class Step:
     appear: tuple[int, ...] = ()
     gradients: tuple[tuple[int, str], ...] = ()
     flows: tuple[tuple[int, str], ...] = ()
+    questions: tuple[Question, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -153,13 +164,45 @@ class _Backward:
             lines.append(self._receives(node, edge, source))
             flows.append((self.number[id(edge)], flow_text(edge.contribution)))
             gradients[source.index] = cell_text(self.sums[source.index], norm=True)
-        return Step("backward", node.index, tuple(lines), gradients=tuple(gradients.items()), flows=tuple(flows))
+        return Step(
+            "backward",
+            node.index,
+            tuple(lines),
+            gradients=tuple(gradients.items()),
+            flows=tuple(flows),
+            questions=questions(node, self.graph),
+        )
 
     def _receives(self, node: Node, edge: Edge, source: Node) -> str:
         line = f"{source.name} receives {_product(node.incoming, edge)}"
         if self.uses[source.index] > 1:
             line += f", sum so far {describe(self.sums[source.index])}"
         return line + "."
+
+
+def questions(node: Node, graph: Graph) -> tuple[Question, ...]:
+    """What a reader can predict of a backward step. Nothing is asked where the rule itself sends something wrong."""
+    asked = []
+    edges = [edge for edge in graph.edges_into(node.index) if edge.contribution is not None]
+    for source in dict.fromkeys(edge.source for edge in edges):
+        receiver, sent = graph.nodes[source], [edge for edge in edges if edge.source == source]
+        if receiver.kind in WITHOUT_GRADIENT:
+            continue
+        if receiver.shape:
+            asked.append(Question(receiver.name, None, shape_text(receiver.shape), "a gradient has its tensor's shape"))
+        elif is_scalar(node.incoming) and all(_follows(node.incoming, edge) for edge in sent):
+            total = float(sum(edge.contribution for edge in sent))  # type: ignore[misc]
+            products = " and ".join(_product(node.incoming, edge) for edge in sent)
+            reason = f"the incoming gradient times the local slope is {products}"
+            asked.append(Question(receiver.name, total, "", reason))
+    return tuple(asked) if all(one.value is None or np.isfinite(one.value) for one in asked) else ()
+
+
+def _follows(incoming: Any, edge: Edge) -> bool:
+    """Whether what is sent along an edge is the incoming gradient times the local derivative."""
+    if not (is_scalar(edge.contribution) and is_scalar(edge.local)):
+        return False
+    return bool(np.allclose(incoming * edge.local, edge.contribution, rtol=1e-6, atol=1e-12))  # type: ignore[operator, arg-type]
 
 
 def _product(incoming: Any, edge: Edge) -> str:

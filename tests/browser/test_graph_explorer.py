@@ -143,6 +143,35 @@ def test_a_click_shows_the_two_factors_on_the_lines(opened):
     expect(explorer.node("a")).to_have_attribute("aria-label", "a, value 2, gradient 7")
 
 
+def test_what_a_node_receives_is_predicted_compared_and_kept(opened):
+    explorer = Explorer(opened.cell(1))
+    explorer.press("Predict")
+    for _ in range(4):
+        explorer.press("Step")
+    expect(explorer.counter).to_have_text("Backward, step 3 of 6")  # the gradient has not moved yet
+    explorer.root.get_by_label("What does v1 receive?").fill("2")
+    explorer.root.get_by_label("What does a receive?").fill("two")
+    opened.page.keyboard.press("Enter")
+    expect(explorer.words).to_contain_text("two is not a number")
+    explorer.root.get_by_label("What does a receive?").fill("4")
+    opened.page.keyboard.press("Enter")
+    expect(explorer.counter).to_have_text("Backward, step 4 of 6")
+    reason = "the incoming gradient times the local slope is 1 \u00d7"
+    expect(explorer.words).to_contain_text(f"v1: you predicted 2, and so it is: {reason} 2 = 2.")
+    expect(explorer.words).to_contain_text(f"a: you predicted 4, and it receives 5: {reason} 5 = 5.")
+    opened.page.keyboard.press("ArrowRight")  # Step has the focus
+    expect(explorer.words.locator("input")).to_have_count(2)
+    opened.page.keyboard.press("Enter")  # nothing entered: skipped
+    expect(explorer.counter).to_have_text("Backward, step 5 of 6")
+    expect(explorer.words).not_to_contain_text("you predicted")
+    explorer.press("Back")
+    expect(explorer.words).to_contain_text("you predicted 4")
+    opened.save()
+    assert '"two"' not in (saved := (opened.root / "explorer.ipynb").read_text(encoding="utf-8"))
+    assert re.search(r'"predictions": \{\s*"4": \[\s*"2",\s*"4"\s*\]', saved)
+    explorer.press("Predict")
+
+
 def test_play_runs_to_the_end_and_pause_stops(opened):
     explorer = Explorer(opened.cell(1))
     explorer.press("Play")

@@ -65,6 +65,7 @@ def test_a_rule_that_ignores_the_incoming_gradient_is_told():
     a, b = MiniTensor(2.0), MiniTensor(3.0)
     ignoring = MiniTensor(6.0, (a, b), "*", lambda g: (b.data, a.data))
     output = ignoring * MiniTensor(4.0)
+    assert [q.name for step in story(read_graph(output)) for q in step.questions] == ["v1", "4"]  # not what a receives
     assert "a receives 3 (incoming gradient \u00d7 local derivative would be 4 \u00d7 3 = 12)." in lines(
         output, {"a": a}
     )
@@ -86,6 +87,22 @@ def test_an_operation_without_a_known_rule_says_so():
     assert "What a receives from here is not known: the operation keeps no rule." in lines(
         MiniTensor(4.0, (a,), "mystery"), {"a": a}
     )
+
+
+def test_before_a_backward_step_readers_are_asked_what_arrives():
+    asked = [[(q.name, q.value) for q in step.questions] for step in story(read_graph(*example()))]
+    assert asked == [[], [], [], [], [("v1", 2.0), ("a", -1.0)], [("a", 2.0), ("b", 2.0)], []]
+    reason = story(read_graph(*example()))[4].questions[0].reason
+    assert reason == "the incoming gradient times the local slope is 1 \u00d7 2 = 2"
+
+
+def test_both_shares_of_a_square_are_asked_for_together_and_of_arrays_the_shape():
+    a = torch.tensor(3.0, requires_grad=True)
+    (question,) = story(read_graph(a * a, {"a": a}))[3].questions
+    assert (question.value, question.reason.count("= 3")) == (6.0, 2)
+    w = torch.ones(4, 5, requires_grad=True)
+    (question,) = story(read_graph(w.sum(), {"w": w}))[3].questions
+    assert (question.value, question.shape) == (None, "(4, 5)")
 
 
 def test_tensors_are_told_by_shape_and_norm():
