@@ -15,11 +15,14 @@ function render({ model, el }) {
   const bar = make("div", { class: "ma-controls" });
   const canvas = make("div", { class: "ma-canvas" });
   const words = make("div", { class: "ma-words", "aria-live": "polite" });
-  const sender = makeSender(model);
+  const busy = makeBusy(root);
+  const sender = makeSender(model, busy);
   const readers = model.get("controls").map((control) => addControl(bar, control, model, sender));
   const player = makePlayer(model, canvas);
   const asleep = make("div", { class: "ma-asleep", role: "status", hidden: "" }, "No kernel holds this demo. To use its controls, run the cell.");
-  root.append(make("div", { class: "ma-title" }, model.get("title")), asleep, bar, presets(model, sender), canvas, player.bar, words);
+  const title = make("div", { class: "ma-title" }, model.get("title"));
+  title.append(busy.sign);
+  root.append(title, asleep, bar, presets(model, sender), canvas, player.bar, words);
   el.replaceChildren(root);
 
   const showState = () => readers.forEach((read) => read(model.get("state")));
@@ -50,11 +53,13 @@ function render({ model, el }) {
   const leave = followKernel(model, (alive) => {
     for (const part of root.querySelectorAll(".ma-controls :is(input, select), .ma-presets button")) part.disabled = !alive;
     asleep.hidden = alive;
+    if (!alive) busy.stop();
   });
   showState();
   showPicture();
   return () => {
     leave();
+    busy.stop();
     player.pause();
     model.off("change:state", showState);
     model.off("change:shown", showPicture);
@@ -62,11 +67,12 @@ function render({ model, el }) {
   };
 }
 
-function makeSender(model) {
-  let busy = false;
+function makeSender(model, busy) {
+  let sent = false;
   let waiting = null;
   const send = (state) => {
-    busy = true;
+    sent = true;
+    busy.start();
     model.set("state", state);
     model.save_changes();
   };
@@ -74,11 +80,12 @@ function makeSender(model) {
     change(part) {
       const state = { ...(waiting ?? model.get("state")), ...part };
       if (JSON.stringify(state) === JSON.stringify(model.get("state"))) return;
-      if (busy) waiting = state;
+      if (sent) waiting = state;
       else send(state);
     },
     answered() {
-      busy = false;
+      sent = false;
+      busy.stop();
       const next = waiting;
       waiting = null;
       if (next) send(next);

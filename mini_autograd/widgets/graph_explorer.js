@@ -30,6 +30,7 @@ function render({ model, el }) {
   show();
   return () => {
     leave();
+    view.busy.stop();
     view.player.pause();
     model.off("change:step", show);
     model.off("change:picture", show);
@@ -69,14 +70,17 @@ function build(model, el) {
   tools.append(...Object.values(tool));
   const canvas = make("div", { class: "ma-canvas" });
   const words = make("div", { class: "ma-words", "aria-live": "polite" });
+  const busy = makeBusy(root);
+  tools.append(busy.sign);
   root.append(bar, canvas, words, tools);
   el.replaceChildren(root);
-  return { root, buttons, play, tool, counter, canvas, words, nodes: [], edges: [], flows: [], selected: null, zoom: null };
+  return { root, buttons, play, tool, counter, canvas, words, busy, nodes: [], edges: [], flows: [], selected: null, zoom: null };
 }
 
 // Put the picture in, and remember its parts.
 function place(view, model) {
   view.picture = view.canvas.innerHTML = model.get("picture");
+  view.busy.stop();
   view.selected = null;
   view.svg = view.canvas.querySelector("svg");
   view.svg.setAttribute("role", "group");
@@ -156,6 +160,7 @@ function connect(view, model, go, show) {
     },
     Blocks: () => {
       view.player.pause();
+      view.busy.start();
       model.set("folded", !model.get("folded"));
       model.save_changes();
     },

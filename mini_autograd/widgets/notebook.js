@@ -80,3 +80,28 @@ function followKernel(model, tell) {
     full?.off("comm_live_update", show);
   };
 }
+
+// A sign for readers that Python is at work, once they have waited for a fifth of a second.
+const PATIENT = 200; // milliseconds
+
+function makeBusy(root) {
+  const sign = document.createElement("span");
+  sign.className = "ma-busy";
+  sign.setAttribute("role", "status");
+  let timer = null;
+  return {
+    sign,
+    start() {
+      timer ??= setTimeout(() => {
+        sign.textContent = "Python is computing\u2026";
+        root.setAttribute("aria-busy", "true");
+      }, PATIENT);
+    },
+    stop() {
+      clearTimeout(timer);
+      timer = null;
+      sign.textContent = "";
+      root.removeAttribute("aria-busy");
+    },
+  };
+}

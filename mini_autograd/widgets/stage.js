@@ -1,8 +1,19 @@
 // Large type for all demos of a notebook. Each picture is fitted to the screen, but no text in it is smaller than can be
 // read from the last row. Zooming the page leaves a picture as large as it is in CSS pixels, so it really is enlarged.
+// On request the notebook fills the screen and shows one demo at a time.
 
 const READABLE = 14; // CSS pixels
 const LARGEST = 2.2; // times its own size: more does not make a small graph clearer
+const ROOTS = ".ma-demo, .ma-explorer, .ma-monitor";
+const TURNS = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+const CONTROLS = "button, input, select, textarea, .ma-explorer, .cm-editor"; // they keep the arrow keys
+
+function make(tag, attributes, text = "") {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  return element;
+}
 
 function render({ el }) {
   const before = window.devicePixelRatio;
@@ -14,14 +25,16 @@ function render({ el }) {
     if (!notebook) return;
     const type = Math.max(16, Math.min(20, (window.innerWidth * zoomed()) / 70));
     notebook.style.setProperty("--ma-type", `${type.toFixed(1)}px`);
-    for (const root of notebook.querySelectorAll(".ma-demo, .ma-explorer, .ma-monitor")) fit(root, notebook, zoomed());
+    for (const root of notebook.querySelectorAll(ROOTS)) fit(root, notebook, zoomed());
   };
   const ask = () => (asked ||= requestAnimationFrame(fitAll));
   const watcher = new MutationObserver(ask); // demos come, and put new pictures in
   watcher.observe(document.body, { childList: true, subtree: true });
   window.addEventListener("resize", ask);
+  const deck = makeDeck(el, ask);
   ask();
   return () => {
+    deck.leave();
     watcher.disconnect();
     window.removeEventListener("resize", ask);
     cancelAnimationFrame(asked);
@@ -34,7 +47,8 @@ function fit(root, notebook, zoom) {
   const svg = canvas.querySelector("svg");
   if (!svg || !canvas.clientWidth) return;
   const { width, height } = svg.viewBox.baseVal;
-  const around = root.offsetHeight - svg.getBoundingClientRect().height + 30;
+  const shown = notebook.classList.contains("ma-deck") ? [...notebook.querySelectorAll(".jp-Cell:not(.ma-offstage)")] : [root];
+  const around = shown.reduce((sum, part) => sum + part.offsetHeight, 30) - svg.getBoundingClientRect().height;
   const across = canvas.clientWidth + window.innerWidth * (zoom - 1);
   const down = frameOf(notebook).clientHeight + window.innerHeight * (zoom - 1) - around;
   const scale = Math.max(READABLE / finest(svg), Math.min(across / width, down / height, LARGEST));
@@ -50,6 +64,84 @@ function frameOf(notebook) {
 function finest(svg) {
   const sizes = [...svg.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
   return sizes.length ? Math.min(...sizes) : READABLE;
+}
+
+// One demo per screen: the cells from a heading to the next, with all others and JupyterLab hidden.
+function makeDeck(el, changed) {
+  const open = make("button", { type: "button", class: "ma-open" }, "One demonstration per screen");
+  const told = make("span", { role: "status" }, "Page Down and Page Up turn the pages. Escape leaves.");
+  const row = make("div", { class: "ma-stage" });
+  row.append(open, told);
+  el.replaceChildren(row);
+
+  const bar = make("div", { class: "ma-deck-bar", role: "toolbar", "aria-label": "Demonstrations" });
+  const [previous, next, close] = ["Previous", "Next", "Leave"].map((name) => make("button", { type: "button" }, name));
+  const place = make("span", { "aria-live": "polite" });
+  bar.append(previous, place, next, close);
+  let screens = [];
+  let at = 0;
+  let notebook = null;
+
+  const show = (number) => {
+    at = Math.max(0, Math.min(screens.length - 1, number));
+    for (const cell of notebook.querySelectorAll(".jp-Cell")) cell.classList.toggle("ma-offstage", !screens[at].includes(cell));
+    place.textContent = `${at + 1} of ${screens.length}`;
+    previous.disabled = at === 0;
+    next.disabled = at === screens.length - 1;
+    frameOf(notebook).scrollTop = 0;
+    document.activeElement?.blur(); // the arrow keys turn pages until a control is chosen
+    changed();
+  };
+  const turn = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in TURNS)) return;
+    if (event.target.closest?.(event.key.startsWith("Page") ? ".cm-editor" : CONTROLS)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    show(at + TURNS[event.key]);
+  };
+  const left = () => document.fullscreenElement || leave();
+  const leave = () => {
+    if (!notebook) return;
+    const [first] = screens[at];
+    for (const cell of notebook.querySelectorAll(".ma-offstage")) cell.classList.remove("ma-offstage");
+    notebook.classList.remove("ma-deck");
+    notebook = null;
+    bar.remove();
+    window.removeEventListener("keydown", turn, true);
+    document.removeEventListener("fullscreenchange", left);
+    if (document.fullscreenElement) document.exitFullscreen();
+    first.scrollIntoView();
+    changed();
+  };
+  open.addEventListener("click", async () => {
+    const found = el.closest(".jp-Notebook");
+    screens = found ? sections(found) : [];
+    if (screens.length === 0) {
+      told.textContent = "There is no demonstration to show yet. Run all cells first.";
+      return;
+    }
+    notebook = found;
+    notebook.classList.add("ma-deck");
+    notebook.append(bar);
+    window.addEventListener("keydown", turn, true);
+    await notebook.requestFullscreen().catch(() => {}); // where a browser refuses, JupyterLab stays around it
+    document.addEventListener("fullscreenchange", left);
+    show(0);
+  });
+  previous.addEventListener("click", () => show(at - 1));
+  next.addEventListener("click", () => show(at + 1));
+  close.addEventListener("click", leave);
+  return { leave };
+}
+
+// The cells of a notebook, from each heading to the next, where they show a demo.
+function sections(notebook) {
+  const found = [[]];
+  for (const cell of notebook.querySelectorAll(".jp-Cell")) {
+    if (cell.querySelector(".jp-RenderedMarkdown :is(h1, h2)")) found.push([]);
+    found.at(-1).push(cell);
+  }
+  return found.filter((cells) => cells.some((cell) => cell.querySelector(ROOTS)));
 }
 
 export default { initialize, render };

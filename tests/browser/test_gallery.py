@@ -221,6 +221,54 @@ def test_on_a_small_screen_all_type_can_be_read_and_zoom_enlarges_every_picture(
         opened.page.set_viewport_size({"width": 1400, "height": 1000})
 
 
+def test_controls_are_large_and_a_sign_tells_that_python_is_at_work(opened):
+    """The sign is shown only where the answer takes long, so the kernel is given something else to do first."""
+    demo = Shown(opened, "activations()")
+    sizes = opened.page.locator(".ma-demo input:is([type=range], [type=checkbox])").evaluate_all(
+        "inputs => inputs.map(input => input.getBoundingClientRect()).filter(box => box.width).map(box => box.height)"
+    )
+    assert min(sizes) >= 24
+    sign = demo.root.locator(".ma-busy")
+    expect(sign).to_have_text("")
+    opened.page.evaluate(
+        """() => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
+                       .requestExecute({code: "import time; time.sleep(3)"}); }"""
+    )
+    demo.press("Train them")
+    expect(sign).to_have_text("Python is computing\u2026")
+    expect(demo.words).to_contain_text("80 steps of SGD")
+    expect(sign).to_have_text("")
+    demo.press("Reset")
+
+
+def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
+    page = opened.page
+    opened.cell(0)
+    page.get_by_role("button", name="One demonstration per screen").click()
+    bar = page.locator(".ma-deck-bar")
+    shown = page.locator(f":is({PICTURES}):visible")
+    expect(bar).to_contain_text("1 of 12")
+    expect(shown).to_have_count(1)
+    opened.wait_until("() => document.fullscreenElement?.matches('.jp-Notebook')")
+    page.keyboard.press("ArrowRight")
+    expect(bar).to_contain_text("2 of 12")
+    for number in (3, 4, 5):
+        page.keyboard.press("PageDown")
+        expect(bar).to_contain_text(f"{number} of 12")
+    expect(shown).to_have_attribute("aria-label", "Broadcasting, and how the gradient undoes it")
+    shown.locator("[data-control='a']").focus()
+    page.keyboard.press("ArrowLeft")  # in a control
+    expect(bar).to_contain_text("5 of 12")
+    page.keyboard.press("PageUp")
+    expect(bar).to_contain_text("4 of 12")
+    words = "document.querySelector('.ma-deck .jp-Cell:not(.ma-offstage) .ma-words')"
+    opened.wait_until(f"() => {words}.getBoundingClientRect().bottom < window.innerHeight")  # the whole demo fits
+    bar.get_by_role("button", name="Leave").click()
+    expect(bar).to_have_count(0)
+    expect(shown).to_have_count(12)
+    assert page.evaluate("() => document.fullscreenElement") is None
+
+
 def test_a_reload_shows_the_settings_again(opened):
     demo = Shown(opened, "activations()")
     demo.press("Kill three units")
