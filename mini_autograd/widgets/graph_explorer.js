@@ -2,6 +2,10 @@
 // The state at step n is what steps 0..n leave behind, so any jump is a replay from the start.
 
 const KEYS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+const TRAVEL = 800; // milliseconds that a number is on its way
+const ADDING = 600; // milliseconds for which a sum is shown before its result
+const MOVED = 40; // in stories with more steps nothing moves: they are played too quickly
+const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
 const PHASES = { start: "Leaves", forward: "Forward", backward: "Backward", end: "Finished" };
 
 function render({ model, el }) {
@@ -31,6 +35,7 @@ function render({ model, el }) {
   return () => {
     leave();
     view.busy.stop();
+    view.motion?.stop();
     view.player.pause();
     model.off("change:step", show);
     model.off("change:picture", show);
@@ -81,6 +86,8 @@ function build(model, el) {
 function place(view, model) {
   view.picture = view.canvas.innerHTML = model.get("picture");
   view.busy.stop();
+  view.motion?.stop();
+  view.at = NaN; // no step of this picture has been shown
   view.selected = null;
   view.svg = view.canvas.querySelector("svg");
   view.svg.setAttribute("role", "group");
@@ -273,6 +280,7 @@ function state(steps, at) {
 function apply(view, steps, at, model) {
   const details = model.get("details");
   const step = steps[at];
+  view.motion?.stop();
   const { appeared, gradients, carried } = state(steps, at);
   const backward = step.phase === "backward" || step.phase === "end";
   const flowing = new Map(step.flows);
@@ -303,6 +311,49 @@ function apply(view, steps, at, model) {
   const lines = view.selected === null ? [...own, ...step.lines] : chosen(details[view.selected], view.selected, appeared, gradients);
   describe(view, step, at, steps.length, lines);
   keepInSight(view, step.node);
+  if (at === view.at + 1 && step.flows.length > 0 && steps.length <= MOVED && !STILL.matches) move(view, step, state(steps, view.at).gradients);
+  view.at = at;
+}
+
+// Let the numbers travel along the edges and add up where they arrive. What is moved stands right already, so whatever
+// comes next may stop this at any time.
+function move(view, step, before) {
+  const travellers = step.flows.map(([index, text]) => {
+    const line = view.edges[index].querySelector("path");
+    return { label: view.flows[index], text, factors: view.ends[index].factors, line, length: line.getTotalLength() };
+  });
+  const arrivals = [...new Set(step.flows.map(([index]) => view.ends[index].source))].map((source) => {
+    const place = view.nodes[source].querySelector(".ma-grad");
+    const shares = step.flows.filter(([index]) => view.ends[index].source === source).map(([, text]) => text);
+    const terms = [before.get(source), ...shares].filter((text) => text !== undefined);
+    const sum = terms.map((text, index) => (index > 0 && text.startsWith("-") ? `(${text})` : text)).join(" + ");
+    return { place, old: before.get(source) ?? "", sum: terms.length > 1 && sum.length <= 12 ? sum : null, last: place.textContent };
+  });
+  const started = performance.now();
+  let timer = null;
+  const stop = () => {
+    clearTimeout(timer);
+    for (const { label, text } of travellers) {
+      label.removeAttribute("transform");
+      label.textContent = text;
+    }
+    for (const { place, last } of arrivals) place.textContent = last;
+    view.motion = null;
+  };
+  const draw = () => {
+    const passed = performance.now() - started;
+    if (passed > TRAVEL + (arrivals.some(({ sum }) => sum) ? ADDING : 0)) return stop();
+    const share = Math.min(1, passed / TRAVEL);
+    for (const { label, factors, line, length } of travellers) {
+      const { x, y } = line.getPointAtLength(length * (1 - share)); // lines are drawn from an input to a result
+      label.setAttribute("transform", `translate(${x - label.getAttribute("x")} ${y - 6 - label.getAttribute("y")})`);
+      label.textContent = share < 1 ? factors : "";
+    }
+    for (const { place, old, sum, last } of arrivals) place.textContent = share < 1 ? old : (sum ?? last);
+    timer = setTimeout(draw, 16);
+  };
+  view.motion = { stop };
+  draw();
 }
 
 // Ask what a step will bring, before it is shown. Enter goes on, with an empty entry too.

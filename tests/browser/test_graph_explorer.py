@@ -172,6 +172,33 @@ def test_what_a_node_receives_is_predicted_compared_and_kept(opened):
     explorer.press("Predict")
 
 
+WATCH = """root => { window.seen = []; new MutationObserver(() => window.seen.push([
+    [...root.querySelectorAll(".ma-flow[transform]")].map(label => label.textContent).join(" "),
+    root.querySelector(".ma-node[aria-label^='a,'] .ma-grad").textContent,
+])).observe(root.querySelector("svg"), { subtree: true, childList: true, attributes: true }); }"""
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_numbers_travel_along_the_edges_and_add_up_unless_readers_want_no_motion(opened, motion):
+    opened.page.emulate_media(reduced_motion=motion)
+    explorer = Explorer(opened.cell(1))
+    for _ in range(4):
+        explorer.press("Step")
+    expect(explorer.number("a", "grad")).to_have_text("5")
+    explorer.root.evaluate(WATCH)
+    explorer.press("Step")
+    expect(explorer.number("a", "grad")).to_have_text("7")
+    seen = opened.page.evaluate("() => window.seen")
+    moved = [pair for pair in seen if pair[0]]
+    if motion == "reduce":
+        assert not moved
+    else:
+        assert ["2 \u00d7 1 2 \u00d7 1", "5"] in moved  # under way: the node has its old number
+        assert "5 + 2" in [grad for _, grad in seen]
+    expect(explorer.root.locator(".ma-flow[transform]")).to_have_count(0)
+    opened.page.emulate_media(reduced_motion="null")
+
+
 def test_play_runs_to_the_end_and_pause_stops(opened):
     explorer = Explorer(opened.cell(1))
     explorer.press("Play")

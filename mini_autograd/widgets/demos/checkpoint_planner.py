@@ -187,7 +187,7 @@ def curve(
                 for a, (low, high) in zip(x, spread, strict=True)
             ]
         parts.append(f'<path d="M{left + legend:.1f} {top - 10}h24" {line}/>')
-        label = "measured: median and middle half" if name == "measured" and spread else name
+        label = "median, middle half" if name == "measured" and spread else name
         parts.append(words(left + legend + 30, top - 6, label, size=SMALL))
         if name == "measured":
             dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>' for a, b in zip(x, y, strict=True))
