@@ -16,7 +16,8 @@
 # # Gallery
 #
 # Every demonstration of the course, in large type. Choose **Run > Run All Cells**. Each has buttons for settings that
-# are worth showing, and *Reset*. Ctrl and + makes all of it larger still.
+# are worth showing, and *Reset*. Ctrl and + makes all of it larger still. The button below shows one demonstration per
+# screen; Page Down and Page Up turn the pages.
 #
 # The numbers are measured or computed in the moment in which they appear; nothing is played back.
 
@@ -45,8 +46,8 @@ on_stage()
 # %% [markdown]
 # ## A gradient arrives
 #
-# Step forward, then backward. Ask before each backward step which two numbers will be multiplied. `a` is used twice:
-# its gradient is a sum.
+# Step forward, then backward. Ask before each backward step which two numbers will be multiplied; *Predict* asks for
+# their product. `a` is used twice: its gradient is a sum.
 
 # %% jupyter={"source_hidden": true}
 a = mini_autograd.tensor(2.0, requires_grad=True)

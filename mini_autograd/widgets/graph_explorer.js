@@ -360,8 +360,9 @@ function move(view, step, before) {
 function ask(view, model, questions, number, goOn) {
   const form = make("form", { class: "ma-predict" });
   const inputs = questions.map((question) => {
-    const label = make("label", {}, `What ${question.value === null ? "is the shape of what " : "does "}${question.name} ${
-      question.value === null ? "receives" : "receive"}? `);
+    const shape = question.value === null;
+    const text = shape ? `What is the shape of the gradient that ${question.name} receives? ` : `What does ${question.name} receive? `;
+    const label = make("label", {}, text);
     const input = make("input", { type: "text", size: "8", spellcheck: "false", autocomplete: "off" });
     label.append(input);
     form.append(label);
@@ -408,7 +409,7 @@ function verdict({ name, value, shape, reason }, text) {
   const plain = (words) => words.replace(/[()[\]\s]|,\s*\)?$/g, "").replace(/,$/, "");
   const right = value === null ? plain(text) === plain(shape) : Math.abs(numberIn(text) - value) <= Math.max(5e-4, 0.005 * Math.abs(value));
   const told = value === null ? shape : String(Number(value.toPrecision(4)));
-  return `${name}: you predicted ${text}${right ? ", and so it is" : `, and it receives ${told}`}: ${reason}.`;
+  return `You predicted ${text} for ${name}, ${right ? "and" : "but"} it receives ${told}: ${reason}.`;
 }
 
 function spoken(node, name, evaluated) {
