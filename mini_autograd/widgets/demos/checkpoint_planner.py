@@ -27,7 +27,7 @@ LAYER = BATCH * WIDTH * 8
 DEPTHS = ("16", "36")
 LENGTHS = (0, 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 36)
 """Layers per segment; 0 stands for a step without checkpoints."""
-REPEATS = 9
+REPEATS = 7
 """So many steps of each length are timed, in turns, so that a busy moment of the machine meets all lengths."""
 
 
@@ -95,8 +95,8 @@ def predicted_arrays(depth: int, length: int) -> int:
 def measured(depth: int, number: int) -> tuple[Plan, ...]:
     """All lengths that fit the depth. `number` counts the measurements, so that one may be asked for again."""
     steps = {length: step_of(depth, length) for length in LENGTHS if length <= depth}
-    sizes = {length: peak_of(step) for length, step in steps.items()}
     rounds = [{length: step() for length, step in steps.items()} for _ in range(REPEATS)]
+    sizes = {length: peak_of(step) for length, step in steps.items()}
     forward = times([one[0][0] for one in rounds]).median
     plain = times([sum(one[0]) for one in rounds]).median
     return tuple(
