@@ -60,10 +60,13 @@ function frameOf(notebook) {
   return notebook.querySelector(".jp-WindowedPanel-outer") ?? notebook;
 }
 
-// The smallest type in a picture, in its own units.
+// The smallest type in a picture, in its own units: looked up once, as a picture that changes is a new one.
 function finest(svg) {
-  const sizes = [...svg.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
-  return sizes.length ? Math.min(...sizes) : READABLE;
+  if (!svg.finest) {
+    const sizes = [...svg.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
+    svg.finest = sizes.length ? Math.min(...sizes) : READABLE;
+  }
+  return svg.finest;
 }
 
 // One demo per screen: the cells from a heading to the next, with all others and JupyterLab hidden.

@@ -221,8 +221,14 @@ def test_on_a_small_screen_all_type_can_be_read_and_zoom_enlarges_every_picture(
         opened.page.set_viewport_size({"width": 1400, "height": 1000})
 
 
+SLOWER = """
+import time
+from mini_autograd.widgets import demo
+as_json, demo.as_json = demo.as_json, lambda shown: (time.sleep(2), as_json(shown))[1]
+"""
+
+
 def test_controls_are_large_and_a_sign_tells_that_python_is_at_work(opened):
-    """The sign is shown only where the answer takes long, so the kernel is given something else to do first."""
     demo = Shown(opened, "activations()")
     sizes = opened.page.locator(".ma-demo input:is([type=range], [type=checkbox])").evaluate_all(
         "inputs => inputs.map(input => input.getBoundingClientRect()).filter(box => box.width).map(box => box.height)"
@@ -230,14 +236,13 @@ def test_controls_are_large_and_a_sign_tells_that_python_is_at_work(opened):
     assert min(sizes) >= 24
     sign = demo.root.locator(".ma-busy")
     expect(sign).to_have_text("")
-    opened.page.evaluate(
-        """() => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
-                       .requestExecute({code: "import time; time.sleep(3)"}); }"""
-    )
+    run = "code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code}).done"
+    opened.page.evaluate(f"async code => {{ await ({run})(code); }}", SLOWER)
     demo.press("Train them")
     expect(sign).to_have_text("Python is computing\u2026")
     expect(demo.words).to_contain_text("80 steps of SGD")
     expect(sign).to_have_text("")
+    opened.page.evaluate(f"async code => {{ await ({run})(code); }}", "demo.as_json = as_json")
     demo.press("Reset")
 
 
