@@ -4,6 +4,7 @@
 
 const READABLE = 14; // CSS pixels
 const LARGEST = 2.2; // times its own size: more does not make a small graph clearer
+const BESIDE = 320; // CSS pixels for words beside a picture
 const ROOTS = ".ma-demo, .ma-explorer, .ma-monitor";
 const TURNS = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 const CONTROLS = "button, input, select, textarea, .ma-explorer, .cm-editor"; // they keep the arrow keys
@@ -47,10 +48,18 @@ function fit(root, notebook, zoom) {
   const svg = canvas.querySelector("svg");
   if (!svg || !canvas.clientWidth) return;
   const { width, height } = svg.viewBox.baseVal;
-  const shown = notebook.classList.contains("ma-deck") ? [...notebook.querySelectorAll(".jp-Cell:not(.ma-offstage)")] : [root];
-  const around = shown.reduce((sum, part) => sum + part.offsetHeight, 30) - svg.getBoundingClientRect().height;
-  const across = canvas.clientWidth + window.innerWidth * (zoom - 1);
-  const down = frameOf(notebook).clientHeight + window.innerHeight * (zoom - 1) - around;
+  const deck = notebook.classList.contains("ma-deck");
+  const shown = deck ? [...notebook.querySelectorAll(".jp-Cell:not(.ma-offstage)")] : [root];
+  const all = shown.reduce((sum, part) => sum + part.offsetHeight, 30);
+  const [picture, words] = [svg.getBoundingClientRect().height, root.querySelector(".ma-words")?.offsetHeight ?? 0];
+  const around = all - (root.classList.contains("ma-beside") ? Math.max(picture, words) : picture + words);
+  let across = root.clientWidth + window.innerWidth * (zoom - 1) - 10;
+  let down = frameOf(notebook).clientHeight + window.innerHeight * (zoom - 1) - around;
+  // Words stand beside the picture where it is still the height that limits it.
+  const beside = deck && root.matches(".ma-demo") && (across - BESIDE) / width >= down / height;
+  root.classList.toggle("ma-beside", beside);
+  if (beside) across -= BESIDE;
+  else down -= words;
   const scale = Math.max(READABLE / finest(svg), Math.min(across / width, down / height, LARGEST));
   root.style.setProperty("--ma-width", `${Math.round(scale * width)}px`);
   root.style.setProperty("--ma-scale", scale.toFixed(3));

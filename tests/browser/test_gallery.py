@@ -266,8 +266,14 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     expect(bar).to_contain_text("5 of 12")
     page.keyboard.press("PageUp")
     expect(bar).to_contain_text("4 of 12")
-    words = "document.querySelector('.ma-deck .jp-Cell:not(.ma-offstage) .ma-words')"
-    opened.wait_until(f"() => {words}.getBoundingClientRect().bottom < window.innerHeight")  # the whole demo fits
+    place = "document.querySelector('.ma-deck .jp-Cell:not(.ma-offstage) %s').getBoundingClientRect()"
+    words, picture = place % ".ma-words", place % ".ma-canvas > svg"
+    opened.wait_until(f"() => {words}.bottom < window.innerHeight")  # the whole demo fits
+    beside = f"() => {words}.left > {picture}.right"
+    assert not page.evaluate(beside)
+    page.set_viewport_size({"width": 1366, "height": 768})  # wide and low
+    opened.wait_until(beside)
+    page.set_viewport_size({"width": 1400, "height": 1000})
     bar.get_by_role("button", name="Leave").click()
     expect(bar).to_have_count(0)
     expect(shown).to_have_count(12)
