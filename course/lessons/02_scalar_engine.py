@@ -276,7 +276,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown]
-# Here is a small graph in which `a` is used twice. **Predict** on paper: which paths lead from `d` back to `a`, and what does each contribute?
+# Here is a small graph in which `a` is used twice. Which paths lead from `d` back to `a`, and what does each contribute? Choose *Step*. Before each step backward the picture asks for your **prediction**; an empty answer skips the question.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore

@@ -1,0 +1,29 @@
+"""Which cells of a lesson are optional: those below a heading that says *further*."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from autograder.lessons.build.text import TextCell
+
+HEADING = re.compile(r"^(#+) +(.*)$")
+FURTHER = re.compile(r"^further$|\(further\)", re.IGNORECASE)
+
+
+def with_parts(cells: Sequence[TextCell]) -> Iterator[tuple[TextCell, bool]]:
+    """Each cell, and whether it is optional: it stands below a heading with the word *further*, up to the next heading
+    of that level or above.
+    """
+    level = 0  # of the heading that began such a part, or 0 outside
+    for cell in cells:
+        for mark, title in headings(cell):
+            if not level or len(mark) <= level:
+                level = len(mark) if FURTHER.search(title) else 0
+        yield cell, bool(level)
+
+
+def headings(cell: TextCell) -> list[tuple[str, str]]:
+    """The headings in a cell of prose: their `#` marks and their titles."""
+    lines = cell.source.splitlines() if cell.kind == "markdown" else []
+    return [(match[1], match[2].strip()) for line in lines if (match := HEADING.match(line))]
