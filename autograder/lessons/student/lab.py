@@ -18,6 +18,8 @@ from autograder.files import write_if_changed
 
 COURSE_ID = "mini-autograd"  # as in course/nbgrader_config.py
 NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+INSTRUCTORS = ("create-assignment", "formgrader", "course-list", "assignment-list", "menu")
+"""Parts of nbgrader's extension that a student's page goes without; *Validate* stays."""
 NBGRADER_CONFIG = """\
 # Written by `autograder lab`: lets nbgrader's parts of JupyterLab work in this folder.
 c = get_config()
@@ -44,6 +46,8 @@ def write_configuration(workspace: Path, hidden: Path) -> None:
     config = NBGRADER_CONFIG.format(course=COURSE_ID, root=str(nbgrader), workspace=str(workspace), **names)
     write_if_changed(jupyter / "nbgrader_config.py", config)
     write_if_changed(jupyter / "labconfig" / "default_setting_overrides.json", json.dumps(NO_NEWS))
+    disabled = {"disabledExtensions": {f"@jupyter/nbgrader:{part}": True for part in INSTRUCTORS}}
+    write_if_changed(jupyter / "labconfig" / "page_config.json", json.dumps(disabled))
 
 
 def server_environment(hidden: Path, environment: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -138,12 +138,20 @@ def test_it_opens_the_first_lesson_and_says_where(server: Server) -> None:
     assert f"Your notebooks are in {server.folder}" in log
 
 
-def test_there_is_no_news_pop_up(server: Server) -> None:
+def page_config(server: Server) -> dict[str, Any]:
     page = server.request("/lab/tree/" + NOTEBOOK)
-    config = json.loads(
-        page.partition('id="jupyter-config-data" type="application/json">')[2].partition("</script>")[0]
-    )
-    assert config["news"] == {"disabled": True}
+    text = page.partition('id="jupyter-config-data" type="application/json">')[2].partition("</script>")[0]
+    return dict(json.loads(text))
+
+
+def test_tools_of_instructors_are_off_and_validate_is_on(server: Server) -> None:
+    disabled = page_config(server)["disabledExtensions"]
+    assert {"@jupyter/nbgrader:create-assignment", "@jupyter/nbgrader:formgrader"} <= set(disabled)
+    assert "@jupyter/nbgrader:validate-assignment" not in disabled
+
+
+def test_there_is_no_news_pop_up(server: Server) -> None:
+    assert page_config(server)["news"] == {"disabled": True}
     schema = server.json("/lab/api/settings/@jupyterlab/apputils-extension:notification")["schema"]["properties"]
     assert schema["fetchNews"]["default"] == "false"
     assert schema["checkForUpdates"]["default"] is False
