@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Fewer trips to memory, and other places to compute
 #
-# *About 200 minutes, in two halves: devices, and a compiler. You build an engine for any array module, and a tracer that fuses a chain of operations. You need lessons 08 and 11.*
+# *About 200 minutes, in two sittings: devices (sections 1 and 2), then a compiler (from section 3). Take a break before section 3. You build an engine for any array module, and a tracer that fuses a chain of operations. You need lessons 08 and 11.*
 #
 # A polynomial of degree six, at four million points: eleven operations of NumPy. The first program does them one after the other, each for all points, and each makes a new array. The second one does the same, but writes into memory that exists already. The third takes 16,384 points through all eleven operations, then the next 16,384. All three do the same 44 million multiplications and additions, on the same numbers, in the same order for every point.
 #
@@ -84,7 +84,7 @@ results = horner(many), into(many, np.ones(many.shape)), in_pieces(many, np.ones
 print("same bits:", all(np.array_equal(results[0], other) for other in results))
 
 # %% [markdown]
-# Not one multiplication was saved, and the bits are the same; the time is not. **What is a program waiting for, if not for its arithmetic? And who could cut a program into pieces for us?** In this lesson you will
+# All three programs do the same multiplications and get the same bits, but they need different times. **What does a program wait for, if it does not wait for its arithmetic? And what could cut a program into pieces for us?** In this lesson you will
 #
 # 1. count the bytes that a computation moves, and compare the count with the clock;
 # 2. let your engine work with arrays that are not NumPy's, on another device;
@@ -145,7 +145,7 @@ plt.show()
 #
 # The name for this is **memory bound**: the processor waits for bytes. Taking a piece of an array through several operations while it is in the cache is called **fusing** them. A multiplication and an addition then need one pass over the memory where two were needed before.
 #
-# To fuse a chain, somebody must know the chain *before* computing it. Your engine computes each operation at once. Here is the trick of this lesson: let the engine run on arrays that are not NumPy's. First on arrays that lie elsewhere, then on arrays that contain no numbers at all and only write down what is asked of them.
+# To fuse a chain, a program must know the chain *before* it computes anything. Your engine computes each operation at once. This lesson uses one trick: your engine runs on arrays that are not NumPy's. First these arrays lie elsewhere. Then they contain no numbers at all, and only write down each operation.
 
 # %% [markdown] items="116"
 # ## 2. Arrays that live elsewhere
@@ -275,7 +275,7 @@ for attempt in (lambda: a + np.ones(3), lambda: np.asarray(a), lambda: bool(a[0]
         print("TypeError:", error)
 
 # %% [markdown]
-# NumPy's functions do not insist on NumPy's arrays. `np.exp(a)` looks whether its argument has a method `__array_ufunc__`, and if so leaves the work to it. That is why rules such as `grad * output` or `np.where(mask, a, 0.0)` work on other arrays as they stand. **Predict:** does your engine?
+# NumPy's functions also accept other arrays. `np.exp(a)` checks whether its argument has its own method `__array_ufunc__`. If it has one, `np.exp` calls that method. That is why rules such as `grad * output` or `np.where(mask, a, 0.0)` work on other arrays as they stand. **Predict:** does your engine?
 
 # %%
 for attempt in (lambda: MiniTensor(a), lambda: np.zeros(3) + a):
