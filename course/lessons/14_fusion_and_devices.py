@@ -275,7 +275,7 @@ for attempt in (lambda: a + np.ones(3), lambda: np.asarray(a), lambda: bool(a[0]
         print("TypeError:", error)
 
 # %% [markdown]
-# NumPy's functions also accept other arrays. `np.exp(a)` checks whether its argument has its own method `__array_ufunc__`. If it has one, `np.exp` calls that method. That is why rules such as `grad * output` or `np.where(mask, a, 0.0)` work on other arrays as they stand. **Predict:** does your engine?
+# NumPy's functions do not insist on NumPy's arrays. `np.exp(a)` looks whether its argument has a method `__array_ufunc__`, and if so leaves the work to it. That is why rules such as `grad * output` or `np.where(mask, a, 0.0)` work on other arrays as they stand. **Predict:** does your engine?
 
 # %%
 for attempt in (lambda: MiniTensor(a), lambda: np.zeros(3) + a):
