@@ -40,18 +40,23 @@ def folded(name: str) -> str:
 
 
 def roster_of(gradebook: Gradebook, platform: str, table: Path | None) -> Roster:
-    """The roster of nbgrader's gradebook and, on top, of a table that the LMS has exported. Raises CourseError."""
+    """The roster of nbgrader's gradebook and, on top, of a table that the LMS has exported. Raises CourseError.
+
+    Moodle numbers participants, not users, so only its own table knows these numbers. Whose number is known is not
+    found by name: somebody else may have the same one.
+    """
     students = gradebook.students
-    by_key = {str(student.lms_user_id): student.id for student in students if student.lms_user_id}
-    by_name: dict[str, set[str]] = defaultdict(set)
-    for student in students:
-        first, last = student.first_name or "", student.last_name or ""
-        whole = f"{first} {last}" if platform == MOODLE else f"{last}{first}"
-        for name in filter(None, (folded(whole), folded(student.id))):
-            by_name[name].add(student.id)
+    numbered = [] if platform == MOODLE else [student for student in students if student.lms_user_id]
+    by_key = {str(student.lms_user_id): student.id for student in numbered}
     if table is not None:
         known = {text: student.id for student in students for text in (student.id, student.email) if text}
         by_key |= dict(_keys_in(table, known))
+    by_name: dict[str, set[str]] = defaultdict(set)
+    for student in students:
+        first, last = student.first_name or "", student.last_name or ""
+        name = folded(f"{first} {last}" if platform == MOODLE else f"{last}{first}")
+        if name and student.id not in by_key.values():
+            by_name[name].add(student.id)
     return Roster(by_key, by_name)
 
 
