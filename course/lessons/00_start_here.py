@@ -278,7 +278,7 @@ progress()
 # %% [markdown]
 # ## 6. The way
 #
-# Each lesson says at its start about how many minutes it takes, what you build in it and what you need. Take it in two sittings where that suits you better. Each also begins with a question that you cannot answer yet.
+# Each lesson says at its start about how many minutes it takes, what you build in it and what you need. Take it in two sittings where that suits you better. Many lessons end with an optional part, *Further*: no later lesson needs it. Each lesson also begins with a question that you cannot answer yet.
 #
 # | lesson | you build | its question |
 # | --- | --- | --- |
