@@ -6,6 +6,7 @@ While it is on, every node notes the stack of its creation.
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from mini_autograd.graph import function as graph
 from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.graph.grad_mode import state
 from mini_autograd.graph.hooks import Watcher
+from mini_autograd.graph.versions import check_saved
 from mini_autograd.numerics.arrays import holds
 
+PACKAGE = str(Path(__file__).parents[1])
 ENABLED = (
     "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
 )
@@ -37,7 +40,10 @@ class detect_anomaly(Watcher):  # noqa: N801  (PyTorch's name)
     def node_was_recorded(self, node: Any) -> None:
         import traceback  # for this rare mode alone: half a millisecond of every import of the engine
 
-        node.metadata["traceback_"] = traceback.format_stack()[:-3]
+        stack = traceback.extract_stack()
+        while stack and stack[-1].filename.startswith(PACKAGE):  # the call itself counts, not how we carry it out
+            stack.pop()
+        node.metadata["traceback_"] = traceback.format_list(stack)
 
 
 class set_detect_anomaly(detect_anomaly):  # noqa: N801  (PyTorch's name)
@@ -66,9 +72,13 @@ def active() -> Any:
     return found[-1] if found else None
 
 
-def watched_gradients(node: Any, arrived: Any, create_graph: bool, check_nan: bool) -> Any:
-    """Run a node's rule; if it fails or gives nan, show where the node was made."""
+def watched_gradients(node: Any, arrived: Any, create_graph: bool, check_nan: bool, changed: bool) -> Any:
+    """Run a node's rule; if it fails, gives nan or misses what it saved, show where the node was made. `changed`:
+    whether anything was changed in place since.
+    """
     try:
+        if changed:
+            check_saved(node)
         grads = node.input_gradients(arrived, create_graph)
         for number, grad in enumerate(grads) if check_nan else ():
             if grad is not None and node.inputs[number] is not NO_EDGE and has_nan(grad):

@@ -122,12 +122,13 @@ def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:
     if type(node) is AccumulateGrad:
         reach_leaf(node.variable, arrived)
         return ()
-    if latest_change[0] > node.sequence_nr:
-        check_saved(node)
+    changed = latest_change[0] > node.sequence_nr
     watcher = state.watchers and anomaly.active()
-    if not watcher:
-        return node.input_gradients(arrived, create_graph)
-    return anomaly.watched_gradients(node, arrived, create_graph, watcher.check_nan)
+    if watcher:
+        return anomaly.watched_gradients(node, arrived, create_graph, watcher.check_nan, changed)
+    if changed:
+        check_saved(node)
+    return node.input_gradients(arrived, create_graph)
 
 
 def reach_leaf(leaf: Any, arrived: list[Any]) -> None:

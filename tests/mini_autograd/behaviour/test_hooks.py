@@ -3,6 +3,8 @@
 The name of a program says what is tried.
 """
 
+import contextlib
+import warnings
 from typing import Any
 
 import pytest
@@ -169,7 +171,20 @@ def anomaly_nan(lib: Any) -> Any:
         (x * 0 / x).sum().backward()
 
 
+def anomaly_shows_the_line_of_a_value_that_was_changed(lib: Any) -> Any:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with lib.autograd.detect_anomaly():
+            y = x3(lib).exp()
+            y += 1
+            with contextlib.suppress(RuntimeError):
+                y.sum().backward()
+    texts = [str(warning.message).split(" (Triggered internally")[0] for warning in caught]
+    return [("ExpBackward0" in text, "y = x3(lib).exp()" in text.splitlines()[-1]) for text in texts]
+
+
 PROGRAMS: list[Program] = [
+    anomaly_shows_the_line_of_a_value_that_was_changed,
     hook_inplace,
     retain_inplace,
     retain_base_of_a_changed_view,
