@@ -221,8 +221,7 @@ class Function(graph.Function):
         Raises RuntimeError if it returns too few or too many gradients, and TypeError if one is no Tensor.
         """
         given = [self.as_tensor(grad, number) for number, grad in enumerate(grads)]
-        rule = self.vjp if type(self).backward is graph.Function.backward and hasattr(self, "vjp") else self.backward
-        result = rule(self, *given)
+        result = rule_of(self)(self, *given)
         result = result if isinstance(result, tuple) else (result,)
         expected = len(self.inputs)
         if len(result) < expected or any(grad is not None for grad in result[expected:]):
@@ -241,6 +240,18 @@ class Function(graph.Function):
             shape, dtype = self.outputs[number]
             return graph.tensor_of(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None
         return grad if isinstance(grad, graph.Tensor) else graph.tensor_of(grad)
+
+
+def rule_of(node: Any) -> Callable:
+    """`backward`, or `vjp` where that is its name. Raises RuntimeError where there are both."""
+    if not hasattr(node, "vjp"):
+        return node.backward
+    if type(node).backward is not graph.Function.backward:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement "
+            "one of them."
+        )
+    return node.vjp
 
 
 def with_defaults(forward: Callable, args: tuple) -> tuple:

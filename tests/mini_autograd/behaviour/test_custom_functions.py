@@ -126,7 +126,59 @@ def custom_saved_changed2(lib: Any) -> Any:
     y.sum().backward()
 
 
+def backward_and_vjp(lib: Any) -> Any:
+    class Both(lib.autograd.Function):  # type: ignore[name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad
+
+        vjp = backward
+
+    Both.apply(x3(lib)).sum().backward()
+
+
+def inputs_with_defaults(lib: Any) -> Any:
+    class Scaled(lib.autograd.Function):  # type: ignore[name-defined]
+        @staticmethod
+        def forward(x: Any, factor: float = 3.0) -> Any:
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.count, ctx.factor = len(inputs), inputs[1]
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * ctx.factor, None
+
+    x = x3(lib)
+    y = Scaled.apply(x)
+    y.sum().backward()
+    return [y.grad_fn.count, x.grad]
+
+
+def in_place_on_a_view_of_a_leaf(lib: Any) -> Any:
+    class Double(lib.autograd.Function):  # type: ignore[name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    return Double.apply(x3(lib)[1:])
+
+
 PROGRAMS: list[Program] = [
+    backward_and_vjp,
+    inputs_with_defaults,
+    in_place_on_a_view_of_a_leaf,
     once_differentiable,
     mark_dirty,
     mark_dirty_of_a_view,
