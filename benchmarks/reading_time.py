@@ -104,7 +104,8 @@ def code_lines(source: str) -> list[str]:
 
 def reading_ease(cells: list[TextCell]) -> float:
     """Flesch's reading ease of the prose: 206.835 - 1.015 words per sentence - 84.6 syllables per word. 60 to 70 is
-    plain English. Code, formulas and addresses in the prose are one word each, of one syllable.
+    plain English. Code, formulas and addresses in the prose are one word each, of one syllable. Hyphenation misses some
+    syllables, so the figure is a few points too high, and good for comparing lessons.
     """
     text = "\n\n".join(CODE.sub(" x ", cell.source) for cell in cells if cell.kind == "markdown" and is_read(cell))
     words = WORD.findall(text)
