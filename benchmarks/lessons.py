@@ -144,8 +144,8 @@ def show(lines: list[Figures]) -> None:
     print(
         "\nMinutes: 180 words, or 12 given lines of code, a minute, and 1.5 minutes a written line of the reference.\n"
         f"! marks a core over {MUCH} minutes, more than {FIRST} before the first exercise or {STRETCH} between two.\n"
-        "Ease: Flesch's reading ease of the prose; plain English has 60 to 70, and more is easier. Syllables are counted\n"
-        "by hyphenation, which misses some, so compare lessons with each other.\n"
+        "Ease: Flesch's reading ease of the prose; plain English has 60 to 70, and more is easier. Syllables are\n"
+        "counted by hyphenation, which misses some, so compare lessons with each other.\n"
     )
     console.print(run_table(lines), highlight=False)
     print("\nStatements: what a lesson says about PyTorch or NumPy, and tests/course runs.")
