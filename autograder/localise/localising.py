@@ -313,14 +313,7 @@ def _described(
     place = _operand(trial)
     alone = not forward and trial.comparison.problem is not None and trial.comparison.problem.forward
     sentence, public = _sentences(trial, place, forward, alone)
-    diagnosis = _alone(trial)
-    said = "" if diagnosis.certain is None else f" Taken alone: {diagnosis.sentence()}"
-    if not said and squares is not None and (diagnosis := _alone(squares)).certain is not None:
-        said = f" With square matrices, of which every product fits: {diagnosis.sentence()}"
-    if not said and not forward and not alone:
-        with_squares = "" if squares is None else pattern(squares)
-        common = with_squares and f"With square matrices: {with_squares[0].lower()}{with_squares[1:]}"
-        said = f" {common or pattern(trial)}".rstrip()
+    before, after, certain = _explained(trial, squares, forward or alone)
     more = ""
     if inner:
         more += f" {_listed(inner)} alone {_is(inner)} wrong, too; where `{symbol}` is made of that, begin there."
@@ -330,16 +323,31 @@ def _described(
     if apart:
         more += f" {_listed(apart)} {_is(apart)} wrong as well."
     start = inner[0] if inner else symbol
-    certain = () if diagnosis.certain is None else (diagnosis.certain.name,)
     return Place(
         names,
-        f"{sentence}.{said}{more}",
+        f"{before}{sentence}.{after}{more}",
         f"{public}.{more}",
         _facts(trial),
         _maps(trial),
         RAISED if trial.raised else _hints(start, "" if inner else place, broadcast, forward or alone),
         certain,
     )
+
+
+def _explained(trial: Trial, squares: Trial | None, in_value: bool) -> tuple[str, str, tuple[str, ...]]:
+    """What explains an operation that is wrong alone: said before it is named, said after it, and the bug's name."""
+    bug = _alone(trial)
+    if bug.certain is not None:
+        return "", f" Taken alone: {bug.sentence()}", (bug.certain.name,)
+    if squares is not None and (bug := _alone(squares)).certain is not None:
+        text = bug.sentence()
+        text = f"{text[0].upper()}{text[1:]} This shows with square matrices, of which every product fits. "
+        return text, "", (bug.certain.name,)
+    if in_value:
+        return "", "", ()
+    common = "" if squares is None else pattern(squares)
+    common = f"With square matrices: {common[0].lower()}{common[1:]}" if common else pattern(trial)
+    return "", f" {common}".rstrip(), ()
 
 
 def _sentences(trial: Trial, place: str, forward: bool, alone: bool) -> tuple[str, str]:
