@@ -1,8 +1,12 @@
-"""`autograder watch`: grade what arrives and release its feedback within seconds, until it is stopped."""
+"""`autograder watch`: grade what arrives and release its feedback within seconds, until it is stopped.
+
+Without a lesson it starts itself, once for each lesson that something arrives for.
+"""
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -18,13 +22,16 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lesson", help="the assignment, as nbgrader names it")
+    parser.add_argument("lesson", nargs="?", help="the assignment, as nbgrader names it (default: all of the course)")
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument(
         "--attempts-per-day", type=int, metavar="N", help="collect at most N attempts of a student on one day"
     )
     parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
+    )
+    parser.add_argument(
+        "--until-quiet", type=float, default=math.inf, metavar="S", help="end when nothing has come for S seconds"
     )
     parser.add_argument(
         "--ignore-failing-solution",
@@ -46,15 +53,17 @@ def run(arguments: argparse.Namespace) -> int:
     stop = threading.Event()
     try:
         _check(arguments)
-        warm_up(uses_checks(arguments.course, arguments.lesson), feedback=True)
+        if arguments.lesson:
+            warm_up(uses_checks(arguments.course, arguments.lesson), feedback=True)
         with faults_said():
-            _watch(arguments, stop)
+            (_watch if arguments.lesson else _watch_all)(arguments, stop)
     except CourseError as error:
         print(f"autograder watch: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        pass
-    print("autograder watch: stopped. Nothing is lost; the same command goes on here.", file=sys.stderr)
+        stop.set()
+    if stop.is_set():
+        print("autograder watch: stopped. Nothing is lost; the same command goes on here.", file=sys.stderr)
     return 0
 
 
@@ -74,7 +83,29 @@ def _watch(arguments: argparse.Namespace, stop: threading.Event) -> None:
         with watched(request, arguments.attempts_per_day, events) as watch:
             _stop_on_signals(stop)
             screen.started()
-            watch.until(stop)
+            watch.until(stop, arguments.until_quiet)
+
+
+def _watch_all(arguments: argparse.Namespace, stop: threading.Event) -> None:
+    from autograder.grading.course import open_course
+    from autograder.grading.watching.lessons import QUIET, Lessons
+
+    root = arguments.course.resolve()
+
+    def command(lesson: str) -> list[str]:
+        options = ["--course", str(root), "--workers", str(arguments.workers), "--until-quiet", str(QUIET)]
+        if arguments.attempts_per_day is not None:
+            options += ["--attempts-per-day", str(arguments.attempts_per_day)]
+        if arguments.ignore_failing_solution:
+            options += ["--ignore-failing-solution"]
+        if arguments.unsafe_no_sandbox:
+            options += ["--unsafe-no-sandbox"]
+        return [sys.executable, "-u", "-m", "autograder.cli", "watch", lesson, *options]
+
+    with open_course(root) as course:
+        _stop_on_signals(stop)
+        print(f"watching all lessons of {root}. Ctrl-C stops it.", flush=True)
+        Lessons(course, command, lambda line: print(line, flush=True)).until(stop)
 
 
 def _stop_on_signals(stop: threading.Event) -> None:

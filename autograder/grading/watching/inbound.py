@@ -50,23 +50,31 @@ class Attempt:
         return False
 
 
+def inbound_folder(course: Course) -> Path:
+    """Where students hand in. Raises `CourseError` where the course uses no exchange on disk, or this one has none."""
+    factory = ExchangeFactory(config=course.app.config)
+    if not issubclass(factory.collect, default.ExchangeCollect):
+        raise CourseError(f"The course uses {factory.collect.__name__}, and not nbgrader's exchange on disk.")
+    if not course.coursedir.course_id:
+        raise CourseError("nbgrader_config.py sets no CourseDirectory.course_id.")
+    exchange = factory.exchange(coursedir=course.coursedir, config=course.app.config)
+    folder = Path(exchange.root, course.coursedir.course_id, "inbound")
+    if not folder.is_dir():
+        raise CourseError(f"The exchange has no folder {folder}; nbgrader release_assignment makes it.")
+    return folder
+
+
 class Inbound:
     """What students have handed in of one assignment."""
 
     def __init__(self, course: Course, assignment: str) -> None:
         """Raises `CourseError` where the course uses no exchange on disk, or this one has no inbound folder."""
         factory = ExchangeFactory(config=course.app.config)
-        if not issubclass(factory.collect, default.ExchangeCollect):
-            raise CourseError(f"The course uses {factory.collect.__name__}, and not nbgrader's exchange on disk.")
+        self.folder = inbound_folder(course)
         self.exchange = factory.exchange(coursedir=course.coursedir, config=course.app.config)
         self.collector = factory.collect(coursedir=course.coursedir, config=course.app.config)
         self.releaser = factory.release_feedback(coursedir=course.coursedir, config=course.app.config)
         self.course, self.assignment = course, assignment
-        if not course.coursedir.course_id:
-            raise CourseError("nbgrader_config.py sets no CourseDirectory.course_id.")
-        self.folder = Path(self.exchange.root, course.coursedir.course_id, "inbound")
-        if not self.folder.is_dir():
-            raise CourseError(f"The exchange has no folder {self.folder}; nbgrader release_assignment makes it.")
         self.limits = WhatCounts.of(course.coursedir)
         self.excluded = set(course.coursedir.student_id_exclude.split(","))
         self._named = re.compile(rf"(?P<student>[^.].*)\+{re.escape(assignment)}\+(?P<time>[^+]+)(\+[^+]+)?")

@@ -7,7 +7,9 @@ which says what was answered. So a run that is killed loses nothing, and the nex
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -71,25 +73,34 @@ class Watch:
         except CourseError as error:
             self._say(f"only submitted/ is watched. {error}")
 
-    def until(self, stop: Event) -> None:
-        """Look again and again. A fault of the machine or of the assignment is said, and later tried again."""
-        self.look()
+    def until(self, stop: Event, quiet: float = math.inf) -> None:
+        """Look again and again, until nothing has come for `quiet` seconds. A fault of the machine or of the assignment
+        is said, and later tried again.
+        """
+        busy = self.look()
+        last = time.monotonic()
         while not stop.wait(EVERY):
+            if busy:
+                last = time.monotonic()
+            if time.monotonic() - last >= quiet:
+                return
             try:
                 with faults_said():
-                    self.look()
+                    busy = self.look()
             except CourseError as error:
+                busy = True
                 self._say(f"{error} Trying again every {AFTER_A_FAULT:.0f} s.")
                 self.everybody = True
                 stop.wait(AFTER_A_FAULT)
 
-    def look(self) -> None:
-        """Collect, grade and answer what has arrived since the last look."""
+    def look(self) -> bool:
+        """Collect, grade and answer what has arrived since the last look. Returns whether there was anything."""
         taken = self._collect()
         changed = self._changed(taken)
         for start in range(0, len(changed), TOGETHER):
             self._grade(changed[start : start + TOGETHER])
         self.events.looking(len(self.seen), len(self.moving))
+        return bool(changed or self.moving)
 
     def _collect(self) -> set[str]:
         """Take the newest attempts over that may be graded now."""

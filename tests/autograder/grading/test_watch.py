@@ -8,6 +8,7 @@ import os
 import random
 import re
 import secrets
+import shutil
 import signal
 import stat
 import subprocess
@@ -31,6 +32,7 @@ from autograder.grading.journal import NAME, Journal
 from autograder.grading.run import Request
 from autograder.grading.watching import watch as watching
 from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
+from autograder.grading.watching.lessons import Lessons
 from autograder.grading.watching.watch import Events, Watch, watched
 from tests.autograder.grading.here import ASSIGNMENT, in_this_process
 
@@ -379,6 +381,80 @@ def test_a_submission_that_is_too_large_is_refused(tmp_path: Path) -> None:
     limits = WhatCounts((), ("*",), file_size=1e6, folder_size=50)
     with pytest.raises(RefusedError, match="larger than"):
         copy_submission(source, tmp_path / "target", limits)
+
+
+@pytest.fixture
+def lessons(exchange: Exchange) -> Iterator[Lessons]:
+    """All lessons of the course, each watched by a command that ends at once and leaves a line in `log`."""
+    more = exchange.course.root / "source" / "more"
+    shutil.copytree(exchange.course.root / "source" / ASSIGNMENT, more)
+    code = "import sys; print('one line'); sys.exit(sys.argv[1] == 'more')"
+    said: list[str] = []
+    with open_course(exchange.course.root) as course:
+        yield Lessons(course, lambda lesson: [sys.executable, "-c", code, lesson], said.append)
+
+
+def started(lessons: Lessons) -> list[str]:
+    """The lessons that one look starts. Waits until their processes have ended."""
+    before = dict(lessons.running)
+    lessons.look()
+    new = [lesson for lesson in lessons.running if lessons.running[lesson] is not before.get(lesson)]
+    for lesson in new:
+        lessons.running[lesson].wait(timeout=60)
+    return new
+
+
+def test_a_lesson_is_watched_from_the_moment_on_when_something_arrives_for_it(
+    lessons: Lessons, exchange: Exchange
+) -> None:
+    assert started(lessons) == []
+    exchange.hand_in("ann")
+    assert started(lessons) == [ASSIGNMENT]
+    assert started(lessons) == []
+    exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+    assert started(lessons) == [ASSIGNMENT]
+    exchange.course.submit("bob", exchange.course.answered())
+    assert started(lessons) == [ASSIGNMENT]
+    os.utime(exchange.course.root / "source" / ASSIGNMENT)
+    assert started(lessons) == [ASSIGNMENT], "its tests may have changed"
+    tomorrow = watching.now().replace(year=2100)
+    with mock.patch("autograder.grading.watching.lessons.now", return_value=tomorrow):
+        assert started(lessons) == [ASSIGNMENT], "attempts that waited for the next day count now"
+        assert started(lessons) == []
+
+
+def test_a_lesson_whose_watch_failed_is_tried_again_later(lessons: Lessons, exchange: Exchange) -> None:
+    exchange.course.submit("ann", exchange.course.answered())
+    shutil.copytree(*(exchange.course.root / "submitted" / "ann" / name for name in (ASSIGNMENT, "more")))
+    assert sorted(started(lessons)) == ["more", ASSIGNMENT]
+    assert started(lessons) == []
+    with mock.patch("autograder.grading.watching.lessons.time.monotonic", return_value=time.monotonic() + 1000):
+        assert started(lessons) == ["more"]
+
+
+def test_a_whole_course_is_watched_by_one_command(exchange: Exchange, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "autograder.cli", "watch", "--course", str(exchange.course.root)]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen([*command, "--workers", "1"], stdout=log, stderr=subprocess.STDOUT)
+    try:
+        attempt = exchange.hand_in("ann", shout=WRONG)
+        end = time.monotonic() + 120
+        while not exchange.answer(attempt) and time.monotonic() < end and process.poll() is None:
+            time.sleep(0.2)
+        assert "Score: 2.0 / 5.0" in exchange.answer(attempt), (tmp_path / "log").read_text()
+    finally:
+        process.terminate()
+    assert process.wait(timeout=60) == 0
+    said = (tmp_path / "log").read_text()
+    assert re.search(rf"{ASSIGNMENT}  \d\d:\d\d:\d\d  ann  2 of 5", said), said
+    assert main(["grade", ASSIGNMENT, "--course", str(exchange.course.root)]) == 0, "its watch still holds the lesson"
+
+
+def test_a_watch_ends_when_nothing_comes(exchange: Exchange) -> None:
+    attempt = exchange.hand_in("ann")
+    with watcher(exchange.course) as watch:
+        watch.watch.until(Event(), quiet=2.0)
+    assert "Score: 5.0 / 5.0" in exchange.answer(attempt)
 
 
 def test_a_journal_that_broke_off_goes_on(tmp_path: Path) -> None:
