@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 LONGEST_FIRST = (
     "autograder/judge/test_hostile.py",
     "browser",
+    "deploy",
     "autograder/grading",
     "autograder/judge",
     "autograder/sandbox",

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Installs what the course needs on a machine or image with Debian or Ubuntu, as root: system packages and the locked
+# environment in .venv. With the word `hub` it installs JupyterHub's proxy, too. Containers run nothing else.
+set -eu
+cd "$(dirname "$0")/.."
+export DEBIAN_FRONTEND=noninteractive
+packages="python3 python3-venv git make bubblewrap"
+if [ "${1:-}" = hub ]; then
+    packages="$packages nodejs npm"
+fi
+apt-get update -qq
+apt-get install -qq -y --no-install-recommends $packages
+python3 bootstrap.py environment
+if [ "${1:-}" = hub ]; then
+    npm ci --silent --prefix deploy/jupyterhub
+fi

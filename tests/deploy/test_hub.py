@@ -1,0 +1,204 @@
+"""The hub of deploy/jupyterhub, started with its proxy on a machine of its own: two instructors release a lesson,
+students fetch it, hand in and have their feedback, all over HTTP and with accounts of the system.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+import requests
+from sqlalchemy import create_engine, text
+
+from tests.autograder.grading.test_faults import postgresql  # noqa: F401  (a fixture)
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+
+ROOT = Path(__file__).resolve().parents[2]
+HUB = ROOT / "deploy" / "jupyterhub"
+LESSON = "00_start_here"
+PEOPLE = {"alice": "student", "bob": "student", "prof": "instructor", "tutor": "instructor"}
+PATIENCE = 180.0  # seconds; most of it is for a busy machine
+
+
+@dataclass
+class Hub:
+    """A running hub, as its users see it."""
+
+    url: str
+    folder: Path
+    log: Path
+    sessions: dict[str, requests.Session] = field(default_factory=dict)
+
+    def login(self, name: str) -> requests.Session:
+        """Log in on the page, as a person does."""
+        passwords = dict(csv.reader((self.folder / "passwords.csv").read_text().splitlines()))
+        session = self.sessions[name] = requests.Session()
+        session.get(f"{self.url}/hub/login")
+        form = {"username": name, "password": passwords[name], "_xsrf": session.cookies["_xsrf"]}
+        assert session.post(f"{self.url}/hub/login", data=form).status_code == 200
+        return session
+
+    def server(self, name: str) -> Server:
+        """A person's own JupyterLab, started."""
+        session = self.login(name)
+        base = f"{self.url}/user/{name}"
+        session.get(f"{self.url}/hub/spawn/{name}")
+        self.wait(lambda: session.get(f"{base}/lab").url.startswith(f"{base}/lab"), f"{name}'s server")
+        return Server(session, base)
+
+    def course(self, name: str) -> Server:
+        """The instructors' JupyterLab."""
+        session, base = self.login(name), f"{self.url}/services/course"
+        self.wait(lambda: session.get(f"{base}/lab").status_code == 200, "the instructors' server")
+        return Server(session, base)
+
+    def wait(self, condition: Callable[[], Any], what: str) -> Any:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if found := condition():
+                return found
+            time.sleep(0.3)
+        pytest.fail(f"waited in vain for {what}:\n{self.log.read_text()[-6000:]}")
+
+
+@dataclass
+class Server:
+    """One JupyterLab behind the hub: requests as its page sends them."""
+
+    session: requests.Session
+    base: str
+
+    def ask(self, method: str, path: str, **more: Any) -> requests.Response:
+        cookies = {cookie.path: cookie.value for cookie in self.session.cookies if cookie.name == "_xsrf"}
+        own = cookies.get(self.base[self.base.index("/", 8) :] + "/", "")
+        reply = self.session.request(method, f"{self.base}/{path}", headers={"X-XSRFToken": own or ""}, **more)
+        assert reply.ok, (reply.status_code, reply.url, reply.text[:2000])
+        return reply
+
+    def assignments(self, action: str) -> Any:
+        """A button of nbgrader's Assignment List."""
+        form = {"course_id": "mini-autograd", "assignment_id": LESSON}
+        found = self.ask("POST", f"assignments/{action}", data=form).json()
+        assert found["success"], found
+        return found["value"]
+
+
+@pytest.fixture(scope="module")
+def proxy() -> None:
+    """The proxy, at the versions of package-lock.json."""
+    if not shutil.which("npm"):
+        pytest.skip("there is no npm, which installs the hub's proxy")
+    if not (HUB / "node_modules" / ".package-lock.json").exists():
+        subprocess.run(["npm", "ci", "--silent"], cwd=HUB, check=True)
+
+
+@pytest.fixture(scope="module")
+def hub(proxy: None, postgresql: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:  # noqa: F811
+    if os.geteuid() != 0 or not shutil.which("useradd"):
+        pytest.skip("the accounts of the test need root, on a Linux with useradd")
+    folder = tmp_path_factory.mktemp("hub")
+    machine, log = folder / "machine", folder / "log"
+    (folder / "class.csv").write_text("name,role\n" + "".join(f"{name},{role}\n" for name, role in PEOPLE.items()))
+    port = ports_in_a_row(4)
+    script = (
+        f"mkdir /srv/class && cp {folder}/class.csv /srv/class && {sys.executable} {HUB}/accounts.py && "
+        f"cd /srv/class && exec {sys.executable} -m jupyterhub -f {HUB}/jupyterhub_config.py"
+    )
+    isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    command = [*isolated, sys.executable, str(Path(__file__).with_name("own_machine.py")), str(machine), "sh", "-c"]
+    settings = {"HUB_PORT": str(port), "HUB_ADDRESS": "127.0.0.1", "GRADEBOOK": postgresql}
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [*command, script], stdout=file, stderr=subprocess.STDOUT, env=os.environ | settings, start_new_session=True
+        )
+    started = Hub(f"http://127.0.0.1:{port}", machine / "srv" / "class", log)
+    try:
+        started.wait(lambda: process.poll() is not None or answers(started.url), "the hub")
+        assert process.poll() is None, log.read_text()
+        yield started
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # with the first process of its machine, all others end
+        process.wait()
+
+
+def ports_in_a_row(count: int) -> int:
+    """The first of `count` ports on which nobody listens."""
+    for first in range(20_000 + os.getpid() % 10_000, 60_000, count):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for port in range(first, first + count):
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+    raise AssertionError("no free ports")
+
+
+def answers(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/hub/health", timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+def test_a_lesson_goes_out_comes_back_and_is_answered(hub: Hub, postgresql: str) -> None:  # noqa: F811
+    prof = hub.course("prof")
+    assert prof.session.get(f"{hub.url}/hub/").url.startswith(prof.base), "an instructor begins at the course"
+    for action in ("assign", "release"):
+        done = prof.ask("POST", f"formgrader/api/assignment/{LESSON}/{action}").json()
+        assert done["success"], done
+    page = prof.ask("GET", "formgrader")
+    assert page.headers["Content-Security-Policy"] == "frame-ancestors 'self'", "JupyterLab shows it in a frame"
+
+    alice, bob = hub.server("alice"), hub.server("bob")
+    for student in (alice, bob):
+        student.assignments("fetch")
+    solved = nbformat.read(hub.folder / "course" / "source" / LESSON / f"{LESSON}.ipynb", as_version=4)
+    path = f"api/contents/{LESSON}/{LESSON}.ipynb"
+    notebook = alice.ask("GET", path).json()["content"]
+    answers = {cell.metadata.nbgrader.grade_id: cell.source for cell in solved.cells if "nbgrader" in cell.metadata}
+    for cell in notebook["cells"]:
+        about = cell["metadata"].get("nbgrader", {})
+        if about.get("solution"):
+            cell["source"] = answers[about["grade_id"]]
+    alice.ask("PUT", path, json={"type": "notebook", "content": notebook})
+    for student in (alice, bob):
+        student.assignments("submit")
+
+    def feedback(student: Server) -> bool:
+        student.assignments("fetch_feedback")
+        files = student.ask("GET", f"api/contents/{LESSON}").json()["content"]
+        return any(file["name"] == "feedback" for file in files)
+
+    for student in (alice, bob):
+        hub.wait(lambda student=student: feedback(student), "the feedback")
+    tutor = hub.course("tutor")
+    marks = {entry["student"]: entry for entry in tutor.ask("GET", f"formgrader/api/submissions/{LESSON}").json()}
+    assert marks["alice"]["score"] == marks["alice"]["max_score"] > marks["bob"]["score"]
+    with create_engine(postgresql).connect() as gradebook:
+        assert gradebook.execute(text("select count(*) from submitted_assignment")).scalar() == 2
+
+
+def test_students_see_neither_the_course_nor_each_other(hub: Hub) -> None:
+    alice = hub.login("alice")
+    assert alice.get(f"{hub.url}/services/course/lab").status_code == 403
+    assert alice.get(f"{hub.url}/user/bob/lab").status_code == 403
+    stranger = requests.Session()
+    assert "/hub/login" in stranger.get(f"{hub.url}/services/course/lab").url
+    form = {"username": "alice", "password": "guess", "_xsrf": ""}
+    assert stranger.post(f"{hub.url}/hub/login", data=form).status_code == 403
+    modes = {name: (hub.folder / name).stat().st_mode & 0o777 for name in ("course", "passwords.csv", "exchange")}
+    assert modes == {"course": 0o700, "passwords.csv": 0o600, "exchange": 0o777}
+    inbound = hub.folder / "exchange" / "mini-autograd" / "inbound"
+    assert inbound.stat().st_mode & 0o004 == 0, "a student could list what others handed in"
