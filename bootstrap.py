@@ -111,7 +111,8 @@ def write_lock(directory: Path) -> None:
         )
         run([*pip, "install", "--quiet", torch])  # alone and first: a range would admit builds with gigabytes of CUDA
         run([*pip, "install", "--quiet", f"{ROOT}[dev]", *LIMITS])
-        frozen = subprocess.run([*pip, "freeze"], check=True, capture_output=True, text=True).stdout
+        listing = [*pip, "freeze", "--all", "--exclude", "pip"]  # all: with setuptools, which nbgrader imports
+        frozen = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
     header = "# Written by `python bootstrap.py lock`. bootstrap.py installs exactly these versions.\n"
     LOCK.write_text(header + "".join(locked_lines(frozen)), encoding="utf-8")
     print(f"{LOCK.name}: {len(list(locked_lines(frozen)))} packages. The next command installs them into {directory}.")
