@@ -22,6 +22,11 @@ SUM_TO = """    grad = grad.sum(axis=tuple(range(extra)))
     stretched = tuple(axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1)
     return grad.sum(axis=stretched, keepdims=True)"""
 LARGEST = """        np.put_along_axis(chosen, np.expand_dims(a.data.argmax(dim), dim), 1.0, dim)"""
+PUT_BACK = """        if dim is not None and not keepdim:
+            grad = np.expand_dims(grad, dim)
+"""
+RETURNED_SUM, RETURNED_MAX = "        return (np.broadcast_to(grad, a.shape),)", "        return (chosen * grad,)"
+KEPT_SUM, KEPT_MAX = PUT_BACK + RETURNED_SUM, PUT_BACK + RETURNED_MAX
 
 
 def planted(name: str, right: str, wrong: str, *costs: str, bug: str = "") -> Planted:
@@ -83,7 +88,7 @@ PLANTED = [
         "gradient is replaced",
         "node.grad = grad if node.grad is None else node.grad + grad",
         "node.grad = grad",
-        *("backward", "cotangent", "elementwise", "reductions", "rearranging", "matmul", "softmax"),
+        *("backward", "cotangent", "elementwise", "reductions", "maximum", "rearranging", "matmul", "softmax"),
         bug="leaf_overwritten",
     ),
     planted(
@@ -99,7 +104,7 @@ PLANTED = [
         "cotangent ignored",
         "pending = {self: np.asarray(gradient, dtype=np.float64)}",
         "pending = {self: np.ones(self.shape)}",
-        *("backward", "cotangent", "elementwise", "reductions", "ties", "rearranging", "matmul", "softmax"),
+        *("backward", "cotangent", "elementwise", "reductions", "maximum", "ties", "rearranging", "matmul", "softmax"),
         bug="seed_ignored",
     ),
     planted(
@@ -118,31 +123,25 @@ PLANTED = [
         "elementwise",
         bug="sign_lost",
     ),
+    planted(
+        "quotient ignores the cotangent",
+        "-grad * a.data / b.data**2",
+        "-a.data / b.data**2",
+        "elementwise",
+    ),
     planted("relu lets everything through", "(grad * (a.data > 0),)", "(grad,)", "elementwise", bug="relu_mask_lost"),
-    planted(
-        "logarithm ignores the cotangent", "(grad / a.data,)", "(1 / a.data,)", "elementwise", bug="upstream_ignored"
-    ),
-    planted(
-        "exponent stays", "a.data ** (exponent - 1)", "a.data**exponent", "elementwise", bug="exponent_not_lowered"
-    ),
-    planted(
-        "kept axis dropped",
-        "return grad if dim is None or keepdim else np.expand_dims(grad, dim)",
-        "return grad",
-        "reductions",
-        "ties",
-        bug="reduction_expanded_wrongly",
-    ),
+    planted("kept axis dropped", KEPT_SUM, RETURNED_SUM, "reductions", bug="reduction_expanded_wrongly"),
     planted(
         "axis added although it stayed",
-        "return grad if dim is None or keepdim else np.expand_dims(grad, dim)",
-        "return grad if dim is None else np.expand_dims(grad, dim)",
+        KEPT_SUM,
+        KEPT_SUM.replace(" and not keepdim", ""),
         "reductions",
     ),
+    planted("largest without its axis", KEPT_MAX, RETURNED_MAX, "maximum", "ties"),
     planted(
         "sum shares as a mean does",
-        "(np.broadcast_to(with_axis(grad, dim, keepdim), a.shape),)",
-        "(np.broadcast_to(with_axis(grad, dim, keepdim), a.shape) / a.data.size,)",
+        "(np.broadcast_to(grad, a.shape),)",
+        "(np.broadcast_to(grad, a.shape) / a.data.size,)",
         "reductions",
         "softmax",
         bug="sum_divided",
@@ -153,7 +152,7 @@ PLANTED = [
         "total / a.data.size",
         "reductions",
     ),
-    planted("each tie gets everything", " / (a.data == output).sum()", " * 1.0", "ties"),
+    planted("each tie gets everything", " / (a.data == a.data.max()).sum()", " * 1.0", "ties"),
     planted(
         "ties in a row share",
         LARGEST,
@@ -165,7 +164,7 @@ PLANTED = [
         "largest of all in place of largest of the row",
         LARGEST,
         """        chosen = 1.0 * (a.data == a.data.max())""",
-        "reductions",
+        "maximum",
         "ties",
     ),
     planted(
@@ -278,7 +277,7 @@ PLANTED = [
 class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
-    test_cells = 9
+    test_cells = 10
     examples = 15
 
 
