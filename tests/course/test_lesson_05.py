@@ -102,7 +102,7 @@ PLANTED = [
         "",
         "if any(x.requires_grad for x in inputs)",
         "if all(x.requires_grad for x in inputs)",
-        ("test_record", "test_accumulate", "test_backward", KEEPS, "test_graph_lines", "test_sgd"),
+        ("test_record", "test_backward", KEEPS, "test_graph_lines", "test_sgd"),
     ),
     Planted(
         "everything is recorded",
@@ -133,13 +133,6 @@ PLANTED = [
         ("test_accumulate", "test_backward", KEEPS, "test_sgd"),
     ),
     Planted(
-        "retain_grad does nothing",
-        "",
-        "        self.grad_fn.retaining = weakref.ref(self)",
-        "        pass",
-        ("test_accumulate", KEEPS),
-    ),
-    Planted(
         "pending is replaced",
         "",
         "pending[source] + share if source in pending else share",
@@ -165,14 +158,7 @@ PLANTED = [
         "",
         "        output.requires_grad, output.grad_fn = True, ctx",
         "        output.requires_grad, output.grad_fn = True, ctx\n        output.retain_grad()",
-        ("test_record", "test_accumulate", KEEPS),
-    ),
-    Planted(
-        "a retained gradient is replaced",
-        "",
-        "tensor.grad = MiniTensor(before + grad)",
-        "tensor.grad = MiniTensor(0.0 + grad)",
-        (KEEPS,),
+        ("test_record", KEEPS),
     ),
     Planted(
         "lines for constants",
@@ -193,8 +179,9 @@ PLANTED = [
     Planted(
         "None counts as zeros",
         "",
-        "            if parameter.grad is not None:\n",
-        "            parameter.grad = parameter.grad or MiniTensor(np.zeros(parameter.shape))\n            if True:\n",
+        "            if parameter.grad is not None:\n                self.buffers[i] =",
+        "            parameter.grad = parameter.grad or MiniTensor(np.zeros(parameter.shape))\n            if True:\n"
+        "                self.buffers[i] =",
         ("test_sgd",),
     ),
     Planted(
@@ -215,8 +202,8 @@ PLANTED = [
     Planted(
         "clearing always gives None",
         "",
-        "if set_to_none or parameter.grad is None",
-        "if True",
+        "None if set_to_none else MiniTensor(np.zeros(parameter.shape))",
+        "None",
         ("test_sgd",),
     ),
 ]
@@ -227,7 +214,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 7
-    examples = 26
+    examples = 25
 
 
 EXPRESSIONS = {
