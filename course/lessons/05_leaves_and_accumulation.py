@@ -367,7 +367,8 @@ class AccumulateGrad(Function):
         return "AccumulateGrad"
 # %% [markdown] items="22"
 # No operation made a leaf, and still a gradient has to end there. So an `AccumulateGrad` stands at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
-#
+
+# %% [markdown]
 # ### The other operations of lesson 04 (further)
 #
 # Run the next seven cells. You need not read them. The first removes the functions `add`, `multiply` and so on of the old class. The others hold the operations of lesson 04 as classes. First arithmetic, and what Python is to call for `+`, `-`, `*` and so on.
@@ -1875,7 +1876,7 @@ for middle in (torch.nn.Identity(), torch.nn.LayerNorm(8), torch.nn.BatchNorm1d(
 # %% [markdown] items="53"
 # In a loop it looks like this: divide each loss by the number of parts, and step and clear only after every fourth.
 
-# %% items="53"
+# %% tags=["demo"] items="53"
 parameters = [MiniTensor(array.copy(), requires_grad=True) for array in layers]
 optimizer = SGD(parameters, lr=0.1)
 for number in range(4 * 5):
