@@ -15,9 +15,9 @@
 # %% [markdown]
 # # Fewer trips to memory, and other places to compute
 #
-# *About 200 minutes, in two sittings: devices (sections 1 and 2), then a compiler (from section 3). Take a break before section 3. You build an engine for any array module, and a tracer that fuses a chain of operations. You need lessons 08 and 11.*
+# *Core: about 90 minutes; after exercise 2 is a good place for a break. Further: about 95 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
 #
-# A polynomial of degree six, at four million points: eleven operations of NumPy. The first program does them one after the other, each for all points, and each makes a new array. The second one does the same, but writes into memory that exists already. The third takes 16,384 points through all eleven operations, then the next 16,384. All three do the same 44 million multiplications and additions, on the same numbers, in the same order for every point.
+# A polynomial of degree six, at four million points: eleven operations of NumPy. The first program does them one after the other, each for all points, and each makes a new array. The second one writes into memory that exists already. The third takes 16,384 points through all eleven operations, then the next 16,384. All three do the same 44 million multiplications and additions, in the same order for every point.
 #
 # **Predict:** which is fastest, and by which factor? Are the results the same, to the last bit?
 
@@ -42,19 +42,14 @@ def horner(x):
     return y
 
 
-def into(x, y):
-    """The same, into the array y."""
-    np.multiply(x, 0.1, out=y)
-    for coefficient in (0.3, -0.5, 0.2, -0.7, 0.4):
-        np.add(y, coefficient, out=y)
-        np.multiply(y, x, out=y)
-    return y
-
-
-def in_pieces(x, y, piece=16384):
+def in_pieces(x, y, piece):
     """The same, into the array y, a piece of x after the other."""
     for start in range(0, len(x), piece):
-        into(x[start : start + piece], y[start : start + piece])
+        part, out = x[start : start + piece], y[start : start + piece]
+        np.multiply(part, 0.1, out=out)
+        for coefficient in (0.3, -0.5, 0.2, -0.7, 0.4):
+            np.add(out, coefficient, out=out)
+            np.multiply(out, part, out=out)
     return y
 
 
@@ -73,24 +68,20 @@ from mini_autograd import allocator
 allocator.keep_freed_memory()  # or page faults would hide what is measured here
 many = np.random.default_rng(0).normal(size=4_000_000)
 existing = np.ones(many.shape)
-times = {
-    "whole, new arrays": milliseconds(lambda: horner(many), 5),
-    "whole, existing memory": milliseconds(lambda: into(many, existing), 5),
-    "pieces of 16,384": milliseconds(lambda: in_pieces(many, existing), 5),
-}
-for name, ms in times.items():
-    print(f"{name:23s} {ms:6.1f} ms   ratio {ms / times['whole, new arrays']:.2f}")
-results = horner(many), into(many, np.ones(many.shape)), in_pieces(many, np.ones(many.shape))
-print("same bits:", all(np.array_equal(results[0], other) for other in results))
+whole = milliseconds(lambda: horner(many), 5)
+print(f"whole, new arrays       {whole:6.1f} ms")
+for piece in (4_000_000, 262_144, 16_384, 1024, 64):
+    ms = milliseconds(lambda: in_pieces(many, existing, piece), 2)
+    print(f"pieces of {piece:9,d}     {ms:6.1f} ms   ratio {ms / whole:.2f}")
+print("same bits:", np.array_equal(horner(many), in_pieces(many, existing, 16_384)))
 
 # %% [markdown]
-# All three programs do the same multiplications and get the same bits, but they need different times. **What does a program wait for, if it does not wait for its arithmetic? And what could cut a program into pieces for us?** In this lesson you will
+# **What does a program wait for, if it does not wait for its arithmetic? And what could cut a program into pieces for us?** In this lesson you will
 #
-# 1. count the bytes that a computation moves, and compare the count with the clock;
-# 2. let your engine work with arrays that are not NumPy's, on another device;
-# 3. record a chain of operations without computing it, and run it in blocks, forward and backward, with the same bits as before;
-# 4. say what such a trace forgets, and write the guards that make it safe;
-# 5. say what `torch.compile` does with a model, and what it cannot do.
+# 1. let your engine work with arrays that are not NumPy's;
+# 2. record a chain of operations without computing it, and run it in blocks, forward and backward, with the same bits as before;
+# 3. say what such a trace forgets, and write the guards that make it safe;
+# 4. say what `torch.compile` does with a model, and what it cannot do.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
@@ -100,59 +91,1177 @@ start_lesson()
 # %% tags=["demo"]
 import warnings
 
-import matplotlib.pyplot as plt
 import torch
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
 
 # %% [markdown] items="129"
 # ## 1. What the time is spent on
 #
-# Between the processor and the memory lie caches: small, quick copies of what was used last. One addition, on arrays of growing size, always into the same memory: what does it cost **per entry**? **Predict** the shape of the curve.
+# Between the processor and the memory lie caches: small, quick copies of what was used last. A piece that fits into a cache stays there for all eleven operations. A large array does not: each operation fetches it from memory and writes it back. If the pieces are too small, the program pays for calls. (The first program pays for something else as well: the operating system has to find and clear memory for every new array.)
+#
+# The name for this is **memory bound**: the processor waits for bytes. Taking a piece of an array through several operations while it is in the cache is called **fusing** them. Then a multiplication and an addition need one pass over the memory in place of two.
+#
+# To fuse a chain, a program must know the chain *before* it computes anything. Your engine computes each operation at once. The trick of this lesson: run your engine on arrays that contain no numbers, and only write down each operation.
+#
+# ## 2. Arrays that are not NumPy's
+#
+# NumPy's functions do not insist on NumPy's arrays. `np.exp(a)` looks whether its argument has a method `__array_ufunc__`, and if so leaves the work to it. So rules such as `grad * output` work on other arrays as they stand. **Predict** the four lines.
 
-# %% tags=["demo"] items="129"
-def nanoseconds_per_entry(size):
-    x, y = np.ones(size), np.ones(size)
-    calls = max(1, 400_000 // size)
+# %%
+class Elsewhere:
+    """An array module, as NumPy is one."""
 
-    def additions():
-        for _ in range(calls):
-            np.add(x, 1.0, out=y)
-
-    return 1e6 * milliseconds(additions, rounds=5) / (calls * size)
+    name = "elsewhere"
 
 
-sizes = [2**k for k in range(8, 23)]
-costs = [nanoseconds_per_entry(size) for size in sizes]
-pieces = [2**k for k in range(8, 22)]
-by_piece = [milliseconds(lambda: in_pieces(many, existing, piece), rounds=2) for piece in pieces]
+class Silent(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array without numbers: it says what it is asked for, and gives another one."""
 
-fig, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-axes[0].plot([16 * size / 1024 for size in sizes], costs, "o-")
-axes[0].set(xscale="log", xlabel="KiB of the two arrays", ylabel="ns per entry")
-axes[0].set(title="one addition", ylim=(0, None))
-axes[1].plot(pieces, by_piece, "o-", label="pieces")
-axes[1].axhline(times["whole, existing memory"], color="gray", linestyle="--", label="whole")
-axes[1].set(xscale="log", xlabel="entries of a piece", ylabel="ms", title="the polynomial")
-axes[1].set_ylim(0, None)
-axes[1].legend()
-plt.show()
+    shape, ndim, size = (3,), 1, 3
+
+    def __array_namespace__(self, api_version=None):
+        return Elsewhere
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        print("asked for", ufunc.__name__)
+        return Silent()
+
+    def __array__(self, *arguments, **options):
+        raise TypeError("these numbers cannot be read")
+
+# %%
+a = Silent()
+2 * np.exp(a)
+for attempt in (lambda: np.zeros(3) + a, lambda: MiniTensor(a)):
+    try:
+        attempt()
+    except TypeError as error:
+        print("TypeError:", error)
+
+# %% [markdown]
+# Your engine fails at the constructor, which wants a NumPy array. It must ask an array for its module. Arrays answer that themselves: `array.__array_namespace__()` is a standard, and NumPy's arrays answer `np`. (In *Further* the same question lets your engine compute on another device.)
+#
+# ### Exercise 1: the module of an array
+#
+# Write `array_module`, and a constructor that leaves arrays of other modules alone. The constructor of before is called as `MiniTensor.on_host(self, data, requires_grad)`, and it prepares everything else that a tensor of your engine has. Keep using it, whatever the data: call it with some number if the data is not for it, and put the array in afterwards.
+
+# %% tags=["engine"]
+if not hasattr(MiniTensor, "on_host"):  # once, also if this cell runs again
+    MiniTensor.on_host = MiniTensor.__init__
+    MiniTensor.backward_from = MiniTensor.backward
+    Function.apply_together = Function.__dict__["apply"]
+
+# %% [markdown] tags=["hint"] exercise="array_module"
+# `hasattr(value, "__array_namespace__")` says whether the value can answer. Numbers and lists cannot; for them the module is `np`.
+
+# %% [markdown] tags=["hint"] exercise="array_module"
+# In `initialise`: if `array_module(data) is np`, call `MiniTensor.on_host(self, data, requires_grad)` and be done. Otherwise call it with `0.0` in place of the data, then `self.data = data`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "array_module", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def array_module(value):
+    """The module that makes arrays of the same kind: what value.__array_namespace__() says, if it
+    has this method, else np. value is an array of any module, a number, or a nested list.
+
+    >>> array_module(np.ones(3)) is np, array_module(2.0) is np, array_module([1.0, 2.0]) is np
+    (True, True, True)
+    """
+    ### BEGIN SOLUTION
+    ask = getattr(value, "__array_namespace__", None)
+    return np if ask is None else ask()
+    ### END SOLUTION
+
+
+def initialise(self, data, requires_grad=False):
+    """As before for a number, a list or a NumPy array. An array of another module becomes self.data
+    as it is: the same object, nothing is copied or converted.
+
+    >>> MiniTensor([1, 2], requires_grad=True)
+    MiniTensor([1. 2.], requires_grad=True)
+    """
+    ### BEGIN SOLUTION
+    if array_module(data) is np:
+        MiniTensor.on_host(self, data, requires_grad)
+    else:
+        MiniTensor.on_host(self, 0.0, requires_grad)
+        self.data = data
+    ### END SOLUTION
+
+
+MiniTensor.__init__ = initialise
+
+# %% tags=["style:compact"] exercise="array_module"
+def array_module(value):
+    return value.__array_namespace__() if hasattr(value, "__array_namespace__") else np
+
+
+def initialise(self, data, requires_grad=False):
+    elsewhere = array_module(data) is not np
+    MiniTensor.on_host(self, 0.0 if elsewhere else data, requires_grad=requires_grad)
+    if elsewhere:
+        self.data = data
+
+
+MiniTensor.__init__ = initialise
+
+# %% tags=["style:asking"] exercise="array_module"
+def array_module(value):
+    try:
+        return type(value).__array_namespace__(value)
+    except AttributeError:
+        return np
+
+
+class HostOnly(Exception):
+    """For data that NumPy is not to touch."""
+
+
+def initialise(self, data, requires_grad=False):
+    try:
+        if array_module(data) is not np:
+            raise HostOnly
+        MiniTensor.on_host(self, data, requires_grad)
+    except HostOnly:
+        MiniTensor.on_host(self, np.zeros(()), requires_grad)
+        setattr(self, "data", data)
+
+
+MiniTensor.__init__ = initialise
+
+# %% nbgrader={"grade": true, "grade_id": "test_array_module", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+for value in (np.ones(3), 2.0, 7, [1.0, 2.0], np.float64(3.0)):
+    assert array_module(value) is np, f"for {value!r} the module is np"
+a = Silent()
+assert array_module(a).name == "elsewhere", "the array of another module knows its module"
+a.mark = 17
+x = MiniTensor(a, requires_grad=True)
+assert getattr(x.data, "mark", None) == 17, "the array must be kept as it is, the same object"
+assert x.shape == (3,) and x.requires_grad and x.is_leaf and x.grad is None
+x = MiniTensor([1, 2])
+assert x.data.dtype == np.float64 and not x.requires_grad, "on the host, everything as before"
+### BEGIN HIDDEN TESTS
+class Vault:
+    name = "vault"
+
+
+class Sealed:
+    kind, shape, ndim, size = "sealed", (4,), 1, 4
+
+    def __array_namespace__(self, api_version=None):
+        return Vault
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("a silent copy")
+
+
+assert array_module(Sealed()).name == "vault"
+x = MiniTensor(Sealed())
+assert x.data.kind == "sealed" and not x.requires_grad and x.shape == (4,)
+assert MiniTensor(Sealed(), requires_grad=True).requires_grad
+assert MiniTensor(3.5, requires_grad=True).requires_grad and MiniTensor(3.5).item() == 3.5
+assert MiniTensor(np.ones((2, 1), dtype=np.float32)).data.dtype == np.float64
+MiniTensor.is_copied = lambda self: not np.shares_memory(MiniTensor(self.data).data, self.data)
+assert not MiniTensor([1.0, 2.0]).is_copied(), "a float64 array of the host is not copied"
+a, b = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([[3.0], [4.0]], requires_grad=True)
+(a * b + a).backward(np.array([[1.0, 10.0], [100.0, 1000.0]]))
+assert np.allclose(a.grad.data, [504.0, 5040.0]) and np.allclose(b.grad.data, [[21.0], [2100.0]])
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 3. Arrays without numbers
+#
+# Here is an array module that computes **nothing**. Each operation on its arrays is written down as a **step**: the function, its arguments, and the name of the result. Your engine will not notice the difference: it asks for `exp` and for `*`, and gets an array back. You need four names of it:
+#
+# * `trace = Trace(shape)` is such a module, and `trace.steps` is its list of steps;
+# * `trace.array()` makes a new array, called `v0`, `v1` and so on;
+# * an array is a `Traced`; it knows its `trace` and its `name`;
+# * `raise Untraceable("why")` says that something cannot be written down.
+
+# %% [markdown]
+# ### The module (further)
+#
+# Run the next two cells. You need not read them. The second one lets numbers follow the other inputs of an operation into their module, and has a `sum_to` that asks NumPy for nothing.
+
+# %% tags=["engine"]
+class Untraceable(Exception):
+    """Something was asked of an array without numbers that cannot be written down as a step."""
+
+
+def listing(steps):
+    """Steps as lines."""
+    return [
+        f"{result} = {function.__name__}({', '.join(map(str, arguments))})"
+        for function, arguments, result in steps
+    ]
+
+
+class Trace:
+    """An array module whose arrays have no numbers. What is asked of them stands in `steps`.
+
+    A step is (function, arguments, result): a function of NumPy such as np.multiply, a tuple of
+    names and Python numbers, and the name of the result. All arrays have the same shape.
+    """
+
+    name = "trace"
+
+    def __init__(self, shape):
+        self.shape, self.steps, self.made = tuple(shape), [], 0
+
+    def array(self):
+        """A new array, called v0, v1, and so on."""
+        self.made += 1
+        return Traced(self, f"v{self.made - 1}", self.shape)
+
+    def asarray(self, value):
+        """A number as an array without dimensions. An array of another place may change: refused."""
+        if not isinstance(value, (bool, int, float)):
+            raise Untraceable("an array from outside")
+        return Traced(self, value, ())
+
+    @classmethod
+    def asked_by(cls, function, inputs=1):
+        """What a function asks of so many arrays, as lines; the last one says if it is refused."""
+        trace = cls((3,))
+        try:
+            function(*[trace.array() for _ in range(inputs)])
+        except Untraceable:
+            return [*listing(trace.steps), "untraceable"]
+        return listing(trace.steps)
+
+
+class Traced(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array without numbers. Its name is a text, or a number for a constant."""
+
+    def __init__(self, trace, name, shape):
+        self.trace, self.name, self.shape = trace, name, shape
+        self.ndim, self.size, self.dtype = len(shape), int(np.prod(shape)), np.dtype(np.float64)
+
+    __hash__ = object.__hash__
+
+    def __array_namespace__(self, api_version=None):
+        return self.trace
+
+    def __array_function__(self, function, types, arguments, options):
+        if function in (np.may_share_memory, np.shares_memory):
+            return arguments[0] is arguments[1]
+        if function is not np.where or options:
+            raise Untraceable(function.__name__)
+        return note(self, select, "__call__", *arguments)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return note(self, ufunc, method, *inputs, **options)
+
+    def copy(self):
+        return self
+
+    def sum(self, axis=None, keepdims=False):
+        if axis != ():  # a sum over no axis is the array itself; undoing a broadcast asks for it
+            raise Untraceable("sum")
+        return self
+
+    def refuse(self, *arguments, **options):
+        raise Untraceable("the numbers themselves")
+
+    __array__ = __bool__ = __float__ = __int__ = __iter__ = get = item = refuse
+
+
+def select(condition, a, b, out):
+    """np.where into an array that exists."""
+    out[...] = np.where(condition, a, b)
+
+
+select.nout, select.signature = 1, None  # as NumPy's functions have them
+
+# %% tags=["engine"]
+def apply(cls, *inputs, **options):
+    """As before; beside an array of another module, numbers become arrays of that module."""
+    modules = [array_module(x.data) for x in inputs if isinstance(x, MiniTensor)]
+    module = next((module for module in modules if module is not np), np)
+    if module is not np:
+        inputs = [x if isinstance(x, MiniTensor) else MiniTensor(module.asarray(x)) for x in inputs]
+    return cls.apply_together(*inputs, **options)
+
+
+def sum_to(grad, shape):
+    """As in lesson 04, with methods of grad alone, whatever its array module is."""
+    grad = grad.sum(axis=tuple(range(grad.ndim - len(shape))))
+    stretched = [axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1]
+    return grad.sum(axis=tuple(stretched), keepdims=True)
+
+
+Function.apply = classmethod(apply)
+
+# %% [markdown]
+# ### Exercise 2: write it down
+#
+# `note` is called for every operation on such arrays. It adds one step to `self.trace.steps` and returns a new array of the trace; this end is given. Write what comes before. Make the list `names`: the name of each input that is an array, the number itself for a plain number. What cannot be run later, block by block, raises `Untraceable`, and then no step is added. Refuse
+#
+# * a `method` other than `"__call__"`: `np.add.reduce` is a sum, not an addition;
+# * any `options`: with `out=` an array would be changed in place;
+# * functions with several results (`ufunc.nout`), and those that are not elementwise: `np.matmul` has a `ufunc.signature`, which is None for the others;
+# * inputs other than arrays of *this* trace and plain numbers (bool, int, float): an array with numbers in it could be another one next time.
+
+# %% [markdown] tags=["hint"] exercise="note"
+# For each input: `x.name` if it is a `Traced` with `x.trace is self.trace`, the number itself if it is a number, otherwise `raise Untraceable(...)`.
+
+# %% [markdown] tags=["hint"] exercise="note"
+# The first three refusals fit into one condition: `if method != "__call__" or options or ufunc.nout != 1 or ufunc.signature is not None:`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "note", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def note(self, ufunc, method, *inputs, **options):
+    """Write an operation down. self is a Traced; ufunc and method are, say, np.add and "__call__".
+
+    >>> trace = Trace((3,))
+    >>> y = np.exp(trace.array() * 2.0)
+    >>> [(function.__name__, arguments, result) for function, arguments, result in trace.steps]
+    [('multiply', ('v0', 2.0), 'v1'), ('exp', ('v1',), 'v2')]
+    """
+    ### BEGIN SOLUTION
+    if method != "__call__" or options or ufunc.nout != 1 or ufunc.signature is not None:
+        raise Untraceable(f"{ufunc.__name__} is no plain elementwise operation")
+    names = []
+    for x in inputs:
+        if isinstance(x, Traced) and x.trace is self.trace:
+            names.append(x.name)
+        elif isinstance(x, (bool, int, float)):
+            names.append(x)
+        else:
+            raise Untraceable(f"{type(x).__name__} from outside")
+    ### END SOLUTION
+    result = self.trace.array()
+    self.trace.steps.append((ufunc, tuple(names), result.name))
+    return result
+
+# %% tags=["style:compact"] exercise="note"
+def note(self, ufunc, method, *inputs, **options):
+    ours = [getattr(x, "trace", None) is self.trace for x in inputs]
+    good = all(mine or type(x) in (bool, int, float) for mine, x in zip(ours, inputs))
+    if (method, options, ufunc.nout, ufunc.signature) != ("__call__", {}, 1, None) or not good:
+        raise Untraceable
+    trace, result = self.trace, self.trace.array()
+    trace.steps += [(ufunc, tuple(x.name if mine else x for mine, x in zip(ours, inputs)), result.name)]
+    return result
+
+# %% tags=["style:asking"] exercise="note"
+def name_in(trace, x):
+    if isinstance(x, Traced):
+        if x.trace is not trace:
+            raise Untraceable("an array of another trace")
+        return x.name
+    if not isinstance(x, (bool, int, float)):
+        raise Untraceable("no number and no traced array")
+    return x
+
+
+def note(self, ufunc, method, *inputs, **options):
+    for reason, wrong in {
+        "a method of a function": method != "__call__",
+        "named arguments": len(options) > 0,
+        "several results": ufunc.nout > 1,
+        "not elementwise": bool(ufunc.signature),
+    }.items():
+        if wrong:
+            raise Untraceable(reason)
+    arguments = tuple(name_in(self.trace, x) for x in inputs)
+    made = self.trace.array()
+    self.trace.steps.append((ufunc, arguments, made.name))
+    return made
+
+# %% nbgrader={"grade": true, "grade_id": "test_note", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def expect(lines, function, inputs=1):
+    found = Trace.asked_by(function, inputs)
+    assert found == lines, f"the steps should be {lines}, not {found}"
+
+
+expect(["v1 = multiply(v0, 2.0)", "v2 = exp(v1)"], lambda x: np.exp(x * 2.0))
+expect(["v2 = subtract(v1, v0)", "v3 = square(v2)"], lambda x, y: np.square(y - x), 2)
+expect(["v1 = subtract(1, v0)"], lambda x: 1 - x)
+expect(["untraceable"], lambda x: x @ x)
+expect(["untraceable"], lambda x: np.add.reduce(x))
+expect(["untraceable"], lambda x: np.add(x, 1.0, out=x))
+expect(["v1 = negative(v0)", "untraceable"], lambda x: np.ones(3) * (-x))
+### BEGIN HIDDEN TESTS
+expect(["v1 = greater(v0, 0)", "v2 = multiply(v0, v1)"], lambda x: x * (x > 0))
+expect(["v1 = power(v0, 3)"], lambda x: x**3)
+expect(["untraceable"], lambda x: np.modf(x))
+expect(["untraceable"], lambda x: np.frexp(x))
+expect(["untraceable"], lambda x: np.vecdot(x, x))
+expect(["untraceable"], lambda x: np.multiply.outer(x, x))
+expect(["untraceable"], lambda x: x + np.array(2.0))
+expect(["untraceable"], lambda x: x + type(x.trace)((3,)).array())
+expect(["v1 = tanh(v0)", "untraceable"], lambda x: np.sqrt(np.tanh(x), where=True))
+expect(["v1 = add(v0, True)"], lambda x: x + True)
+expect(["v3 = select(v0, v1, v2)", "v4 = multiply(v3, 5.0)"], lambda c, a, b: np.where(c, a, b) * 5.0, 3)
+expect(["v1 = multiply(v0, 4.0)"], lambda x: x * x.trace.asarray(4.0))
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now the engine on such an array. The polynomial again, forward and then backward, and nobody computes anything. **Predict** how many steps the backward pass has.
+
+# %%
+trace = Trace((1_000_000,))
+x = MiniTensor(trace.array(), requires_grad=True)
+y = horner(x)
+forward_steps = len(trace.steps)
+cotangent = trace.array()
+y.backward(cotangent)
+print("forward: ", *listing(trace.steps[:3]), "...", sep="   ")
+print("backward:", *listing(trace.steps[forward_steps:][:3]), "...", sep="   ")
+print(f"{forward_steps} steps forward, {len(trace.steps) - forward_steps} backward", end="; ")
+print(f"the gradient of x is {x.grad.data.name}")
+
+# %% [markdown]
+# Nobody has written a rule for the gradient of the polynomial. The engine's own rules, run on arrays that take notes, have left it behind as a program.
+#
+# One of the backward steps has a result that nobody uses: the rule of `Mul` computes two gradients, also where one factor is a constant, such as the 0.1 of the first step. In a list you can see the needless step in advance, and leave it out.
+#
+# ## 4. In blocks
+#
+# ### Exercise 3: run the list
+#
+# In `needed_steps`, go through the steps from the last to the first. A step whose result is in `needed` is kept, and then its arguments are needed too.
+#
+# `run_in_blocks` takes one block of all inputs through all the steps, then the next block. The arrays are made: each result has one of the full size; each intermediate result has **one** array of the size of a block, which is used for every block. Write the loop over the blocks. Every step writes straight into its place, with `out=`.
+
+# %% [markdown] tags=["hint"] exercise="run_in_blocks"
+# In `needed_steps`: `for step in reversed(steps):`, and for a step that is kept, `needed.update(step[1])`.
+
+# %% [markdown] tags=["hint"] exercise="run_in_blocks"
+# Inside the loop over `start`, build a dict from names to arrays: slices `[start:stop]` of `whole`, and slices `[: stop - start]` of the buffers, because the last block may be shorter.
+
+# %% [markdown] tags=["hint"] exercise="run_in_blocks"
+# Then `function(*[values.get(a, a) for a in arguments], out=values[result])` for each step: a name becomes its array, a number stays a number.
+
+# %% tags=["engine"]
+BLOCK = 16384  # entries
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "run_in_blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def needed_steps(steps, results):
+    """The steps (function, arguments, result) that the results, a list of names, need, in order.
+
+    >>> steps = [(np.exp, ("v0",), "v1"), (np.add, ("v0", 1.0), "v2"), (np.sin, ("v1",), "v3")]
+    >>> [result for _, _, result in needed_steps(steps, ["v3"])]
+    ['v1', 'v3']
+    """
+    needed, kept = set(results), []
+    ### BEGIN SOLUTION
+    for step in reversed(steps):
+        if step[2] in needed:
+            kept.append(step)
+            needed.update(step[1])
+    ### END SOLUTION
+    return kept[::-1]
+
+
+def run_in_blocks(steps, arrays, results, block=BLOCK):
+    """Compute results, block by block; the last block may be shorter.
+
+    arrays: dict from the names of the inputs to float64 arrays of one shape; they stay as they are
+    results: list of names, of results of steps or of inputs; one array of the shape comes back for each
+
+    >>> steps = [(np.multiply, ("v0", 2.0), "v1"), (np.add, ("v1", "v0"), "v2")]
+    >>> run_in_blocks(steps, {"v0": np.array([1.0, 2.0, 3.0])}, ["v2"], block=2)
+    [array([3., 6., 9.])]
+    """
+    first = next(iter(arrays.values()))
+    shape, size = first.shape, first.size
+    made = [result for _, _, result in steps]
+    outputs = {name: np.empty(size) for name in made if name in results}
+    buffers = {name: np.empty(min(block, size)) for name in made if name not in results}
+    whole = {name: array.reshape(-1) for name, array in arrays.items()} | outputs
+    ### BEGIN SOLUTION
+    for start in range(0, size, block):
+        stop = min(start + block, size)
+        values = {name: array[start:stop] for name, array in whole.items()}
+        values |= {name: buffer[: stop - start] for name, buffer in buffers.items()}
+        for function, arguments, result in steps:
+            function(*[values.get(a, a) for a in arguments], out=values[result])
+    ### END SOLUTION
+    return [
+        outputs[name].reshape(shape) if name in outputs else arrays[name].copy() for name in results
+    ]
+
+# %% tags=["style:compact"] exercise="run_in_blocks"
+def needed_steps(steps, results):
+    makers = {result: (arguments, i) for i, (_, arguments, result) in enumerate(steps)}
+    found, waiting = set(), list(results)
+    while waiting:
+        arguments, i = makers.get(waiting.pop(), ((), None))
+        if i is not None and i not in found:
+            found.add(i)
+            waiting.extend(arguments)
+    return [steps[i] for i in sorted(found)]
+
+
+def run_in_blocks(steps, arrays, results, block=BLOCK):
+    shape = np.shape([*arrays.values()][0])
+    size = int(np.prod(shape))
+    space = {name: np.ravel(array) for name, array in arrays.items()}
+    copies = {name: array.copy() for name, array in arrays.items() if name in results}
+    space.update((step[2], np.empty(size if step[2] in results else min(size, block))) for step in steps)
+
+    def part(name, start):
+        array = space[name]
+        return array[start : start + block] if array.size == size else array[: min(block, size - start)]
+
+    for start in range(0, size, block):
+        for function, arguments, result in steps:
+            function(*(part(a, start) if a in space else a for a in arguments), out=part(result, start))
+    return [copies[name] if name in copies else space[name].reshape(shape) for name in results]
+
+# %% tags=["style:asking"] exercise="run_in_blocks"
+def needed_steps(steps, results):
+    names = [*results]
+    for function, arguments, result in steps[::-1]:
+        if result in names:
+            names.extend(a for a in arguments if isinstance(a, str))
+    return [step for step in steps if step[2] in names]
+
+
+class Runner:
+    """Keeps the buffers; the numbers of a block live in `now`."""
+
+    def __init__(self, steps, block):
+        self.steps, self.block = steps, block
+        self.buffers = {}
+
+    def room(self, name, entries):
+        if name not in self.buffers:
+            self.buffers[name] = np.zeros(entries)
+        return self.buffers[name][:entries]
+
+    def run(self, now, targets, entries):
+        for function, arguments, result in self.steps:
+            out = targets[result] if result in targets else self.room(result, entries)
+            function(*[now[a] if isinstance(a, str) else a for a in arguments], out=out)
+            now[result] = out
+
+
+def run_in_blocks(steps, arrays, results, block=BLOCK):
+    flat = {name: np.ascontiguousarray(array).ravel() for name, array in arrays.items()}
+    shape, size = [(array.shape, array.size) for array in arrays.values()][0]
+    made = {step[2] for step in steps}
+    full = {name: np.empty(size) for name in results if name in made}
+    runner, start = Runner(steps, block), 0
+    while start < size:
+        cut = slice(start, min(start + block, size))
+        now = {name: array[cut] for name, array in flat.items()}
+        runner.run(now, {name: array[cut] for name, array in full.items()}, cut.stop - cut.start)
+        start = cut.stop
+    return [full[name].reshape(shape) if name in full else np.array(arrays[name]) for name in results]
+
+# %% nbgrader={"grade": true, "grade_id": "test_needed_steps", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+SQUARES = [
+    (np.multiply, ("v0", "v0"), "v2"),
+    (np.exp, ("v1",), "v3"),
+    (np.add, ("v2", 3.0), "v4"),
+    (np.multiply, ("v2", "v0"), "v5"),
+]
+
+
+def kept(steps, results):
+    return [step[2] for step in needed_steps(steps, results)]
+
+
+def expect_steps(names, results):
+    found = kept(SQUARES, results)
+    assert found == names, f"for {results} the steps {names} are needed, in this order, not {found}"
+
+
+expect_steps(["v2", "v4"], ["v4"])
+expect_steps(["v2", "v4", "v5"], ["v5", "v4"])
+### BEGIN HIDDEN TESTS
+assert kept(SQUARES, ["v3"]) == ["v3"] and kept(SQUARES, ["v0"]) == []
+assert len(SQUARES) == 4
+CHAIN = [(np.add, ("v0", 1.5), "v1")] + [(np.tanh, (f"v{i}",), f"v{i + 1}") for i in range(1, 6)]
+assert kept(CHAIN, ["v6"]) == [f"v{i}" for i in range(1, 7)]
+assert kept(CHAIN, ["v3"]) == ["v1", "v2", "v3"]
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_run_in_blocks", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+STEPS = [
+    (np.multiply, ("v0", 2.0), "v2"),
+    (np.add, ("v2", "v1"), "v3"),
+    (np.tanh, ("v3",), "v4"),
+    (np.multiply, ("v4", "v2"), "v5"),
+]
+
+
+def by_hand(a, b):
+    tanh = np.tanh(a * 2.0 + b)
+    return {"v0": a, "v1": b, "v4": tanh, "v5": tanh * (a * 2.0)}
+
+
+def compare(shape, results, block, seed=0):
+    a, b = np.random.default_rng(seed).normal(size=(2, *shape))
+    before = a.copy(), b.copy()
+    found = run_in_blocks(STEPS, {"v0": a, "v1": b}, results, block=block)
+    assert len(found) == len(results), f"one array for each of {results}"
+    for name, array in zip(results, found):
+        right = by_hand(a, b)[name]
+        assert np.shape(array) == shape, f"{name} should have the shape {shape}, not {np.shape(array)}"
+        assert np.allclose(array, right, rtol=1e-12, atol=1e-12), (
+            f"{name} is wrong for the shape {shape} and blocks of {block}"
+        )
+    assert np.array_equal(a, before[0]) and np.array_equal(b, before[1]), "the inputs were changed"
+
+
+def not_larger_than_four(a, out):
+    if a.size > 4:
+        raise ValueError(f"a piece of {a.size} entries arrived, but blocks of 4 were asked for")
+    out[...] = a
+
+
+def address(a, out):
+    out[...] = out.__array_interface__["data"][0]  # where the buffer lies in memory
+
+
+def room(a, out):
+    out[...] = out.size if out.base is None else out.base.size  # how much memory it is a part of
+
+
+compare((12,), ["v5"], 4)
+compare((3, 5), ["v5"], 4)
+compare((2, 3), ["v5", "v4"], 100)
+found = run_in_blocks([(not_larger_than_four, ("v0",), "v1")], {"v0": np.arange(10.0)}, ["v1"], block=4)
+assert np.allclose(found[0], np.arange(10.0))
+places = [(address, ("v0",), "v1"), (np.add, ("v1", 0.0), "v2")]
+(found,) = run_in_blocks(places, {"v0": np.zeros(20)}, ["v2"], block=4)
+assert len(set(found.tolist())) == 1, "an intermediate result has one buffer, the same for every block"
+### BEGIN HIDDEN TESTS
+compare((7,), ["v4", "v5"], 3, seed=1)
+compare((1,), ["v5"], 4)
+compare((), ["v5"], 4)
+compare((0,), ["v5"], 4)
+compare((5,), ["v0", "v5"], 2)
+compare((4, 3), ["v5"], 1)
+compare((2, 3, 2), ["v5", "v1"], 5, seed=2)
+compare((9,), ["v5"], 9)
+compare((6,), ["v5", "v4", "v5"], 4)
+large = np.random.default_rng(3).normal(size=(2, 20_001))
+found = run_in_blocks(STEPS, {"v0": large[0], "v1": large[1]}, ["v5"])
+assert np.allclose(found[0], by_hand(large[0], large[1])["v5"], rtol=1e-12, atol=1e-12)
+MiniTensor.comes_back_as_a_copy = lambda self, run: (
+    not np.shares_memory(run([], {"v0": self.data}, ["v0"])[0], self.data)
+)
+assert MiniTensor([1.0, 2.0]).comes_back_as_a_copy(run_in_blocks), "an input comes back as a copy"
+wide = np.arange(24.0).reshape(4, 6).T
+(found,) = run_in_blocks([(np.add, ("v0", 1.0), "v1")], {"v0": wide}, ["v1"], block=5)
+assert np.allclose(found, wide + 1), "an input may be a view, such as a transposed array"
+rooms = [(room, ("v0",), "v1"), (np.add, ("v1", 0.0), "v2")]
+(found,) = run_in_blocks(rooms, {"v0": np.zeros(400)}, ["v2"], block=4)
+assert found.max() < 400, "an intermediate result has the size of a block"
+### END HIDDEN TESTS
 
 # %% [markdown] items="129"
-# Left: a small array costs the *call*; then comes a floor, where the arithmetic is what counts; and when the arrays no longer fit into a cache, the price per entry rises, although an addition is an addition. Right: pieces that are too small pay for calls, pieces that are too large for trips to memory. In between lies a wide valley. (The first of the three programs pays for something else as well: every new array is memory that the operating system has to find and to clear.)
+# The backward pass needs the forward *steps* again, because nothing in between was stored. In the cache that is cheap. You know it from checkpointing: computing in place of storing.
 #
-# The name for this is **memory bound**: the processor waits for bytes. Taking a piece of an array through several operations while it is in the cache is called **fusing** them. A multiplication and an addition then need one pass over the memory where two were needed before.
+# ## 5. The branch that ran
 #
-# To fuse a chain, a program must know the chain *before* it computes anything. Your engine computes each operation at once. This lesson uses one trick: your engine runs on arrays that are not NumPy's. First these arrays lie elsewhere. Then they contain no numbers at all, and only write down each operation.
+# What was recorded can be used again, for other numbers. Is that always right? Here is a function with a switch, and with the same trace used for both settings. **Predict** the two lines.
+
+# %%
+def bent(x, steep):
+    if steep:
+        return x.tanh() * 10.0
+    return x.tanh()
+
+
+trace = Trace((4,))
+name = bent(MiniTensor(trace.array()), True).data.name  # recorded once, with steep=True
+four = np.array([-1.0, 0.0, 0.5, 2.0])
+for steep in (True, False):
+    (found,) = run_in_blocks(trace.steps, {"v0": four}, [name])
+    print(f"steep={steep!s:5s}  the function: {bent(MiniTensor(four), steep).data.round(2)}", end="")
+    print(f"  the trace: {found.round(2)}")
+
+# %% [markdown]
+# **A trace keeps only the branch that ran.** The `if` was a decision of Python; no array has seen it, and so it is not in the list. The result is wrong without a word.
+#
+# If the decision depends on *numbers in the array*, your arrays without numbers are an advantage: they raise `Untraceable`. A tracer that runs on real numbers decides, and keeps one branch. PyTorch had such a tool for years, and warns of it now. **Predict** the second line.
+
+# %% tags=["demo"]
+def by_its_mean(x):
+    return x * 3 if x.mean() > 0 else x - 1
+
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    recorded = torch.jit.trace(by_its_mean, (torch.ones(3),))
+print("the numbers that it was recorded for:", recorded(torch.ones(3)).tolist())
+print("other numbers:", recorded(-torch.ones(3)).tolist(), end="  ")
+print("  right would be", by_its_mean(-torch.ones(3)).tolist())
+print(*sorted({f"{w.category.__name__}: {str(w.message)[:70]} ..." for w in caught}), sep="\n")
+
+# %% [markdown]
+# The solution has two halves. What cannot be recorded is not fused: the function runs as it is. And what was recorded carries **guards**: what must be the same for the recording to be valid. Before each use they are compared. If they differ, the function is recorded again, and both recordings are kept.
+#
+# ### Exercise 4: the chain as one operation
+#
+# In `record_chain`, run the function on the arrays without numbers, and then the backward pass of the engine, if the output requires grad. Then `cotangent` is the name of one more array of the trace, and otherwise None. And write `guards`.
+
+# %% tags=["engine"]
+Chain = collections.namedtuple("Chain", "steps inputs output cotangent gradients")
+
+# %% [markdown] tags=["hint"] exercise="record_chain"
+# Call the function with `*stand_ins`. If the output requires grad, make one more array of the trace, remember its name, and call `output.backward(array)`.
+
+# %% [markdown] tags=["hint"] exercise="record_chain"
+# `guards`: `kinds` has one entry per argument, `(MiniTensor, x.shape, x.requires_grad)` or `(type(x), x)`. The type matters: in Python `True == 1 == 1.0`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "record_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def record_chain(function, tensors):
+    """What function asks for, and what the engine's backward pass asks for after it.
+
+    function: takes as many MiniTensors as there are tensors, returns one MiniTensor
+    tensors: list of MiniTensors of one shape; only shape and requires_grad of them are used
+    Returns: Chain: its steps, and the names of the inputs, the output, the cotangent and the
+        gradients; None for what there is not
+
+    >>> chain = record_chain(lambda a, b: a * b, [MiniTensor([1.0, 2.0])] * 2)
+    >>> chain.inputs, chain.output, chain.cotangent, chain.gradients
+    (['v0', 'v1'], 'v2', None, [None, None])
+    """
+    trace = Trace(tensors[0].shape)
+    stand_ins = [MiniTensor(trace.array(), requires_grad=x.requires_grad) for x in tensors]
+    inputs = [x.data.name for x in stand_ins]
+    ### BEGIN SOLUTION
+    output = function(*stand_ins)
+    cotangent = None
+    if output.requires_grad:
+        array = trace.array()
+        cotangent = array.name
+        output.backward(array)
+    ### END SOLUTION
+    if not isinstance(output.data, Traced):
+        raise Untraceable("the result does not depend on the inputs")
+    gradients = [None if x.grad is None else x.grad.data.name for x in stand_ins]
+    return Chain(trace.steps, inputs, output.data.name, cotangent, gradients)
+
+
+def guards(inputs):
+    """What must be the same for a recording to be valid, as a tuple that can be the key of a dict.
+
+    inputs: the arguments of a function: MiniTensors, and numbers, texts or None
+    Two tuples are equal if and only if: MiniTensors stand in the same places, with the same shape
+        and requires_grad; all other arguments are equal and of the same type; and recording
+        is switched on (is_grad_enabled) for both or for neither.
+
+    >>> x, y = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
+    >>> guards((x, True)) == guards((y, True)), guards((x, True)) == guards((x, 1))
+    (True, False)
+    """
+    ### BEGIN SOLUTION
+    kinds = [
+        (MiniTensor, x.shape, x.requires_grad) if isinstance(x, MiniTensor) else (type(x), x)
+        for x in inputs
+    ]
+    ### END SOLUTION
+    return (*kinds, is_grad_enabled())
+
+# %% tags=["style:compact"] exercise="record_chain"
+def record_chain(function, tensors):
+    trace = Trace(np.shape(tensors[0].data))
+    twins = [MiniTensor(trace.array(), x.requires_grad) for x in tensors]
+    output, names = function(*twins), [f"v{i}" for i in range(len(tensors))]
+    seed = trace.array() if output.requires_grad else None
+    if seed is not None:
+        output.backward(seed)
+    found = [getattr(getattr(twin.grad, "data", None), "name", None) for twin in twins]
+    return Chain(trace.steps, names, output.data.name, getattr(seed, "name", None), found)
+
+
+def guards(inputs):
+    return is_grad_enabled(), tuple(
+        f"tensor {x.shape} {bool(x.requires_grad)}" if isinstance(x, MiniTensor) else repr(x) for x in inputs
+    )
+
+# %% tags=["style:asking"] exercise="record_chain"
+class Recorder:
+    def __init__(self, shape):
+        self.trace = Trace(shape)
+
+    def stand_in(self, tensor):
+        array = self.trace.array()
+        return MiniTensor(array, requires_grad=bool(tensor.requires_grad)), array.name
+
+
+def record_chain(function, tensors):
+    recorder = Recorder(tensors[0].shape)
+    pairs = [recorder.stand_in(tensor) for tensor in tensors]
+    output = function(*[stand_in for stand_in, _ in pairs])
+    gradients, cotangent = [None] * len(pairs), None
+    if output.requires_grad:
+        seed, cotangent = recorder.stand_in(MiniTensor(0.0))
+        output.backward(seed)
+        gradients = [x.grad.data.name if x.grad is not None else None for x, _ in pairs]
+    return Chain(recorder.trace.steps, [name for _, name in pairs], output.data.name, cotangent, gradients)
+
+
+def guards(inputs):
+    facts = [("recording", switches.recording)]
+    for x in inputs:
+        if isinstance(x, MiniTensor):
+            facts += [("shape", *x.shape), ("gradient", x.requires_grad)]
+        else:
+            facts += [("is", type(x).__name__, x)]
+    return tuple(facts)
+
+# %% [markdown]
+# ### What uses them (further)
+#
+# Run the next cell. You need not read it. `Fused` is one operation, one node; it saves its inputs and nothing else. `compiled(function)` keeps the recordings by their guards, and counts them in `traced`.
+
+# %% tags=["engine"]
+class Fused(Function):
+    """A recorded chain as one operation; its rule is what the engine's own rules asked for."""
+
+    @staticmethod
+    def forward(ctx, *arrays, chain):
+        ctx.chain = chain
+        ctx.save_for_backward(*arrays)
+        steps = needed_steps(chain.steps, [chain.output])
+        return run_in_blocks(steps, dict(zip(chain.inputs, arrays)), [chain.output])[0]
+
+    @staticmethod
+    def backward(ctx, grad):
+        if isinstance(grad, MiniTensor):
+            raise RuntimeError("a fused chain has no second derivative; call the function itself")
+        chain = ctx.chain
+        arrays = dict(zip(chain.inputs, ctx.saved_tensors)) | {chain.cotangent: grad}
+        wanted = [name for name in chain.gradients if name is not None]
+        steps = needed_steps(chain.steps, wanted)
+        found = dict(zip(wanted, run_in_blocks(steps, arrays, wanted)))
+        return tuple(found.get(name) for name in chain.gradients)
+
+
+def can_be_fused(inputs):
+    """Whether there are MiniTensors, all of one shape and on the CPU, and else only simple values."""
+    tensors = [x for x in inputs if isinstance(x, MiniTensor)]
+    others = [x for x in inputs if not isinstance(x, MiniTensor)]
+    return (
+        len({x.shape for x in tensors}) == 1
+        and all(array_module(x.data) is np for x in tensors)
+        and all(x is None or isinstance(x, (bool, int, float, str)) for x in others)
+    )
+
+
+def try_to_record(function, inputs):
+    """The chain of the function for these inputs; None if it cannot be recorded."""
+    places = [i for i, x in enumerate(inputs) if isinstance(x, MiniTensor)]
+
+    def of_tensors(*tensors):
+        chosen = dict(zip(places, tensors))
+        return function(*[chosen.get(i, x) for i, x in enumerate(inputs)])
+
+    try:
+        return record_chain(of_tensors, [inputs[i] for i in places])
+    except NotImplementedError:
+        raise
+    except Exception:  # if it is a mistake of the function, running it will say so
+        return None
+
+
+def compiled(function):
+    """The function, fused where it can be. `traced` counts recordings, `chains` keeps them."""
+
+    @functools.wraps(function)
+    def run(*inputs):
+        if not can_be_fused(inputs):
+            return function(*inputs)
+        key = guards(inputs)
+        if key not in run.chains:
+            run.traced += 1
+            run.chains[key] = try_to_record(function, inputs)
+        chain = run.chains[key]
+        if chain is None:
+            return function(*inputs)
+        with set_grad_enabled(is_grad_enabled() and chain.cotangent is not None):
+            return Fused.apply(*[x for x in inputs if isinstance(x, MiniTensor)], chain=chain)
+
+    run.traced, run.chains = 0, {}
+    return run
+
+# %% [markdown]
+# ### Your compiler at work
+#
+# First the check:
+
+# %% nbgrader={"grade": true, "grade_id": "test_record_chain", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def product_and_more(a, b):
+    return (a * b + a).tanh() * 2.0 - b
+
+
+def switched(x, kind):
+    if kind is True:
+        return x * 10.0
+    return x * kind if isinstance(kind, int) else x.tanh()
+
+
+def fused(expression):
+    """The expression, compiled by the notebook's engine; the other engines compute it as it is."""
+
+    def run(*tensors):
+        mine = type(tensors[0]).__name__ == "MiniTensor"
+        return compiled(expression)(*tensors) if mine else expression(*tensors)
+
+    return run
+
+
+a, b = MiniTensor([1.0, 2.0, 3.0], requires_grad=True), MiniTensor([4.0, 5.0, 6.0])
+chain = record_chain(product_and_more, [a, b])
+assert list(chain.inputs) == ["v0", "v1"], f"the inputs have the first names, not {chain.inputs}"
+assert chain.cotangent is not None, "a requires grad, so the backward pass must be recorded"
+assert isinstance(chain.cotangent, str) and isinstance(chain.output, str), "names, not arrays"
+assert len(chain.gradients) == 2, "one entry per tensor, None where there is no gradient"
+assert chain.gradients[0] is not None and chain.gradients[1] is None, "b has no gradient"
+made = [line.split(" = ")[0] for line in listing(chain.steps)]
+assert chain.output in made, f"no step makes the output {chain.output}"
+assert chain.gradients[0] in made, f"no step makes the gradient {chain.gradients[0]} of a"
+assert record_chain(product_and_more, [b, b]).cotangent is None, "nothing requires grad"
+assert record_chain(lambda x: x.tanh() * 3.0, [a]).gradients[0] is not None, "one tensor is enough"
+fast = compiled(switched)
+assert np.allclose(fast(a, True).data, [10.0, 20.0, 30.0])
+assert np.allclose(fast(a, 1).data, [1.0, 2.0, 3.0]), "True and 1 are equal, but not of the same type"
+assert np.allclose(fast(a, None).data, np.tanh([1.0, 2.0, 3.0])), "another argument, another recording"
+assert np.allclose(fast(a + 1, True).data, [20.0, 30.0, 40.0]), "other numbers, the same recording"
+assert fast.traced == 3, f"three different guards in four calls, but {fast.traced} recordings"
+assert all(chain is not None for chain in fast.chains.values()), "each of them can be recorded"
+### BEGIN HIDDEN TESTS
+assert np.allclose(fast(b, True).data, [40.0, 50.0, 60.0]) and fast.traced == 4, "requires_grad"
+assert not fast(b, True).requires_grad and fast(a, True).requires_grad
+fast(MiniTensor([1.0, 2.0], requires_grad=True), True)
+assert fast.traced == 5, "another shape"
+fast(MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True), True)
+assert fast.traced == 6, "another shape with as many entries"
+with no_grad():
+    assert not fast(a, True).requires_grad
+assert fast.traced == 7, "recording was off"
+assert np.allclose(fast(a, 2).data, [2.0, 4.0, 6.0]) and np.allclose(fast(a, 3).data, [3.0, 6.0, 9.0])
+assert np.allclose(fast(a, 2).data, [2.0, 4.0, 6.0]) and fast.traced == 9
+assert np.allclose(fast(a, -1).data, [-1.0, -2.0, -3.0])
+assert np.allclose(fast(a, -2).data, [-2.0, -4.0, -6.0]), "-1 and -2 have the same hash in Python"
+assert np.allclose(fast(a, "2").data, np.tanh([1.0, 2.0, 3.0])), "a text is no number"
+assert np.allclose(fast(a, "None").data, fast(a, None).data) and fast.traced == 13
+difference = compiled(lambda x, y: x - y)
+assert np.allclose(difference(a, 2.0).data, [-1.0, 0.0, 1.0])
+assert np.allclose(difference(2.0, a).data, [1.0, 0.0, -1.0]), "the tensor stands in another place"
+difference(a, b), difference(b, a)
+assert difference.traced == 4, "another one of the tensors requires grad"
+rows = compiled(lambda x: x * x.shape[0])
+assert np.allclose(rows(MiniTensor(np.ones((2, 3)))).data, 2.0), "stand-ins have the same shape"
+before = np.array(a.data), np.array(b.data)
+record_chain(product_and_more, [a, b])
+assert a.grad is None and np.array_equal(a.data, before[0]) and np.array_equal(b.data, before[1])
+mixed = compiled(lambda x, factor, y: x * factor + y)
+assert np.allclose(mixed(a, 2.0, b).data, [6.0, 9.0, 12.0]) and mixed.traced == 1
+both = record_chain(lambda a, b: (a * 2).detach() * b, [a, a])
+assert both.gradients[0] is None and both.gradients[1] is not None
+credit = check_gradients(
+    {
+        "product_and_more, fused": fused(product_and_more),
+        "a reused input, fused": fused(lambda a, b: a * a * a / (b * b + 1.0) + a),
+        "a plus b, fused": fused(lambda a, b: a + b),
+        "no way from b, fused": fused(lambda a, b: (a * 0.5).exp()),
+        "between other operations": lambda a, b: fused(product_and_more)(a.exp(), b * 2).sum(dim=1),
+    },
+    [[(2, 3), (2, 3)], [(1, 1), (1, 1)]],
+    points=5,
+)
+credit
+### END HIDDEN TESTS
+
+# %% [markdown] items="129"
+# The value and the gradient beside the engine's and PyTorch's, the time, and what is kept between forward and backward. **Predict** the last two lines.
+
+# %% tags=["demo"] items="129"
+points, cotangents = np.random.default_rng(4).normal(size=(2, 1_000_000))
+
+
+def once(function, make=MiniTensor):
+    """The gradient, and the node of the last operation."""
+    x = make(points, requires_grad=True)
+    y = function(x)
+    node = y.grad_fn
+    y.backward(make(cotangents))
+    return np.asarray(x.grad.data), node
+
+
+fast = compiled(horner)
+print("same bits as the engine:", np.array_equal(once(horner)[0], once(fast)[0]))
+print(f"difference from PyTorch: {np.abs(once(fast)[0] - once(horner, torch.tensor)[0]).max():.1e}")
+for name, function in (("engine", horner), ("fused", fast)):
+    waiting, saved = [function(MiniTensor(points, requires_grad=True)).grad_fn], {}
+    while waiting:
+        node = waiting.pop()
+        saved |= {id(array): array.nbytes for array in getattr(node, "saved_tensors", ())}
+        waiting += [source for source, _ in node.next_functions if source is not None]
+    print(f"{name:7s} {milliseconds(lambda: once(function)):4.0f} ms", end="")
+    print(f"   keeps {sum(saved.values()) / 1e6:5.1f} MB for the backward pass")
+
+# %% [markdown] items="129"
+# What is kept is the input alone. The backward pass computes the values in between once more, block by block, in the cache, where they cost no trip.
+#
+# ## 6. What fusing cannot do
+#
+# Four functions of a million numbers, each compiled by you. **Predict** for each: recorded or not, and how much faster?
+
+# %% tags=["demo"]
+functions = {
+    "a polynomial": lambda x: 1.0 + x + x * x * 0.5 + x * x * x * 0.125,
+    "five tanh": lambda x: x.tanh().tanh().tanh().tanh().tanh(),
+    "x less its mean": lambda x: x - x.mean(),
+    "a matrix product": lambda x: (x.reshape(1000, 1000) @ x.reshape(1000, 1000)).tanh(),
+}
+x = MiniTensor(points)
+for name, function in functions.items():
+    fast = compiled(function)
+    fast(x)
+    text = "not recorded"
+    if None not in fast.chains.values():
+        ratio = milliseconds(lambda: fast(x), 5) / milliseconds(lambda: function(x), 5)
+        text = f"time {ratio:.2f} of before"
+    print(f"{name:17s} {text}")
+
+# %% [markdown]
+# A `tanh` is long arithmetic, and the arithmetic is the same; only the trips were saved. A **reduction** such as a mean needs every entry before it can say anything, so a block cannot go on alone. (Compilers can fuse the operations *before* a reduction into it; yours stops.) A **matrix product** needs whole rows and columns for each entry of its result. It also needs fusing least: in a product of matrices with 1000 rows, each number is used 1000 times.
+#
+# One weakness of your guards is left. If the function finds a number *outside* itself, as in `lambda x: x * strength`, the number is a constant in the trace, and no guard watches it. (*Further* has a compiler that does.)
+
+# %% [markdown] items="130"
+# ## 7. torch.compile
+#
+# PyTorch's compiler does the same three things: it **captures** the operations, it sets **guards**, and it hands the captured graph to a **backend** that writes one program for several operations. The usual backend needs a compiler for C++ or a graphics card, and time; any function can be a backend, though. The next one prints what it was given and lets it run as it is. A model is compiled as it is, without a change to it. **Predict** how often the cell prints "captured", and whether the results are right.
+
+# %% tags=["demo"] items="130"
+def show(graph, example_inputs):
+    """A backend that does nothing to the graph but print it."""
+    nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output")]
+    print("   captured:", ", ".join(getattr(node.target, "__name__", node.target) for node in nodes))
+    return graph.forward
+
+
+def with_compiler(text, function, *inputs):
+    """Run a compiled function; say so where PyTorch's compiler does not run on this computer."""
+    print(text)
+    try:
+        print("   right:", torch.equal(compiled_ones[function](*inputs), function(*inputs)))
+    except Exception as error:
+        print(f"   not possible here: {type(error).__name__}")
+
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+ones = torch.ones(1, 3)
+compiled_ones = {f: torch.compile(f, backend=show) for f in (model, bent, by_its_mean)}
+with_compiler("a model", model, ones)
+for steep in (True, False, True):
+    with_compiler(f"steep={steep}", bent, ones, steep)
+for sign in (1, -1):
+    with_compiler(f"mean {sign}", by_its_mean, sign * ones)
+
+# %% [markdown] items="130"
+# The third call of `bent` captured nothing: its guards were those of the first. Where a decision needs the numbers, the compiler cuts the graph in two: it computes the first part, lets Python decide, and captures what comes after. This is a **graph break**. The result is right, and less is fused.
+
+# %% [markdown]
+# ## Quiz
+#
+# The two questions on devices are about *Further*.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_14", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="116 129 130"
+question(
+    "what_is_saved",
+    "Ten elementwise operations on a large array are fused. What is saved?",
+    right("Trips to memory: the values in between stay in the cache.", "The operations are the same, and so are the bits of the result."),
+    wrong("Arithmetic: the compiler simplifies the formula.", "Yours changed no operation. The time went into moving bytes.", misconception="fusing_saves_arithmetic"),
+    wrong("Accuracy, because fewer roundings happen.", "The same operations round in the same way; the results were equal to the last bit.", misconception="fusing_changes_results"),
+    wrong("Gradients: a fused chain needs no backward pass.", "It has one, recorded from the same rules.", misconception="fused_has_no_backward"),
+)
+question(
+    "what_gains",
+    "Which of these gains most from being fused as in this lesson?",
+    right("Ten additions and multiplications of arrays with ten million entries", "Little arithmetic for each byte: the processor waits for memory."),
+    wrong("A product of two matrices with 2000 rows", "Each number is used 2000 times. It is bound by arithmetic.", misconception="everything_is_memory_bound"),
+    wrong("Ten additions of arrays with ten entries", "They are in the cache anyway. The calls cost the time, and yours makes as many as before. (A compiler that writes one program for all of them saves calls too.)", misconception="everything_is_memory_bound"),
+    wrong("One addition of arrays with ten million entries", "There is nothing to fuse it with: it must read and write once.", misconception="fusing_needs_a_chain"),
+)
+question(
+    "branch",
+    "A function asks `if flag:`. It is recorded with `flag=True`, without guards, and used with `flag=False`. What happens?",
+    right("The result for `flag=True`, without a message", "The trace holds the operations of the branch that ran. The decision is not in it."),
+    wrong("An error, because the other branch is missing", "Nothing in the list knows that there was another branch.", misconception="traces_hold_branches"),
+    wrong("The right result: the trace contains both branches", "Python ran one of them, so one was written down.", misconception="traces_hold_branches"),
+    wrong("It is recorded again", "That is what guards are for.", misconception="tracing_is_dynamic"),
+)
+question(
+    "guards",
+    "Which change need **not** lead to a new recording?",
+    right("Other numbers in a tensor of the same shape", "They go through the same steps. That is what a recording is for."),
+    wrong("Another shape of a tensor", "The steps of the backward pass may differ, and buffers do.", misconception="guards_watch_values"),
+    wrong("Another value of a flag", "It may choose another branch.", misconception="numbers_are_inputs"),
+    wrong("An input that requires grad now and did not before", "The backward pass of the recording has no gradient for it.", misconception="guards_watch_values"),
+)
+question(
+    "mixed_devices",
+    "`x` has shape (3,) and is on another device. Which operand on the CPU may be multiplied with it?",
+    right("A tensor without dimensions", "A factor may be mixed; it is moved."),
+    wrong("A tensor of shape (3,)", "Copying it silently would cost more than the product. It is an error.", misconception="devices_copy_silently"),
+    wrong("A tensor of shape (1,), because it has one entry only", "The number of dimensions counts, not that of entries.", misconception="one_entry_is_a_number"),
+    wrong("None at all", "A number, and a tensor without dimensions, may.", misconception="nothing_may_be_mixed"),
+)
+question(
+    "leaf_there",
+    "`w = torch.ones(3, requires_grad=True).to(device)` on another device. What is `w.grad` after the backward pass?",
+    right("None: `w` is the result of a copy, not a leaf.", "The gradient went back through the copy to the tensor on the CPU, which nobody holds any more."),
+    wrong("A tensor on the device", "Only leaves keep a gradient, and `.to` is an operation.", misconception="to_keeps_leaves"),
+    wrong("A tensor on the CPU", "The leaf on the CPU gets one. `w` is not that leaf.", misconception="to_keeps_leaves"),
+    wrong("An error: a copy has no derivative", "It has: the gradient is moved back.", misconception="copies_cut_the_graph"),
+)
+question(
+    "graph_break",
+    "`torch.compile` meets `if x.mean() > 0:`. What does it do?",
+    right("It captures what comes before, lets Python decide, and captures what comes after.", "A graph break. You saw two graphs, and right results for both signs."),
+    wrong("It keeps the branch that ran, and is wrong for other numbers.", "This was `torch.jit.trace`.", misconception="compile_is_trace"),
+    wrong("It computes both branches and selects.", "Nobody asked for both. You saw one branch captured per call.", misconception="traces_hold_branches"),
+    wrong("It refuses to compile the function.", "It compiles the parts.", misconception="compile_is_all_or_nothing"),
+)
+question(
+    "backward_of_fused",
+    "Your fused chain saves its inputs only. How can its backward pass know the values in between?",
+    right("It computes them again, block by block.", "The forward steps that are needed stand in the list of the backward pass. They are cheap in bytes."),
+    wrong("They are in the buffers.", "A buffer holds the last block only, and is used again.", misconception="buffers_keep_everything"),
+    wrong("It does not need them.", "The rule of a product needs both factors.", misconception="fused_has_no_backward"),
+    wrong("NumPy keeps them in its cache.", "Nothing is kept from one call to the next.", misconception="buffers_keep_everything"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | memory bound | little arithmetic per byte: the processor waits for memory |
+# | fusing | a block goes through the whole chain while it is in the cache; same operations, same bits |
+# | traffic | before: every step reads and writes; after: inputs once, results once |
+# | array module | ask the array, `array_module(x)`, wherever an array is made out of nothing |
+# | devices | no silent copies, no mixing, but for numbers; `.to` is an operation whose gradient goes back |
+# | trace | arrays without numbers write down what is asked of them, the backward pass too |
+# | guards | what must be the same: shapes, `requires_grad`, flags, the grad mode, numbers from outside |
+# | limits | reductions, matrix products, decisions on numbers end a chain |
+# | `torch.compile` | capture, guards, a backend; graph breaks where Python must decide |
+#
+# You have run your engine on arrays that live elsewhere, and on arrays that only take notes. The next lesson runs it on numbers that carry their own derivative with them, and turns the direction around: forward mode.
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. *Trips, counted* needs the stand-in of the section before; else its sections do not depend on each other.
 
 # %% [markdown] items="116"
-# ## 2. Arrays that live elsewhere
+# ## Arrays that live elsewhere
 #
 # A graphics card has its own memory. CuPy is a module like NumPy for arrays there: the same functions, the same names. PyTorch has `device="cuda"`. You need neither here. The next cell makes a stand-in: an array module whose numbers your program cannot see, unless it asks for a copy with `.get()`. It behaves like such a library in three ways: arrays of two places cannot be mixed, nothing is copied to the host silently, and a number that an operation returns is an array there as well. And it counts.
 #
-# Skim it; what matters is what it refuses.
+# You need not read it; what matters is what it refuses.
 
 # %%
 class Remote:
@@ -275,149 +1384,7 @@ for attempt in (lambda: a + np.ones(3), lambda: np.asarray(a), lambda: bool(a[0]
         print("TypeError:", error)
 
 # %% [markdown]
-# NumPy's functions do not insist on NumPy's arrays. `np.exp(a)` looks whether its argument has a method `__array_ufunc__`, and if so leaves the work to it. That is why rules such as `grad * output` or `np.where(mask, a, 0.0)` work on other arrays as they stand. **Predict:** does your engine?
-
-# %%
-for attempt in (lambda: MiniTensor(a), lambda: np.zeros(3) + a):
-    try:
-        print(attempt())
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        print(f"{type(error).__name__}: {error}")
-
-# %% [markdown]
-# The constructor wants a NumPy array and calls `np.asarray`. And what makes an array **out of nothing**, such as `np.zeros(3)`, has no argument that could say where. For these two, the engine must ask an array for its module. Arrays answer that themselves: `array.__array_namespace__()` is a standard, and NumPy's arrays answer `np`.
-#
-# ### Exercise 1: the module of an array
-#
-# Write `array_module`, and a constructor that leaves arrays of other modules alone. What the constructor did before has the name `MiniTensor.on_host`; it is called as `MiniTensor.on_host(self, data, requires_grad)`, and it prepares everything else that a tensor of your engine has. Keep using it, whatever the data: call it with some number if the data is not for it, and put the array in afterwards.
-
-# %% tags=["engine"]
-if not hasattr(MiniTensor, "on_host"):  # once, also if this cell runs again
-    MiniTensor.on_host = MiniTensor.__init__
-    MiniTensor.backward_from = MiniTensor.backward
-    Function.apply_together = Function.__dict__["apply"]
-
-# %% [markdown] tags=["hint"] exercise="array_module"
-# `hasattr(value, "__array_namespace__")` says whether the value can answer. Numbers and lists cannot; for them the module is `np`.
-
-# %% [markdown] tags=["hint"] exercise="array_module"
-# In `initialise`: if `array_module(data) is np`, call `MiniTensor.on_host(self, data, requires_grad)` and be done. Otherwise call it with `0.0` in place of the data, then `self.data = data`.
-
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "array_module", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def array_module(value):
-    """The module that makes arrays of the same kind: np for NumPy's, for numbers and for lists.
-
-    value: an array of any module, a number, or a nested list
-    Returns: what value.__array_namespace__() says, if it has this method, else np
-
-    >>> array_module(np.ones(3)) is np, array_module(2.0) is np, array_module([1.0, 2.0]) is np
-    (True, True, True)
-    """
-    ### BEGIN SOLUTION
-    ask = getattr(value, "__array_namespace__", None)
-    return np if ask is None else ask()
-    ### END SOLUTION
-
-
-def initialise(self, data, requires_grad=False):
-    """As before for a number, a list or a NumPy array. An array of another module becomes self.data
-    as it is: the same object, nothing is copied or converted.
-
-    >>> MiniTensor([1, 2], requires_grad=True)
-    MiniTensor([1. 2.], requires_grad=True)
-    """
-    ### BEGIN SOLUTION
-    if array_module(data) is np:
-        MiniTensor.on_host(self, data, requires_grad)
-    else:
-        MiniTensor.on_host(self, 0.0, requires_grad)
-        self.data = data
-    ### END SOLUTION
-
-
-MiniTensor.__init__ = initialise
-
-# %% tags=["style:compact"] exercise="array_module"
-def array_module(value):
-    return value.__array_namespace__() if hasattr(value, "__array_namespace__") else np
-
-
-def initialise(self, data, requires_grad=False):
-    elsewhere = array_module(data) is not np
-    MiniTensor.on_host(self, 0.0 if elsewhere else data, requires_grad=requires_grad)
-    if elsewhere:
-        self.data = data
-
-
-MiniTensor.__init__ = initialise
-
-# %% tags=["style:asking"] exercise="array_module"
-def array_module(value):
-    try:
-        return type(value).__array_namespace__(value)
-    except AttributeError:
-        return np
-
-
-class HostOnly(Exception):
-    """For data that NumPy is not to touch."""
-
-
-def initialise(self, data, requires_grad=False):
-    try:
-        if array_module(data) is not np:
-            raise HostOnly
-        MiniTensor.on_host(self, data, requires_grad)
-    except HostOnly:
-        MiniTensor.on_host(self, np.zeros(()), requires_grad)
-        setattr(self, "data", data)
-
-
-MiniTensor.__init__ = initialise
-
-# %% nbgrader={"grade": true, "grade_id": "test_array_module", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-for value in (np.ones(3), 2.0, 7, [1.0, 2.0], np.float64(3.0)):
-    assert array_module(value) is np, f"for {value!r} the module is np"
-a = remote.asarray(np.ones((2, 3)))
-assert array_module(a).name == "remote", "the array of another module knows its module"
-remote.reset()
-a.mark = 17
-x = MiniTensor(a, requires_grad=True)
-assert getattr(x.data, "mark", None) == 17, "the array must be kept as it is, the same object"
-assert x.shape == (2, 3) and x.requires_grad and x.is_leaf and x.grad is None
-assert remote.to_host == 0, "nothing may be copied to the host"
-assert remote.operations == 0, "nothing needs to be computed or copied there either"
-x = MiniTensor([1, 2])
-assert x.data.dtype == np.float64 and not x.requires_grad, "on the host, everything as before"
-### BEGIN HIDDEN TESTS
-class Vault:
-    name = "vault"
-
-
-class Sealed:
-    kind, shape, ndim, size = "sealed", (4,), 1, 4
-
-    def __array_namespace__(self, api_version=None):
-        return Vault
-
-    def __array__(self, dtype=None, copy=None):
-        raise TypeError("a silent copy")
-
-
-assert array_module(Sealed()).name == "vault"
-x = MiniTensor(Sealed())
-assert x.data.kind == "sealed" and not x.requires_grad and x.shape == (4,)
-assert MiniTensor(Sealed(), requires_grad=True).requires_grad
-assert MiniTensor(3.5, requires_grad=True).requires_grad and MiniTensor(3.5).item() == 3.5
-assert MiniTensor(np.ones((2, 1), dtype=np.float32)).data.dtype == np.float64
-MiniTensor.is_copied = lambda self: not np.shares_memory(MiniTensor(self.data).data, self.data)
-assert not MiniTensor([1.0, 2.0]).is_copied(), "a float64 array of the host is not copied"
-a, b = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([[3.0], [4.0]], requires_grad=True)
-(a * b + a).backward(np.array([[1.0, 10.0], [100.0, 1000.0]]))
-assert np.allclose(a.grad.data, [504.0, 5040.0]) and np.allclose(b.grad.data, [[21.0], [2100.0]])
-### END HIDDEN TESTS
+# Your engine keeps such arrays, since exercise 1. But what makes an array **out of nothing**, such as `np.zeros(3)`, has no argument that could say where. There, too, the engine must ask an array for its module.
 
 # %% [markdown] items="116"
 # ### To another device, and back
@@ -476,7 +1443,7 @@ for text in (
 # %% [markdown] items="116"
 # Only tensors **without dimensions, on the CPU**, may be mixed with others: a learning rate or a factor. A single number on the other device is no exception. Each operation checks this for itself, and not every one does: in PyTorch 2.13 `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` gives a tensor on the CPU, of numbers that nobody computed. (For graphics cards PyTorch words the message as *Expected all tensors to be on the same device*; your engine will say that.)
 #
-# ### Exercise 2: to, and one device per operation
+# ### Exercise 5: to, and one device per operation
 #
 # Write the operation `To`, and `on_one_device`, which `apply` asks before it computes. The places are given as **modules**, because not each of them has a name in `DEVICES`. A number becomes a tensor by `MiniTensor(module.asarray(number))`, a tensor on the CPU without dimensions is moved by `To.apply(x, module=module)`, so that its gradient finds the way back.
 
@@ -614,11 +1581,11 @@ def on_one_device(inputs):
     return tensors
 
 # %% [markdown]
-# Three places of the engine use it. `apply` looks at its inputs, `.to` gives the tensor itself if there is nothing to do, and `backward` makes its 1 where the output is. On the CPU all three do what they did. `sum_to` stands here once more as well, because your own of lesson 04 may have asked NumPy for an array. This one asks the gradient to add itself up.
+# Three places of the engine use it. `apply` looks at its inputs, `.to` gives the tensor itself if there is nothing to do, and `backward` makes its 1 where the output is. On the CPU all three do what they did.
 
 # %% tags=["engine"]
 def apply(cls, *inputs, **options):
-    """As before, for inputs of one array module."""
+    """As before, for inputs on one device."""
     if cls is not To and any(array_module(getattr(x, "data", x)) is not np for x in inputs):
         inputs = on_one_device(inputs)
     return cls.apply_together(*inputs, **options)
@@ -636,13 +1603,6 @@ def to(self, device):
     if device not in DEVICES:
         raise RuntimeError(f"Expected one of {', '.join(DEVICES)} as a device, not {device!r}")
     return self if self.device == device else To.apply(self, module=DEVICES[device])
-
-
-def sum_to(grad, shape):
-    """As in lesson 04, with methods of grad alone, whatever its array module is."""
-    grad = grad.sum(axis=tuple(range(grad.ndim - len(shape))))
-    stretched = [axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1]
-    return grad.sum(axis=tuple(stretched), keepdims=True)
 
 
 Function.apply = classmethod(apply)
@@ -821,6 +1781,9 @@ print("weights", w_here.data.ravel().round(3), "  now copied:", remote.to_host, 
 
 # %% [markdown]
 # A `print(loss.item())` in every step would have copied, and on a real device the host would have *waited* for it each time.
+
+# %% [markdown]
+# ## Trips, counted
 #
 # The stand-in counts bytes too. A polynomial at a million points: how much does your engine move?
 
@@ -840,239 +1803,9 @@ print(f"x, y, the gradient and the cotangent together: {4 * 8 * len(points) / 1e
 # %% [markdown] items="129"
 # The last line is what has to come in or go out. Everything else is an intermediate result: it is written, and read again later, because the engine does one operation at a time.
 #
-# ## 3. Arrays without numbers
+# ### Exercise 6: what a list moves
 #
-# To do better, the chain has to be known in advance. Here is an array module that computes **nothing**. Its arrays know a shape and a name, and each operation on them is written down as a **step**: the function, its arguments, and the name of the result. Your engine will not notice the difference: it asks for `exp` and for `*`, and gets an array back.
-
-# %% tags=["engine"]
-class Untraceable(Exception):
-    """Something was asked of an array without numbers that cannot be written down as a step."""
-
-
-def listing(steps):
-    """Steps as lines."""
-    return [
-        f"{result} = {function.__name__}({', '.join(map(str, arguments))})"
-        for function, arguments, result in steps
-    ]
-
-
-class Trace:
-    """An array module whose arrays have no numbers. What is asked of them stands in `steps`.
-
-    A step is (function, arguments, result): a function of NumPy such as np.multiply, a tuple of
-    names and Python numbers, and the name of the result. All arrays have the same shape.
-    """
-
-    name = "trace"
-
-    def __init__(self, shape):
-        self.shape, self.steps, self.made = tuple(shape), [], 0
-
-    def array(self):
-        """A new array, called v0, v1, and so on."""
-        self.made += 1
-        return Traced(self, f"v{self.made - 1}", self.shape)
-
-    def asarray(self, value):
-        """A number as an array without dimensions. An array of another place may change: refused."""
-        if not isinstance(value, (bool, int, float)):
-            raise Untraceable("an array from outside")
-        return Traced(self, value, ())
-
-    @classmethod
-    def asked_by(cls, function, inputs=1):
-        """What a function asks of so many arrays, as lines; the last one says if it is refused."""
-        trace = cls((3,))
-        try:
-            function(*[trace.array() for _ in range(inputs)])
-        except Untraceable:
-            return [*listing(trace.steps), "untraceable"]
-        return listing(trace.steps)
-
-
-class Traced(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array without numbers. Its name is a text, or a number for a constant."""
-
-    def __init__(self, trace, name, shape):
-        self.trace, self.name, self.shape = trace, name, shape
-        self.ndim, self.size, self.dtype = len(shape), int(np.prod(shape)), np.dtype(np.float64)
-
-    __hash__ = object.__hash__
-
-    def __array_namespace__(self, api_version=None):
-        return self.trace
-
-    def __array_function__(self, function, types, arguments, options):
-        if function in (np.may_share_memory, np.shares_memory):
-            return arguments[0] is arguments[1]
-        if function is not np.where or options:
-            raise Untraceable(function.__name__)
-        return note(self, select, "__call__", *arguments)
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        return note(self, ufunc, method, *inputs, **options)
-
-    def copy(self):
-        return self
-
-    def sum(self, axis=None, keepdims=False):
-        if axis != ():  # a sum over no axis is the array itself; undoing a broadcast asks for it
-            raise Untraceable("sum")
-        return self
-
-    def refuse(self, *arguments, **options):
-        raise Untraceable("the numbers themselves")
-
-    __array__ = __bool__ = __float__ = __int__ = __iter__ = get = item = refuse
-
-
-def select(condition, a, b, out):
-    """np.where into an array that exists."""
-    out[...] = np.where(condition, a, b)
-
-
-select.nout, select.signature = 1, None  # as NumPy's functions have them
-
-# %% [markdown]
-# ### Exercise 3: write it down
-#
-# Write `note`, which is called for every operation on such arrays. It adds one step to `self.trace.steps` and returns a new array of the trace. Whatever cannot be run later, block by block, raises `Untraceable`, and then no step is added. What the text of the error says is up to you. Refuse
-#
-# * a `method` other than `"__call__"`: `np.add.reduce` is a sum, not an addition;
-# * any `options`: with `out=` an array would be changed in place;
-# * functions with several results (`ufunc.nout`), and those that are not elementwise: `np.matmul` has a `ufunc.signature`, which is None for the others;
-# * inputs other than arrays of *this* trace and plain numbers (bool, int, float): an array with numbers in it could be another one next time.
-
-# %% [markdown] tags=["hint"] exercise="note"
-# For each input: `x.name` if it is a `Traced` with `x.trace is self.trace`, the number itself if it is a number, otherwise `raise Untraceable(...)`. A constant's name is a number, so nothing special is needed for it.
-
-# %% [markdown] tags=["hint"] exercise="note"
-# `result = self.trace.array()`, then `self.trace.steps.append((ufunc, tuple(names), result.name))`, and return `result`.
-
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "note", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def note(self, ufunc, method, *inputs, **options):
-    """Write an operation down: one more step in self.trace.steps.
-
-    self: Traced
-    ufunc, method: what was called, such as np.add and "__call__"
-    inputs: its arguments; options: its named arguments
-    Returns: a new array of self.trace, the result of the step
-    Raises: Untraceable for what is no elementwise operation on arrays of this trace and numbers
-
-    >>> trace = Trace((3,))
-    >>> x = trace.array()
-    >>> y = np.exp(x * 2.0)
-    >>> [(function.__name__, arguments, result) for function, arguments, result in trace.steps]
-    [('multiply', ('v0', 2.0), 'v1'), ('exp', ('v1',), 'v2')]
-    >>> y.name
-    'v2'
-    """
-    ### BEGIN SOLUTION
-    if method != "__call__" or options or ufunc.nout != 1 or ufunc.signature is not None:
-        raise Untraceable(f"{ufunc.__name__} is no plain elementwise operation")
-    names = []
-    for x in inputs:
-        if isinstance(x, Traced) and x.trace is self.trace:
-            names.append(x.name)
-        elif isinstance(x, (bool, int, float)):
-            names.append(x)
-        else:
-            raise Untraceable(f"{type(x).__name__} from outside")
-    result = self.trace.array()
-    self.trace.steps.append((ufunc, tuple(names), result.name))
-    return result
-    ### END SOLUTION
-
-# %% tags=["style:compact"] exercise="note"
-def note(self, ufunc, method, *inputs, **options):
-    ours = [getattr(x, "trace", None) is self.trace for x in inputs]
-    good = all(mine or type(x) in (bool, int, float) for mine, x in zip(ours, inputs))
-    if (method, options, ufunc.nout, ufunc.signature) != ("__call__", {}, 1, None) or not good:
-        raise Untraceable
-    trace, result = self.trace, self.trace.array()
-    trace.steps += [(ufunc, tuple(x.name if mine else x for mine, x in zip(ours, inputs)), result.name)]
-    return result
-
-# %% tags=["style:asking"] exercise="note"
-def name_in(trace, x):
-    if isinstance(x, Traced):
-        if x.trace is not trace:
-            raise Untraceable("an array of another trace")
-        return x.name
-    if not isinstance(x, (bool, int, float)):
-        raise Untraceable("no number and no traced array")
-    return x
-
-
-def note(self, ufunc, method, *inputs, **options):
-    for reason, wrong in {
-        "a method of a function": method != "__call__",
-        "named arguments": len(options) > 0,
-        "several results": ufunc.nout > 1,
-        "not elementwise": bool(ufunc.signature),
-    }.items():
-        if wrong:
-            raise Untraceable(reason)
-    arguments = tuple(name_in(self.trace, x) for x in inputs)
-    made = self.trace.array()
-    self.trace.steps.append((ufunc, arguments, made.name))
-    return made
-
-# %% nbgrader={"grade": true, "grade_id": "test_note", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def expect(lines, function, inputs=1):
-    found = Trace.asked_by(function, inputs)
-    assert found == lines, f"the steps should be {lines}, not {found}"
-
-
-expect(["v1 = multiply(v0, 2.0)", "v2 = exp(v1)"], lambda x: np.exp(x * 2.0))
-expect(["v2 = subtract(v1, v0)", "v3 = square(v2)"], lambda x, y: np.square(y - x), 2)
-expect(["v1 = subtract(1, v0)"], lambda x: 1 - x)
-expect(["untraceable"], lambda x: x @ x)
-expect(["untraceable"], lambda x: np.add.reduce(x))
-expect(["untraceable"], lambda x: np.add(x, 1.0, out=x))
-expect(["v1 = negative(v0)", "untraceable"], lambda x: np.ones(3) * (-x))
-### BEGIN HIDDEN TESTS
-expect(["v1 = greater(v0, 0)", "v2 = multiply(v0, v1)"], lambda x: x * (x > 0))
-expect(["v1 = power(v0, 3)"], lambda x: x**3)
-expect(["untraceable"], lambda x: np.modf(x))
-expect(["untraceable"], lambda x: np.frexp(x))
-expect(["untraceable"], lambda x: np.vecdot(x, x))
-expect(["untraceable"], lambda x: np.multiply.outer(x, x))
-expect(["untraceable"], lambda x: x + np.array(2.0))
-expect(["untraceable"], lambda x: x + type(x.trace)((3,)).array())
-expect(["v1 = tanh(v0)", "untraceable"], lambda x: np.sqrt(np.tanh(x), where=True))
-expect(["v1 = add(v0, True)"], lambda x: x + True)
-expect(["v3 = select(v0, v1, v2)", "v4 = multiply(v3, 5.0)"], lambda c, a, b: np.where(c, a, b) * 5.0, 3)
-expect(["v1 = multiply(v0, 4.0)"], lambda x: x * x.trace.asarray(4.0))
-### END HIDDEN TESTS
-
-# %% [markdown]
-# Now the engine on such an array. The polynomial again, forward and then backward, and nobody computes anything. **Predict** how many steps the backward pass has.
-
-# %%
-trace = Trace((1_000_000,))
-x = MiniTensor(trace.array(), requires_grad=True)
-y = horner(x)
-forward_steps = len(trace.steps)
-cotangent = trace.array()
-y.backward(cotangent)
-print("forward: ", *listing(trace.steps[:3]), "...", sep="   ")
-print("backward:", *listing(trace.steps[forward_steps:][:3]), "...", sep="   ")
-print(f"{forward_steps} steps forward, {len(trace.steps) - forward_steps} backward", end="; ")
-print(f"the gradient of x is {x.grad.data.name}")
-
-# %% [markdown]
-# Nobody has written a rule for the gradient of the polynomial. The engine's own rules, run on arrays that take notes, have left it behind as a program.
-#
-# One of the backward steps has a result that nobody uses: the rule of `Mul` computes two gradients, also where one factor is a constant, such as the 0.1 of the first step. On real arrays both are computed; in a list the needless step can be seen in advance, and left out.
-#
-# ### Exercise 4: what is needed, and what it moves
-#
-# Write the two functions. The traffic is counted in bytes, for arrays of `size` entries of 8 bytes; numbers count nothing. **One operation at a time**: each step reads each *different* array among its arguments once and writes its result, and all the steps run. **Fused**: only the steps that are needed run; each *different* input that they use is read once, each result is written once, and everything else stays in the cache. An input is a name that no step has made.
-
-# %% [markdown] tags=["hint"] exercise="traffic"
-# `needed_steps`: go through the steps from the last to the first, with a set of names that are needed; at first these are the results. A step whose result is in the set is kept, and its arguments go into the set. At the end turn the list around.
+# Count the same bytes from the list of steps, for arrays of `size` entries of 8 bytes; numbers count nothing. **One operation at a time**: each step reads each *different* array among its arguments once and writes its result, and all the steps run. **Fused**: only the steps that are needed run; each *different* input that they use is read once, each result is written once, and everything else stays in the cache. An input is a name that no step has made.
 
 # %% [markdown] tags=["hint"] exercise="traffic"
 # The different arrays of a step: `{a for a in arguments if isinstance(a, str)}`.
@@ -1081,27 +1814,6 @@ print(f"the gradient of x is {x.grad.data.name}")
 # Fused: with `steps = needed_steps(steps, results)`, the names read are those of all arguments, without those of all results of steps. The number written is `len(set(results))`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "traffic", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def needed_steps(steps, results):
-    """The steps without which the results could not be computed, in their order.
-
-    steps: list of (function, arguments, result); it stays as it is
-    results: names
-    Returns: list of steps
-
-    >>> steps = [(np.exp, ("v0",), "v1"), (np.add, ("v0", 1.0), "v2"), (np.sin, ("v1",), "v3")]
-    >>> [result for _, _, result in needed_steps(steps, ["v3"])]
-    ['v1', 'v3']
-    """
-    ### BEGIN SOLUTION
-    needed, kept = set(results), []
-    for step in reversed(steps):
-        if step[2] in needed:
-            kept.append(step)
-            needed.update(step[1])
-    return kept[::-1]
-    ### END SOLUTION
-
-
 def traffic(steps, results, size, fused=False):
     """Bytes read and bytes written for arrays of size entries.
 
@@ -1125,17 +1837,6 @@ def traffic(steps, results, size, fused=False):
     ### END SOLUTION
 
 # %% tags=["style:compact"] exercise="traffic"
-def needed_steps(steps, results):
-    makers = {result: (arguments, i) for i, (_, arguments, result) in enumerate(steps)}
-    found, waiting = set(), list(results)
-    while waiting:
-        arguments, i = makers.get(waiting.pop(), ((), None))
-        if i is not None and i not in found:
-            found.add(i)
-            waiting.extend(arguments)
-    return [steps[i] for i in sorted(found)]
-
-
 def traffic(steps, results, size, fused=False):
     arrays = [{a for a in step[1] if type(a) is str} for step in (needed_steps(steps, results) if fused else steps)]
     if fused:
@@ -1145,14 +1846,6 @@ def traffic(steps, results, size, fused=False):
     return size * 8 * read, size * 8 * written
 
 # %% tags=["style:asking"] exercise="traffic"
-def needed_steps(steps, results):
-    names = [*results]
-    for function, arguments, result in steps[::-1]:
-        if result in names:
-            names.extend(a for a in arguments if isinstance(a, str))
-    return [step for step in steps if step[2] in names]
-
-
 def traffic(steps, results, size, fused=False):
     read = written = 0
     made, met = set(), set()
@@ -1167,7 +1860,7 @@ def traffic(steps, results, size, fused=False):
             written += 8 * size
     return read, written
 
-# %% nbgrader={"grade": true, "grade_id": "test_traffic", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "test_traffic", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 SQUARES = [
     (np.multiply, ("v0", "v0"), "v2"),
     (np.exp, ("v1",), "v3"),
@@ -1176,33 +1869,18 @@ SQUARES = [
 ]
 
 
-def kept(steps, results):
-    return [step[2] for step in needed_steps(steps, results)]
-
-
-def expect_steps(names, results):
-    found = kept(SQUARES, results)
-    assert found == names, f"for {results} the steps {names} are needed, in this order, not {found}"
-
-
 def expect_bytes(read, written, why, steps, results, size=10, fused=False):
     found = traffic(steps, results, size, fused=fused)
     assert tuple(found) == (read, written), f"{why}: ({read}, {written}), not {found}"
 
 
-expect_steps(["v2", "v4"], ["v4"])
-expect_steps(["v2", "v4", "v5"], ["v5", "v4"])
 why = "all four steps run: they read 1, 1, 1 and 2 arrays of 80 bytes, and write 4"
 expect_bytes(400, 320, why, SQUARES, ["v4"])
 expect_bytes(80, 80, "fused, v0 is read and v4 written", SQUARES, ["v4"], fused=True)
 why = "fused, v0 and v1 are read, v3 and v5 written"
 expect_bytes(160, 160, why, SQUARES, ["v3", "v5"], fused=True)
 ### BEGIN HIDDEN TESTS
-assert kept(SQUARES, ["v3"]) == ["v3"] and kept(SQUARES, ["v0"]) == []
-assert len(SQUARES) == 4
 CHAIN = [(np.add, ("v0", 1.5), "v1")] + [(np.tanh, (f"v{i}",), f"v{i + 1}") for i in range(1, 6)]
-assert kept(CHAIN, ["v6"]) == [f"v{i}" for i in range(1, 7)]
-assert kept(CHAIN, ["v3"]) == ["v1", "v2", "v3"]
 assert tuple(traffic(CHAIN, ["v6"], 7)) == (336, 336)
 assert tuple(traffic(CHAIN, ["v6"], 7, fused=True)) == (56, 56)
 assert tuple(traffic(CHAIN, ["v6", "v2"], 7, fused=True)) == (56, 112)
@@ -1217,8 +1895,12 @@ assert tuple(traffic(THREE, ["v3"], 1, fused=True)) == (16, 8)
 # Two counts of the same thing: what the stand-in has seen go through its memory, and what your function says from the list.
 
 # %% items="129"
-forward, result, gradient = trace.steps[:forward_steps], y.data.name, x.grad.data.name
-backward_only = trace.steps[forward_steps:]
+trace = Trace(points.shape)
+x = MiniTensor(trace.array(), requires_grad=True)
+y = horner(x)
+forward, result = list(trace.steps), y.data.name
+y.backward(trace.array())
+backward_only, gradient = trace.steps[len(forward) :], x.grad.data.name
 size = len(points)
 print("forward,  seen by the stand-in:", forward_bytes, "  from the list:", end=" ")
 print(sum(traffic(forward, [result], size)))
@@ -1226,863 +1908,38 @@ print("backward, seen by the stand-in:", backward_bytes, "  from the list:", end
 print(sum(traffic(backward_only, [gradient], size)))
 print("fused, forward: ", sum(traffic(forward, [result], size, fused=True)))
 print("fused, backward:", sum(traffic(trace.steps, [gradient], size, fused=True)))
-print(f"{len(needed_steps(trace.steps, [gradient]))} of {len(trace.steps)} steps are needed for it")
 
 # %% [markdown] items="129"
-# Two routes, one number. (Where they differ, the engine has made copies, which arrays without numbers do not need.) Fused, the backward pass needs the forward *steps* again, because nothing in between was stored; that is cheap in bytes, and you know it from checkpointing as computing instead of storing.
-#
-# ## 4. In blocks
-#
-# ### Exercise 5: run the list
-#
-# Write `run_in_blocks`: it takes one block of all inputs through all the steps, then the next block. Each intermediate result has **one** array of the size of a block, which is used for every block; each result has an array of the full size, and every step writes straight into its place, with `out=`.
-
-# %% [markdown] tags=["hint"] exercise="run_in_blocks"
-# `array.reshape(-1)` makes any shape flat. Before the loop: a flat view of every input, `np.empty(size)` for every result that a step makes, and `np.empty(min(block, size))` for everything else that a step makes.
-
-# %% [markdown] tags=["hint"] exercise="run_in_blocks"
-# Inside the loop over `start`, build a dict from names to arrays: slices `[start:stop]` of inputs and results, and slices `[:stop - start]` of the buffers, because the last block may be shorter.
-
-# %% [markdown] tags=["hint"] exercise="run_in_blocks"
-# Then `function(*[values.get(a, a) for a in arguments], out=values[result])` for each step: a name becomes its array, a number stays a number. At the end reshape the results; an input that is asked for as a result is copied.
-
-# %% tags=["engine"]
-BLOCK = 16384  # entries
-
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "run_in_blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def run_in_blocks(steps, arrays, results, block=BLOCK):
-    """Compute results, block by block.
-
-    steps: list of (function, arguments, result), in an order in which they can run
-    arrays: dict from the names of the inputs to float64 arrays of one shape; they stay as they are
-    results: list of names: of results of steps, or of inputs, which come back as copies; a name may
-        stand there twice
-    block: how many entries go through all the steps at once; the last block may be shorter
-    Returns: list of new arrays of the shape of the inputs, one for each name in results
-
-    >>> steps = [(np.multiply, ("v0", 2.0), "v1"), (np.add, ("v1", "v0"), "v2")]
-    >>> run_in_blocks(steps, {"v0": np.array([1.0, 2.0, 3.0])}, ["v2"], block=2)
-    [array([3., 6., 9.])]
-    """
-    ### BEGIN SOLUTION
-    first = next(iter(arrays.values()))
-    shape, size = first.shape, first.size
-    inputs = {name: array.reshape(-1) for name, array in arrays.items()}
-    made = [result for _, _, result in steps]
-    outputs = {name: np.empty(size) for name in made if name in results}
-    buffers = {name: np.empty(min(block, size)) for name in made if name not in results}
-    whole = inputs | outputs
-    for start in range(0, size, block):
-        stop = min(start + block, size)
-        values = {name: array[start:stop] for name, array in whole.items()}
-        values |= {name: buffer[: stop - start] for name, buffer in buffers.items()}
-        for function, arguments, result in steps:
-            function(*[values.get(a, a) for a in arguments], out=values[result])
-    return [
-        outputs[name].reshape(shape) if name in outputs else arrays[name].copy() for name in results
-    ]
-    ### END SOLUTION
-
-# %% tags=["style:compact"] exercise="run_in_blocks"
-def run_in_blocks(steps, arrays, results, block=BLOCK):
-    shape = np.shape([*arrays.values()][0])
-    size = int(np.prod(shape))
-    space = {name: np.ravel(array) for name, array in arrays.items()}
-    copies = {name: array.copy() for name, array in arrays.items() if name in results}
-    space.update((step[2], np.empty(size if step[2] in results else min(size, block))) for step in steps)
-
-    def part(name, start):
-        array = space[name]
-        return array[start : start + block] if array.size == size else array[: min(block, size - start)]
-
-    for start in range(0, size, block):
-        for function, arguments, result in steps:
-            function(*(part(a, start) if a in space else a for a in arguments), out=part(result, start))
-    return [copies[name] if name in copies else space[name].reshape(shape) for name in results]
-
-# %% tags=["style:asking"] exercise="run_in_blocks"
-class Runner:
-    """Keeps the buffers; the numbers of a block live in `now`."""
-
-    def __init__(self, steps, block):
-        self.steps, self.block = steps, block
-        self.buffers = {}
-
-    def room(self, name, entries):
-        if name not in self.buffers:
-            self.buffers[name] = np.zeros(entries)
-        return self.buffers[name][:entries]
-
-    def run(self, now, targets, entries):
-        for function, arguments, result in self.steps:
-            out = targets[result] if result in targets else self.room(result, entries)
-            function(*[now[a] if isinstance(a, str) else a for a in arguments], out=out)
-            now[result] = out
-
-
-def run_in_blocks(steps, arrays, results, block=BLOCK):
-    flat = {name: np.ascontiguousarray(array).ravel() for name, array in arrays.items()}
-    shape, size = [(array.shape, array.size) for array in arrays.values()][0]
-    made = {step[2] for step in steps}
-    full = {name: np.empty(size) for name in results if name in made}
-    runner, start = Runner(steps, block), 0
-    while start < size:
-        cut = slice(start, min(start + block, size))
-        now = {name: array[cut] for name, array in flat.items()}
-        runner.run(now, {name: array[cut] for name, array in full.items()}, cut.stop - cut.start)
-        start = cut.stop
-    return [full[name].reshape(shape) if name in full else np.array(arrays[name]) for name in results]
-
-# %% nbgrader={"grade": true, "grade_id": "test_run_in_blocks", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-STEPS = [
-    (np.multiply, ("v0", 2.0), "v2"),
-    (np.add, ("v2", "v1"), "v3"),
-    (np.tanh, ("v3",), "v4"),
-    (np.multiply, ("v4", "v2"), "v5"),
-]
-
-
-def by_hand(a, b):
-    tanh = np.tanh(a * 2.0 + b)
-    return {"v0": a, "v1": b, "v4": tanh, "v5": tanh * (a * 2.0)}
-
-
-def compare(shape, results, block, seed=0):
-    a, b = np.random.default_rng(seed).normal(size=(2, *shape))
-    before = a.copy(), b.copy()
-    found = run_in_blocks(STEPS, {"v0": a, "v1": b}, results, block=block)
-    assert len(found) == len(results), f"one array for each of {results}"
-    for name, array in zip(results, found):
-        right = by_hand(a, b)[name]
-        assert np.shape(array) == shape, f"{name} should have the shape {shape}, not {np.shape(array)}"
-        assert np.allclose(array, right, rtol=1e-12, atol=1e-12), (
-            f"{name} is wrong for the shape {shape} and blocks of {block}"
-        )
-    assert np.array_equal(a, before[0]) and np.array_equal(b, before[1]), "the inputs were changed"
-
-
-def not_larger_than_four(a, out):
-    if a.size > 4:
-        raise ValueError(f"a piece of {a.size} entries arrived, but blocks of 4 were asked for")
-    out[...] = a
-
-
-def address(a, out):
-    out[...] = out.__array_interface__["data"][0]  # where the buffer lies in memory
-
-
-def room(a, out):
-    out[...] = out.size if out.base is None else out.base.size  # how much memory it is a part of
-
-
-compare((12,), ["v5"], 4)
-compare((3, 5), ["v5"], 4)
-compare((2, 3), ["v5", "v4"], 100)
-found = run_in_blocks([(not_larger_than_four, ("v0",), "v1")], {"v0": np.arange(10.0)}, ["v1"], block=4)
-assert np.allclose(found[0], np.arange(10.0))
-places = [(address, ("v0",), "v1"), (np.add, ("v1", 0.0), "v2")]
-(found,) = run_in_blocks(places, {"v0": np.zeros(20)}, ["v2"], block=4)
-assert len(set(found.tolist())) == 1, "an intermediate result has one buffer, the same for every block"
-### BEGIN HIDDEN TESTS
-compare((7,), ["v4", "v5"], 3, seed=1)
-compare((1,), ["v5"], 4)
-compare((), ["v5"], 4)
-compare((0,), ["v5"], 4)
-compare((5,), ["v0", "v5"], 2)
-compare((4, 3), ["v5"], 1)
-compare((2, 3, 2), ["v5", "v1"], 5, seed=2)
-compare((9,), ["v5"], 9)
-compare((6,), ["v5", "v4", "v5"], 4)
-large = np.random.default_rng(3).normal(size=(2, 20_001))
-found = run_in_blocks(STEPS, {"v0": large[0], "v1": large[1]}, ["v5"])
-assert np.allclose(found[0], by_hand(large[0], large[1])["v5"], rtol=1e-12, atol=1e-12)
-MiniTensor.comes_back_as_a_copy = lambda self, run: (
-    not np.shares_memory(run([], {"v0": self.data}, ["v0"])[0], self.data)
-)
-assert MiniTensor([1.0, 2.0]).comes_back_as_a_copy(run_in_blocks), "an input comes back as a copy"
-wide = np.arange(24.0).reshape(4, 6).T
-(found,) = run_in_blocks([(np.add, ("v0", 1.0), "v1")], {"v0": wide}, ["v1"], block=5)
-assert np.allclose(found, wide + 1), "an input may be a view, such as a transposed array"
-rooms = [(room, ("v0",), "v1"), (np.add, ("v1", 0.0), "v2")]
-(found,) = run_in_blocks(rooms, {"v0": np.zeros(400)}, ["v2"], block=4)
-assert found.max() < 400, "an intermediate result has the size of a block"
-### END HIDDEN TESTS
-
-# %% [markdown] items="129"
-# The whole story so far, on the polynomial: the bytes from your counter, the time beside them, and the bits. **Predict** whether the time falls as much as the traffic.
-
-# %% tags=["demo"] items="129"
-cotangents = np.random.default_rng(4).normal(size=size)
-
-
-def in_engine():
-    x = MiniTensor(points, requires_grad=True)
-    y = horner(x)
-    y.backward(cotangents)
-    return y.data, x.grad.data
-
-
-def fused_by_hand():
-    arrays = {"v0": points, cotangent.name: cotangents}
-    value = run_in_blocks(needed_steps(forward, [result]), arrays, [result])
-    return value + run_in_blocks(needed_steps(trace.steps, [gradient]), arrays, [gradient])
-
-
-moved_before = forward_bytes + backward_bytes
-moved_after = sum(traffic(forward, [result], size, fused=True))
-moved_after += sum(traffic(trace.steps, [gradient], size, fused=True))
-before, after = milliseconds(in_engine), milliseconds(fused_by_hand)
-print(f"bytes moved: {moved_before / 1e6:5.0f} MB, fused {moved_after / 1e6:5.0f} MB", end="   ")
-print(f"ratio {moved_after / moved_before:.2f}")
-print(f"time:        {before:5.0f} ms, fused {after:5.0f} ms   ratio {after / before:.2f}")
-same = [np.array_equal(a, b) for a, b in zip(in_engine(), fused_by_hand())]
-print("same bits: value", same[0], "and gradient", same[1])
-
-# %% [markdown] items="129"
-# The traffic fell to a few per cent, the time less: the arithmetic and the calls are still there, and the fused backward pass runs more steps than the engine did, because it computes what was not stored. Counting bytes tells you the limit, not the result.
-#
-# ## 5. The branch that ran
-#
-# What was recorded can be used again, for other numbers. Is that always right? Here is a function with a switch, and with the same trace used for both settings. **Predict** the two lines.
-
-# %%
-def bent(x, steep):
-    if steep:
-        return x.tanh() * 10.0
-    return x.tanh()
-
-
-def steps_of(function, *options):
-    """What a function of one tensor asks for, and the name of its result."""
-    trace = Trace((4,))
-    output = function(MiniTensor(trace.array()), *options)
-    return trace.steps, output.data.name
-
-
-steps, name = steps_of(bent, True)  # recorded once, with steep=True
-four = np.array([-1.0, 0.0, 0.5, 2.0])
-for steep in (True, False):
-    (found,) = run_in_blocks(steps, {"v0": four}, [name])
-    print(f"steep={steep!s:5s}  the function: {bent(MiniTensor(four), steep).data.round(2)}", end="")
-    print(f"  the trace: {found.round(2)}")
+# Two routes, one number. (Where they differ, the engine has made copies, which arrays without numbers do not need.) Fused, the traffic falls to a few per cent. The time falls less, as you saw in section 5: the arithmetic and the calls are still there, and the fused backward pass runs more steps. Counting bytes tells you the limit, not the result.
 
 # %% [markdown]
-# **A trace keeps only the branch that ran.** The `if` was a decision of Python; no array has seen it, and so it is not in the list. The result is wrong without a word.
+# ## A number from outside
 #
-# If the decision depends on *numbers in the array*, your arrays without numbers are an advantage: they cannot be asked.
+# A function may find a number *outside* itself. **Predict** the two results of each compiler.
 
-# %%
-def by_its_mean(x):
-    return x * 3 if (x.sum() / 4).item() > 0 else x - 1
-
-
-try:
-    steps_of(by_its_mean)
-except Untraceable as error:
-    print("Untraceable:", error)
-
-# %% [markdown]
-# A tracer that runs on real numbers would have decided, and kept one branch. PyTorch had such a tool for years, and warns of it now. **Predict** the second line.
-
-# %% tags=["demo"]
-def by_its_mean_torch(x):
-    return x * 3 if x.mean() > 0 else x - 1
-
-
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    recorded = torch.jit.trace(by_its_mean_torch, (torch.ones(3),))
-print("the numbers that it was recorded for:", recorded(torch.ones(3)).tolist())
-print("other numbers:", recorded(-torch.ones(3)).tolist(), end="  ")
-print("  right would be", by_its_mean_torch(-torch.ones(3)).tolist())
-print(*sorted({f"{w.category.__name__}: {str(w.message)[:70]} ..." for w in caught}), sep="\n")
-
-# %% [markdown]
-# The cure has two halves. What cannot be recorded is not fused: the function simply runs as it is. And what was recorded carries **guards**: what must be the same for the recording to be valid. Before each use they are compared; if they differ, the function is recorded again, and both recordings are kept.
-#
-# ### Exercise 6: the chain as one operation
-#
-# Write `record_chain`, which does what you have just done by hand: run the function, and the backward pass of the engine, on arrays without numbers. And write `guards`.
-
-# %% tags=["engine"]
-Chain = collections.namedtuple("Chain", "steps inputs output cotangent gradients")
-
-# %% [markdown] tags=["hint"] exercise="record_chain"
-# `record_chain`: one `trace.array()` per tensor, each inside a `MiniTensor` with the `requires_grad` of the tensor. Call the function with them; the name of the result is `output.data.name`.
-
-# %% [markdown] tags=["hint"] exercise="record_chain"
-# If the output requires grad, make one more array of the trace, the cotangent, and call `output.backward(cotangent)`. Then each stand-in has its gradient in `.grad`, or None there: `None if x.grad is None else x.grad.data.name`.
-
-# %% [markdown] tags=["hint"] exercise="record_chain"
-# `guards`: a tuple with one entry per argument, `(MiniTensor, x.shape, x.requires_grad)` or `(type(x), x)`, and `is_grad_enabled()` at the end. The type matters: in Python `True == 1 == 1.0`.
-
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "record_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def record_chain(function, tensors):
-    """What function asks for, and what the engine's backward pass asks for after it.
-
-    function: takes as many MiniTensors as there are tensors, returns one MiniTensor
-    tensors: list of MiniTensors of one shape; only shape and requires_grad of them are used
-    Returns: Chain(steps, inputs, output, cotangent, gradients)
-        steps: those of the function, then those of the backward pass
-        inputs: list of names, one per tensor
-        output: the name of the result
-        cotangent: its name; None if the result does not require grad
-        gradients: list, per tensor the name of its gradient; None where there is none
-    Raises: Untraceable (or whatever the function raises) if it cannot be recorded
-
-    >>> chain = record_chain(lambda a, b: a * b, [MiniTensor([1.0, 2.0])] * 2)
-    >>> chain.inputs, chain.output, chain.cotangent, chain.gradients
-    (['v0', 'v1'], 'v2', None, [None, None])
-    """
-    ### BEGIN SOLUTION
-    trace = Trace(tensors[0].shape)
-    stand_ins = [MiniTensor(trace.array(), requires_grad=x.requires_grad) for x in tensors]
-    inputs = [x.data.name for x in stand_ins]
-    output = function(*stand_ins)
-    if not isinstance(output.data, Traced):
-        raise Untraceable("the result does not depend on the inputs")
-    cotangent = None
-    if output.requires_grad:
-        array = trace.array()
-        cotangent = array.name
-        output.backward(array)
-    gradients = [None if x.grad is None else x.grad.data.name for x in stand_ins]
-    return Chain(trace.steps, inputs, output.data.name, cotangent, gradients)
-    ### END SOLUTION
-
-
-def guards(inputs):
-    """What must be the same for a recording to be valid, as a tuple that can be the key of a dict.
-
-    inputs: the arguments of a function: MiniTensors, and numbers, texts or None
-    Two tuples are equal if and only if: MiniTensors stand in the same places, with the same shape
-        and requires_grad; all other arguments are equal and of the same type; and recording
-        is switched on (is_grad_enabled) for both or for neither. The numbers in a MiniTensor
-        do not matter.
-
-    >>> x, y = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
-    >>> guards((x, True)) == guards((y, True)), guards((x, True)) == guards((x, 1))
-    (True, False)
-    """
-    ### BEGIN SOLUTION
-    kinds = [
-        (MiniTensor, x.shape, x.requires_grad) if isinstance(x, MiniTensor) else (type(x), x)
-        for x in inputs
-    ]
-    return (*kinds, is_grad_enabled())
-    ### END SOLUTION
-
-# %% tags=["style:compact"] exercise="record_chain"
-def record_chain(function, tensors):
-    trace = Trace(np.shape(tensors[0].data))
-    twins = [MiniTensor(trace.array(), x.requires_grad) for x in tensors]
-    output, names = function(*twins), [f"v{i}" for i in range(len(tensors))]
-    seed = trace.array() if output.requires_grad else None
-    if seed is not None:
-        output.backward(seed)
-    found = [getattr(getattr(twin.grad, "data", None), "name", None) for twin in twins]
-    return Chain(trace.steps, names, output.data.name, getattr(seed, "name", None), found)
-
-
-def guards(inputs):
-    return is_grad_enabled(), tuple(
-        f"tensor {x.shape} {bool(x.requires_grad)}" if isinstance(x, MiniTensor) else repr(x) for x in inputs
-    )
-
-# %% tags=["style:asking"] exercise="record_chain"
-class Recorder:
-    def __init__(self, shape):
-        self.trace = Trace(shape)
-
-    def stand_in(self, tensor):
-        array = self.trace.array()
-        return MiniTensor(array, requires_grad=bool(tensor.requires_grad)), array.name
-
-
-def record_chain(function, tensors):
-    recorder = Recorder(tensors[0].shape)
-    pairs = [recorder.stand_in(tensor) for tensor in tensors]
-    output = function(*[stand_in for stand_in, _ in pairs])
-    gradients, cotangent = [None] * len(pairs), None
-    if output.requires_grad:
-        seed, cotangent = recorder.stand_in(MiniTensor(0.0))
-        output.backward(seed)
-        gradients = [x.grad.data.name if x.grad is not None else None for x, _ in pairs]
-    return Chain(recorder.trace.steps, [name for _, name in pairs], output.data.name, cotangent, gradients)
-
-
-def guards(inputs):
-    facts = [("recording", switches.recording)]
-    for x in inputs:
-        if isinstance(x, MiniTensor):
-            facts += [("shape", *x.shape), ("gradient", x.requires_grad)]
-        else:
-            facts += [("is", type(x).__name__, x)]
-    return tuple(facts)
-
-# %% [markdown]
-# What uses them is given. `Fused` is one operation, one node; it saves its inputs and nothing else. `compiled` keeps the recordings by their guards.
-
-# %% tags=["engine"]
-class Fused(Function):
-    """A recorded chain as one operation; its rule is what the engine's own rules asked for."""
-
-    @staticmethod
-    def forward(ctx, *arrays, chain):
-        ctx.chain = chain
-        ctx.save_for_backward(*arrays)
-        steps = needed_steps(chain.steps, [chain.output])
-        return run_in_blocks(steps, dict(zip(chain.inputs, arrays)), [chain.output])[0]
-
-    @staticmethod
-    def backward(ctx, grad):
-        if isinstance(grad, MiniTensor):
-            raise RuntimeError("a fused chain has no second derivative; call the function itself")
-        chain = ctx.chain
-        arrays = dict(zip(chain.inputs, ctx.saved_tensors)) | {chain.cotangent: grad}
-        wanted = [name for name in chain.gradients if name is not None]
-        steps = needed_steps(chain.steps, wanted)
-        found = dict(zip(wanted, run_in_blocks(steps, arrays, wanted)))
-        return tuple(found.get(name) for name in chain.gradients)
-
-
-def can_be_fused(inputs):
-    """Whether there are MiniTensors, all of one shape and on the CPU, and else only simple values."""
-    tensors = [x for x in inputs if isinstance(x, MiniTensor)]
-    others = [x for x in inputs if not isinstance(x, MiniTensor)]
-    return (
-        len({x.shape for x in tensors}) == 1
-        and all(array_module(x.data) is np for x in tensors)
-        and all(x is None or isinstance(x, (bool, int, float, str)) for x in others)
-    )
-
-
-def try_to_record(function, inputs):
-    """The chain of the function for these inputs; None if it cannot be recorded."""
-    places = [i for i, x in enumerate(inputs) if isinstance(x, MiniTensor)]
-
-    def of_tensors(*tensors):
-        chosen = dict(zip(places, tensors))
-        return function(*[chosen.get(i, x) for i, x in enumerate(inputs)])
-
-    try:
-        return record_chain(of_tensors, [inputs[i] for i in places])
-    except NotImplementedError:
-        raise
-    except Exception:  # if it is a mistake of the function, running it will say so
-        return None
-
-
-def compiled(function):
-    """The function, fused where it can be. `traced` counts recordings, `chains` keeps them."""
-
-    @functools.wraps(function)
-    def run(*inputs):
-        if not can_be_fused(inputs):
-            return function(*inputs)
-        key = guards(inputs)
-        if key not in run.chains:
-            run.traced += 1
-            run.chains[key] = try_to_record(function, inputs)
-        chain = run.chains[key]
-        if chain is None:
-            return function(*inputs)
-        with set_grad_enabled(is_grad_enabled() and chain.cotangent is not None):
-            return Fused.apply(*[x for x in inputs if isinstance(x, MiniTensor)], chain=chain)
-
-    run.traced, run.chains = 0, {}
-    return run
-
-# %% nbgrader={"grade": true, "grade_id": "test_record_chain", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-def product_and_more(a, b):
-    return (a * b + a).tanh() * 2.0 - b
-
-
-def switched(x, kind):
-    if kind is True:
-        return x * 10.0
-    return x * kind if isinstance(kind, int) else x.tanh()
-
-
-def fused(expression):
-    """The expression, compiled by the notebook's engine; the other engines compute it as it is."""
-
-    def run(*tensors):
-        mine = type(tensors[0]).__name__ == "MiniTensor"
-        return compiled(expression)(*tensors) if mine else expression(*tensors)
-
-    return run
-
-
-a, b = MiniTensor([1.0, 2.0, 3.0], requires_grad=True), MiniTensor([4.0, 5.0, 6.0])
-chain = record_chain(product_and_more, [a, b])
-assert list(chain.inputs) == ["v0", "v1"], f"the inputs have the first names, not {chain.inputs}"
-assert chain.cotangent is not None, "a requires grad, so the backward pass must be recorded"
-assert isinstance(chain.cotangent, str) and isinstance(chain.output, str), "names, not arrays"
-assert len(chain.gradients) == 2, "one entry per tensor, None where there is no gradient"
-assert chain.gradients[0] is not None and chain.gradients[1] is None, "b has no gradient"
-made = [line.split(" = ")[0] for line in listing(chain.steps)]
-assert chain.output in made, f"no step makes the output {chain.output}"
-assert chain.gradients[0] in made, f"no step makes the gradient {chain.gradients[0]} of a"
-assert record_chain(product_and_more, [b, b]).cotangent is None, "nothing requires grad"
-assert record_chain(lambda x: x.tanh() * 3.0, [a]).gradients[0] is not None, "one tensor is enough"
-fast = compiled(switched)
-assert np.allclose(fast(a, True).data, [10.0, 20.0, 30.0])
-assert np.allclose(fast(a, 1).data, [1.0, 2.0, 3.0]), "True and 1 are equal, but not of the same type"
-assert np.allclose(fast(a, None).data, np.tanh([1.0, 2.0, 3.0])), "another argument, another recording"
-assert np.allclose(fast(a + 1, True).data, [20.0, 30.0, 40.0]), "other numbers, the same recording"
-assert fast.traced == 3, f"three different guards in four calls, but {fast.traced} recordings"
-assert all(chain is not None for chain in fast.chains.values()), "each of them can be recorded"
-### BEGIN HIDDEN TESTS
-assert np.allclose(fast(b, True).data, [40.0, 50.0, 60.0]) and fast.traced == 4, "requires_grad"
-assert not fast(b, True).requires_grad and fast(a, True).requires_grad
-fast(MiniTensor([1.0, 2.0], requires_grad=True), True)
-assert fast.traced == 5, "another shape"
-fast(MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True), True)
-assert fast.traced == 6, "another shape with as many entries"
-with no_grad():
-    assert not fast(a, True).requires_grad
-assert fast.traced == 7, "recording was off"
-assert np.allclose(fast(a, 2).data, [2.0, 4.0, 6.0]) and np.allclose(fast(a, 3).data, [3.0, 6.0, 9.0])
-assert np.allclose(fast(a, 2).data, [2.0, 4.0, 6.0]) and fast.traced == 9
-assert np.allclose(fast(a, -1).data, [-1.0, -2.0, -3.0])
-assert np.allclose(fast(a, -2).data, [-2.0, -4.0, -6.0]), "-1 and -2 have the same hash in Python"
-assert np.allclose(fast(a, "2").data, np.tanh([1.0, 2.0, 3.0])), "a text is no number"
-assert np.allclose(fast(a, "None").data, fast(a, None).data) and fast.traced == 13
-difference = compiled(lambda x, y: x - y)
-assert np.allclose(difference(a, 2.0).data, [-1.0, 0.0, 1.0])
-assert np.allclose(difference(2.0, a).data, [1.0, 0.0, -1.0]), "the tensor stands in another place"
-difference(a, b), difference(b, a)
-assert difference.traced == 4, "another one of the tensors requires grad"
-rows = compiled(lambda x: x * x.shape[0])
-assert np.allclose(rows(MiniTensor(np.ones((2, 3)))).data, 2.0), "stand-ins have the same shape"
-before = np.array(a.data), np.array(b.data)
-record_chain(product_and_more, [a, b])
-assert a.grad is None and np.array_equal(a.data, before[0]) and np.array_equal(b.data, before[1])
-mixed = compiled(lambda x, factor, y: x * factor + y)
-assert np.allclose(mixed(a, 2.0, b).data, [6.0, 9.0, 12.0]) and mixed.traced == 1
-both = record_chain(lambda a, b: (a * 2).detach() * b, [a, a])
-assert both.gradients[0] is None and both.gradients[1] is not None
-credit = check_gradients(
-    {
-        "product_and_more, fused": fused(product_and_more),
-        "a reused input, fused": fused(lambda a, b: a * a * a / (b * b + 1.0) + a),
-        "a plus b, fused": fused(lambda a, b: a + b),
-        "no way from b, fused": fused(lambda a, b: (a * 0.5).exp()),
-        "between other operations": lambda a, b: fused(product_and_more)(a.exp(), b * 2).sum(dim=1),
-    },
-    [[(2, 3), (2, 3)], [(1, 1), (1, 1)]],
-    points=5,
-)
-credit
-### END HIDDEN TESTS
-
-# %% [markdown] items="129"
-# Your compiler, at work. The value and the gradient beside the engine's and PyTorch's, the time, and what is kept between forward and backward. **Predict** the last line.
-
-# %% tags=["demo"] items="129"
-def saved_arrays(output):
-    """Every different array that the graph behind an output keeps."""
-    found, seen, waiting = {}, set(), [output.grad_fn]
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            waiting += [source for source, _ in node.next_functions]
-            found |= {id(array): array for array in getattr(node, "saved_tensors", ())}
-    return list(found.values())
-
-
-def trained_once(function):
-    x = MiniTensor(points, requires_grad=True)
-    y = function(x)
-    y.backward(cotangents)
-    return y.data, x.grad.data
-
-
-fast = compiled(horner)
-x_torch = torch.tensor(points, requires_grad=True)
-y_torch = horner(x_torch)
-y_torch.backward(torch.tensor(cotangents))
-eager, quick = trained_once(horner), trained_once(fast)
-print("same bits as the engine:", all(np.array_equal(a, b) for a, b in zip(eager, quick)))
-print(f"difference from PyTorch: {np.abs(quick[1] - x_torch.grad.numpy()).max():.1e}")
-before, after = milliseconds(lambda: trained_once(horner)), milliseconds(lambda: trained_once(fast))
-print(f"time {before:.0f} ms, fused {after:.0f} ms, ratio {after / before:.2f}")
-for name, function in (("engine", horner), ("fused", fast)):
-    kept = saved_arrays(function(MiniTensor(points, requires_grad=True)))
-    print(f"{name:7s} keeps {sum(array.nbytes for array in kept) / 1e6:5.1f} MB for the backward pass")
-
-# %% [markdown] items="129"
-# What is kept is the input alone. The backward pass computes the values in between once more, block by block, in the cache, where they cost no trip. The graph of a shorter chain, as your engine records it and fused:
-
-# %% tags=["demo"]
-from mini_autograd.widgets import explore
-
-
-def short_chain(x):
-    return (x * x + 1.0).tanh()
-
-
-x = MiniTensor([0.5, -1.0], requires_grad=True)
-explore(short_chain(x).sum())
-
-# %% tags=["demo"]
-explore(compiled(short_chain)(x).sum())
-
-# %% [markdown]
-# ## 6. What fusing cannot do
-#
-# Four functions of a million numbers, each compiled by you. **Predict** for each: recorded or not, and how much faster?
-
-# %% tags=["demo"]
-def five_tanh(x):
-    for _ in range(5):
-        x = x.tanh()
-    return x
-
-
-def centred(x):
-    return x - x.mean()
-
-
-def power_series(x):
-    return 1.0 + x + x * x * 0.5 + x * x * x * 0.125
-
-
-def through_a_matrix(x):
-    return (x.reshape(1000, 1000) @ x.reshape(1000, 1000)).tanh()
-
-
-for function in (power_series, five_tanh, centred, through_a_matrix):
-    fast = compiled(function)
-    x = MiniTensor(points)
-    fast(x)
-    (chain,) = fast.chains.values()
-    text = "not recorded"
-    if chain is not None:
-        names = chain.steps, [chain.output], len(points)
-        bytes_ratio = sum(traffic(*names, fused=True)) / sum(traffic(*names))
-        time_ratio = milliseconds(lambda: fast(x), 5) / milliseconds(lambda: function(x), 5)
-        text = f"bytes {bytes_ratio:.2f}, time {time_ratio:.2f} of before"
-    print(f"{function.__name__:17s} {text}")
-
-# %% [markdown]
-# The bytes of five `tanh` fall to a fifth as well. But a `tanh` is long arithmetic, and the arithmetic is the same; only the trips were saved. A **reduction** such as a mean needs every entry before it can say anything, so a block cannot go on alone. (Compilers can fuse the operations *before* a reduction into it; yours stops.) A **matrix product** needs whole rows and columns for each entry of its result. It needs fusing least of all, too:
-
-# %% tags=["demo"]
-square = points[:640_000].reshape(800, 800)
-target = np.empty_like(square)
-for name, compute, operations in (
-    ("addition", lambda: np.add(square, square, out=target), 800**2),
-    ("product", lambda: np.matmul(square, square, out=target), 2 * 800**3),
-):
-    seconds = milliseconds(compute) / 1000
-    per_byte = operations / (3 * square.nbytes)
-    print(f"{name:9s} {operations / seconds / 1e9:6.2f} billion operations per second", end="")
-    print(f", {per_byte:7.3f} operations for each byte of the three arrays")
-
-# %% [markdown]
-# In a product of matrices each number is used 800 times. In a chain of elementwise operations it is used once per trip, unless somebody fuses.
-#
-# One weakness of your guards is left. **Predict** the two results.
-
-# %%
-strength = 2.0
-fast = compiled(lambda x: x * strength)
-print(fast(MiniTensor([1.0])).data, end=" ")
-strength = 5.0
-print(fast(MiniTensor([1.0])).data)
-
-# %% [markdown]
-# A number that the function finds *outside* itself is a constant in the trace, and no guard watches it. A real compiler looks at the names that the function uses and guards them too. `mini_autograd`, the reference engine of this course, has a `compile` like yours that does so, and it uses a buffer again as soon as its value is not needed any more. For a small chain, this is the program that it writes for one block, forward and backward:
-
-# %% tags=["demo"]
+# %% tags=["demo"] items="130"
 import mini_autograd
 from mini_autograd import fusion
 
-strength = 2.0
-fast = mini_autograd.compile(lambda x: x * strength, block=1)
-outcomes = [fast(mini_autograd.tensor([1.0])).item()]
-strength = 5.0
-print("a number from outside:", outcomes, "then", fast(mini_autograd.tensor([1.0])).item())
+compilers = {
+    "yours": (compiled, MiniTensor),
+    "mini_autograd": (mini_autograd.compile, mini_autograd.tensor),
+    "PyTorch": (lambda function: torch.compile(function, backend="eager"), torch.tensor),
+}
+for name, (compiler, make) in compilers.items():
+    strength = 2.0
+    fast = compiler(lambda x: x * strength)
+    try:
+        first = fast(make([1.0])).item()
+        strength = 5.0
+        print(f"{name:14s} {first} then {fast(make([1.0])).item()}")
+    except Exception as error:
+        print(f"{name:14s} not possible here: {type(error).__name__}")
 
+# %% [markdown]
+# A real compiler looks at the names that the function uses and guards them too. `mini_autograd`, the reference engine of this course, also uses a buffer again as soon as its value is not needed any more. For a small chain, this is the program that it writes for one block, forward and backward (`i` are inputs, in the second program the last one is the cotangent; `r` are results, `b` buffers):
+
+# %% tags=["demo"]
 example = mini_autograd.tensor([1.0, 2.0], dtype=mini_autograd.float64, requires_grad=True)
 kernel = fusion.build(lambda x: (x * x + 1.0).tanh() * x, [example], block=16384)
 print(kernel.forward.source, kernel.backward.source, sep="\n\n")
-
-# %% [markdown]
-# `i` are inputs (in the second program the last one is the cotangent), `r` results, `b` buffers. Its times for the polynomial, beside yours and PyTorch's, forward and backward, in float64:
-
-# %% tags=["demo"]
-def once_in(function, make):
-    x = make(points)
-    function(x).backward(make(cotangents).detach())
-    return np.asarray(x.grad.data if type(x) is MiniTensor else x.grad.numpy())
-
-
-makers = {
-    "yours": lambda array: MiniTensor(array, requires_grad=True),
-    "mini_autograd": lambda array: mini_autograd.tensor(array, requires_grad=True),
-    "PyTorch": lambda array: torch.tensor(array, requires_grad=True),
-}
-rows = {"yours, compiled": ("yours", compiled(horner)), "yours": ("yours", horner)}
-rows["mini_autograd, compiled"] = "mini_autograd", mini_autograd.compile(horner)
-rows["PyTorch, operation by operation"] = "PyTorch", horner
-for name, (library, function) in rows.items():
-    gradient = once_in(function, makers[library])
-    ms = milliseconds(lambda: once_in(function, makers[library]), 5)
-    print(f"{name:32s} {ms:6.1f} ms   difference {np.abs(gradient - quick[1]).max():.1e}")
-
-# %% [markdown] items="130"
-# ## 7. torch.compile
-#
-# PyTorch's compiler does the same three things: it **captures** the operations, it sets **guards**, and it hands the captured graph to a **backend** that writes one program for several operations. The usual backend needs a compiler for C++ or a graphics card, and time; any function can be a backend, though. The next one prints what it was given and lets it run as it is. **Predict:** how often does it print "captured"?
-
-# %% tags=["demo"] items="130"
-def show(graph, example_inputs):
-    """A backend that does nothing to the graph but print it."""
-    nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output")]
-    print("   captured:", ", ".join(getattr(node.target, "__name__", node.target) for node in nodes))
-    return graph.forward
-
-
-def with_compiler(text, call):
-    """The result of a call, and None where PyTorch's compiler does not run on this computer."""
-    print(text)
-    try:
-        return call()
-    except Exception as error:
-        print(f"   not possible here: {type(error).__name__}")
-        return None
-
-
-four_torch = torch.tensor(four, requires_grad=True)
-bent_compiled = torch.compile(bent, backend=show)
-for steep in (True, False, True):
-    found = with_compiler(f"steep={steep}", lambda: bent_compiled(four_torch, steep))
-    if found is not None:
-        print("   same as without:", torch.equal(found, bent(four_torch, steep)))
-
-# %% [markdown] items="130"
-# The third call captured nothing: its guards were those of the first. Now the branch that depends on the numbers, and a number from outside. **Predict** whether the results are right.
-
-# %% tags=["demo"] items="130"
-branch_compiled = torch.compile(by_its_mean_torch, backend=show)
-for sign in (1.0, -1.0):
-    found = with_compiler(f"mean {sign}:", lambda: branch_compiled(sign * torch.ones(3)))
-    if found is not None:
-        print("   right:", torch.equal(found, by_its_mean_torch(sign * torch.ones(3))))
-
-strength = 2.0
-outside_compiled = torch.compile(lambda x: x * strength, backend=show)
-for strength in (2.0, 5.0):
-    found = with_compiler(f"strength {strength}:", lambda: outside_compiled(torch.ones(2)))
-    if found is not None:
-        print("   result", found.tolist())
-
-# %% [markdown] items="130"
-# Where a decision needs the numbers, the compiler cuts the graph in two: it computes the first part, lets Python decide, and captures what comes after. This is a **graph break**. The result is right, and less is fused. The number from outside had a guard: when it changed, the function was captured again, and this time the number became an input of the graph.
-#
-# A model is compiled as it is, without a change to it. **Predict** what is captured, and the difference.
-
-# %% tags=["demo"] items="130"
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-model_compiled = torch.compile(model, backend=show)
-batch = torch.randn(5, 3)
-found = with_compiler("a model", lambda: model_compiled(batch))
-if found is not None:
-    grads = []
-    for output in (found, model(batch)):
-        model.zero_grad()
-        output.square().mean().backward()
-        grads.append([p.grad.clone() for p in model.parameters()])
-    largest = max((a - b).abs().max().item() for a, b in zip(*grads))
-    print("   difference of the gradients:", largest)
-
-# %% [markdown]
-# ## Quiz
-
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_14", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="116 129 130"
-question(
-    "what_is_saved",
-    "Ten elementwise operations on a large array are fused. What is saved?",
-    right("Trips to memory: the values in between stay in the cache.", "The operations are the same, and so are the bits of the result."),
-    wrong("Arithmetic: the compiler simplifies the formula.", "Yours changed no operation. The time went into moving bytes.", misconception="fusing_saves_arithmetic"),
-    wrong("Accuracy, because fewer roundings happen.", "The same operations round in the same way; the results were equal to the last bit.", misconception="fusing_changes_results"),
-    wrong("Gradients: a fused chain needs no backward pass.", "It has one, recorded from the same rules.", misconception="fused_has_no_backward"),
-)
-question(
-    "what_gains",
-    "Which of these gains most from being fused as in this lesson?",
-    right("Ten additions and multiplications of arrays with ten million entries", "Little arithmetic for each byte: the processor waits for memory."),
-    wrong("A product of two matrices with 2000 rows", "Each number is used 2000 times. It is bound by arithmetic.", misconception="everything_is_memory_bound"),
-    wrong("Ten additions of arrays with ten entries", "They are in the cache anyway. The calls cost the time, and yours makes as many as before. (A compiler that writes one program for all of them saves calls too.)", misconception="everything_is_memory_bound"),
-    wrong("One addition of arrays with ten million entries", "There is nothing to fuse it with: it must read and write once.", misconception="fusing_needs_a_chain"),
-)
-question(
-    "branch",
-    "A function asks `if flag:`. It is recorded with `flag=True`, without guards, and used with `flag=False`. What happens?",
-    right("The result for `flag=True`, without a message", "The trace holds the operations of the branch that ran. The decision is not in it."),
-    wrong("An error, because the other branch is missing", "Nothing in the list knows that there was another branch.", misconception="traces_hold_branches"),
-    wrong("The right result: the trace contains both branches", "Python ran one of them, so one was written down.", misconception="traces_hold_branches"),
-    wrong("It is recorded again", "That is what guards are for.", misconception="tracing_is_dynamic"),
-)
-question(
-    "guards",
-    "Which change need **not** lead to a new recording?",
-    right("Other numbers in a tensor of the same shape", "They go through the same steps. That is what a recording is for."),
-    wrong("Another shape of a tensor", "The steps of the backward pass may differ, and buffers do.", misconception="guards_watch_values"),
-    wrong("Another value of a flag", "It may choose another branch.", misconception="numbers_are_inputs"),
-    wrong("An input that requires grad now and did not before", "The backward pass of the recording has no gradient for it.", misconception="guards_watch_values"),
-)
-question(
-    "mixed_devices",
-    "`x` has shape (3,) and is on another device. Which operand on the CPU may be multiplied with it?",
-    right("A tensor without dimensions", "A factor may be mixed; it is moved."),
-    wrong("A tensor of shape (3,)", "Copying it silently would cost more than the product. It is an error.", misconception="devices_copy_silently"),
-    wrong("A tensor of shape (1,), because it has one entry only", "The number of dimensions counts, not that of entries.", misconception="one_entry_is_a_number"),
-    wrong("None at all", "A number, and a tensor without dimensions, may.", misconception="nothing_may_be_mixed"),
-)
-question(
-    "leaf_there",
-    "`w = torch.ones(3, requires_grad=True).to(device)` on another device. What is `w.grad` after the backward pass?",
-    right("None: `w` is the result of a copy, not a leaf.", "The gradient went back through the copy to the tensor on the CPU, which nobody holds any more."),
-    wrong("A tensor on the device", "Only leaves keep a gradient, and `.to` is an operation.", misconception="to_keeps_leaves"),
-    wrong("A tensor on the CPU", "The leaf on the CPU gets one. `w` is not that leaf.", misconception="to_keeps_leaves"),
-    wrong("An error: a copy has no derivative", "It has: the gradient is moved back.", misconception="copies_cut_the_graph"),
-)
-question(
-    "graph_break",
-    "`torch.compile` meets `if x.mean() > 0:`. What does it do?",
-    right("It captures what comes before, lets Python decide, and captures what comes after.", "A graph break. You saw two graphs, and right results for both signs."),
-    wrong("It keeps the branch that ran, and is wrong for other numbers.", "This was `torch.jit.trace`.", misconception="compile_is_trace"),
-    wrong("It computes both branches and selects.", "Nobody asked for both. You saw one branch captured per call.", misconception="traces_hold_branches"),
-    wrong("It refuses to compile the function.", "It compiles the parts.", misconception="compile_is_all_or_nothing"),
-)
-question(
-    "backward_of_fused",
-    "Your fused chain saves its inputs only. How can its backward pass know the values in between?",
-    right("It computes them again, block by block.", "The forward steps that are needed stand in the list of the backward pass. They are cheap in bytes."),
-    wrong("They are in the buffers.", "A buffer holds the last block only, and is used again.", misconception="buffers_keep_everything"),
-    wrong("It does not need them.", "The rule of a product needs both factors.", misconception="fused_has_no_backward"),
-    wrong("NumPy keeps them in its cache.", "Nothing is kept from one call to the next.", misconception="buffers_keep_everything"),
-)
-
-# %% [markdown]
-# ## Summary
-#
-# | idea | in one line |
-# | --- | --- |
-# | memory bound | little arithmetic per byte: the processor waits for memory |
-# | fusing | a block goes through the whole chain while it is in the cache; same operations, same bits |
-# | traffic | before: every step reads and writes; after: inputs once, results once |
-# | array module | ask the array, `array_module(x)`, wherever an array is made out of nothing |
-# | devices | no silent copies, no mixing, but for numbers; `.to` is an operation whose gradient goes back |
-# | trace | arrays without numbers write down what is asked of them, the backward pass too |
-# | guards | what must be the same: shapes, `requires_grad`, flags, the grad mode, numbers from outside |
-# | limits | reductions, matrix products, decisions on numbers end a chain |
-# | `torch.compile` | capture, guards, a backend; graph breaks where Python must decide |
-#
-# You have run your engine on arrays that live elsewhere, and on arrays that only take notes. The next lesson runs it on numbers that carry their own derivative with them, and turns the direction around: forward mode.

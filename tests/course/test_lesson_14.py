@@ -106,7 +106,7 @@ PLANTED = [
         "",
         "            x = MiniTensor(module.asarray(float(x)))\n",
         "            x = MiniTensor(float(x))\n",
-        ("test_to", "test_record_chain"),
+        ("test_to",),
     ),
     Planted(
         "reductions are written down as if they were operations",
@@ -163,21 +163,21 @@ PLANTED = [
         "",
         "    return kept[::-1]",
         "    return kept",
-        ("test_traffic", "test_record_chain"),
+        ("test_needed_steps", "test_record_chain"),
     ),
     Planted(
         "all steps are needed",
         "",
         "        if step[2] in needed:\n",
         "        if True:\n",
-        ("test_traffic", "test_record_chain"),
+        ("test_needed_steps", "test_record_chain", "test_traffic"),
     ),
     Planted(
         "only what the results need themselves",
         "",
         "            needed.update(step[1])\n",
         "            pass\n",
-        ("test_traffic", "test_record_chain"),
+        ("test_needed_steps", "test_record_chain", "test_traffic"),
     ),
     Planted(
         "an array is read once for each time it is named",
@@ -327,8 +327,8 @@ PLANTED = [
     Planted(
         "guards forget where the tensors stand",
         "",
-        "    return (*kinds, is_grad_enabled())\n",
-        "    kinds.sort(key=lambda kind: kind[0] is not MiniTensor)\n    return (*kinds, is_grad_enabled())\n",
+        "    return (*kinds, is_grad_enabled())",
+        "    kinds.sort(key=lambda kind: kind[0] is not MiniTensor)\n    return (*kinds, is_grad_enabled())",
         ("test_record_chain",),
     ),
     Planted(
@@ -342,8 +342,8 @@ PLANTED = [
     Planted(
         "guards are hashed, and -1 and -2 have one hash",
         "",
-        "    return (*kinds, is_grad_enabled())\n",
-        "    return hash((*kinds, is_grad_enabled()))\n",
+        "    return (*kinds, is_grad_enabled())",
+        "    return hash((*kinds, is_grad_enabled()))",
         ("test_record_chain",),
     ),
     Planted(
@@ -356,8 +356,8 @@ PLANTED = [
     Planted(
         "guards forget the grad mode",
         "",
-        "    return (*kinds, is_grad_enabled())\n",
-        "    return (*kinds, True)\n",
+        "    return (*kinds, is_grad_enabled())",
+        "    return (*kinds, True)",
         ("test_record_chain",),
     ),
 ]
@@ -366,7 +366,7 @@ PLANTED = [
 class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
-    test_cells = 6
+    test_cells = 7
     examples = 20
 
 
