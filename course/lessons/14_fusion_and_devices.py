@@ -17,9 +17,9 @@
 #
 # *Core: about 90 minutes; after exercise 2 is a good place for a break. Further: about 95 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
 #
-# A polynomial of degree six, at four million points: eleven operations of NumPy. The first program does them one after the other, each for all points, and each makes a new array. The second one writes into memory that exists already. The third takes 16,384 points through all eleven operations, then the next 16,384. All three do the same 44 million multiplications and additions, in the same order for every point.
+# A polynomial of degree six, at four million points: eleven operations of NumPy. The first program does them one after the other, each for all points. The second one takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 44 million multiplications and additions, in the same order for every point.
 #
-# **Predict:** which is fastest, and by which factor? Are the results the same, to the last bit?
+# **Predict:** which is faster, and by which factor? Are the results the same, to the last bit?
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -69,8 +69,8 @@ allocator.keep_freed_memory()  # or page faults would hide what is measured here
 many = np.random.default_rng(0).normal(size=4_000_000)
 existing = np.ones(many.shape)
 whole = milliseconds(lambda: horner(many), 5)
-print(f"whole, new arrays       {whole:6.1f} ms")
-for piece in (4_000_000, 262_144, 16_384, 1024, 64):
+print(f"whole                   {whole:6.1f} ms")
+for piece in (1_000_000, 262_144, 16_384, 1024, 64):
     ms = milliseconds(lambda: in_pieces(many, existing, piece), 2)
     print(f"pieces of {piece:9,d}     {ms:6.1f} ms   ratio {ms / whole:.2f}")
 print("same bits:", np.array_equal(horner(many), in_pieces(many, existing, 16_384)))
@@ -83,7 +83,7 @@ print("same bits:", np.array_equal(horner(many), in_pieces(many, existing, 16_38
 # 3. say what such a trace forgets, and write the guards that make it safe;
 # 4. say what `torch.compile` does with a model, and what it cannot do.
 #
-# If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, and then every cell below it.
 
 # %%
 start_lesson()
@@ -98,7 +98,7 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 # %% [markdown] items="129"
 # ## 1. What the time is spent on
 #
-# Between the processor and the memory lie caches: small, quick copies of what was used last. A piece that fits into a cache stays there for all eleven operations. A large array does not: each operation fetches it from memory and writes it back. If the pieces are too small, the program pays for calls. (The first program pays for something else as well: the operating system has to find and clear memory for every new array.)
+# Between the processor and the memory lie caches: small, quick copies of what was used last. A piece that fits into a cache stays there for all eleven operations. A large array does not: each operation fetches it from memory and writes it back. If the pieces are too small, the program pays for calls.
 #
 # The name for this is **memory bound**: the processor waits for bytes. Taking a piece of an array through several operations while it is in the cache is called **fusing** them. Then a multiplication and an addition need one pass over the memory in place of two.
 #
