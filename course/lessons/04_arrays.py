@@ -296,9 +296,9 @@ MiniTensor.__mul__ = MiniTensor.__rmul__ = multiply
 MiniTensor.exp = exp
 
 # %% [markdown]
-# ### More operations of lesson 02, and its order (further)
+# ### More operations, and the order of lesson 03 (further)
 #
-# Run the next cell. You need not read it: it holds `topological_order` of lesson 03, and the negative, the difference, the power, the logarithm and `tanh` of lesson 02, with `np` in place of `math`.
+# Run the next cell. You need not read it: it holds the negative, the difference, the power, the logarithm and `tanh`, in the same form, and `topological_order`.
 
 # %% tags=["engine"]
 def topological_order(root):
@@ -590,7 +590,7 @@ print("yours:  ", bias.grad, "  PyTorch:", bias_torch.grad.numpy())
 explore(y, names={"x": x, "bias": bias, "y": y})
 
 # %% [markdown]
-# Three sums have met here. Keep them apart. **Predict** the three lines.
+# There are three sums now. Keep them apart. **Predict** the three lines.
 
 # %% items="gap:accumulation"
 w = MiniTensor(2.0)

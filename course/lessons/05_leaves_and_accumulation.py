@@ -1635,7 +1635,7 @@ question(
 # | `retain_grad` | asks that a result in between keeps its gradient |
 # | `.grad` | a sum that you own: `backward` adds, the optimizer reads, you clear |
 # | clearing | anywhere after `step` and before the next `backward`; None is the default, and not the same as zeros |
-# | micro-batches | each part's mean counts by its share of the rows |
+# | micro-batches (*Further*) | each part's mean counts by its share of the rows |
 # | never clearing | momentum 1.0: a ball without friction, until something pushes it |
 
 # %% [markdown] items="140"
@@ -1814,7 +1814,7 @@ for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
 # %% [markdown] items="51 53 54"
 # ## Micro-batches that add up
 #
-# If a batch is too big for the memory, cut it into micro-batches. A batch of 32 in four parts of 8, or 64 in 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. One blog post says that this *equals* the big batch. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows that it is given.
+# If a batch is too big for the memory, cut it into micro-batches. A batch of 32 in four parts of 8, or 64 in 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. But is it the sum that you want? If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows that it is given.
 
 # %% items="53 54 F46"
 def big_batch_gradient(x, y, start):

@@ -102,7 +102,7 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 #
 # The name for this is **memory bound**: the processor waits for bytes. Taking a piece of an array through several operations while it is in the cache is called **fusing** them. Then a multiplication and an addition need one pass over the memory in place of two.
 #
-# To fuse a chain, a program must know the chain *before* it computes anything. Your engine computes each operation at once. The trick of this lesson: run your engine on arrays that contain no numbers, and only write down each operation.
+# To fuse a chain, a program must know the chain *before* it computes anything. Your engine computes each operation at once. This lesson uses one trick: your engine runs on arrays that contain no numbers, and only write down each operation.
 #
 # ## 2. Arrays that are not NumPy's
 #
@@ -144,7 +144,7 @@ for attempt in (lambda: np.zeros(3) + a, lambda: MiniTensor(a)):
 #
 # ### Exercise 1: the module of an array
 #
-# Write `array_module`, and a constructor that leaves arrays of other modules alone. The constructor of before is called as `MiniTensor.on_host(self, data, requires_grad)`, and it prepares everything else that a tensor of your engine has. Keep using it, whatever the data: call it with some number if the data is not for it, and put the array in afterwards.
+# Write `array_module`, and a constructor that leaves arrays of other modules alone. The constructor that your engine had until now is called as `MiniTensor.on_host(self, data, requires_grad)`. It prepares everything else that a tensor of your engine has. Keep using it, whatever the data: call it with some number if the data is not for it, and put the array in afterwards.
 
 # %% tags=["engine"]
 if not hasattr(MiniTensor, "on_host"):  # once, also if this cell runs again
@@ -270,7 +270,7 @@ assert np.allclose(a.grad.data, [504.0, 5040.0]) and np.allclose(b.grad.data, [[
 # %% [markdown]
 # ## 3. Arrays without numbers
 #
-# Here is an array module that computes **nothing**. Each operation on its arrays is written down as a **step**: the function, its arguments, and the name of the result. Your engine will not notice the difference: it asks for `exp` and for `*`, and gets an array back. You need four names of it:
+# Here is an array module that computes **nothing**. Each operation on its arrays is written down as a **step**: the function, its arguments, and the name of the result. Your engine does not notice the difference: it asks for `exp` and for `*`, and gets an array back. You need these names:
 #
 # * `trace = Trace(shape)` is such a module, and `trace.steps` is its list of steps;
 # * `trace.array()` makes a new array, called `v0`, `v1` and so on;
@@ -280,7 +280,7 @@ assert np.allclose(a.grad.data, [504.0, 5040.0]) and np.allclose(b.grad.data, [[
 # %% [markdown]
 # ### The module (further)
 #
-# Run the next two cells. You need not read them. The second one lets numbers follow the other inputs of an operation into their module, and has a `sum_to` that asks NumPy for nothing.
+# Run the next two cells. You need not read them. In the second one, the numbers among the inputs of an operation become arrays of the module of the other inputs, and `sum_to` calls no function of NumPy.
 
 # %% tags=["engine"]
 class Untraceable(Exception):
@@ -511,7 +511,7 @@ print(f"{forward_steps} steps forward, {len(trace.steps) - forward_steps} backwa
 print(f"the gradient of x is {x.grad.data.name}")
 
 # %% [markdown]
-# Nobody has written a rule for the gradient of the polynomial. The engine's own rules, run on arrays that take notes, have left it behind as a program.
+# Nobody has written a rule for the gradient of the polynomial. The engine's own rules have written it, as a program, when they ran on arrays that take notes.
 #
 # One of the backward steps has a result that nobody uses: the rule of `Mul` computes two gradients, also where one factor is a constant, such as the 0.1 of the first step. In a list you can see the needless step in advance, and leave it out.
 #
@@ -776,7 +776,7 @@ for steep in (True, False):
     print(f"  the trace: {found.round(2)}")
 
 # %% [markdown]
-# **A trace keeps only the branch that ran.** The `if` was a decision of Python; no array has seen it, and so it is not in the list. The result is wrong without a word.
+# **A trace keeps only the branch that ran.** The `if` was a decision of Python. No array has seen it, so it is not in the list. The result is wrong, and no error says so.
 #
 # If the decision depends on *numbers in the array*, your arrays without numbers are an advantage: they raise `Untraceable`. A tracer that runs on real numbers decides, and keeps one branch. PyTorch had such a tool for years, and warns of it now. **Predict** the second line.
 
@@ -798,7 +798,7 @@ print(*sorted({f"{w.category.__name__}: {str(w.message)[:70]} ..." for w in caug
 #
 # ### Exercise 4: the chain as one operation
 #
-# In `record_chain`, run the function on the arrays without numbers, and then the backward pass of the engine, if the output requires grad. Then `cotangent` is the name of one more array of the trace, and otherwise None. And write `guards`.
+# In `record_chain`, run the function on the arrays without numbers, and then the backward pass of the engine, if the output requires grad. Then `cotangent` is the name of one more array of the trace; otherwise it is None. After that, write `guards`: its docstring says what counts.
 
 # %% tags=["engine"]
 Chain = collections.namedtuple("Chain", "steps inputs output cotangent gradients")
@@ -1241,15 +1241,15 @@ question(
 # | --- | --- |
 # | memory bound | little arithmetic per byte: the processor waits for memory |
 # | fusing | a block goes through the whole chain while it is in the cache; same operations, same bits |
-# | traffic | before: every step reads and writes; after: inputs once, results once |
+# | traffic | before: every step reads and writes; after: inputs once, results once (*Further* counts) |
 # | array module | ask the array, `array_module(x)`, wherever an array is made out of nothing |
-# | devices | no silent copies, no mixing, but for numbers; `.to` is an operation whose gradient goes back |
+# | devices (*Further*) | no silent copies, no mixing, but for numbers; `.to` is an operation whose gradient goes back |
 # | trace | arrays without numbers write down what is asked of them, the backward pass too |
-# | guards | what must be the same: shapes, `requires_grad`, flags, the grad mode, numbers from outside |
+# | guards | what must be the same: shapes, `requires_grad`, flags, the grad mode; in PyTorch also numbers from outside |
 # | limits | reductions, matrix products, decisions on numbers end a chain |
 # | `torch.compile` | capture, guards, a backend; graph breaks where Python must decide |
 #
-# You have run your engine on arrays that live elsewhere, and on arrays that only take notes. The next lesson runs it on numbers that carry their own derivative with them, and turns the direction around: forward mode.
+# You have run your engine on arrays that only take notes. The next lesson runs it on numbers that carry their own derivative with them, and turns the direction around: forward mode.
 
 # %% [markdown]
 # # Further
