@@ -91,19 +91,8 @@ print("the rule: ", (v * np.exp(x)).round(4))
 
 # %% [markdown] items="35"
 # The same, but the rule never had the table. It knows what the table *does to a row*: for `exp`, one multiplication per entry. So a rule is a **vector-Jacobian product**: cotangent in, cotangent out, no Jacobian in between. For a million numbers the table takes eight terabytes, the array of slopes eight megabytes. Only zeros are left out.
-#
-# Some texts say that `backward` computes Jacobian-vector products, `J @ v`. With a table that is not square you can see which it is. PyTorch, with two outputs and three inputs:
-
-# %% tags=["demo"]
-table, v = np.arange(6.0).reshape(2, 3), np.array([1.0, 10.0])
-x_torch = leaf([1.0, 1.0, 1.0])
-(torch.tensor(table) @ x_torch).backward(torch.tensor(v))
-print("x.grad:", x_torch.grad.tolist())
-print("v @ J: ", (v @ table).tolist())
 
 # %% [markdown]
-# `J @ v` would not even fit: `v` has one entry per output. (Products `J @ v` exist too. They go forward, in lesson 15.)
-#
 # ## 2. Small arrays are stretched
 #
 # NumPy adds arrays of different shapes if one can be stretched to fit the other. This is called **broadcasting**. It has two rules. Shapes are lined up at their *last* axis, and missing axes in front are added with size 1. Then every axis of size 1 is repeated as often as needed.
@@ -389,6 +378,19 @@ try_backward((x_torch * x_torch).sum(0, keepdim=True), torch.tensor(1.0))
 # With three outputs there is no obvious cotangent, so PyTorch asks for one. Either make one number of the output, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough.
 #
 # `y.backward(v)` gives the same gradients as `(y * v).sum().backward()`: a cotangent gives each output a weight.
+
+# %% [markdown]
+# Some texts say that `backward` computes Jacobian-vector products, `J @ v`. With a table that is not square you can see which it is. PyTorch, with two outputs and three inputs:
+
+# %% tags=["demo"]
+table, v = np.arange(6.0).reshape(2, 3), np.array([1.0, 10.0])
+x_torch = leaf([1.0, 1.0, 1.0])
+(torch.tensor(table) @ x_torch).backward(torch.tensor(v))
+print("x.grad:", x_torch.grad.tolist())
+print("v @ J: ", (v @ table).tolist())
+
+# %% [markdown]
+# `J @ v` would not even fit: `v` has one entry per output. (Products `J @ v` exist too. They go forward, in lesson 15.)
 
 # %% [markdown]
 # ### Exercise 2: backward
