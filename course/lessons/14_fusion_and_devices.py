@@ -373,13 +373,18 @@ def select(condition, a, b, out):
 select.nout, select.signature = 1, None  # as NumPy's functions have them
 
 # %% tags=["engine"]
-def apply(cls, *inputs, **options):
-    """As before; beside an array of another module, numbers become arrays of that module."""
+def of_one_module(inputs):
+    """The inputs; beside an array of another module, numbers become arrays of that module."""
     modules = [array_module(x.data) for x in inputs if isinstance(x, MiniTensor)]
     module = next((module for module in modules if module is not np), np)
-    if module is not np:
-        inputs = [x if isinstance(x, MiniTensor) else MiniTensor(module.asarray(x)) for x in inputs]
-    return cls.apply_together(*inputs, **options)
+    if module is np:
+        return inputs
+    return [x if isinstance(x, MiniTensor) else MiniTensor(module.asarray(x)) for x in inputs]
+
+
+def apply(cls, *inputs, **options):
+    """As before, for arrays of any module."""
+    return cls.apply_together(*of_one_module(inputs), **options)
 
 
 def sum_to(grad, shape):
@@ -1585,10 +1590,11 @@ def on_one_device(inputs):
 
 # %% tags=["engine"]
 def apply(cls, *inputs, **options):
-    """As before, for inputs on one device."""
-    if cls is not To and any(array_module(getattr(x, "data", x)) is not np for x in inputs):
+    """As before; arrays with numbers must all be on one device."""
+    modules = [array_module(getattr(x, "data", x)) for x in inputs]
+    if cls is not To and any(m is not np and not isinstance(m, Trace) for m in modules):
         inputs = on_one_device(inputs)
-    return cls.apply_together(*inputs, **options)
+    return cls.apply_together(*of_one_module(inputs), **options)
 
 
 def backward(self, gradient=None, *options, **named):
