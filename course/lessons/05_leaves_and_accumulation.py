@@ -19,11 +19,12 @@
 #
 # Two programs train the same small network on the same data, from the same weights. They differ in one line: the second one passes `forget=True`, and so leaves out `optimizer.zero_grad()`.
 
-# %%
+# %% tags=["engine"]
 import weakref
 
 import numpy as np
 
+# %%
 from autograder.student import between, check_gradients, hints, positive, quiz, start_lesson
 
 # %% tags=["demo"]
@@ -63,8 +64,8 @@ def train(tensor, make_optimizer, steps=600, forget=False, batch=None, **options
 
 with_zeroing = train(torch.tensor, torch.optim.SGD)
 without_zeroing = train(torch.tensor, torch.optim.SGD, forget=True)
-plt.semilogy(with_zeroing, label="with zero_grad")
-plt.semilogy(without_zeroing, "--", label="the line forgotten")
+both = np.stack([with_zeroing, without_zeroing], axis=1)
+plt.semilogy(both, label=["with zero_grad", "the line forgotten"])
 plt.gca().set(xlabel="step", ylabel="loss")
 plt.legend()
 plt.show()
@@ -76,10 +77,9 @@ print(f"after 600 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing
 # For that you have to know who writes into `.grad`, who reads it and who clears it. At the end you can
 #
 # 1. say of any tensor whether it is a leaf, and whether `.grad` will be kept on it;
-# 2. build a graph of nodes, with `grad_fn`, `next_functions` and `AccumulateGrad`;
-# 3. write a `backward` that adds into the leaves and leaves nothing behind in between;
-# 4. write an optimizer, and name the one place in a training loop where clearing is wrong;
-# 5. predict what a training run does that never clears.
+# 2. build a graph of nodes, and write a `backward` that adds into the leaves only;
+# 3. write an optimizer, and name the one place in a training loop where clearing is wrong;
+# 4. predict what a training run does that never clears.
 
 # %% [markdown]
 # ## 1. The node
@@ -90,11 +90,6 @@ print(f"after 600 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing
 start_lesson()
 
 # %% tags=["engine"]
-import weakref
-
-import numpy as np
-
-
 class Function:
     """One operation. An instance is one call: a node of the graph, and the `ctx` of its rules."""
 
@@ -139,7 +134,7 @@ print(Mul.backward(ctx, np.array(10.0)))
 # %% [markdown]
 # ### Exercise 1: two rules as classes
 #
-# Translate a difference and tanh from lesson 04. Of the difference only the rule is missing. Save only what a rule needs. For `tanh`, save the output: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts). Rules say nothing about shapes: broadcasting is undone elsewhere.
+# Translate a difference and tanh from lesson 04. Of the difference only the rule is missing. Save only what a rule needs. For `tanh`, save the output: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts).
 
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
 # The rule of a difference needs neither of its inputs. It returns two gradients, in a tuple.
