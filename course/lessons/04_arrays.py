@@ -15,7 +15,7 @@
 # %% [markdown]
 # # One rule, a million numbers
 #
-# *Core: about 90 minutes; after section 5 is a good place for a break. Further: about 20 minutes, optional. You build the engine for arrays: broadcasting undone, sums, matrices, indexing, softmax. You need the engine of lessons 02 and 03 and NumPy's arrays.*
+# *Core: about 90 minutes; after section 5 is a good place for a break. Further: about 25 minutes, optional. You build the engine for arrays: broadcasting undone, sums, matrices, indexing, softmax. You need the engine of lessons 02 and 03 and NumPy's arrays.*
 #
 # A layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. PyTorch differentiates it.
 

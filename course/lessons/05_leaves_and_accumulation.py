@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Leaves and accumulation
 #
-# *Core: about 90 minutes; after exercise 3 is a good place for a break. Further: about 70 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
+# *Core: about 90 minutes; after exercise 3 is a good place for a break. Further: about 60 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
 #
 # Two programs train the same small network on the same data, from the same weights. They differ in one line: the second one passes `forget=True`, and so leaves out `optimizer.zero_grad()`.
 
