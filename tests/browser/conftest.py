@@ -201,7 +201,8 @@ def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
     command = [
         sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
         "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={root}",
-        "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly", "--LabApp.news_url=None",
+        "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
+        "--LabApp.extension_manager=readonly", "--LabApp.news_url=None",
         f"--LabApp.user_settings_dir={settings}", f"--LabApp.workspaces_dir={home / 'workspaces'}",
     ]  # fmt: skip
     url = f"http://127.0.0.1:{port}"

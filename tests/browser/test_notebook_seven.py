@@ -1,0 +1,46 @@
+"""A released lesson in plain Notebook 7, without JupyterLab around it: its widgets and its quiz draw and answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from playwright.sync_api import expect
+
+from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.build.notebook import assemble
+
+pytestmark = pytest.mark.browser
+
+LESSON = "02_scalar_engine"
+TEXT = Path(__file__).resolve().parents[2] / "course" / "lessons" / f"{LESSON}.py"
+
+
+def test_a_lesson_works_in_notebook_seven(lab: Any) -> None:
+    path = lab.root / "seven" / f"{LESSON}.ipynb"
+    path.parent.mkdir(exist_ok=True)
+    nbformat.write(solved_release(assemble(TEXT)), path)
+    page = lab.page
+    page.goto(f"{lab.url}/notebooks/seven/{LESSON}.ipynb?token={lab.token}")
+    lab.wait_open()
+    lab.run_all()
+    assert lab.errors() == []
+    explorer, quiz = page.locator(".ma-explorer").first, page.locator(".aq-quiz")
+    explorer.scroll_into_view_if_needed()
+    before = explorer.locator(".ma-counter").inner_text()
+    explorer.press("End")
+    expect(explorer.locator(".ma-counter")).not_to_have_text(before)
+    question = quiz.locator("[data-question]").first
+    wrong = question.locator("button[data-letter]:not([aria-checked='true'])").first
+    key, letter = question.get_attribute("data-question"), wrong.get_attribute("data-letter")
+    option = question.locator(f"button[data-letter='{letter}']")
+    option.click()
+    expect(option).to_have_attribute("aria-checked", "true")
+    expect(option.locator(".aq-mark")).to_have_text("wrong")
+    sources = (
+        "() => [...window.jupyterapp.shell.currentWidget.content.model.cells].map(it => it.sharedModel.getSource())"
+    )
+    assert any(f'"{key}": "{letter}"' in source for source in page.evaluate(sources)), "the answer is kept"
+    assert lab.external_requests == []
