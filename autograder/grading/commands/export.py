@@ -1,4 +1,6 @@
-"""`autograder export`: the marks of a course as CSV for Canvas, for Moodle, or as nbgrader writes them."""
+"""`autograder export`: the marks of a course as CSV for Canvas, for Moodle, or as nbgrader writes them, and feedback
+pages in an archive that Canvas and Moodle take.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from autograder.grading.course import Course
 
 MOST_NAMED = 5
+# Options that name a file of the LMS, and the platforms that they go with.
+TABLES = {"canvas_gradebook": ("canvas",), "moodle_worksheet": ("moodle",), "feedback": ("canvas", "moodle")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,46 +30,100 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--canvas-gradebook", type=Path, metavar="FILE", help="a gradebook exported from Canvas, to be filled in"
     )
+    parser.add_argument(
+        "--moodle-worksheet",
+        type=Path,
+        metavar="FILE",
+        help="the grading worksheet of one assignment in Moodle, to be filled in with marks and comments",
+    )
+    parser.add_argument(
+        "--feedback",
+        type=Path,
+        metavar="DOWNLOAD.zip",
+        help="write feedback pages too, named for the LMS as in this download of the submissions of one assignment",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the file and say where it is. Returns 2 for a request that cannot be met."""
-    from autograder.files import atomic_write
+    """Write the files and say where they are. Returns 1 where somebody is left out, 2 for a bad request."""
     from autograder.grading.course import open_course
     from autograder.grading.errors import CourseError, faults_said
-    from autograder.grading.gradebook.exporters import CanvasExportPlugin, HarmlessCsvExportPlugin, MoodleExportPlugin
 
+    target = (arguments.to or Path(f"{arguments.platform}.csv")).resolve()
+    for name in TABLES:
+        if path := getattr(arguments, name):
+            setattr(arguments, name, path.resolve())
+    try:
+        with faults_said(), open_course(arguments.course) as course, course.gradebook() as gradebook:
+            _check(arguments, gradebook)
+            notes = list(_write_marks(arguments, course, gradebook, target))
+            print(target)
+            if arguments.feedback:
+                notes += _write_feedback(arguments, course, target.with_name(f"{arguments.lessons[0]}-feedback.zip"))
+            complaints = [*notes, *unfinished(course, gradebook, arguments.lessons)]
+    except CourseError as error:
+        print(f"autograder export: {error}", file=sys.stderr)
+        return 2
+    for note in complaints:
+        print(f"autograder export: {note}", file=sys.stderr)
+    return int(bool(notes))
+
+
+def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
+    """Raises `CourseError` where options and lessons do not go together."""
+    from autograder.grading.errors import CourseError
+
+    for name, platform in TABLES.items():
+        path, option = getattr(arguments, name), f"--{name.replace('_', '-')}"
+        if path and (arguments.platform not in platform or not path.is_file()):
+            raise CourseError(
+                f"{option} goes with --for {' or '.join(platform)} and needs a file; {path} is none of it."
+            )
+        if path and name != "canvas_gradebook" and len(arguments.lessons) != 1:
+            raise CourseError(f"{option} is about one assignment: name it, and no other.")
+    if unknown := set(arguments.lessons) - {assignment.name for assignment in gradebook.assignments}:
+        raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}.")
+
+
+def _write_marks(arguments: argparse.Namespace, course: Course, gradebook: Gradebook, target: Path) -> Iterator[str]:
+    """Write the table of marks, and name who is missing in it."""
+    from autograder.files import atomic_write
+    from autograder.grading.gradebook.exporters import CanvasExportPlugin, HarmlessCsvExportPlugin, MoodleExportPlugin
+    from autograder.grading.lms.answering import fill_worksheet
+
+    if arguments.moodle_worksheet:
+        missing = fill_worksheet(gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
+        if missing:
+            yield f"no row of the worksheet is certainly theirs: {_named(set(missing))}."
+        return
     plugins: dict[str, Any] = {
         "canvas": CanvasExportPlugin,
         "moodle": MoodleExportPlugin,
         "nbgrader": HarmlessCsvExportPlugin,
     }
-    target = (arguments.to or Path(f"{arguments.platform}.csv")).resolve()
-    roster = arguments.canvas_gradebook and arguments.canvas_gradebook.resolve()
-    try:
-        with faults_said(), open_course(arguments.course) as course:
-            if roster and (arguments.platform != "canvas" or not roster.is_file()):
-                raise CourseError(
-                    f"--canvas-gradebook goes with --for canvas and needs a file; {roster} is none of it."
-                )
-            plugin = plugins[arguments.platform](parent=course.app)
-            plugin.assignment = arguments.lessons
-            if roster:
-                plugin.gradebook = str(roster)
-            with course.gradebook() as gradebook:
-                unknown = set(arguments.lessons) - {assignment.name for assignment in gradebook.assignments}
-                if unknown:
-                    raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}.")
-                with atomic_write(target) as draft:
-                    plugin.to = str(draft)
-                    plugin.export(gradebook)
-                for note in unfinished(course, gradebook, arguments.lessons):
-                    print(f"autograder export: {note}", file=sys.stderr)
-    except CourseError as error:
-        print(f"autograder export: {error}", file=sys.stderr)
-        return 2
+    plugin = plugins[arguments.platform](parent=course.app)
+    plugin.assignment = arguments.lessons
+    if arguments.canvas_gradebook:
+        plugin.gradebook = str(arguments.canvas_gradebook)
+    with atomic_write(target) as draft:
+        plugin.to = str(draft)
+        plugin.export(gradebook)
+
+
+def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path) -> Iterator[str]:
+    """Write the feedback pages, and name who has none."""
+    from autograder.grading.lms.answering import write_feedback_archive
+    from autograder.grading.lms.archives import open_archive
+
+    lesson, table = arguments.lessons[0], arguments.canvas_gradebook or arguments.moodle_worksheet
+    with open_archive(arguments.feedback) as download:
+        done = write_feedback_archive(course, lesson, download, arguments.platform, table, target)
     print(target)
-    return 0
+    if done.without:
+        again = f"Run autograder grade {lesson} --feedback, and export again."
+        yield f"no feedback page: {_named(set(done.without))}. {again}"
+    if done.unknown:
+        yield f"nobody is known for: {', '.join(done.unknown[:MOST_NAMED])}."
 
 
 def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:

@@ -40,14 +40,19 @@ def import_archive(
     platform = platform or platform_of(archive.names)
     if platform is None:
         raise CourseError("No file in it has a name as Canvas or Moodle gives it.")
-    with course.gradebook() as gradebook:
-        roster = roster_of(gradebook, platform, table)
+    roster = roster_for(course, platform, table)
     done = Imported(platform)
     done.remarks += [f"left out {name}: {reason}" for name, reason in archive.refused.items()]
     notebooks = notebooks_of(course, assignment)
-    for student, uploads in _by_student(archive.names, roster, done):
-        _import_student(course, assignment, student, _Files(archive, notebooks, uploads), replace, done)
+    for student, uploads in uploads_by_student(archive.names, roster, done):
+        _import_student(course, assignment, student, HandedIn(archive, notebooks, uploads), replace, done)
     return done
+
+
+def roster_for(course: Course, platform: str, table: Path | None) -> Roster:
+    """The roster of the course's gradebook and of a table of the LMS. Raises CourseError."""
+    with course.gradebook() as gradebook:
+        return roster_of(gradebook, platform, table)
 
 
 def notebooks_of(course: Course, assignment: str) -> set[str]:
@@ -59,7 +64,7 @@ def notebooks_of(course: Course, assignment: str) -> set[str]:
     return found
 
 
-def _by_student(names: Sequence[str], roster: Roster, done: Imported) -> Iterator[tuple[str, list[Upload]]]:
+def uploads_by_student(names: Sequence[str], roster: Roster, done: Imported) -> Iterator[tuple[str, list[Upload]]]:
     """The uploads of each student; those of nobody who is known are noted."""
     found: dict[str, list[Upload]] = defaultdict(list)
     keys: dict[str, set[str]] = defaultdict(set)
@@ -84,7 +89,7 @@ def _by_student(names: Sequence[str], roster: Roster, done: Imported) -> Iterato
     yield from sorted(found.items())
 
 
-class _Files:
+class HandedIn:
     """What one student has handed in, under the names that nbgrader expects."""
 
     def __init__(self, archive: Archive, notebooks: set[str], uploads: Sequence[Upload]) -> None:
@@ -124,7 +129,7 @@ class _Files:
 
 
 def _import_student(
-    course: Course, assignment: str, student: str, files: _Files, replace: bool, done: Imported
+    course: Course, assignment: str, student: str, files: HandedIn, replace: bool, done: Imported
 ) -> None:
     target = course.folder("submitted", student, assignment)
     try:

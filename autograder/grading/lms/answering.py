@@ -1,0 +1,114 @@
+"""The way back: feedback pages in an archive, and marks with comments in a worksheet, as the LMS takes them in.
+
+Canvas (*Upload Submissions*) and Moodle (*Upload multiple feedback files in a zip*) know a file's owner by the name
+that the download gave it. So a page gets the name of the notebook that it is about, and the download is read for that.
+"""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbgrader.api import Gradebook, SubmittedAssignment
+
+from autograder.files import atomic_write
+from autograder.grading.course import Course
+from autograder.grading.errors import CourseError
+from autograder.grading.gradebook.exporters import harmless, marks_by_student, number
+from autograder.grading.lms.archives import Archive
+from autograder.grading.lms.importing import NOTEBOOK, HandedIn, Imported, notebooks_of, roster_for, uploads_by_student
+from autograder.grading.lms.names import MOODLE, Upload
+from autograder.grading.lms.roster import NUMBER, roster_of
+
+# Columns of Moodle's grading worksheet.
+IDENTIFIER, NAME, GRADE, MAXIMUM = "Identifier", "Full name", "Grade", "Maximum Grade"
+COMMENTS = "Feedback comments"
+
+
+@dataclass
+class PagesWritten:
+    """Whose pages are in the archive, who has none, and whom nobody knows."""
+
+    pages: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+def write_feedback_archive(
+    course: Course, assignment: str, download: Archive, platform: str, table: Path | None, target: Path
+) -> PagesWritten:
+    """Write the feedback pages of everybody in a download. Raises CourseError where it is no download."""
+    done, answered = Imported(platform), PagesWritten()
+    notebooks, roster = notebooks_of(course, assignment), roster_for(course, platform, table)
+    with atomic_write(target) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
+        for student, uploads in uploads_by_student(download.names, roster, done):
+            chosen = HandedIn(download, notebooks, uploads).chosen(student, [])
+            pages = sorted(course.folder("feedback", student, assignment).glob("*.html"))
+            for page in pages:
+                if upload := chosen.get(f"{page.stem}{NOTEBOOK}"):
+                    file.write(page, _name_of(upload, page.name))
+                    answered.pages.append(student)
+            if student not in answered.pages:
+                answered.without.append(student)
+    answered.unknown = done.unknown
+    return answered
+
+
+def _name_of(upload: Upload, name: str) -> str:
+    """The name of an upload in the download, with another file in place of the one that was handed in."""
+    return upload.member.removesuffix(upload.file) + name
+
+
+def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> list[str]:
+    """Write Moodle's grading worksheet with marks and comments, and everything else as it was.
+
+    Returns the students who are in no row. Marks are put on the scale of the column Maximum Grade. Raises CourseError
+    where the file is no such worksheet.
+    """
+    try:
+        with open(worksheet, newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            rows, head = list(reader), list(reader.fieldnames or ())
+    except (OSError, ValueError, csv.Error) as error:
+        raise CourseError(f"{worksheet} cannot be read as CSV: {error}.") from error
+    if missing := [name for name in (IDENTIFIER, NAME, GRADE) if name not in head]:
+        raise CourseError(f"{worksheet} is no grading worksheet of Moodle: it has no column {missing[0]}.")
+    roster, marks = roster_of(gradebook, MOODLE, worksheet), marks_by_student(gradebook, [assignment])[assignment]
+    maximum, left = float(gradebook.find_assignment(assignment).max_score or 0.0), set(marks)
+    for row in rows:
+        key = NUMBER.search(row[IDENTIFIER] or "")
+        student = roster.student_of(Upload("", MOODLE, key[0] if key else "", row[NAME] or "", ""))
+        if student not in marks:
+            continue
+        left.discard(student)
+        scale = _number(row.get(MAXIMUM)) or maximum
+        row[GRADE] = number(marks[student] / maximum * scale if maximum else 0.0)
+        if COMMENTS in head:
+            row[COMMENTS] = harmless(comment(gradebook, assignment, student))
+    with atomic_write(target) as draft, open(draft, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, head, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return sorted(left)
+
+
+def comment(gradebook: Gradebook, assignment: str, student: str) -> str:
+    """What a mark consists of, in a few words: the sum, the tests that lost points, and what people wrote."""
+    submission: SubmittedAssignment = gradebook.find_submission(assignment, student)
+    parts = [f"{number(submission.score)} of {number(submission.max_score)} points."]
+    if submission.late_submission_penalty:
+        parts.append(f"{number(submission.late_submission_penalty)} points less for lateness.")
+    for notebook in submission.notebooks:
+        lost = [grade for grade in notebook.grades if grade.score < grade.max_score]
+        parts += [f"{grade.name}: {number(grade.score)} of {number(grade.max_score)}." for grade in lost]
+        parts += [written.manual_comment for written in notebook.comments if written.manual_comment]
+    return " ".join(parts)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float((text or "").replace(",", "."))
+    except ValueError:
+        return None

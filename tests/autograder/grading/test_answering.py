@@ -1,0 +1,115 @@
+"""The way back to Canvas and Moodle: feedback pages and comments reach those who handed in, and nobody else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from autograder.cli import main
+
+pytestmark = pytest.mark.sandbox
+
+WORKSHEET = (
+    "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,Feedback comments\n"
+    "Participant 556,Ann Lee,ann,Submitted,,100.00,Yes,\n"
+    "Participant 557,Bob Ray,bob,Submitted,,100.00,Yes,\n"
+    "Participant 558,Cy Poe,cy,No submission,,100.00,Yes,\n"
+)
+GRADEBOOK = 'Student,ID,SIS Login ID,Section\nPoints Possible,,,\n"Lee, Ann",101,ann,A\n"Ray, Bob",102,bob,A\n'
+NAMES = {
+    "canvas": ["leeann_101_7001_strings.ipynb", "raybob_LATE_102_7002_strings-1.ipynb"],
+    "moodle": ["Ann Lee_556_assignsubmission_file/strings.ipynb", "Bob Ray_557_assignsubmission_file/strings.ipynb"],
+}
+PAGES = {
+    "canvas": ["leeann_101_7001_strings.html", "raybob_LATE_102_7002_strings.html"],
+    "moodle": ["Ann Lee_556_assignsubmission_file/strings.html", "Bob Ray_557_assignsubmission_file/strings.html"],
+}
+TABLES = {"canvas": ("--canvas-gradebook", GRADEBOOK), "moodle": ("--moodle-worksheet", WORKSHEET)}
+
+
+@pytest.fixture
+def taken_over(request: pytest.FixtureRequest, small_course: Any, tmp_path: Path) -> tuple[Path, list[str]]:
+    """A course with the imported and graded submissions of a platform, and the options of an export to it."""
+    platform = request.param
+    download, table = tmp_path / "download.zip", tmp_path / "table.csv"
+    option, text = TABLES[platform]
+    table.write_text(text, encoding="utf-8")
+    answers = small_course.answered(), small_course.answered(shout="return word")
+    with zipfile.ZipFile(download, "w") as file:
+        for name, notebook in zip(NAMES[platform], answers, strict=True):
+            file.writestr(name, nbformat.writes(notebook))
+    course = ["--course", str(small_course.root)]
+    assert main(["import", "words", str(download), "--roster", str(table), *course]) == 0
+    assert main(["grade", "words", "--feedback", *course]) == 0
+    options = ["--for", platform, option, str(table), "--feedback", str(download), *course]
+    return small_course.root, ["export", "words", "--to", str(tmp_path / "marks.csv"), *options]
+
+
+@pytest.mark.parametrize("taken_over", NAMES, indirect=True)
+def test_each_page_has_the_name_of_the_notebook_it_is_about(
+    taken_over: tuple[Path, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture, request: pytest.FixtureRequest
+) -> None:
+    platform = request.node.callspec.params["taken_over"]
+    root, export = taken_over
+    assert main(export) == 0, capsys.readouterr().err
+    with zipfile.ZipFile(tmp_path / "words-feedback.zip") as file:
+        pages = {name: file.read(name).decode() for name in file.namelist()}
+    assert list(pages) == PAGES[platform]
+    assert [next(points for points in ("5.0", "2.0") if f"{points} / 5.0" in page) for page in pages.values()] == [
+        "5.0",
+        "2.0",
+    ]
+    (root / "feedback" / "bob" / "words" / "strings.html").unlink()
+    assert main(export) == 1
+    assert "no feedback page: 1 submission (bob)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("taken_over", ["moodle"], indirect=True)
+def test_moodles_worksheet_is_filled_with_marks_and_comments(
+    taken_over: tuple[Path, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    _, export = taken_over
+    assert main(export) == 0
+    before, after = (
+        list(csv.DictReader(io.StringIO(text))) for text in (WORKSHEET, (tmp_path / "marks.csv").read_text())
+    )
+    assert [row["Grade"] for row in after] == ["100", "40", ""]
+    assert after[0]["Feedback comments"] == "5 of 5 points."
+    assert after[1]["Feedback comments"].startswith("2 of 5 points. test_shout: 0 of ")
+    assert after[2] == before[2]
+    for row, old in zip(after, before, strict=True):
+        assert {name: row[name] for name in row if name not in ("Grade", "Feedback comments")} == {
+            name: old[name] for name in old if name not in ("Grade", "Feedback comments")
+        }
+    (tmp_path / "table.csv").write_text("".join(WORKSHEET.splitlines(keepends=True)[:2]), encoding="utf-8")
+    assert main(export) == 1
+    assert "no row of the worksheet is certainly theirs: 1 submission (bob)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["words", "--for", "canvas", "--moodle-worksheet", "nowhere.csv"],
+            "goes with --for moodle and needs a file",
+        ),
+        (["words", "--feedback", "nowhere.zip"], "--feedback goes with --for canvas or moodle"),
+        (["--for", "moodle", "--feedback", __file__], "--feedback is about one assignment"),
+        (["words", "--for", "moodle", "--feedback", __file__], "cannot be read as a zip archive"),
+        (["words", "--for", "moodle", "--moodle-worksheet", __file__], "no grading worksheet of Moodle"),
+    ],
+)
+def test_what_does_not_go_together_is_said(
+    options: list[str], said: str, small_course: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    small_course.submit("ann", small_course.answered())
+    assert main(["grade", "words", "--course", str(small_course.root)]) == 0
+    capsys.readouterr()
+    assert main(["export", *options, "--to", str(tmp_path / "x.csv"), "--course", str(small_course.root)]) == 2
+    assert said in capsys.readouterr().err
