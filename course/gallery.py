@@ -29,6 +29,7 @@ import mini_autograd
 from mini_autograd.widgets import (
     accumulation,
     activations,
+    be_the_engine,
     broadcast,
     checkpoint_planner,
     explore,
@@ -54,6 +55,15 @@ a = mini_autograd.tensor(2.0, requires_grad=True)
 b = mini_autograd.tensor(-3.0, requires_grad=True)
 d = (a + b) * a
 explore(d, {"a": a, "b": b, "d": d})
+
+# %% [markdown]
+# ## Be the engine
+#
+# Now the audience is the engine. Which node sends next, and what does it send? Let them try a wrong order in the
+# diamond: who gets too little?
+
+# %% jupyter={"source_hidden": true}
+be_the_engine()
 
 # %% [markdown]
 # ## The same, of PyTorch

@@ -25,6 +25,15 @@ function render({ model, el }) {
   root.append(title, asleep, bar, presets(model, sender), canvas, player.bar, words);
   el.replaceChildren(root);
 
+  // Parts of the picture that set controls: clicked, or chosen with Enter or Space.
+  const choose = (event) => {
+    const part = event.target.closest?.("[data-press]");
+    if (!part || !asleep.hidden || (event.type === "keydown" && ![" ", "Enter"].includes(event.key))) return;
+    event.preventDefault();
+    sender.change(JSON.parse(part.dataset.press));
+  };
+  canvas.addEventListener("click", choose);
+  canvas.addEventListener("keydown", choose);
   const showState = () => readers.forEach((read) => read(model.get("state")));
   let told = null;
   const showWords = () => {
@@ -41,7 +50,12 @@ function render({ model, el }) {
   };
   const showPicture = () => {
     const shown = model.get("shown");
+    const focused = canvas.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     canvas.innerHTML = shown.svg;
+    if (focused !== null) {
+      const parts = [...canvas.querySelectorAll("[data-press]")];
+      (parts.find((part) => part.getAttribute("aria-label") === focused) ?? parts[0])?.focus();
+    }
     words.classList.toggle("ma-wrong", Boolean(shown.wrong));
     player.restart();
     showWords();

@@ -15,10 +15,10 @@ SMALL = 13.7
 """The smallest type: 14 pixels on the screen, where a picture of 860 fills a window that is 1000 pixels wide."""
 
 
-def picture(width: float, height: float, parts: Iterable[str], label: str) -> str:
-    """A whole picture. `label` says for screen readers what it shows."""
+def picture(width: float, height: float, parts: Iterable[str], label: str, role: str = "img") -> str:
+    """A whole picture. `label` says for screen readers what it shows; with parts to press, its role is "group"."""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label, quote=True)}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="{role}" aria-label="{escape(label, quote=True)}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
         f'style="font-family: {FONT}" fill="currentColor">{"".join(parts)}</svg>'
     )

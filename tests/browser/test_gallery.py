@@ -252,20 +252,20 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     page.get_by_role("button", name="One demonstration per screen").click()
     bar = page.locator(".ma-deck-bar")
     shown = page.locator(f":is({PICTURES}):visible")
-    expect(bar).to_contain_text("1 of 12")
+    expect(bar).to_contain_text("1 of 13")
     expect(shown).to_have_count(1)
     opened.wait_until("() => document.fullscreenElement?.matches('.jp-Notebook')")
     page.keyboard.press("ArrowRight")
-    expect(bar).to_contain_text("2 of 12")
+    expect(bar).to_contain_text("2 of 13")
     for number in (3, 4, 5):
         page.keyboard.press("PageDown")
-        expect(bar).to_contain_text(f"{number} of 12")
+        expect(bar).to_contain_text(f"{number} of 13")
     expect(shown).to_have_attribute("aria-label", "Broadcasting, and how the gradient undoes it")
     shown.locator("[data-control='a']").focus()
     page.keyboard.press("ArrowLeft")  # in a control
-    expect(bar).to_contain_text("5 of 12")
+    expect(bar).to_contain_text("5 of 13")
     page.keyboard.press("PageUp")
-    expect(bar).to_contain_text("4 of 12")
+    expect(bar).to_contain_text("4 of 13")
     place = "document.querySelector('.ma-deck .jp-Cell:not(.ma-offstage) %s').getBoundingClientRect()"
     words, picture = place % ".ma-words", place % ".ma-canvas > svg"
     opened.wait_until(f"() => {words}.bottom < window.innerHeight")  # the whole demo fits
@@ -283,7 +283,7 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
 def test_a_reload_shows_the_settings_again(opened):
     demo = Shown(opened, "activations()")
     demo.press("Kill three units")
-    expect(demo.words).to_contain_text("ReLU: 5 of 12 units pass gradient at x = 0.5; 3 at no x at all.")
+    expect(demo.words).to_contain_text("ReLU: 5 of 13 units pass gradient at x = 0.5; 3 at no x at all.")
     demo = Shown(opened, "broadcast()")
     demo.press("Number")
     expect(demo.words).to_contain_text("are stretched to (2, 3)")
@@ -335,3 +335,23 @@ def kept(opened):
     """The ids of the widgets in the notebook's file, and of their layouts."""
     saved = json.loads((opened.root / "gallery.ipynb").read_text(encoding="utf-8"))
     return set(saved["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"])
+
+
+def test_the_reader_is_the_engine(opened):
+    """With the mouse, and then with the keyboard alone."""
+    shown = Shown(opened, "be_the_engine()")
+    shown.root.get_by_role("button", name="t sends", exact=True).click()
+    expect(shown.words).to_have_text("1 has arrived at t. What does t send to s?")
+    shown.root.get_by_role("button", name="It sends 1", exact=True).click()
+    expect(shown.words).to_contain_text("Not 1. That is what arrived.")
+    expect(shown.control("moves")).to_have_value("t=1")
+    shown.control("example_name").select_option("a diamond")
+    expect(shown.words).to_contain_text("Click the node that sends first")
+    for label in ("r sends", "p sends", "d sends", "q sends"):
+        button = shown.root.get_by_role("button", name=label, exact=True)
+        button.focus()
+        button.press("Enter")
+        expect(shown.control("moves")).to_have_value(re.compile(f"{label[0]}$"))
+        expect(shown.root.locator("[data-press]:focus")).to_have_count(1)
+    expect(shown.words).to_contain_text("d sent when 1 of its 2 shares had arrived: the share of q came too late.")
+    shown.press("Reset")
