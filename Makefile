@@ -1,5 +1,6 @@
 # make lab    open the lessons in JupyterLab, as a student sees them
 # make demos  open all demos on one full page, for an audience
+# make site   the website of docs, lessons, demos and the API, into .build/site
 # make test   everything that CI checks; long gates of unchanged lessons rest on what they passed before
 # make quick  what an edit can break in the first place, in two minutes: no sandbox, no browser, no slow test
 # make class  the instructor's whole loop on a pretend class
@@ -13,9 +14,9 @@ PYTHON ?= python3
 SUITABLE_PYTHON = $(shell for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 
-.PHONY: lab demos test quick class lint lock clean
+.PHONY: lab demos site test quick class lint lock clean
 
-lab demos test quick class lint lock:
+lab demos site test quick class lint lock:
 	@test -n "$(SUITABLE_PYTHON)" || { \
 		echo "This needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)."; \
 		echo "Install a newer Python, or name one: make $@ PYTHON=/path/to/python3.12"; exit 1; }

@@ -1,4 +1,5 @@
-"""The one entry to the project: `python bootstrap.py lab`, and the same for demos, class, quick, test, lint and lock.
+"""The one entry to the project: `python bootstrap.py lab`, and the same for demos, site, class, quick, test, lint and
+lock.
 
 Each makes the virtual environment and installs what it needs, the first time and whenever the lock file has changed.
 Works on Linux, macOS and Windows; `make lab` and the like only call it. It runs before anything is installed, so it
@@ -49,8 +50,8 @@ PURPOSES = {
 UNUSED = ("rfc3987-syntax", "lark")
 # Packages that one system alone has or needs, as the lock file says.
 MARKERS = {"pyseccomp": "sys_platform == 'linux'"}
-# Newer ones refuse Python 3.11.0 to 3.11.4, and Debian 12 has 3.11.2.
-LIMITS = ("soupsieve<3",)
+# Newer ones refuse Python 3.11 or, as soupsieve does, 3.11.0 to 3.11.4, and Debian 12 has 3.11.2.
+LIMITS = ("soupsieve<3", "sphinx<9.1")
 
 
 def create_environment(directory: Path) -> None:
@@ -261,6 +262,11 @@ def demos(arguments: list[str]) -> int:
     return start(["autograder", "demos", *arguments])
 
 
+def site(arguments: list[str]) -> int:
+    """Build the website into .build/site, or into a folder that is named."""
+    return start(["python", "docs/site/build.py", *arguments])
+
+
 def lock(arguments: list[str]) -> int:
     """Resolve anew from the floors in pyproject.toml, for a maintainer who wants newer versions."""
     write_lock(VENV)
@@ -273,8 +279,8 @@ def prepare(arguments: list[str]) -> int:
 
 
 COMMANDS = {
-    "lab": lab, "demos": demos, "class": pretend_class, "test": test, "quick": quick, "lint": lint, "lock": lock,
-    "environment": prepare,
+    "lab": lab, "demos": demos, "site": site, "class": pretend_class, "test": test, "quick": quick, "lint": lint,
+    "lock": lock, "environment": prepare,
 }  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def test_an_old_python_is_named_with_what_to_do() -> None:
         module.main()
 
 
-@pytest.mark.parametrize("command", ["lab", "demos", "class", "test", "quick", "lint", "lock", "environment"])
+@pytest.mark.parametrize("command", ["lab", "demos", "site", "class", "test", "quick", "lint", "lock", "environment"])
 def test_make_and_bootstrap_know_the_same_commands(command: str) -> None:
     assert command in bootstrap("Linux").COMMANDS
     rules = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -1,0 +1,140 @@
+"""Builds the website: `python bootstrap.py site [FOLDER]`. Pages are staged as Markdown, and Sphinx does the rest.
+
+The staged folder looks like the repository, so links between README.md and docs/ hold as they are. Lessons run once,
+solved; `lesson_pages.py` takes from such a run only what given cells put out. Runs are kept until something changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import api_pages
+import lesson_pages
+import nbformat
+from nbformat import NotebookNode
+from sphinx.cmd.build import build_main
+
+from autograder.lessons.audit.kernel_run import failures, run_in_kernel
+from autograder.lessons.audit.passed_gates import fingerprint_of
+from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.build.lesson_files import data_files, lesson_texts
+from autograder.lessons.build.notebook import assemble
+from autograder.lessons.commands.demos import gallery
+from autograder.lessons.release import release_notebook
+from mini_autograd.widgets.demo import DemoWidget
+from mini_autograd.widgets.graph_explorer import GraphExplorer
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+COURSE = ROOT / "course"
+KERNELS = 2  # at a time
+COPIED = ("*.md", "LICENSE", "docs/*.md", "docs/decisions/*.md", "course/pictures/*.png")
+FIRST_PICTURE = "<!-- the first picture of the gallery -->"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python bootstrap.py site", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / ".build" / "site", help="where the site goes")
+    parser.add_argument("--runs", type=Path, default=ROOT / ".build" / "site-runs", help="where runs are kept")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="site-") as name:
+        staged = Path(name)
+        stage(staged / "pages", arguments.runs)
+        write_widgets(staged / "widgets")
+        shutil.rmtree(arguments.folder, ignore_errors=True)
+        options = ["-b", "html", "-W", "--keep-going", "-q", "-c", str(HERE), "-d", str(staged / "doctrees")]
+        static = f"html_static_path={HERE / 'static'},{staged / 'widgets'}"
+        status = build_main([*options, "-D", static, str(staged / "pages"), str(arguments.folder)])
+    size = sum(file.stat().st_size for file in arguments.folder.rglob("*") if file.is_file())
+    print(f"{arguments.folder / 'index.html'}: {size / 1e6:.0f} MB. Open it, or serve the folder.")
+    return status
+
+
+def stage(folder: Path, runs: Path) -> None:
+    """Write everything that Sphinx reads into a folder."""
+    for file in (file for pattern in COPIED for file in ROOT.glob(pattern)):
+        target = folder / file.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, target)
+    runs.mkdir(parents=True, exist_ok=True)
+    texts = lesson_texts(COURSE)
+    (folder / "lessons").mkdir(parents=True)
+    with ThreadPoolExecutor(KERNELS) as threads:
+        pages = threads.map(lambda text: lesson_page(text, runs), texts)
+        shown = threads.submit(gallery_run, runs)
+        for text, page in zip(texts, pages, strict=True):
+            (folder / "lessons" / f"{text.stem}.md").write_text(page, encoding="utf-8")
+    demos = shown.result()
+    (folder / "gallery.md").write_text(lesson_pages.gallery(demos), encoding="utf-8")
+    front = (HERE / "index.md").read_text(encoding="utf-8")
+    front = front.replace(FIRST_PICTURE, lesson_pages.first_picture(demos))
+    (folder / "index.md").write_text(front, encoding="utf-8")
+    for name, page in api_pages.pages():
+        (folder / "api").mkdir(exist_ok=True)
+        (folder / "api" / f"{name}.md").write_text(page, encoding="utf-8")
+    diagrams_as_text(folder / "docs" / "architecture.md")
+
+
+def write_widgets(folder: Path) -> None:
+    """Write the code and the style of the widgets as a script and a style sheet, which a page may load from a file."""
+    folder.mkdir()
+    kinds: dict[str, Any] = {"demo": DemoWidget, "explorer": GraphExplorer}
+    scripts = [f"liveWidgets.{kind} = (() => {{\n{as_script(widget._esm)}\n}})();" for kind, widget in kinds.items()]
+    (folder / "widgets.js").write_text("\n".join(["const liveWidgets = {};", *scripts]), encoding="utf-8")
+    (folder / "widgets.css").write_text("\n".join(str(widget._css) for widget in kinds.values()), encoding="utf-8")
+
+
+def as_script(module: object) -> str:
+    """A module of JavaScript as the body of a function: browsers load no module from a file."""
+    return str(module).replace("export default", "return")
+
+
+def lesson_page(text: Path, runs: Path) -> str:
+    """The page of a lesson: what students are given, and what its given cells put out when all is solved."""
+    source = assemble(text)
+    name = f"{text.stem}-{fingerprint_of(text, COURSE, source)}"
+    return lesson_pages.lesson(
+        text.stem[:2], release_notebook(source), kept_run(solved_release(source), name, data_files(text, COURSE), runs)
+    )
+
+
+def gallery_run(runs: Path) -> NotebookNode:
+    """The gallery with its outputs."""
+    text = COURSE / "gallery.py"
+    notebook = nbformat.from_dict(gallery(COURSE))
+    return kept_run(notebook, f"gallery-{fingerprint_of(text, COURSE, notebook)}", [], runs)
+
+
+def kept_run(notebook: NotebookNode, name: str, data: list[Path], runs: Path) -> NotebookNode:
+    """The notebook with the outputs of a run, kept or new. Raises RuntimeError if a cell fails."""
+    kept = runs / f"{name}.ipynb"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            for file in data:
+                (Path(folder) / "data").mkdir(exist_ok=True)
+                shutil.copy(file, Path(folder) / "data")
+            ran = run_in_kernel(notebook, Path(folder))
+        if failed := failures(ran):
+            raise RuntimeError(f"{name}: {failed}")
+        lesson_pages.answer_buttons(ran)
+        for old in runs.glob(f"{name.rpartition('-')[0]}-*"):
+            old.unlink()
+        nbformat.write(ran, kept)
+    return nbformat.read(kept, as_version=4)
+
+
+def diagrams_as_text(page: Path) -> None:
+    """A diagram is shown as the text that it is written in: drawing it would need a large library on each page."""
+    page.write_text(
+        re.sub(r"^```mermaid$", "```text", page.read_text(encoding="utf-8"), flags=re.MULTILINE), encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

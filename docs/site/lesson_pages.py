@@ -1,0 +1,153 @@
+"""Notebooks as pages: the released text, with outputs of given cells. Widgets keep what they need to live without
+Python.
+
+Nothing of a solution comes here: sources are those of the release, and outputs of solutions, tests, quizzes and hints
+are left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from html import escape
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.notebooks.cells import is_code, is_grade, is_solution, is_test, points_of
+from mini_autograd import widgets
+from mini_autograd.widgets.demo import Demo, as_json
+from mini_autograd.widgets.export import STATE, VIEW
+
+NOTE = """```{note}
+This page shows the lesson as you get it, with the outputs of a finished engine. Checks, quizzes and hints work in the
+notebook: `make lab` opens it.
+```"""
+SEALED = {
+    "quiz": "Here the notebook asks questions, and explains each answer.",
+    "hints": "Here the notebook has hints, from a mild one to one that says nearly everything.",
+    "start_lesson": "Here the notebook takes over your engine from the lesson before.",
+}
+KEPT_TO_THE_NOTEBOOK = {"own_id", "layout", "tabbable", "tooltip"}
+TERMINAL_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+TITLE = re.compile(r"\A# (.*)$", re.MULTILINE)
+
+
+def lesson(number: str, released: NotebookNode, ran: NotebookNode) -> str:
+    """The page of a lesson, of its release and of a run of the same cells with solutions."""
+    parts: list[str] = []
+    before = ""
+    for cell, with_outputs in zip(released.cells, ran.cells, strict=True):
+        if not is_code(cell):
+            before = cell.source
+            parts.append(re.sub("^# ", "## ", cell.source) if parts else cell.source)  # a page has one title
+        elif cell.metadata.get("jupyter", {}).get("source_hidden"):
+            parts += [
+                _raw(f'<p class="in-notebook">{text}</p>') for call, text in SEALED.items() if f"{call}(" in cell.source
+            ]
+        elif is_test(cell):
+            words = f"Test, {points_of(cell):g} points"
+            parts.append(_folded(words, _code(cell.source)))
+        elif is_solution(cell) or is_grade(cell):
+            parts.append(_raw('<p class="yours">Your code</p>') + _code(cell.source))
+        else:
+            shown = _outputs(with_outputs, ran)
+            parts.append(_code(cell.source))
+            if shown:
+                parts.append(_folded("What it shows", shown) if "predict" in before.lower() else shown)
+            before = ""
+    return TITLE.sub(lambda title: f"# {number}. {title[1]}\n\n{NOTE}", "\n\n".join(parts)) + "\n"
+
+
+def gallery(ran: NotebookNode) -> str:
+    """The page of the gallery: no code, and the text for an audience at a machine with Python only where it holds."""
+    parts = [
+        "# Demos",
+        "Buttons and steps work on this page. Sliders and fields need Python: `make demos` opens the demos with them. "
+        "The numbers were measured or computed when this site was built.",
+    ]
+    for cell in ran.cells[1:]:
+        parts.append(_outputs(cell, ran) if is_code(cell) else cell.source)
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def first_picture(ran: NotebookNode) -> str:
+    """The first widget of a notebook."""
+    return next(shown for cell in ran.cells if is_code(cell) and (shown := _outputs(cell, ran)))
+
+
+def answer_buttons(ran: NotebookNode) -> None:
+    """Store in the state of each demo what it shows for each of its buttons, which Python will not be asked for."""
+    for name in (name for name in vars(widgets) if hasattr(_module(name), "demo")):
+        demo: Demo = _module(name).demo()
+        for state in (entry["state"] for entry in _states(ran).values() if entry["state"].get("title") == demo.title):
+            state["presets"] = [[label, {**state["state"], **preset}] for label, preset in state["presets"]]
+            settings = [setting for _, setting in state["presets"]]
+            state["answers"] = [[setting, as_json(demo.show(**demo.checked(setting)))] for setting in settings]
+            state["answers"].append([state["state"], state["shown"]])
+
+
+def _module(name: str) -> Any:
+    return sys.modules.get(getattr(getattr(widgets, name), "__module__", ""))
+
+
+def _states(ran: NotebookNode) -> dict[str, Any]:
+    found: dict[str, Any] = ran.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    return found
+
+
+def _outputs(cell: NotebookNode, ran: NotebookNode) -> str:
+    return "\n\n".join(filter(None, (_output(output, ran) for output in cell.outputs)))
+
+
+def _output(output: NotebookNode, ran: NotebookNode) -> str:
+    data = output.get("data", {})
+    if output.output_type == "stream":
+        return _text(output.text)
+    if output.output_type == "error":
+        return _text(f"{output.ename}: {output.evalue}")
+    picture = _picture(data)
+    if VIEW in data:
+        return _raw(_live(_states(ran)[data[VIEW]["model_id"]]["state"], picture)) if picture else ""
+    if "text/html" in data:
+        return _raw(f'<div class="shown">{data["text/html"]}</div>')
+    return _raw(picture) if picture else _text(data.get("text/plain", ""))
+
+
+def _picture(data: dict[str, str]) -> str:
+    """The image among the forms of an output, if there is one."""
+    words = escape(TERMINAL_COLOURS.sub("", data.get("text/plain", "")))
+    for kind in ("image/svg+xml", "image/png"):
+        if kind in data:
+            content = data[kind] if kind == "image/png" else base64.b64encode(data[kind].encode()).decode()
+            return f'<img class="shown" loading="lazy" alt="{words}" src="data:{kind};base64,{content.strip()}">'
+    return ""
+
+
+def _live(state: dict[str, Any], still: str) -> str:
+    """A widget with its code and its data; static/live.js brings it to life, and without scripts the still is there."""
+    traits = {name: value for name, value in state.items() if name[0] != "_" and name not in KEPT_TO_THE_NOTEBOOK}
+    traits["foldable"] = False  # Python folds
+    kind = "explorer" if "picture" in traits else "demo"
+    data = json.dumps(traits).replace("</", "<\\/")
+    return f'<div class="live" data-kind="{kind}"><script type="application/json">{data}</script>{still}</div>'
+
+
+def _code(source: str) -> str:
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", source)), default=0))
+    return f"{fence}ipython3\n{source}\n{fence}"
+
+
+def _text(text: str) -> str:
+    return _raw(f'<pre class="shown">{escape(TERMINAL_COLOURS.sub("", text))}</pre>') if text.strip() else ""
+
+
+def _folded(words: str, content: str) -> str:
+    return _raw(f"<details><summary>{words}</summary>") + f"\n\n{content}\n\n" + _raw("</details>")
+
+
+def _raw(html: str) -> str:
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", html)), default=0))
+    return f"{fence}{{raw}} html\n{html}\n{fence}\n"

@@ -1,0 +1,158 @@
+"""The website: it builds without a warning, works from files alone, asks no other host, and gives no solution away."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from nbformat.v4 import new_markdown_cell, new_notebook
+
+from autograder.lessons.build.lesson_files import lesson_texts
+from autograder.lessons.build.notebook import assemble
+from autograder.lessons.release import ReleaseError, verify_release
+from autograder.notebooks.regions import regions
+from tests.browser.conftest import browser
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXTS = lesson_texts(ROOT / "course")
+PAGES = [
+    *("index", "README", "CONTRIBUTING", "CHANGELOG", "gallery", "search", "genindex"),
+    *(f"docs/{path.stem}" for path in ROOT.glob("docs/*.md")),
+    *(f"docs/decisions/{path.stem}" for path in ROOT.glob("docs/decisions/*.md")),
+    *(f"lessons/{path.stem}" for path in TEXTS),
+    *(f"api/{name}" for name in ("student", "engine", "tensor", "nn", "autograd")),
+]
+LOOKED_AT = ["index", "lessons/02_scalar_engine", "api/student", "gallery"]
+SCRIPTED = ["search"]  # filled in by a script
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make site` builds it. A warning of Sphinx fails the build."""
+    folder = tmp_path_factory.mktemp("site") / "site"
+    built = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "site" / "build.py"), str(folder)], capture_output=True, text=True
+    )
+    assert built.returncode == 0, built.stdout[-3000:] + built.stderr[-3000:]
+    return folder
+
+
+class Page(HTMLParser):
+    """What the tests ask of a page: its text with that of scripts, its links, and its tags."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.links: list[tuple[str, str]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.links += [(tag, value) for name, value in attrs if name in ("src", "href", "action") and value]
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+    @property
+    def ids(self) -> set[str | None]:
+        return {attributes.get("id") for _, attributes in self.tags}
+
+
+def test_every_page_is_there_with_a_language_a_title_and_a_main_part(site: Path) -> None:
+    for name in PAGES:
+        page = Page(site / f"{name}.html")
+        assert ("html", "en") in [(tag, attributes.get("lang")) for tag, attributes in page.tags], name
+        assert name in SCRIPTED or [tag for tag, _ in page.tags].count("h1") == 1, name
+        assert any(attributes.get("role") == "main" for _, attributes in page.tags), name
+
+
+def test_every_link_leads_somewhere_and_nothing_comes_from_another_host(site: Path) -> None:
+    pages = {file: Page(file) for file in site.rglob("*.html")}
+    for file, page in pages.items():
+        for tag, link in page.links:
+            if re.match(r"\w+:|//", link):
+                assert tag == "a" or link.startswith("data:"), f"{file}: {link}"
+                continue
+            path, _, fragment = re.sub(r"\?[^#]*", "", link).partition("#")
+            target = (file.parent / unquote(path)).resolve() if path else file
+            assert target.is_file(), f"{file}: {link}"
+            scripted = target.stem in SCRIPTED or target not in pages
+            assert scripted or not fragment or unquote(fragment) in pages[target].ids, f"{file}: {link}"
+    for file in site.rglob("*.css"):
+        assert not re.search(r"(@import|url\()\s*[\"']?(https?:|//)", file.read_text(encoding="utf-8")), file
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
+def test_no_page_of_a_lesson_shows_a_solution_a_hidden_test_a_hint_or_an_answer(site: Path, text: Path) -> None:
+    shown = Page(site / "lessons" / f"{text.stem}.html").text.replace("\\n", "\n")  # data of widgets is JSON
+    source = assemble(text)
+    verify_release(source, new_notebook(cells=[new_markdown_cell(shown)]))
+    solution = max((region.text for cell in source.cells for region in regions(cell.source)), key=len, default="")
+    if solution:
+        with pytest.raises(ReleaseError, match="shows"):
+            verify_release(source, new_notebook(cells=[new_markdown_cell(f"{shown}\n{solution}")]))
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A page of a browser that may open files alone; errors of scripts fail the test that meets them."""
+    with browser(tmp_path_factory.mktemp("profile")) as profile:
+        page = profile.new_page()
+        page.troubles = []
+        page.on("pageerror", lambda error: page.troubles.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and page.troubles.append(said.text))
+        page.on(
+            "request",
+            lambda asked: None if asked.url.startswith(("file:", "data:")) else page.troubles.append(asked.url),
+        )
+        yield page
+
+
+@pytest.mark.browser
+def test_search_finds_a_word_from_a_file(site: Path, opened: Any) -> None:
+    opened.goto((site / "search.html").as_uri() + "?q=checkpoint")
+    opened.locator("#search-results li a", has_text="13. ").first.wait_for()
+    assert opened.troubles == []
+
+
+@pytest.mark.browser
+def test_demos_live_without_python(site: Path, opened: Any) -> None:
+    opened.goto((site / "gallery.html").as_uri())
+    explorer = opened.locator(".ma-explorer").first
+    explorer.get_by_role("button", name="Step", exact=True).click()
+    explorer.locator(".ma-words", has_text="a + b").wait_for()
+    explorer.get_by_role("button", name="End", exact=True).click()
+    explorer.locator(".ma-words", has_text="Gradients of the leaves: a: 1").wait_for()
+    demo = opened.get_by_role("group", name="A gradient that is never cleared")
+    demo.get_by_role("button", name="The same as momentum 1.0").click()
+    demo.get_by_text("momentum 1.0 (dotted", exact=False).wait_for()
+    demo.get_by_role("button", name="Reset").click()
+    assert opened.locator(".live > img").count() == 0, "a still in place of a demo"
+    assert opened.troubles == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_pages_are_accessible_in_both_themes(site: Path, opened: Any, name: str, theme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    opened.emulate_media(color_scheme=theme)
+    opened.goto((site / f"{name}.html").as_uri())
+    found = Axe().run(opened, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}).response["violations"]
+    assert [(rule["id"], [node["html"][:200] for node in rule["nodes"][:5]]) for rule in found] == []
+    assert opened.troubles == []
