@@ -153,6 +153,7 @@ def test_pages_are_accessible_in_both_themes(site: Path, opened: Any, name: str,
 
     opened.emulate_media(color_scheme=theme)
     opened.goto((site / f"{name}.html").as_uri())
-    found = Axe().run(opened, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}).response["violations"]
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "preload": False}  # it cannot read other files
+    found = Axe().run(opened, options=options).response["violations"]
     assert [(rule["id"], [node["html"][:200] for node in rule["nodes"][:5]]) for rule in found] == []
     assert opened.troubles == []

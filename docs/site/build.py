@@ -7,7 +7,6 @@ solved; `lesson_pages.py` takes from such a run only what given cells put out. R
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -78,7 +77,6 @@ def stage(folder: Path, runs: Path) -> None:
     for name, page in api_pages.pages():
         (folder / "api").mkdir(exist_ok=True)
         (folder / "api" / f"{name}.md").write_text(page, encoding="utf-8")
-    diagrams_as_text(folder / "docs" / "architecture.md")
 
 
 def write_widgets(folder: Path) -> None:
@@ -99,9 +97,8 @@ def lesson_page(text: Path, runs: Path) -> str:
     """The page of a lesson: what students are given, and what its given cells put out when all is solved."""
     source = assemble(text)
     name = f"{text.stem}-{fingerprint_of(text, COURSE, source)}"
-    return lesson_pages.lesson(
-        text.stem[:2], release_notebook(source), kept_run(solved_release(source), name, data_files(text, COURSE), runs)
-    )
+    ran = kept_run(solved_release(source), name, data_files(text, COURSE), runs)
+    return lesson_pages.lesson(text.stem[:2], release_notebook(source), ran)
 
 
 def gallery_run(runs: Path) -> NotebookNode:
@@ -127,13 +124,6 @@ def kept_run(notebook: NotebookNode, name: str, data: list[Path], runs: Path) ->
             old.unlink()
         nbformat.write(ran, kept)
     return nbformat.read(kept, as_version=4)
-
-
-def diagrams_as_text(page: Path) -> None:
-    """A diagram is shown as the text that it is written in: drawing it would need a large library on each page."""
-    page.write_text(
-        re.sub(r"^```mermaid$", "```text", page.read_text(encoding="utf-8"), flags=re.MULTILINE), encoding="utf-8"
-    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from docutils import nodes
+from pygments.lexers.special import TextLexer
 
 from autograder.nbgrader_plugins.formulas import formula
 
@@ -47,4 +48,5 @@ def give_captions_a_level(app: Any, page: str, template: str, context: dict[str,
 
 def setup(app: Any) -> None:
     app.connect("html-page-context", give_captions_a_level, priority=900)  # after the theme
+    app.add_lexer("mermaid", TextLexer)  # drawn diagrams would need a large library on each page
     app.add_html_math_renderer("mathml", (inline_formula, None), (block_formula, None))
