@@ -24,6 +24,7 @@ LONGEST_FIRST = (
     "autograder/judge/test_hostile.py",
     "browser",
     "deploy",
+    "test_site.py",
     "autograder/grading",
     "autograder/judge",
     "autograder/sandbox",

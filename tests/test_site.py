@@ -16,7 +16,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 
 from autograder.lessons.build.lesson_files import lesson_texts
 from autograder.lessons.build.notebook import assemble
-from autograder.lessons.release import ReleaseError, verify_release
+from autograder.lessons.release import SEALED, ReleaseError, verify_release
 from autograder.notebooks.regions import regions
 from tests.browser.conftest import browser
 
@@ -98,13 +98,33 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_another_host(site: Pa
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_no_page_of_a_lesson_shows_a_solution_a_hidden_test_a_hint_or_an_answer(site: Path, text: Path) -> None:
-    shown = Page(site / "lessons" / f"{text.stem}.html").text.replace("\\n", "\n")  # data of widgets is JSON
+    shown = Page(site / "lessons" / f"{text.stem}.html").text
+    shown = shown.replace("\\n", "\n").replace('\\"', '"')  # data of widgets is JSON
+    assert not SEALED.search(shown), "a quiz or hints, which a page cannot ask"
     source = assemble(text)
     verify_release(source, new_notebook(cells=[new_markdown_cell(shown)]))
     solution = max((region.text for cell in source.cells for region in regions(cell.source)), key=len, default="")
     if solution:
         with pytest.raises(ReleaseError, match="shows"):
             verify_release(source, new_notebook(cells=[new_markdown_cell(f"{shown}\n{solution}")]))
+
+
+def test_a_formula_is_shown_without_a_script(tmp_path: Path) -> None:
+    (tmp_path / "index.md").write_text("# Formulas\n\nIn a line $x^2$, and\n\n$$\\sum_i x_i$$\n", encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-c",
+        str(ROOT / "docs" / "site"),
+        str(tmp_path),
+        str(tmp_path / "out"),
+    ]
+    subprocess.run(command, check=True)
+    page = Page(tmp_path / "out" / "index.html")
+    assert [attributes.get("display") for tag, attributes in page.tags if tag == "math"] == ["inline", "block"]
+    assert not any("mathjax" in link.lower() for _, link in page.links)
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ def stage(folder: Path, runs: Path) -> None:
             (folder / "lessons" / f"{text.stem}.md").write_text(page, encoding="utf-8")
     demos = shown.result()
     (folder / "gallery.md").write_text(lesson_pages.gallery(demos), encoding="utf-8")
-    front = (HERE / "index.md").read_text(encoding="utf-8")
+    front = (HERE / "index.md.in").read_text(encoding="utf-8")
     front = front.replace(FIRST_PICTURE, lesson_pages.first_picture(demos))
     (folder / "index.md").write_text(front, encoding="utf-8")
     for name, page in api_pages.pages():

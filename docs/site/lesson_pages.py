@@ -22,8 +22,8 @@ from mini_autograd.widgets.demo import Demo, as_json
 from mini_autograd.widgets.export import STATE, VIEW
 
 NOTE = """```{note}
-This page shows the lesson as you get it, with the outputs of a finished engine. Checks, quizzes and hints work in the
-notebook: `make lab` opens it.
+This page shows the lesson as you get it, with the outputs of a finished engine. Checks, quizzes, hints and the sliders
+of demos work in the notebook, which `make lab` opens.
 ```"""
 SEALED = {
     "quiz": "Here the notebook asks questions, and explains each answer.",

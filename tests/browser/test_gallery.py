@@ -276,14 +276,14 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     page.set_viewport_size({"width": 1400, "height": 1000})
     bar.get_by_role("button", name="Leave").click()
     expect(bar).to_have_count(0)
-    expect(shown).to_have_count(12)
+    expect(shown).to_have_count(13)
     assert page.evaluate("() => document.fullscreenElement") is None
 
 
 def test_a_reload_shows_the_settings_again(opened):
     demo = Shown(opened, "activations()")
     demo.press("Kill three units")
-    expect(demo.words).to_contain_text("ReLU: 5 of 13 units pass gradient at x = 0.5; 3 at no x at all.")
+    expect(demo.words).to_contain_text("ReLU: 5 of 12 units pass gradient at x = 0.5; 3 at no x at all.")
     demo = Shown(opened, "broadcast()")
     demo.press("Number")
     expect(demo.words).to_contain_text("are stretched to (2, 3)")
