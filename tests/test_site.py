@@ -32,6 +32,8 @@ PAGES = [
 LOOKED_AT = ["index", "lessons/11_training", "api/student", "gallery"]
 SCRIPTED = ["search"]  # filled in by a script
 
+BUILD = [sys.executable, str(ROOT / "docs" / "site" / "build.py")]
+
 pytestmark = pytest.mark.slow
 
 
@@ -39,9 +41,7 @@ pytestmark = pytest.mark.slow
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make site` builds it. A warning of Sphinx fails the build."""
     folder = tmp_path_factory.mktemp("site") / "site"
-    built = subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "site" / "build.py"), str(folder)], capture_output=True, text=True
-    )
+    built = subprocess.run([*BUILD, str(folder)], capture_output=True, text=True)
     assert built.returncode == 0, built.stdout[-3000:] + built.stderr[-3000:]
     return folder
 
@@ -78,6 +78,14 @@ def test_every_page_is_there_with_a_language_a_title_and_a_main_part(site: Path)
         assert ("html", "en") in [(tag, attributes.get("lang")) for tag, attributes in page.tags], name
         assert name in SCRIPTED or [tag for tag, _ in page.tags].count("h1") == 1, name
         assert any(attributes.get("role") == "main" for _, attributes in page.tags), name
+
+
+def test_a_folder_that_holds_something_else_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("three years of work", encoding="utf-8")
+    refused = subprocess.run([*BUILD, str(tmp_path)], capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert "Name another folder" in refused.stderr
+    assert (tmp_path / "thesis.txt").exists()
 
 
 def test_every_link_leads_somewhere_and_nothing_comes_from_another_host(site: Path) -> None:

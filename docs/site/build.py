@@ -34,6 +34,7 @@ ROOT = HERE.parents[1]
 COURSE = ROOT / "course"
 KERNELS = 2  # at a time
 COPIED = ("*.md", "LICENSE", "docs/*.md", "docs/decisions/*.md", "course/pictures/*.png")
+MADE_BY_SPHINX = ".buildinfo"
 FIRST_PICTURE = "<!-- the first picture of the gallery -->"
 
 
@@ -42,6 +43,14 @@ def main() -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / ".build" / "site", help="where the site goes")
     parser.add_argument("--runs", type=Path, default=ROOT / ".build" / "site-runs", help="where runs are kept")
     arguments = parser.parse_args()
+    if (
+        arguments.folder.exists()
+        and any(arguments.folder.iterdir())
+        and not (arguments.folder / MADE_BY_SPHINX).exists()
+    ):
+        parser.error(
+            f"{arguments.folder} holds something else than a site, which would be deleted. Name another folder."
+        )
     with tempfile.TemporaryDirectory(prefix="site-") as name:
         staged = Path(name)
         stage(staged / "pages", arguments.runs)
@@ -112,11 +121,12 @@ def kept_run(notebook: NotebookNode, name: str, data: list[Path], runs: Path) ->
     """The notebook with the outputs of a run, kept or new. Raises RuntimeError if a cell fails."""
     kept = runs / f"{name}.ipynb"
     if not kept.exists():
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as workspace:
+            folder = Path(workspace) / name  # lessons look into the folder above
+            (folder / "data").mkdir(parents=True)
             for file in data:
-                (Path(folder) / "data").mkdir(exist_ok=True)
-                shutil.copy(file, Path(folder) / "data")
-            ran = run_in_kernel(notebook, Path(folder))
+                shutil.copy(file, folder / "data")
+            ran = run_in_kernel(notebook, folder)
         if failed := failures(ran):
             raise RuntimeError(f"{name}: {failed}")
         lesson_pages.answer_buttons(ran)
