@@ -191,7 +191,7 @@ def belongs_elsewhere(move: Move, example_name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Question:
+class Asked:
     """What the first input of a node receives, with wrong answers that have a reason."""
 
     node: Node
@@ -214,15 +214,15 @@ class Question:
         return {value: reason for value, reason in reasons.items() if value != self.right}
 
 
-def question(play: Play, move: Move) -> Question:
+def question(play: Play, move: Move) -> Asked:
     node = play.named(move.node)
     later = played(play.graph, [])  # what had arrived when this node sent: shares that came too late do not count
     for index in play.done[: play.done.index(node.index)]:
         later.send(play.graph.nodes[index])
-    return Question(node, play.edges_of(node)[0], later.total(node))
+    return Asked(node, play.edges_of(node)[0], later.total(node))
 
 
-def asking(play: Play, asked: Question | None) -> list[str]:
+def asking(play: Play, asked: Asked | None) -> list[str]:
     if asked is None:
         return []
     source = play.graph.nodes[asked.edge.source].name
@@ -298,7 +298,7 @@ def edges(play: Play, layout: Layout) -> list[str]:
     return parts
 
 
-def nodes(play: Play, layout: Layout, made: Sequence[Move], asked: Question | None) -> list[str]:
+def nodes(play: Play, layout: Layout, made: Sequence[Move], asked: Asked | None) -> list[str]:
     shown = [node for node in play.graph.nodes if node.kind != "constant"]
     name = asked.node.name if asked else ""
     return [node_part(play, node, at.x, at.y, made, name) for node, at in zip(shown, layout.boxes, strict=True)]
@@ -334,7 +334,7 @@ def press(drawing: str, label: str, state: dict[str, str]) -> str:
     )
 
 
-def buttons(play: Play, made: Sequence[Move], asked: Question | None, y: float) -> list[str]:
+def buttons(play: Play, made: Sequence[Move], asked: Asked | None, y: float) -> list[str]:
     """The answers to choose from, and the tools."""
     x, parts = 10.0, []
     offered: list[tuple[str, str, list[Move]]] = []
