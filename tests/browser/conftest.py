@@ -178,6 +178,15 @@ def lab_server(chromium, tmp_path_factory) -> Iterator[tuple[Path, str, str]]:
         yield served
 
 
+def violations(page, part: str | None = None) -> list[tuple[str, list[str]]]:
+    """What axe-core finds against WCAG 2.1 A and AA in a page or in parts of it: each rule with the first elements."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "preload": False}  # it cannot read other files
+    found = Axe().run(page, context=part, options=options).response["violations"]
+    return [(rule["id"], [node["html"][:200] for node in rule["nodes"][:5]]) for rule in found]
+
+
 @contextmanager
 def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
     """A JupyterLab on an empty folder of `home`, with settings of its own: (folder, URL, token)."""

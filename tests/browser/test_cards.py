@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.conftest import violations
+
 pytestmark = pytest.mark.browser
 PROJECT = Path(__file__).parents[2]
 
@@ -128,6 +130,7 @@ def test_cards_are_readable_in_both_themes(lab, tmp_path):
         lab.page.evaluate(
             "() => document.querySelectorAll('.autograder-card details').forEach(d => { d.open = true; })"
         )
+        assert violations(lab.page, ".autograder-card") == []
         for number, (name, card) in enumerate(zip(CARDS, lab.page.evaluate(MEASURE), strict=True)):
             lab.page.locator(".autograder-card").nth(number).screenshot(path=tmp_path / f"{theme[11:]}-{name}.png")
             assert not card["overflow"], f"{theme}: {name} is wider than its card"
@@ -135,3 +138,8 @@ def test_cards_are_readable_in_both_themes(lab, tmp_path):
                 f"{theme}: {name}: {card['text']!r} has a contrast of {card['contrast']:.1f}"
             )
             assert card["height"] > 40
+
+
+def test_what_is_not_accessible_would_be_found(lab):
+    lab.page.set_content('<main class="some"><button></button></main>')
+    assert [rule for rule, _ in violations(lab.page, ".some")] == ["button-name"]

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from autograder.lessons.commands.demos import gallery
 from mini_autograd import widgets
-from tests.browser.conftest import LOOKS_ONCE
+from tests.browser.conftest import LOOKS_ONCE, violations
 
 pytestmark = pytest.mark.browser
 
@@ -278,6 +278,14 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     expect(bar).to_have_count(0)
     expect(shown).to_have_count(13)
     assert page.evaluate("() => document.fullscreenElement") is None
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])
+def test_demos_are_accessible_in_both_themes(opened, theme):
+    opened.use_theme(theme)
+    for call in DEMOS[::2]:  # the one below is in the page, too
+        Shown(opened, call)
+        assert violations(opened.page, ".ma-demo") == [], call
 
 
 def test_a_reload_shows_the_settings_again(opened):

@@ -12,8 +12,9 @@ function modelOf(traits) {
   return {
     get: (name) => traits[name],
     set(name, value) {
-      write(name, value);
       const found = name === "state" && traits.answers?.find(([state]) => key(state) === key(value));
+      if (name === "state" && traits.answers && !found) return setTimeout(() => tell("shown")); // needs Python: it stays
+      write(name, value);
       if (found) setTimeout(() => write("shown", { ...found[1], serial: (traits.shown.serial ?? 0) + 1 }));
     },
     save_changes() {},
