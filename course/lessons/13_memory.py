@@ -15,11 +15,11 @@
 # %% [markdown] items="124"
 # # Compute it again
 #
-# *Core: two sittings of about 85 and 45 minutes, with a break before section 4. Further: about 35 minutes, optional. You build a count of saved bytes, a checkpoint and a planner for where to cut. You need lessons 06, 08 and 10.*
+# *Core: about 85 minutes; before exercise 2 is a good place for a break. Further: about 55 minutes, optional. You build a count of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
 #
-# A Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. **Predict**, in GiB: what do the weights need, and what does the step need at its worst moment?
+# Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. **Predict**, in GiB: how much memory do the weights need, and how much does the step need at its peak? And with only one text?
 #
-# Your machine may be too small for it, and that does not matter. On PyTorch's `meta` device tensors have a shape and no numbers. All operations run, gradients included, and nothing is stored, so the bytes can be counted that *would* be alive.
+# You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape and no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive. The next two cells do this; run them, you need not read the code.
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -30,38 +30,13 @@ import threading
 import numpy as np
 
 # %% tags=["demo"]
-import time
-import tracemalloc
-import warnings
 import weakref
 
-import matplotlib.pyplot as plt
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.checkpoint import checkpoint as torch_checkpoint
-from torch.utils.flop_counter import FlopCounterMode
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
-torch.set_num_threads(1)  # steadier times on a busy machine
 GiB = 2**30
-
-
-class Block(nn.Module):
-    """Attention and two wide layers, each with a way around it and a norm behind it."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(width, max(1, width // 64), batch_first=True)
-        self.wide = nn.Sequential(
-            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
-        )
-        self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
-
-    def forward(self, x):
-        x = self.norms[0](x + self.attention(x, x, x)[0])
-        return self.norms[1](x + self.wide(x))
 
 
 def plain(function, *inputs):
@@ -73,9 +48,12 @@ class Transformer(nn.Module):
 
     def __init__(self, depth, width, words):
         super().__init__()
-        self.embedding = nn.Embedding(words, width)
-        self.blocks = nn.ModuleList([Block(width) for _ in range(depth)])
-        self.head = nn.Linear(width, words)
+        heads = max(1, width // 64)
+        self.embedding, self.head = nn.Embedding(words, width), nn.Linear(width, words)
+        self.blocks = nn.ModuleList(
+            nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu", batch_first=True)
+            for _ in range(depth)
+        )
 
     def forward(self, tokens, run=plain):
         x = self.embedding(tokens)
@@ -111,7 +89,7 @@ class LiveBytes(TorchDispatchMode):
 
 
 def step_bytes(depth, width, texts, length, words=50_000, run=plain, classify=True):
-    """GiB of the weights, GiB held between forward and backward, and GiB at the worst moment."""
+    """GiB of the weights, GiB held between forward and backward, and GiB at the peak."""
     with torch.device("meta"):
         model = Transformer(depth, width, words)
         tokens = torch.empty(texts, length, dtype=torch.long)
@@ -127,33 +105,19 @@ def step_bytes(depth, width, texts, length, words=50_000, run=plain, classify=Tr
     return 4 * sum(p.numel() for p in parameters) / GiB, held / GiB, live.peak / GiB
 
 
-own, held, peak = step_bytes(12, 512, texts=32, length=512)
-print(f"weights                              {own:6.2f} GiB")
-print(f"gradients of the weights             {own:6.2f} GiB")
-print(f"two moments of Adam                  {2 * own:6.2f} GiB")
-print(f"everything else, after forward       {held:6.2f} GiB")
-print(f"everything else, at the worst moment {peak:6.2f} GiB")
+print("GiB         weights   with gradients and moments   activations   peak of the rest")
+for texts in (1, 4, 16, 32, 64):
+    own, held, peak = step_bytes(12, 512, texts, length=512)
+    print(f"{texts:3d} texts {own:9.2f} {4 * own:28.2f} {held:13.2f} {peak:18.2f}")
 
 # %% [markdown] items="124"
-# What is there after the forward pass was left for the backward pass: the **activations**. (At the worst moment gradients on their way come on top.) They are more than thirty times the weights. Is that a law? **Predict** how the two numbers change when the batch becomes smaller.
-
-# %% tags=["demo"] items="124"
-for texts in (1, 4, 16, 64):
-    own, held, _ = step_bytes(12, 512, texts, length=512)
-    print(f"{texts:3d} texts: {held:6.2f} GiB of activations,", end=" ")
-    print(f"{held / (4 * own):5.2f} times weights, gradients and moments together")
-
-# %% [markdown] items="124"
-# It is no law. Activations grow with the batch (and with the length of the texts), weights do not. For one text the weights and what belongs to them need more; in usual training the activations do.
+# The forward pass keeps values for the backward pass: the **activations**. For 32 texts they need more than thirty times the memory of the weights. (At the peak, the gradients of some activations are alive too.) But this is no fixed factor. Activations grow with the batch and the length of the texts, weights do not. For one text the weights, their gradients and the two moments of Adam need more.
 #
-# A rule needs its saved values **once**, long after they were made. **Must they be kept for all that time?** Whatever a block saves can be had again from the input of the block, by computing it again. In this lesson you will
+# A rule needs its saved values **once**, long after they were made. **Must you keep them for all that time?** You can compute what a block saves again, from the input of the block. In this lesson you
 #
-# 1. measure which bytes a graph keeps, parameters apart from activations;
-# 2. build `checkpoint`, which keeps the inputs of a function and nothing else, and gives the same gradients to the last bit;
-# 3. decide where to cut a network, with a planner of your own;
-# 4. measure what it saves and what it costs, instead of quoting a factor.
-#
-# The optional part at the end makes random numbers come out the same when they are drawn again, and looks at PyTorch's two variants and at several devices.
+# 1. measure which bytes a graph keeps, and separate parameters from activations;
+# 2. build `checkpoint`, which keeps only the inputs of a function and gives the same gradients to the last bit;
+# 3. cut a network into segments, and measure what that saves and what it costs.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
@@ -163,7 +127,7 @@ start_lesson()
 # %% [markdown]
 # ## 1. Which bytes a graph keeps
 #
-# In lesson 06 you added up what the nodes had saved, and told arrays apart by `id`. That is not enough for memory. Two arrays can be different objects and lie in the same memory: `w.T` is a view of `w`. And a view of ten entries keeps the **whole** array alive whose entries it shows. **Predict** the bytes in each line.
+# In lesson 06 you added up what the nodes had saved, and told arrays apart by `id`. To count memory, you need more. Two different arrays can share the same memory: `w.T` is a view of `w`. And a view of ten entries keeps the **whole** array alive. **Predict** the bytes in each line.
 
 # %% tags=["engine"]
 def owner(array):
@@ -171,6 +135,14 @@ def owner(array):
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
+
+
+def arrays_kept_by(node):
+    """The arrays that a node has saved, as a list; empty if the node has been freed."""
+    try:
+        return [array for array in node.saved_tensors if array is not None]
+    except RuntimeError:
+        return []
 
 # %%
 whole = np.zeros((100, 10))
@@ -183,18 +155,18 @@ for name, array in {"whole": whole, "whole.T": whole.T, "whole[0]": whole[0]}.it
 #
 # Write `saved_bytes(output)`: the bytes of memory that the graph behind a tensor keeps for its rules.
 #
-# * Go through all nodes that can be reached from `output.grad_fn`. `node.saved_tensors` gives what a node has saved; an entry may be None. A node that has been freed raises a RuntimeError there, and keeps nothing.
-# * Count **memory**, not arrays: each `owner` once, with all its bytes, however many nodes and views show it.
-# * **Parameters apart**: memory that belongs to the `data` of a leaf at the end of the graph is alive anyway. Such a leaf is the `variable` of an `AccumulateGrad` node. Count that memory in a second number, again only as far as some node has saved it.
+# * Go through all nodes that can be reached from `output.grad_fn`. `arrays_kept_by(node)`, in the cell above, gives the arrays that a node has saved.
+# * Count **memory**, not arrays: count each `owner` once, with all its bytes, even if many nodes and views show it.
+# * **Separate the parameters**: the memory of the `data` of a leaf is alive anyway. Such a leaf is the `variable` of an `AccumulateGrad` node. Count this memory in a second number, and only if some node has saved it.
 
 # %% [markdown] tags=["hint"] exercise="saved_bytes"
 # `topological_order(output.grad_fn)` is a list of all nodes. A tensor that was not recorded has no `grad_fn`: return `(0, 0)` at once.
 
 # %% [markdown] tags=["hint"] exercise="saved_bytes"
-# First find the owners of the leaves: `{id(owner(node.variable.data)) for node in nodes if isinstance(node, AccumulateGrad)}`. Then a dict from `id(owner(array))` to `owner(array).nbytes`, over all saved arrays.
+# First find the owners of the leaves: `{id(owner(node.variable.data)) for node in nodes if isinstance(node, AccumulateGrad)}`. Then make a dict from `id(owner(array))` to `owner(array).nbytes`, over all arrays of all nodes.
 
 # %% [markdown] tags=["hint"] exercise="saved_bytes"
-# Around `node.saved_tensors` put `try:` and `except RuntimeError: continue`. In the end add up the dict twice: the ids that are not among the leaves, and those that are.
+# At the end, add up the dict twice: the ids that are not among the leaves, and those that are.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "saved_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def saved_bytes(output):
@@ -215,31 +187,19 @@ def saved_bytes(output):
         return 0, 0
     nodes = topological_order(output.grad_fn)
     leaves = {id(owner(n.variable.data)) for n in nodes if isinstance(n, AccumulateGrad)}
-    sizes = {}
-    for node in nodes:
-        try:
-            arrays = node.saved_tensors
-        except RuntimeError:
-            continue  # it has been freed
-        sizes |= {id(owner(a)): owner(a).nbytes for a in arrays if a is not None}
+    kept = [owner(array) for node in nodes for array in arrays_kept_by(node)]
+    sizes = {id(array): array.nbytes for array in kept}
     parameters = sum(size for key, size in sizes.items() if key in leaves)
     return sum(sizes.values()) - parameters, parameters
     ### END SOLUTION
 
 # %% tags=["style:compact"] exercise="saved_bytes"
-def all_saved(node):
-    try:
-        return [owner(array) for array in node.saved_tensors if array is not None]
-    except RuntimeError:
-        return []
-
-
 def saved_bytes(output):
     nodes = topological_order(output.grad_fn) if output.grad_fn else []
     leaves = [owner(node.variable.data) for node in nodes if hasattr(node, "variable")]
     totals = [0, 0]
     counted = []
-    for array in sum(map(all_saved, nodes), []):
+    for array in map(owner, sum(map(arrays_kept_by, nodes), [])):
         if not any(array is other for other in counted):
             counted.append(array)
             totals[any(array is leaf for leaf in leaves)] += array.nbytes
@@ -325,7 +285,7 @@ assert tuple(saved_bytes(halved)) == (7, 0), "None keeps nothing, a mask one byt
 ### END HIDDEN TESTS
 
 # %% [markdown] items="124"
-# Now your own network, eight layers of width 64. What one forward pass keeps, for several batches. **Predict** the batch at which the activations overtake the weights.
+# Now count what one forward pass of your own network keeps: eight layers of width 64, for several batches. **Predict** the batch from which the activations need more than the weights.
 
 # %% items="124"
 def tanh_layers(count, width):
@@ -352,9 +312,9 @@ for rows in (1, 16, 64, 256, 4096):
 # %% [markdown] items="gap:saved_tensor_hooks"
 # ## 2. Give the array away
 #
-# To keep less, something must happen at the moment when an array is saved. PyTorch has a door for this, `torch.autograd.graph.saved_tensors_hooks(pack, unpack)`. Inside the block, each array that is saved is given to `pack`, and the node keeps **what pack returns**. When a rule asks for the array, `unpack` gets that thing and has to return an array.
+# To keep less, you must act at the moment when a node saves an array. PyTorch has hooks for this, `torch.autograd.graph.saved_tensors_hooks(pack, unpack)`. Inside the block, each array that is saved is given to `pack`, and the node keeps **what pack returns**. When a rule asks for the array, `unpack` gets that thing and has to return an array.
 #
-# Your engine gets the same door. Read the cell: `record` is where arrays become saved arrays, and `saved_tensors` is where rules ask for them. If blocks stand inside each other, the inner one is used.
+# Your engine gets the same hooks. In the next cell, `record` packs the saved arrays, and `saved_tensors` unpacks them when a rule asks. If one block is inside another, the inner one is used.
 
 # %% tags=["engine"]
 class SavedHooks(threading.local):
@@ -415,7 +375,7 @@ Function.release, Function.saved_before = release, saved_before
 Function.saved_tensors = property(saved_tensors)
 
 # %% [markdown] items="gap:saved_tensor_hooks"
-# First two hooks that only look. **Predict** in which order the arrays come back.
+# The first two hooks only print. **Predict** in which order the arrays come back.
 
 # %% items="gap:saved_tensor_hooks"
 def look_in(array):
@@ -435,48 +395,14 @@ print("now backward")
 y.backward()
 
 # %% [markdown] items="gap:saved_tensor_hooks"
-# Last in, first out, node by node. The block was over when `backward` ran: a node remembers its own `unpack`.
+# Last in, first out, node by node. The block had ended when `backward` ran: a node remembers its own `unpack`.
 #
-# Now something useful. Keep each array in float16: a quarter of the bytes. **Predict** what becomes of the gradient. The same two hooks in PyTorch, for comparison.
-
-# %% tags=["demo"] items="gap:saved_tensor_hooks"
-def small(array):
-    return array.astype(np.float16)
-
-
-def large(array):
-    return array.astype(np.float64)
-
-
-def gradient_of_weights(hooks, pack, unpack, make):
-    arrays = np.random.default_rng(3).normal(size=(2, 40, 40)) / 6
-    first, second = make(arrays[0], requires_grad=True), make(arrays[1], requires_grad=True)
-    with hooks(pack, unpack):
-        loss = ((first @ second).tanh() @ second).sum()
-    loss.backward()
-    grad = first.grad
-    return grad.data if isinstance(grad, MiniTensor) else grad.numpy()
-
-
-def unchanged(array):
-    return array
-
-
-torch_hooks = torch.autograd.graph.saved_tensors_hooks
-exact = gradient_of_weights(saved_tensors_hooks, unchanged, unchanged, MiniTensor)
-mine = gradient_of_weights(saved_tensors_hooks, small, large, MiniTensor)
-theirs = gradient_of_weights(torch_hooks, lambda t: t.half(), lambda t: t.double(), torch.tensor)
-print(f"size of the gradient            {np.abs(exact).max():.2f}")
-print(f"error through float16           {np.abs(mine - exact).max():.1e}")
-print(f"difference to PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
-
-# %% [markdown] items="gap:saved_tensor_hooks"
-# The forward pass is exact, the gradient is off by a little. What `pack` returns can be anything from which the array can be had again: a smaller copy, the name of a file, a copy in another machine's memory. Or **a number**, and somebody who knows how to compute array number 7 again.
+# `pack` can return anything from which `unpack` can make the array: a smaller copy, the name of a file, or **a number**, if your program knows how to compute array number 7 again.
 
 # %% [markdown] items="125"
 # ## 3. Checkpoint
 #
-# The obvious way is one node for a whole function. Its `forward` runs the function without recording and saves the inputs; its `backward` runs it again, recorded, and calls `backward` inside. PyTorch's first checkpoints were made like this. **Predict** the two gradients: once the input of the block requires grad, once it is data, as in the first block of every network.
+# A first idea is one node for a whole function. Its `forward` runs the function without recording and saves the inputs. Its `backward` runs the function again, recorded, and calls `backward` inside. PyTorch's first checkpoints were made like this. **Predict** the gradient of the weight in two cases: the input of the block requires grad, or it is data, as in the first block of every network.
 
 # %% items="125 F40"
 class OneNode(Function):
@@ -516,22 +442,21 @@ for way in (plain_call, in_one_node):
     print(f"input requires grad: {found[0]}   input is data: {found[1]}")
 
 # %% [markdown] items="125 F40"
-# With data as input, nobody sees that the function uses a weight: no input of the node requires grad, so the node is not recorded, and the weight gets **nothing, without a word**. The weight came in through the closure, not as an input.
+# With data as input, no input of the node requires grad. So the node is not recorded, and the weight gets **no gradient and no error**. The weight came in through the closure, not as an input.
 #
-# The hooks know better. The function runs **recorded**, as always, with all its nodes and edges, so nothing about the graph can go wrong. Only the saved arrays are given away: `pack` keeps a number and drops the array. When the first rule asks, the function runs once more, and other hooks collect what it saves this time.
+# The hooks avoid this. The function runs **recorded**, as always, so the graph has all its nodes and edges. Only the saved arrays are given away: `pack` keeps a number and drops the array. When the first rule asks, the function runs once more, and other hooks collect what it saves this time.
 
 # %% [markdown] items="125 F40"
 # ### Exercise 2: checkpoint
 #
-# Write `checkpoint(function, *inputs)` with `saved_tensors_hooks`. What has to be true:
+# Write `checkpoint(function, *inputs)` with `saved_tensors_hooks`. It returns what the function returns. In the forward pass the function runs once, and of what it saves no array is kept. In the backward pass:
 #
-# * It returns what the function returns. In the forward pass the function runs once, and of what it saves no array is kept.
-# * In the backward pass it runs **once** more, when the first of its arrays is asked for: with the same inputs, and with recording **on**, even if `backward` is called inside `no_grad`.
-# * Each array is handed out once and then dropped, so that memory is given back as the backward pass goes on. If it is asked for again (a second `backward` after `retain_graph=True`), the function runs again.
-# * The second run must save as many arrays as the first, of the same shapes, in the same order. Otherwise raise `RuntimeError(OTHER_RUN)`. (If you meet this error with a function that does the same each time: was the second run recorded, and with your hooks?)
-# * An input may have been changed in place in between (lesson 09). `versions(inputs)` below gives the versions of all tensors among the inputs. If they are not what they were before the first run, do not run the function again but raise `RuntimeError(CHANGED_INPUT)`.
+# * When the first array is asked for, the function runs **once** more, with the same inputs. `arrays_saved_in(function, inputs)` does this: it gives all arrays that the run saves, in order. It turns recording on, because `backward` may be called inside `no_grad`.
+# * Each array is handed out once and then dropped, so that the backward pass gives memory back step by step. If the array is asked for again (a second `backward` after `retain_graph=True`), the function runs again.
+# * The second run must save as many arrays as the first, of the same shapes, in the same order. Otherwise raise `RuntimeError(OTHER_RUN)`.
+# * An input may have been changed in place in between (lesson 09). `versions(inputs)` gives the versions of all tensors among the inputs. If they are not what they were before the first run, do not run the function again but raise `RuntimeError(CHANGED_INPUT)`.
 #
-# What the inputs and the function's own variables refer to stays alive anyway, so nothing has to be done to keep them.
+# The graph and the function keep the inputs alive. You do not have to do anything for that.
 
 # %% tags=["engine"]
 OTHER_RUN = (
@@ -548,11 +473,24 @@ def versions(inputs):
     """The versions of those inputs that are MiniTensors."""
     return [x._version for x in inputs if isinstance(x, MiniTensor)]
 
+
+def arrays_saved_in(function, inputs):
+    """Runs function(*inputs), recorded, and gives the list of all arrays that its nodes save."""
+    found = []
+
+    def keep(array):
+        found.append(array)
+        return array
+
+    with enable_grad(), saved_tensors_hooks(keep, lambda array: array):
+        function(*inputs)
+    return found
+
 # %% [markdown] tags=["hint"] exercise="checkpoint"
 # `pack` in the forward pass: `shapes.append(array.shape)`, and return the number `len(shapes) - 1`. The list lives in `checkpoint`, and `pack` and `unpack` are functions inside it.
 
 # %% [markdown] tags=["hint"] exercise="checkpoint"
-# `unpack(number)` looks into a dict `again`. If the number is not there, run the function inside `with enable_grad(), saved_tensors_hooks(keep, lambda array: array):`, where `keep` appends each array to a list and returns it. Then compare the shapes, and fill the dict: `again.update(enumerate(found))`. The versions are noted at the very beginning, and compared before the second run.
+# `unpack(number)` looks into a dict `again`. If the number is not there, compare the versions, call `arrays_saved_in(function, inputs)`, compare the shapes, and fill the dict: `again.update(enumerate(found))`. Store the versions of the beginning in the first line of `checkpoint`.
 
 # %% [markdown] tags=["hint"] exercise="checkpoint"
 # `return again.pop(number)` hands out and drops. And the forward pass is `with saved_tensors_hooks(pack, unpack): return function(*inputs)`.
@@ -583,23 +521,13 @@ def checkpoint(function, *inputs):
 
     def unpack(number):
         if number not in again:
-            again.update(enumerate(second_run()))
+            if versions(inputs) != before:
+                raise RuntimeError(CHANGED_INPUT)
+            found = arrays_saved_in(function, inputs)
+            if [array.shape for array in found] != shapes:
+                raise RuntimeError(OTHER_RUN)
+            again.update(enumerate(found))
         return again.pop(number)
-
-    def second_run():
-        if versions(inputs) != before:
-            raise RuntimeError(CHANGED_INPUT)
-        found = []
-
-        def keep(array):
-            found.append(array)
-            return array
-
-        with enable_grad(), saved_tensors_hooks(keep, lambda array: array):
-            function(*inputs)
-        if [array.shape for array in found] != shapes:
-            raise RuntimeError(OTHER_RUN)
-        return found
 
     with saved_tensors_hooks(pack, unpack):
         return function(*inputs)
@@ -920,9 +848,11 @@ assert message_of(lambda: output.backward()).startswith("checkpoint: an input ha
 ### END HIDDEN TESTS
 
 # %% [markdown] items="125"
-# The first experiment again, with data as input, and the network of section 1 beside PyTorch: each layer in a checkpoint of its own.
+# Now run the first experiment again, with data as input. Then compare the network of section 1 with PyTorch, with each layer in its own checkpoint.
 
 # %% tags=["demo"] items="125"
+from torch.utils.checkpoint import checkpoint as torch_checkpoint
+
 print("input is data, plain:        ", weight_gradient(plain_call, False))
 print("input is data, checkpoint:   ", weight_gradient(checkpoint, False))
 
@@ -942,41 +872,16 @@ difference = max(np.abs(w.grad.data - t.grad.numpy()).max() for w, t in zip(weig
 print(f"gradients, difference to PyTorch's: {difference:.1e}")
 
 # %% [markdown]
-# How much is saved now? **Predict** what `saved_bytes` says of a network in one checkpoint, and how often the function has run afterwards.
-
-# %%
-runs = []
-
-
-def counted(x):
-    runs.append(1)
-    return chained(layers, x)
-
-
-weights, layers = tanh_layers(8, 16)
-x = MiniTensor(np.ones((20, 16)))
-print("without checkpoint", saved_bytes(chained(layers, x)))
-output = checkpoint(counted, x)
-print("with checkpoint   ", saved_bytes(output), "  runs:", len(runs))
-
-# %% [markdown]
-# To look is to ask. `saved_bytes` reads `saved_tensors`, so everything is computed again, and it counts arrays that would not be there without it. The explorer of graphs shows saved values too. In its picture, is there anything to see of the checkpoint?
+# How much memory is really in use? `saved_bytes` cannot say: it reads `saved_tensors`, and reading makes the checkpoint compute everything again. So measure from outside: NumPy tells Python's `tracemalloc` about all its memory. In the next cell every layer takes a sample when it runs, and when its rule runs. Where the picture has a gray line, the backward pass begins. **Predict** the three curves: no checkpoints, four segments of four layers, and one checkpoint around all sixteen.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
+import tracemalloc
 
-runs.clear()
-weights, layers = tanh_layers(2, 2)
-output = checkpoint(counted, MiniTensor([[1.0, 2.0], [3.0, -1.0]]))
-explore(output.sum())
+import matplotlib.pyplot as plt
 
-# %% tags=["demo"]
-print("runs of the function after one forward pass and one look:", len(runs))
+plt.rcParams.update({"figure.facecolor": "white", "axes.grid": True, "grid.alpha": 0.3})
 
-# %% [markdown]
-# The graph is that of the function itself; a checkpoint adds no node. And looking has made the function run again and again. What is really alive must be measured from outside: NumPy tells Python's `tracemalloc` about every piece of memory. In the next cell every layer takes a sample when it runs, and when its rule runs.
 
-# %% tags=["demo"]
 class WatchedTanh(Function):
     """tanh that notes how much memory is in use, forward and backward."""
 
@@ -995,7 +900,7 @@ class WatchedTanh(Function):
 
 
 def watched_step(length, depth=16):
-    """Bytes in use during a step whose layers stand in checkpoints of the given length; 0: none."""
+    """Bytes in use during a step with checkpoints around segments of this length; 0: none."""
     weights, _ = tanh_layers(depth, 32)
     x = MiniTensor(np.ones((1000, 32)))
     samples.clear()
@@ -1032,29 +937,29 @@ axes[0].set(ylabel="MB in use", ylim=0)
 plt.show()
 
 # %% [markdown] items="F39"
-# Behind the gray line the backward pass begins. Without checkpoints there is one hill. With four segments there are small hills: each segment is computed again, used, and given back. With **one** checkpoint around everything the hill is as high as before, only later: at the end of the second run all arrays are there. A single block saves nothing.
+# Without checkpoints there is one hill. With four segments there are small hills: each segment is computed again, used, and given back. With **one** checkpoint around everything the hill is as high as before, only later: at the end of the second run all arrays are there. A single checkpoint saves nothing.
 
 # %% [markdown] items="127"
 # ## 4. Where to cut
 #
-# Sixteen layers, each of which saves one array of the same size. How many arrays are alive at the worst moment, if the segments have `k` layers each? Kept all the time: the input of each segment but the first, which is data. Besides, for a while: the `k` arrays of one segment. **Predict** the best `k`.
+# Sixteen layers each save one array of the same size. How many arrays are alive at the peak, if the segments have `k` layers each? The input of each segment is kept all the time, except that of the first, which is data. The `k` arrays of one segment are alive for a while. **Predict** the best `k`.
 
 # %% items="F39"
-def worst_moment(depth, length):
-    """Arrays alive at the worst moment: the borders, and one segment."""
+def most_alive(depth, length):
+    """Arrays alive at the peak: the borders, and one segment."""
     borders = -(-depth // length) - 1
     return borders + length
 
 
 for depth in (16, 36, 100):
-    counts = {length: worst_moment(depth, length) for length in range(1, depth + 1)}
+    counts = {length: most_alive(depth, length) for length in range(1, depth + 1)}
     least = min(counts.values())
     best = [length for length, count in counts.items() if count == least]
     print(f"depth {depth:3d}: every layer {counts[1]:3d}, all in one {counts[depth]:3d}", end=", ")
     print(f"best {least:2d} with segments of {best}, square root {depth**0.5:.0f}")
 
 # %% [markdown] items="F39"
-# Too coarse and too fine both lose. A checkpoint around **each** single layer keeps as much as no checkpoint at all: the input of every layer. With `n / k + k`, the best length is near the square root of `n`, and so is the memory: from `n` arrays to about `2 * sqrt(n)`.
+# Segments that are too long or too short both need more. A checkpoint around **each** layer keeps as much as no checkpoint at all: the input of every layer. The sum `n / k + k` is smallest for `k` near the square root of `n`. Then about `2 * sqrt(n)` arrays are alive in place of `n`.
 #
 # Try it. The planner measures time and memory in real steps, beside the prediction.
 
@@ -1068,9 +973,9 @@ checkpoint_planner(depth="36", length=6)
 #
 # Write `in_segments(layers, x, cuts)`: run a list of layers one after the other, cut into segments. `cuts` are the places before which a cut is made: with six layers and cuts `(2, 4)` the segments are layers 0 and 1, layers 2 and 3, layers 4 and 5.
 #
-# Each segment runs in a `checkpoint`, **except the last**: the backward pass begins with it, so its arrays would be computed again at once, and nothing is saved by dropping them. Without cuts there is one segment, the last.
+# Each segment runs in a `checkpoint`, **except the last**: the backward pass begins with it and would compute its arrays again at once, so dropping them saves nothing. Without cuts there is one segment, the last.
 #
-# Watch when the functions run. Yours run a second time after the loop is over. A function that looks up a variable of the loop only then finds what the loop has left there.
+# Take care: the functions run a second time after your loop has ended. A function that looks up a variable of the loop at that time finds its last value.
 
 # %% [markdown] tags=["hint"] exercise="in_segments"
 # The borders are `[0, *cuts, len(layers)]`, and the segments lie between neighbours: `zip(borders, borders[1:])`.
@@ -1176,15 +1081,219 @@ y.backward(np.array([10.0]))
 assert y.data[0] == 17.0 and x.grad.data[0] == 160.0, "the layers run in the order of the list"
 ### END HIDDEN TESTS
 
+# %% [markdown] items="F39"
+# ## 5. What it costs
+#
+# "About 30 % more forward time": you can read this about checkpoints. **Predict** two ratios for a network in which every layer is in some checkpoint: how often the layers run, and how many multiplications a whole step needs.
+
+# %% tags=["demo"] items="125 F37"
+def again(block, *inputs):
+    return torch_checkpoint(block, *inputs, use_reentrant=False)
+
+
+def one_step(length, depth=16, width=48, rows=100):
+    """Runs of layers, and multiplications in matrix products, of a step of your engine."""
+    weights, _ = tanh_layers(depth, width)
+    counts = {"layers": 0, "multiplications": 0}
+
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            counts["layers"] += 1
+            counts["multiplications"] += rows * width * width
+            return a @ b
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            counts["multiplications"] += 2 * rows * width * width  # one product for each factor
+            return grad @ b.T, a.T @ grad
+
+    layers = [lambda x, w=w: Product.apply(x, w).tanh() for w in weights]
+    x = MiniTensor(np.ones((rows, width)), requires_grad=True)
+    for first in range(0, depth, length or depth):
+        part = layers[first : first + (length or depth)]
+        x = checkpoint(chained, part, x) if length else chained(part, x)
+    x.sum().backward()
+    return counts
+
+
+without, with_checkpoints = one_step(0), one_step(4)
+for name, count in without.items():
+    print(f"{name:15s} {count:9d} and {with_checkpoints[name]:9d}", end="   ")
+    print(f"ratio {with_checkpoints[name] / count:.2f}")
+
+# %% [markdown] items="125 F37"
+# The forward work **doubles**: every layer runs twice, +100 %. But the forward pass is only a third of a whole step, because the backward pass needs two products where the forward pass needs one. So the "30 %" belong to the step, not to the forward pass. The time follows this ratio only roughly, since not all of it goes into products.
+#
+# And how much memory does it save? Put a checkpoint around each block of a Transformer in PyTorch, with 1, 2, 4, 8 and 16 blocks. **Predict** the first number.
+
+# %% tags=["demo"] items="125 126 F37"
+for depth in (1, 2, 4, 8, 16):
+    peaks = [step_bytes(depth, 128, 8, 128, words=100, run=run)[2] for run in (plain, again)]
+    print(f"{depth:2d} blocks: saving {1 - peaks[1] / peaks[0]:4.0%}")
+
+# %% [markdown] items="125 F37"
+# There is no fixed factor here either. One block saves nothing; it even needs a little more. Many blocks save most of the memory. A quoted "60 %" is true for one depth only.
+
+# %% [markdown] items="126 F37"
+# Now return to the model of the beginning: 12 blocks, 32 texts, 50,000 words. **Predict** what `meta` says with a checkpoint around each block, and what is left when most of the activations are gone.
+
+# %% tags=["demo"] items="126 F37 F38"
+print(f"{'GiB':29s} {'held':>6s} {'peak':>6s}   with checkpoints {'held':>6s} {'peak':>6s}")
+for name, classify in (("cross entropy", True), ("sum of the scores", False)):
+    _, *one = step_bytes(12, 512, 32, 512, classify=classify)
+    _, *two = step_bytes(12, 512, 32, 512, run=again, classify=classify)
+    print(f"{name:29s} {one[0]:6.2f} {one[1]:6.2f}   {'':16s} {two[0]:6.2f} {two[1]:6.2f}")
+print(f"one table of scores, 32 * 512 * 50000 numbers: {32 * 512 * 50_000 * 4 / GiB:.2f} GiB")
+
+# %% [markdown] items="126 F37 F38"
+# With the cross entropy, what is left is mostly **three tables of scores**: the logarithms that are kept, the gradient of the logarithms, and the gradient of the scores. A checkpoint around a block cannot remove them. The plain sum needs no logarithms, so two of the three are gone.
+
+# %% [markdown] items="128"
+# ## Quiz
+#
+# Two questions, on dropout and on a changed closure, are about the optional part.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_13", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="124 125 127"
+question(
+    "what_dominates",
+    "What needs most memory in training?",
+    right("It depends: activations grow with the batch, weights and moments do not.", "In your table a batch of one was dominated by the weights and what belongs to them, a batch of 64 by the activations."),
+    wrong("Always the weights", "With 32 texts the activations were more than thirty times the weights.", misconception="weights_dominate"),
+    wrong("Always the activations", "For one text it was the other way round.", misconception="fixed_factor"),
+    wrong("The gradients of the activations", "They live for a moment: each is dropped when the next node has run.", misconception="all_gradients_are_kept"),
+)
+question(
+    "how_often",
+    "Every layer of a network is in a checkpoint. How much more forward work is done?",
+    right("100 %: every layer runs twice.", "You counted the runs."),
+    wrong("About 30 %", "That is the share of the whole step: the forward pass is about a third of it.", misconception="thirty_percent_of_forward"),
+    wrong("About 60 %", "Such a number is quoted for memory, and is no law there either.", misconception="fixed_factor"),
+    wrong("None: the values are taken from the backward pass", "The backward pass needs them; it does not make them.", misconception="backward_computes_values"),
+)
+question(
+    "one_block",
+    "A whole network is put into one checkpoint. What becomes of the peak of memory?",
+    right("Nothing is saved: at the end of the second run all arrays are there.", "The hill comes later, and is as high."),
+    wrong("It falls to the size of the input.", "Between forward and backward, yes. The peak comes during the backward pass.", misconception="peak_is_after_forward"),
+    wrong("It is halved.", "All arrays of the second run are needed at once.", misconception="fixed_factor"),
+    wrong("It falls to the square root.", "That needs several segments, about as many as they are long.", misconception="one_cut_is_enough"),
+)
+question(
+    "every_layer",
+    "100 equal layers, each of which saves its output. Which plan needs least memory?",
+    right("Segments of about 10 layers", "9 borders and 10 layers: 19 arrays instead of 100."),
+    wrong("A checkpoint around every layer", "Then the inputs of all layers are kept, as many arrays as without.", misconception="finer_is_better"),
+    wrong("Two segments of 50", "One segment of 50 arrays is there at a time, and the border.", misconception="one_cut_is_enough"),
+    wrong("All plans need the same; only the time differs.", "You measured a curve with a low in the middle.", misconception="plans_are_equal"),
+)
+question(
+    "closure",
+    "A checkpointed function reads a weight through its closure. Between forward and backward an optimizer changes the weight. In PyTorch, with `use_reentrant=False`:",
+    right("The gradients are wrong, without a message.", "The second run uses the new weight, and only arguments are compared."),
+    wrong("An error is raised: the version of the weight has changed.", "That is so for an argument, and for a plain saved tensor. Here nothing was saved.", misconception="versions_see_everything"),
+    wrong("Nothing happens: the weight was saved.", "Not saving is the point of a checkpoint.", misconception="checkpoint_saves_weights"),
+    wrong("The gradients belong to the new weight, and are right for it.", "They mix both: the loss and the later layers belong to the old one.", misconception="recomputing_is_always_right"),
+)
+question(
+    "dropout",
+    "Dropout in a checkpoint whose generator is not put back. What is wrong?",
+    right("The gradient belongs to another mask than the value.", "All shapes fit, so nobody notices."),
+    wrong("Nothing: the mean over many steps is the same.", "The gradient of one network is applied to the loss of another. Its mean is not the right one, where the rest is not linear.", misconception="noise_cancels"),
+    wrong("The second run raises an error.", "Only other numbers or shapes of arrays would.", misconception="wrong_means_error"),
+    wrong("The gradient is zero.", "It is nonzero, at other places.", misconception="wrong_means_zero"),
+)
+question(
+    "why_none",
+    "With `use_reentrant=True` the first block of a network gets no gradient. Why?",
+    right("Its input is data: no input of the one node requires grad, so the node is not recorded.", "The weights came in through the closure, which the node does not see."),
+    wrong("Its gradient is too small.", "It is None, not small.", misconception="none_means_zero"),
+    wrong("The first block is never computed again.", "It is not even recorded.", misconception="modes_are_retroactive"),
+    wrong("The memory of the first block is freed too early.", "Freed values raise an error. Here nobody asks for them.", misconception="freed_means_none"),
+)
+question(
+    "saved_hooks",
+    "What may `pack` of saved-tensor hooks return?",
+    right("Anything from which `unpack` can get the array: a smaller copy, a file name, a number", "The node keeps it without looking at it."),
+    wrong("Only a tensor of the same shape", "Yours returned a number.", misconception="pack_returns_tensors"),
+    wrong("Nothing; it is for looking only", "Then `unpack` would get None.", misconception="hooks_only_look"),
+    wrong("A gradient", "Those are hooks of tensors. These are about values of the forward pass.", misconception="hooks_mixed_up"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | activations | what rules need; they grow with the batch and the depth; weights grow with the depth alone |
+# | saved bytes | count memory, not arrays: views share it, parameters are alive anyway |
+# | saved-tensor hooks | a node keeps what `pack` returns; `unpack` must make the array of it |
+# | checkpoint | keep the inputs, run the function again, recorded, when the first rule asks |
+# | the condition | the second run does the same: random numbers, counters, closures |
+# | the cost | forward work +100 %, a whole step about +33 % in multiplications |
+# | where to cut | near the square root for equal layers; behind small outputs for others |
+# | one block | saves nothing; look at the peak, not at what is held after forward |
+# | `use_reentrant=False` | the hooks; True is one node that does not see closures |
+#
+# You have saved memory by computing more. The next lesson shows that computing is the cheap part: a chain of small operations spends most of its time on moving arrays. Your engine learns to run such a chain as one operation.
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
+
+# %% [markdown] items="gap:saved_tensor_hooks"
+# ## Smaller copies
+#
+# Hooks can also keep each array in float16: a quarter of the bytes. **Predict** how the gradient changes. PyTorch runs the same two hooks, for comparison.
+
+# %% tags=["demo"] items="gap:saved_tensor_hooks"
+def small(array):
+    return array.astype(np.float16)
+
+
+def large(array):
+    return array.astype(np.float64)
+
+
+def gradient_of_weights(hooks, pack, unpack, make):
+    arrays = np.random.default_rng(3).normal(size=(2, 40, 40)) / 6
+    first, second = make(arrays[0], requires_grad=True), make(arrays[1], requires_grad=True)
+    with hooks(pack, unpack):
+        loss = ((first @ second).tanh() @ second).sum()
+    loss.backward()
+    grad = first.grad
+    return grad.data if isinstance(grad, MiniTensor) else grad.numpy()
+
+
+def unchanged(array):
+    return array
+
+
+torch_hooks = torch.autograd.graph.saved_tensors_hooks
+exact = gradient_of_weights(saved_tensors_hooks, unchanged, unchanged, MiniTensor)
+mine = gradient_of_weights(saved_tensors_hooks, small, large, MiniTensor)
+theirs = gradient_of_weights(torch_hooks, lambda t: t.half(), lambda t: t.double(), torch.tensor)
+print(f"size of the gradient            {np.abs(exact).max():.2f}")
+print(f"error through float16           {np.abs(mine - exact).max():.1e}")
+print(f"difference to PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
+
+# %% [markdown] items="gap:saved_tensor_hooks"
+# The forward pass is exact, and the gradient has a small error.
+
 # %% [markdown] items="F38 F39"
-# Real layers are not alike. Some save a lot and hand on little. So the cuts should not lie at equal distances, but where **little is handed on**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut behind it keeps all the time. At the worst moment, this many bytes are alive:
+# ## Plan the cuts
+#
+# Real layers differ. Some save a lot and have a small output. So do not cut at equal distances, but behind a **small output**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut behind it keeps all the time. At the peak, this many bytes are alive:
 #
 # > the outputs of all layers before a cut, plus `saved` of the one segment where it sums to most.
 
 # %% [markdown] items="F38 F39"
 # ### Exercise 4: a planner
 #
-# Write both functions. `best_cuts` may simply try everything: for `n` layers there are `2 ** (n - 1)` ways to cut, and no more than 12 layers are asked for. If several plans are equally good, any of them is right.
+# Write both functions. `best_cuts` may simply try everything: for `n` layers there are `2 ** (n - 1)` ways to cut, and the checks use at most 12 layers. If several plans are equally good, any of them is right.
 
 # %% [markdown] tags=["hint"] exercise="best_cuts"
 # `peak_bytes`: a cut at place `c` keeps `outputs[c - 1]`. The segments lie between neighbours of `[0, *cuts, len(saved)]`; of `sum(saved[start:end])` the largest counts.
@@ -1197,7 +1306,7 @@ import itertools
 
 
 def peak_bytes(saved, outputs, cuts):
-    """Bytes alive at the worst moment of a step: outputs before the cuts, plus the largest segment.
+    """Bytes alive at the peak of a step: outputs before the cuts, plus the largest segment.
 
     saved, outputs: lists of whole numbers, one per layer
     cuts: increasing whole numbers from 1 to len(saved) - 1, or nothing
@@ -1309,7 +1418,7 @@ try_planner([1] * 12, [1] * 12)
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F39"
-# Your planner on a network that becomes wider and narrower again. `saved_bytes` gives one number, the shape of the output the other. **Predict** where it cuts, then see whether the plan holds in a real step: `tracemalloc` measures the worst moment.
+# Try your planner on a network that becomes wider and narrower again. `saved_bytes` gives one number, the size of the output is the other. **Predict** where it cuts. Then `tracemalloc` measures the peak of a real step.
 
 # %% items="F39 127"
 widths = [32, 32, 128, 128, 8, 128, 128, 8, 128, 128, 32]
@@ -1368,107 +1477,12 @@ for name, cuts in plans.items():
     print(f"measured {most / 1e6:5.2f} MB   {most / whole:4.0%}   same gradients: {same}")
 
 # %% [markdown] items="F39"
-# The measured values lie above the predicted ones, because gradients on their way and products that nobody saves need room too. The order is the predicted one.
-
-# %% [markdown] items="F39"
-# ## 5. What it costs
-#
-# "About 30 % more forward time" is a sentence you can read. **Predict** three numbers for a network in which every layer stands in some checkpoint: how often each layer runs, the ratio of all multiplications, and the ratio of the times.
-
-# %% tags=["demo"] items="125 F37"
-def again(block, *inputs):
-    return torch_checkpoint(block, *inputs, use_reentrant=False)
-
-
-def one_step(length, depth=16, width=48, rows=100):
-    """Runs of layers, and multiplications in matrix products, of a step of your engine."""
-    weights, layers = tanh_layers(depth, width)
-    calls, products = [], []
-    forward, rule = MatMul.forward, MatMul.backward
-    size = rows * width * width
-
-    def counted_forward(ctx, a, b):
-        products.append(size)
-        return forward(ctx, a, b)
-
-    def counted_rule(ctx, grad):
-        products.append(2 * size)  # one product for each factor
-        return rule(ctx, grad)
-
-    def segment(part):
-        def call(x):
-            for layer in part:
-                calls.append(1)
-                x = layer(x)
-            return x
-
-        return call
-
-    x = MiniTensor(np.ones((rows, width)), requires_grad=True)
-    MatMul.forward, MatMul.backward = staticmethod(counted_forward), staticmethod(counted_rule)
-    try:
-        for first in range(0, depth, length or depth):
-            call = segment(layers[first : first + (length or depth)])
-            x = checkpoint(call, x) if length else call(x)
-        x.sum().backward()
-    finally:
-        MatMul.forward, MatMul.backward = staticmethod(forward), staticmethod(rule)
-    return len(calls), sum(products)
-
-
-def torch_seconds(length, depth=8, width=256, rows=512):
-    """Time of this thread for a step of the same kind in PyTorch, which uses one thread here."""
-    weights = [torch.randn(width, width, requires_grad=True) for _ in range(depth)]
-    x = torch.randn(rows, width, requires_grad=True)
-
-    def segment(x, *part):
-        for w in part:
-            x = (x @ w).tanh()
-        return x
-
-    start = time.thread_time()
-    for first in range(0, depth, length or depth):
-        part = weights[first : first + (length or depth)]
-        x = again(segment, x, *part) if length else segment(x, *part)
-    x.sum().backward()
-    return time.thread_time() - start
-
-
-(calls, products), (calls_again, products_again) = one_step(0), one_step(4)
-print(f"runs of layers       {calls:4d} and {calls_again:4d}   ratio {calls_again / calls:.2f}")
-print(f"multiplications, 1e6 {products / 1e6:4.0f} and {products_again / 1e6:4.0f}", end="   ")
-print(f"ratio {products_again / products:.2f}")
-rounds = [(torch_seconds(0), torch_seconds(2)) for _ in range(6)]
-least, least_again = (min(pair[which] for pair in rounds) for which in (0, 1))
-print(f"milliseconds         {1000 * least:4.0f} and {1000 * least_again:4.0f}", end="   ")
-print(f"ratio {least_again / least:.2f}")
+# The measured values are higher than the predicted ones, because some gradients and unsaved products need memory too. The order is the predicted one.
 
 # %% [markdown] items="125 F37"
-# The forward work **doubles**: every layer runs twice, +100 %. Of a whole step it is a third, because the backward pass needs two products where the forward pass needs one. One third more of everything is where the "30 %" come from: they belong to the step, not to the forward pass. The time, here in PyTorch, follows only roughly, since not all of it goes into products.
+# ## A Transformer with checkpoints
 #
-# And what is saved? PyTorch again, with a checkpoint around each block of a Transformer of 1, 2, 4, 8 and 16 blocks. **Predict** the first number.
-
-# %% tags=["demo"] items="125 126 F37"
-depths, saving = (1, 2, 4, 8, 16), []
-for depth in depths:
-    peaks = [step_bytes(depth, 128, 8, 128, words=100, run=run)[2] for run in (plain, again)]
-    saving.append(1 - peaks[1] / peaks[0])
-    print(f"{depth:2d} blocks: saving {saving[-1]:4.0%}")
-
-fig, axis = plt.subplots(layout="constrained")
-axis.plot(depths, [100 * share for share in saving], "o-")
-axis.axhline(60, color="gray", linestyle="--")
-axis.text(16, 61.5, "the quoted 60 %", color="gray", ha="right")
-axis.set(xlabel="blocks, each in a checkpoint", ylabel="peak memory saved, %")
-plt.show()
-
-# %% [markdown] items="125 F37"
-# There is no factor here either. One block saves nothing; it even needs a little more. Many blocks save most of it. A quoted "60 %" is true for one depth.
-
-# %% [markdown] items="125 F37"
-# ## 6. The large model
-#
-# First, does it train the same? A small Transformer with numbers, once plain, once with a checkpoint around each block. **Predict** the difference of the gradients, and how many parameters get none.
+# First, are the gradients the same? A small Transformer runs once plain, and once with a checkpoint around each block. **Predict** the difference of the gradients, and how many parameters get none.
 
 # %% tags=["demo"] items="126"
 torch.manual_seed(0)
@@ -1484,25 +1498,12 @@ print("parameters:", len(found[1]), "  without gradient:", sum(g is None for g i
 difference = max((a - b).abs().max().item() for a, b in zip(*found))
 print("largest difference of the gradients:", difference)
 
-# %% [markdown] items="126 F37"
-# Now the model from the beginning: 12 blocks, 32 texts, 50,000 words. A tutorial gives 24 GB without and 8 GB with checkpoints, for 24 blocks 40 GB and 12 GB. **Predict** what `meta` says, and what is left after most of the activations are gone.
-
-# %% tags=["demo"] items="126 F37 F38"
-rows = [("12 blocks, cross entropy", 12, True), ("12 blocks, sum of the scores", 12, False)]
-rows += [("24 blocks, cross entropy", 24, True)]
-print(f"{'GiB':29s} {'held':>6s} {'worst':>6s}   with checkpoints {'held':>6s} {'worst':>6s}")
-for name, depth, classify in rows:
-    _, *one = step_bytes(depth, 512, 32, 512, classify=classify)
-    _, *two = step_bytes(depth, 512, 32, 512, run=again, classify=classify)
-    print(f"{name:29s} {one[0]:6.2f} {one[1]:6.2f}   {'':16s} {two[0]:6.2f} {two[1]:6.2f}")
-print(f"one table of scores, 32 * 512 * 50000 numbers: {32 * 512 * 50_000 * 4 / GiB:.2f} GiB")
-
-# %% [markdown] items="126 F37 F38"
-# The order of magnitude of such tables is right; the numbers depend on things they do not mention. With the cross entropy, what is left is mostly **three tables of scores**: the logarithms that are kept, the gradient of the logarithms, and the gradient of the scores. No checkpoint around a block can touch them. With the plain sum, which needs no logarithms, two of the three are gone.
-#
-# So the advice "checkpoint the attention, but not the output projection, it is cheap to store" is doubtful. Measure what each kind of layer keeps, and what it costs to compute it again: multiplications and additions in matrix products, as PyTorch counts them.
+# %% [markdown] items="F38"
+# Next, a piece of advice that you can read: "checkpoint the attention, but not the output projection, it is cheap to store". Measure what each kind of layer keeps, and what it costs to compute it again: multiplications and additions in matrix products, as PyTorch counts them. **Predict** which layer gives back the most memory for the work.
 
 # %% tags=["demo"] items="F38 127"
+from torch.utils.flop_counter import FlopCounterMode
+
 with torch.device("meta"):
     x, ids = torch.empty(32, 512, 512, requires_grad=True), torch.empty(32, 512, dtype=torch.long)
     wider = torch.empty(32, 512, 2048, requires_grad=True)
@@ -1529,99 +1530,6 @@ with torch.device("meta"):
 
 # %% [markdown] items="F38"
 # The output projection is neither cheap to store nor cheap to repeat, and the cross entropy behind it keeps as much again. An embedding, often called expensive to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
-
-# %% [markdown] items="128"
-# ## Quiz
-#
-# Two questions, on dropout and on a changed closure, are about the optional part.
-
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_13", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="124 125 127"
-question(
-    "what_dominates",
-    "What needs most memory in training?",
-    right("It depends: activations grow with the batch, weights and moments do not.", "In your table a batch of one was dominated by the weights and what belongs to them, a batch of 64 by the activations."),
-    wrong("Always the weights", "With 32 texts the activations were more than thirty times the weights.", misconception="weights_dominate"),
-    wrong("Always the activations", "For one text it was the other way round.", misconception="fixed_factor"),
-    wrong("The gradients of the activations", "They live for a moment: each is dropped when the next node has run.", misconception="all_gradients_are_kept"),
-)
-question(
-    "how_often",
-    "Every layer of a network stands in a checkpoint. How much more forward work is done?",
-    right("100 %: every layer runs twice.", "You counted the runs."),
-    wrong("About 30 %", "That is the share of the whole step: the forward pass is about a third of it.", misconception="thirty_percent_of_forward"),
-    wrong("About 60 %", "Such a number is quoted for memory, and is no law there either.", misconception="fixed_factor"),
-    wrong("None: the values are taken from the backward pass", "The backward pass needs them; it does not make them.", misconception="backward_computes_values"),
-)
-question(
-    "one_block",
-    "A whole network is put into one checkpoint. What becomes of the peak of memory?",
-    right("Nothing is saved: at the end of the second run all arrays are there.", "The hill comes later, and is as high."),
-    wrong("It falls to the size of the input.", "Between forward and backward, yes. The peak comes during the backward pass.", misconception="peak_is_after_forward"),
-    wrong("It is halved.", "All arrays of the second run are needed at once.", misconception="fixed_factor"),
-    wrong("It falls to the square root.", "That needs several segments, about as many as they are long.", misconception="one_cut_is_enough"),
-)
-question(
-    "every_layer",
-    "100 equal layers, each of which saves its output. Which plan needs least memory?",
-    right("Segments of about 10 layers", "9 borders and 10 layers: 19 arrays instead of 100."),
-    wrong("A checkpoint around every layer", "Then the inputs of all layers are kept, as many arrays as without.", misconception="finer_is_better"),
-    wrong("Two segments of 50", "One segment of 50 arrays is there at a time, and the border.", misconception="one_cut_is_enough"),
-    wrong("All plans need the same; only the time differs.", "You measured a curve with a low in the middle.", misconception="plans_are_equal"),
-)
-question(
-    "closure",
-    "A checkpointed function reads a weight through its closure. Between forward and backward an optimizer changes the weight. In PyTorch, with `use_reentrant=False`:",
-    right("The gradients are wrong, without a message.", "The second run uses the new weight, and only arguments are compared."),
-    wrong("An error is raised: the version of the weight has changed.", "That is so for an argument, and for a plain saved tensor. Here nothing was saved.", misconception="versions_see_everything"),
-    wrong("Nothing happens: the weight was saved.", "Not saving is the point of a checkpoint.", misconception="checkpoint_saves_weights"),
-    wrong("The gradients belong to the new weight, and are right for it.", "They mix both: the loss and the later layers belong to the old one.", misconception="recomputing_is_always_right"),
-)
-question(
-    "dropout",
-    "Dropout in a checkpoint whose generator is not put back. What is wrong?",
-    right("The gradient belongs to another mask than the value.", "All shapes fit, so nobody notices."),
-    wrong("Nothing: the mean over many steps is the same.", "The gradient of one network is applied to the loss of another. Its mean is not the right one, where the rest is not linear.", misconception="noise_cancels"),
-    wrong("The second run raises an error.", "Only other numbers or shapes of arrays would.", misconception="wrong_means_error"),
-    wrong("The gradient is zero.", "It is nonzero, at other places.", misconception="wrong_means_zero"),
-)
-question(
-    "why_none",
-    "With `use_reentrant=True` the first block of a network gets no gradient. Why?",
-    right("Its input is data: no input of the one node requires grad, so the node is not recorded.", "The weights came in through the closure, which the node does not see."),
-    wrong("Its gradient is too small.", "It is None, not small.", misconception="none_means_zero"),
-    wrong("The first block is never computed again.", "It is not even recorded.", misconception="modes_are_retroactive"),
-    wrong("The memory of the first block is freed too early.", "Freed values raise an error. Here nobody asks for them.", misconception="freed_means_none"),
-)
-question(
-    "saved_hooks",
-    "What may `pack` of saved-tensor hooks return?",
-    right("Anything from which `unpack` can get the array: a smaller copy, a file name, a number", "The node keeps it without looking at it."),
-    wrong("Only a tensor of the same shape", "Yours returned a number.", misconception="pack_returns_tensors"),
-    wrong("Nothing; it is for looking only", "Then `unpack` would get None.", misconception="hooks_only_look"),
-    wrong("A gradient", "Those are hooks of tensors. These are about values of the forward pass.", misconception="hooks_mixed_up"),
-)
-
-# %% [markdown]
-# ## Summary
-#
-# | idea | in one line |
-# | --- | --- |
-# | activations | what rules need; they grow with the batch and the depth; weights grow with the depth alone |
-# | saved bytes | count memory, not arrays: views share it, parameters are alive anyway |
-# | saved-tensor hooks | a node keeps what `pack` returns; `unpack` must make the array of it |
-# | checkpoint | keep the inputs, run the function again, recorded, when the first rule asks |
-# | the condition | the second run does the same: random numbers, counters, closures |
-# | the price | forward work +100 %, a whole step about +33 % in multiplications |
-# | where to cut | near the square root for equal layers; where little is handed on for others |
-# | one block | saves nothing; look at the peak, not at what is held after forward |
-# | `use_reentrant=False` | the hooks; True is one node that does not see closures |
-#
-# You have bought memory with arithmetic. In the next lesson arithmetic turns out to be the cheap part: a chain of small operations spends its time carrying arrays to and fro, and your engine learns to run it in one go.
-
-# %% [markdown]
-# # Further
-#
-# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
 
 # %% [markdown] items="127"
 # ## What runs twice
@@ -1862,6 +1770,9 @@ print("right for the weights of the forward pass:", (w * (1 - np.tanh(x * w) ** 
 # `torch.utils.checkpoint` has an argument `use_reentrant`. True is the old way, the one node of section 3; False is the way of the hooks, which you have built. **Predict** what each does with a block whose input is data, and with `torch.autograd.grad`.
 
 # %% tags=["demo"] items="F40"
+import warnings
+
+
 def try_variant(action, **options):
     w = torch.tensor([2.0], requires_grad=True)
     head = torch.tensor([3.0], requires_grad=True)

@@ -24,15 +24,17 @@ PLANTED = [
     Planted(
         "a view counts with the bytes that it shows",
         "",
-        "sizes |= {id(owner(a)): owner(a).nbytes for a in arrays if a is not None}",
-        "sizes |= {id(owner(a)): a.nbytes for a in arrays if a is not None}",
+        "kept = [owner(array) for node in nodes for array in arrays_kept_by(node)]\n"
+        "    sizes = {id(array): array.nbytes for array in kept}",
+        "kept = [array for node in nodes for array in arrays_kept_by(node)]\n"
+        "    sizes = {id(owner(array)): array.nbytes for array in kept}",
         ("test_saved_bytes",),
     ),
     Planted(
         "arrays count, not memory",
         "",
-        "sizes |= {id(owner(a)): owner(a).nbytes for a in arrays if a is not None}",
-        "sizes |= {id(a): a.nbytes for a in arrays if a is not None}",
+        "kept = [owner(array) for",
+        "kept = [array for",
         ("test_saved_bytes",),
     ),
     Planted(
@@ -43,10 +45,10 @@ PLANTED = [
         ("test_saved_bytes",),
     ),
     Planted(
-        "a freed node ends the count",
+        "freed nodes and entries of None stop the count",
         "",
-        "            continue  # it has been freed",
-        "            break",
+        " for array in arrays_kept_by(node)]",
+        " for array in node.saved_tensors]",
         ("test_saved_bytes",),
     ),
     Planted(
@@ -54,13 +56,6 @@ PLANTED = [
         "",
         "return sum(sizes.values()) - parameters, parameters",
         "return sum(sizes.values()), parameters",
-        ("test_saved_bytes",),
-    ),
-    Planted(
-        "an entry of None stops the count",
-        "",
-        " for a in arrays if a is not None}",
-        " for a in arrays}",
         ("test_saved_bytes",),
     ),
     Planted(
@@ -73,52 +68,54 @@ PLANTED = [
     Planted(
         "the second run is not recorded when backward runs in no_grad",
         "",
-        "        with enable_grad(), saved_tensors_hooks(keep",
-        "        with saved_tensors_hooks(keep",
+        "            found = arrays_saved_in(function, inputs)\n",
+        "            found = []\n"
+        "            with saved_tensors_hooks(lambda array: found.append(array) or array, np.asarray):\n"
+        "                function(*inputs)\n",
         (MEMORY,),
     ),
     Planted(
         "every array has a run of its own",
         "",
-        "            again.update(enumerate(second_run()))\n        return again.pop(number)",
-        "            return second_run()[number]\n        return again.pop(number)",
+        "            again.update(enumerate(found))\n",
+        "            return found[number]\n",
         (MEMORY, SEGMENTS),
     ),
     Planted("what was computed again is kept", "", "return again.pop(number)", "return again[number]", (MEMORY,)),
     Planted(
         "another second run is not noticed",
         "",
-        "        if [array.shape for array in found] != shapes:\n",
-        "        if False:\n",
+        "            if [array.shape for array in found] != shapes:\n",
+        "            if False:\n",
         (MEMORY,),
     ),
     Planted(
         "only the number of arrays is compared",
         "",
-        "        if [array.shape for array in found] != shapes:\n",
-        "        if len(found) != len(shapes):\n",
+        "            if [array.shape for array in found] != shapes:\n",
+        "            if len(found) != len(shapes):\n",
         (MEMORY,),
     ),
     Planted(
         "a changed input is not noticed",
         "",
-        "        if versions(inputs) != before:\n",
-        "        if False:\n",
+        "            if versions(inputs) != before:\n",
+        "            if False:\n",
         (MEMORY,),
     ),
     Planted(
         "a changed input is noticed only after the second run",
         "",
-        "        if versions(inputs) != before:\n            raise RuntimeError(CHANGED_INPUT)\n        found = []\n",
-        "        found = []\n        function(*inputs)\n"
-        "        if versions(inputs) != before:\n            raise RuntimeError(CHANGED_INPUT)\n",
+        "            if versions(inputs) != before:\n                raise RuntimeError(CHANGED_INPUT)\n",
+        "            function(*inputs)\n"
+        "            if versions(inputs) != before:\n                raise RuntimeError(CHANGED_INPUT)\n",
         (MEMORY,),
     ),
     Planted(
         "the second run gets copies without gradient",
         "",
-        "            function(*inputs)\n        if",
-        "            function(*[as_tensor(x).detach() for x in inputs])\n        if",
+        "found = arrays_saved_in(function, inputs)\n",
+        "found = arrays_saved_in(function, [as_tensor(x).detach() for x in inputs])\n",
         CHECKPOINT,
     ),
     Planted(
