@@ -1704,8 +1704,8 @@ assert list(other(3)) != list(first), "every repeatable function remembers a sta
 assert repeatable(lambda a, b: a - b, [])(5, 3) == 2, "without generators nothing changes"
 only_one = repeatable(draw_both, [MiniTensor.one])
 numbers = only_one(2)
-again = only_one(2)
-assert list(again[:2]) == list(numbers[:2]) and list(again[2:]) != list(numbers[2:])
+repeated = only_one(2)
+assert list(repeated[:2]) == list(numbers[:2]) and list(repeated[2:]) != list(numbers[2:])
 ### END HIDDEN TESTS
 
 # %% items="127"
