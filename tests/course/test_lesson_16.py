@@ -36,8 +36,6 @@ PLANTED = [
         "        return gradient / np.maximum(np.bincount(ctx.ids.ravel(), minlength=ctx.shape[0]), 1)[:, None]\n",
         ("test_embedding", "test_model"),
     ),
-    Planted("negative numbers count from the end", "", "(ids < 0).any() or (ids >=", "(ids >=", ("test_embedding",)),
-    Planted("the number after the last is let through", "", "(ids >= self", "(ids > self", ("test_embedding",)),
     Planted(
         "the ids of the last lookup are kept for all",
         "",
@@ -46,14 +44,6 @@ PLANTED = [
         "        Lookup.ids, ctx.shape = ids, table.shape\n        return table[ids]\n        ### END SOLUTION\n\n"
         "    @staticmethod\n    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        ctx.ids = Lookup.ids\n",
         ("test_embedding", "test_model"),
-    ),
-    Planted("the smallest of no numbers", "", "(ids < 0).any()", "ids.min() < 0", ("test_embedding",)),
-    Planted(
-        "truth values are taken for numbers",
-        "",
-        'ids.dtype.kind not in "iu"',
-        'ids.dtype.kind == "f"',
-        ("test_embedding",),
     ),
     Planted(
         "no gradient through the mean",
