@@ -19,7 +19,7 @@
 #
 # Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. **Predict**, in GiB: how much memory do the weights need, and how much does the step need at its peak? And with only one text?
 #
-# You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape and no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive. The next two cells do this; run them, you need not read the code.
+# You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape and no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive. The next two cells do this. You need not read their code.
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -65,27 +65,23 @@ class Transformer(nn.Module):
 class LiveBytes(TorchDispatchMode):
     """Counts the bytes of all tensors that are alive, except those that are known before."""
 
-    def __init__(self, known=()):
+    def __init__(self, known):
         super().__init__()
-        self.sizes = {tensor.untyped_storage()._cdata: 0 for tensor in known}
-        self.now = self.peak = 0
+        self.known = {tensor.untyped_storage()._cdata for tensor in known}
+        self.alive, self.peak = weakref.WeakValueDictionary(), 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         for tensor in result if isinstance(result, (tuple, list)) else (result,):
             if isinstance(tensor, torch.Tensor):
-                self.meet(tensor.untyped_storage())
-        self.peak = max(self.peak, self.now)
+                storage = tensor.untyped_storage()
+                if storage._cdata not in self.known:
+                    self.alive[storage._cdata] = storage
+        self.peak = max(self.peak, self.now())
         return result
 
-    def meet(self, storage):
-        if storage._cdata not in self.sizes:
-            self.sizes[storage._cdata] = storage.nbytes()
-            self.now += storage.nbytes()
-            weakref.finalize(storage, self.forget, storage._cdata)
-
-    def forget(self, key):
-        self.now -= self.sizes.pop(key)
+    def now(self):
+        return sum(storage.nbytes() for storage in self.alive.values())
 
 
 def step_bytes(depth, width, texts, length, words=50_000, run=plain, classify=True):
@@ -100,7 +96,7 @@ def step_bytes(depth, width, texts, length, words=50_000, run=plain, classify=Tr
             scores = model(tokens, run).view(-1, words)
             loss = nn.functional.cross_entropy(scores, tokens.view(-1)) if classify else scores.sum()
             del scores
-            held = live.now
+            held = live.now()
             loss.backward()
     return 4 * sum(p.numel() for p in parameters) / GiB, held / GiB, live.peak / GiB
 
@@ -111,13 +107,13 @@ for texts in (1, 4, 16, 32, 64):
     print(f"{texts:3d} texts {own:9.2f} {4 * own:28.2f} {held:13.2f} {peak:18.2f}")
 
 # %% [markdown] items="124"
-# The forward pass keeps values for the backward pass: the **activations**. For 32 texts they need more than thirty times the memory of the weights. (At the peak, the gradients of some activations are alive too.) But this is no fixed factor. Activations grow with the batch and the length of the texts, weights do not. For one text the weights, their gradients and the two moments of Adam need more.
+# The forward pass keeps values for the backward pass: the **activations**. For 32 texts they need more than thirty times the memory of the weights. But this factor is not fixed: activations grow with the batch and the length of the texts, weights do not. For one text the weights, their gradients and the two moments of Adam need more.
 #
-# A rule needs its saved values **once**, long after they were made. **Must you keep them for all that time?** You can compute what a block saves again, from the input of the block. In this lesson you
+# A rule needs its saved values **once**, long after they were made. **Must you keep them for all that time?** The input of a block is enough to compute them again. In this lesson you
 #
-# 1. measure which bytes a graph keeps, and separate parameters from activations;
+# 1. measure which bytes a graph keeps;
 # 2. build `checkpoint`, which keeps only the inputs of a function and gives the same gradients to the last bit;
-# 3. cut a network into segments, and measure what that saves and what it costs.
+# 3. cut a network into segments, and measure what that saves and costs.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
 
@@ -127,7 +123,7 @@ start_lesson()
 # %% [markdown]
 # ## 1. Which bytes a graph keeps
 #
-# In lesson 06 you added up what the nodes had saved, and told arrays apart by `id`. To count memory, you need more. Two different arrays can share the same memory: `w.T` is a view of `w`. And a view of ten entries keeps the **whole** array alive. **Predict** the bytes in each line.
+# In lesson 06 you added up what the nodes had saved, and told arrays apart by `id`. That is not enough. Two different arrays can share the same memory: `w.T` is a view of `w`. And a view of ten entries keeps the **whole** array alive. **Predict** the bytes in each line.
 
 # %% tags=["engine"]
 def owner(array):
@@ -155,8 +151,8 @@ for name, array in {"whole": whole, "whole.T": whole.T, "whole[0]": whole[0]}.it
 #
 # Write `saved_bytes(output)`: the bytes of memory that the graph behind a tensor keeps for its rules.
 #
-# * Go through all nodes that can be reached from `output.grad_fn`. `arrays_kept_by(node)`, in the cell above, gives the arrays that a node has saved.
-# * Count **memory**, not arrays: count each `owner` once, with all its bytes, even if many nodes and views show it.
+# * Go through all nodes that can be reached from `output.grad_fn`. `arrays_kept_by(node)`, given above, returns the arrays that a node has saved.
+# * Count **memory**, not arrays: each `owner` once, with all its bytes, even if many nodes and views show it.
 # * **Separate the parameters**: the memory of the `data` of a leaf is alive anyway. Such a leaf is the `variable` of an `AccumulateGrad` node. Count this memory in a second number, and only if some node has saved it.
 
 # %% [markdown] tags=["hint"] exercise="saved_bytes"
@@ -1125,7 +1121,7 @@ for name, count in without.items():
     print(f"ratio {with_checkpoints[name] / count:.2f}")
 
 # %% [markdown] items="125 F37"
-# The forward work **doubles**: every layer runs twice, +100 %. But the forward pass is only a third of a whole step, because the backward pass needs two products where the forward pass needs one. So the "30 %" belong to the step, not to the forward pass. The time follows this ratio only roughly, since not all of it goes into products.
+# The forward work **doubles**: every layer runs twice, +100 %. But the forward pass is only a third of a whole step, because the backward pass needs two products where the forward pass needs one. So the "30 %" belong to the step, not to the forward pass. The time need not follow this ratio exactly, since not all of it goes into products.
 #
 # And how much memory does it save? Put a checkpoint around each block of a Transformer in PyTorch, with 1, 2, 4, 8 and 16 blocks. **Predict** the first number.
 
@@ -1135,7 +1131,7 @@ for depth in (1, 2, 4, 8, 16):
     print(f"{depth:2d} blocks: saving {1 - peaks[1] / peaks[0]:4.0%}")
 
 # %% [markdown] items="125 F37"
-# There is no fixed factor here either. One block saves nothing; it even needs a little more. Many blocks save most of the memory. A quoted "60 %" is true for one depth only.
+# There is no fixed factor here either. One block saves nothing; it even needs a little more. Many blocks save most of the memory. You can also read that checkpoints save "60 %". That is true for one depth only.
 
 # %% [markdown] items="126 F37"
 # Now return to the model of the beginning: 12 blocks, 32 texts, 50,000 words. **Predict** what `meta` says with a checkpoint around each block, and what is left when most of the activations are gone.
@@ -1522,7 +1518,7 @@ with torch.device("meta"):
         known = [x, wider, ids, scores, *(module.parameters() if module else ())]
         with FlopCounterMode(display=False) as counter, LiveBytes(known) as live:
             result = compute()
-        flops, mebibytes = counter.get_total_flops() / 1e9, live.now / 2**20
+        flops, mebibytes = counter.get_total_flops() / 1e9, live.now() / 2**20
         print(f"{name:18s} alive afterwards {mebibytes:5.0f} MiB", end="   ")
         print(f"to compute again {flops:5.1f} GFLOP", end="   ")
         print(f"{mebibytes / flops:3.1f} MiB per GFLOP" if flops else "")
