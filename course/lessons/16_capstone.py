@@ -1239,12 +1239,12 @@ with no_grad():
     scores = model(encode(line)[None]).data[0, -1]
 print("next letter:", repr(letters[scores.argmax()]))
 shown = [letter.replace("\n", "⏎").replace(" ", "_") for letter in line]
-fig, axes = plt.subplots(1, 4, figsize=(10, 3), layout="constrained")
-for axis, (block, head) in zip(axes, np.ndindex(2, 2)):
+fig, axes = plt.subplots(2, 2, figsize=(8, 8), layout="constrained")
+for axis, (block, head) in zip(axes.flat, np.ndindex(2, 2)):
     axis.imshow(model.blocks[block].attention.pattern[0, head], cmap="Blues", vmin=0, vmax=1)
     axis.set(title=f"block {block}, head {head}", xticks=range(len(line)), yticks=range(len(line)))
-    axis.set_xticklabels(shown, fontsize=6)
-    axis.set_yticklabels(shown, fontsize=6)
+    axis.set_xticklabels(shown, fontsize=8)
+    axis.set_yticklabels(shown, fontsize=8)
     axis.grid(False)
 plt.show()
 every = np.concatenate([block.attention.pattern[0] for block in model.blocks])
