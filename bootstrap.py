@@ -64,7 +64,7 @@ def create_environment(directory: Path) -> None:
         print(f"Creating {directory.name} with Python {sys.version.split()[0]} ...", flush=True)
         shutil.rmtree(directory, ignore_errors=True)
         create_bare_environment(directory)
-    print("Installing the locked packages (about 1.7 GB with PyTorch; the first time takes minutes) ...", flush=True)
+    print("Installing the locked packages (about 1.9 GB with PyTorch; the first time takes minutes) ...", flush=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
     run([*pip, "install", "-qq", "--no-compile", "--requirement", str(LOCK)])
     run([*pip, "uninstall", "-qq", "--yes", *UNUSED])
