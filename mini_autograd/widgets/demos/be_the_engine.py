@@ -60,7 +60,7 @@ EXAMPLES: dict[str, Callable[[], dict[str, Tensor]]] = {
 
 
 @dataclass(frozen=True)
-class Move:
+class Sending:
     """A node that sends, and what its first input receives, says the reader (None: not said)."""
 
     node: str
@@ -70,19 +70,19 @@ class Move:
         return self.node if self.said is None else f"{self.node}={self.said:g}"
 
 
-def moves_in(text: str) -> list[Move]:
+def moves_in(text: str) -> list[Sending]:
     """The moves of a text such as "y v=0.5 u". Raises ValueError for what is none."""
     found = []
     for part in text.split():
         name, equals, number = part.partition("=")
         try:
-            found.append(Move(name, float(number) if equals else None))
+            found.append(Sending(name, float(number) if equals else None))
         except ValueError:
             raise ValueError(f"{part!r} is no move. Write a node, or a node with what it sends: v=0.5") from None
     return found
 
 
-def written(moves: Sequence[Move]) -> str:
+def written(moves: Sequence[Sending]) -> str:
     return " ".join(map(str, moves))
 
 
@@ -158,7 +158,7 @@ def example(name: str) -> Graph:
     return read_graph(list(tensors.values())[-1], tensors)
 
 
-def played(graph: Graph, moves: Sequence[Move]) -> Play:
+def played(graph: Graph, moves: Sequence[Sending]) -> Play:
     """The graph after these moves. Raises ValueError for a move that cannot be made."""
     play = Play(graph)
     for move in moves:
@@ -185,7 +185,7 @@ def show(example_name: str, moves: str) -> Shown:
     return Shown(picture(max(layout.width, 640), bottom + BUTTON + 6, parts, label, role="group"), tuple(said))
 
 
-def belongs_elsewhere(move: Move, example_name: str) -> bool:
+def belongs_elsewhere(move: Sending, example_name: str) -> bool:
     """Whether a move is of another graph; no two have a node of the same name."""
     return any(move.node == node.name for name in EXAMPLES if name != example_name for node in example(name).nodes)
 
@@ -214,7 +214,7 @@ class Asked:
         return {value: reason for value, reason in reasons.items() if value != self.right}
 
 
-def question(play: Play, move: Move) -> Asked:
+def question(play: Play, move: Sending) -> Asked:
     node = play.named(move.node)
     later = played(play.graph, [])  # what had arrived when this node sent: shares that came too late do not count
     for index in play.done[: play.done.index(node.index)]:
@@ -229,7 +229,7 @@ def asking(play: Play, asked: Asked | None) -> list[str]:
     return [f"{short(asked.incoming)} has arrived at {asked.node.name}. What does {asked.node.name} send to {source}?"]
 
 
-def answer(play: Play, last: Move | None) -> list[str]:
+def answer(play: Play, last: Sending | None) -> list[str]:
     """What is to be said of the reader's last answer."""
     if last is None or last.said is None:
         return []
@@ -241,7 +241,7 @@ def answer(play: Play, last: Move | None) -> list[str]:
     return [f"Not {short(last.said)}. {reason} {product}."]
 
 
-def ending(play: Play, made: Sequence[Move]) -> list[str]:
+def ending(play: Play, made: Sequence[Sending]) -> list[str]:
     """The gradients of the leaves beside the right ones, and why they differ."""
     leaves = [node for node in play.graph.nodes if node.kind == "leaf"]
     wrong = [node for node in leaves if play.total(node) != number(node.incoming)]
@@ -298,13 +298,13 @@ def edges(play: Play, layout: Layout) -> list[str]:
     return parts
 
 
-def nodes(play: Play, layout: Layout, made: Sequence[Move], asked: Asked | None) -> list[str]:
+def nodes(play: Play, layout: Layout, made: Sequence[Sending], asked: Asked | None) -> list[str]:
     shown = [node for node in play.graph.nodes if node.kind != "constant"]
     name = asked.node.name if asked else ""
     return [node_part(play, node, at.x, at.y, made, name) for node, at in zip(shown, layout.boxes, strict=True)]
 
 
-def node_part(play: Play, node: Node, x: float, y: float, made: Sequence[Move], asked: str) -> str:
+def node_part(play: Play, node: Node, x: float, y: float, made: Sequence[Sending], asked: str) -> str:
     """One node: its formula, its value, and what has arrived; an operation that may be clicked is a button."""
     shares, gone = play.arrived.get(node.index, []), node.index in play.done or node.name == asked
     sent = ORANGE if node.index in play.early else GREEN
@@ -323,7 +323,7 @@ def node_part(play: Play, node: Node, x: float, y: float, made: Sequence[Move], 
     ))  # fmt: skip
     if node.kind != "operation" or gone:
         return drawing
-    return press(drawing, f"{node.name} sends", {"moves": written([*made, Move(node.name)])})
+    return press(drawing, f"{node.name} sends", {"moves": written([*made, Sending(node.name)])})
 
 
 def press(drawing: str, label: str, state: dict[str, str]) -> str:
@@ -334,21 +334,21 @@ def press(drawing: str, label: str, state: dict[str, str]) -> str:
     )
 
 
-def buttons(play: Play, made: Sequence[Move], asked: Asked | None, y: float) -> list[str]:
+def buttons(play: Play, made: Sequence[Sending], asked: Asked | None, y: float) -> list[str]:
     """The answers to choose from, and the tools."""
     x, parts = 10.0, []
-    offered: list[tuple[str, str, list[Move]]] = []
+    offered: list[tuple[str, str, list[Sending]]] = []
     if asked is not None:
         values = sorted([asked.right, *list(asked.wrong())[:TOOLS_AT]])
         offered = [
-            (short(value), f"It sends {value:g}", [*made[:-1], Move(asked.node.name, value)]) for value in values
+            (short(value), f"It sends {value:g}", [*made[:-1], Sending(asked.node.name, value)]) for value in values
         ]
     if made:
         offered += [("Undo", "Undo", list(made[:-1]))]
     if asked is not None:
-        offered += [("Show me", "Show me", [*made[:-1], Move(asked.node.name, asked.right)])]
+        offered += [("Show me", "Show me", [*made[:-1], Sending(asked.node.name, asked.right)])]
     elif ready := play.ready():
-        offered += [("Show me", "Show me", [*made, Move(ready[0].name)])]
+        offered += [("Show me", "Show me", [*made, Sending(ready[0].name)])]
     for text, label, then in offered:
         width = 26 + 9 * len(text)
         drawing = box(x, y, width, BUTTON, fill="currentColor", opacity=0.07, radius=5)
