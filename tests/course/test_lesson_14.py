@@ -6,20 +6,13 @@ Also tries what the notebook's own checks cannot: chains against PyTorch in ever
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from autograder.lessons.audit import variants
-from autograder.lessons.build.lesson_engines import engine_after
-from autograder.lessons.build.notebook import assemble, notebook_text
-from autograder.lessons.student import starting
-from autograder.notebooks.cells import grade_id
-from tests.course.planting import LESSONS, LessonTests, Planted, solved, styles
+from tests.course.planting import LessonTests, Planted, solved, styles
 
 LESSON = "14_fusion_and_devices"
 
@@ -457,23 +450,3 @@ def test_a_tensor_from_outside_is_no_constant(engine: dict[str, Any]) -> None:
     assert np.array_equal(output.data, [5.0, 5.0, 5.0])
     output.backward(np.ones(3))
     assert factor.grad.item() == 3.0
-
-
-@pytest.mark.slow
-def test_the_own_engine_goes_on_without_the_optional_exercises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands in *Further* replaces `apply`; recording must not need the exercise that `apply` calls there."""
-    text = LESSONS / f"{LESSON}.py"
-    engine = engine_after(text)
-    assert engine is not None
-    notebook = variants.solved_release(assemble(text))
-    stubs = {grade_id(cell): cell.source for cell in variants.stubbed(assemble(text)).cells}
-    for cell in notebook.cells:
-        cell.source = stubs[grade_id(cell)] if grade_id(cell) in ("to", "traffic") else cell.source
-        cell.source = "".join(line for line in cell.source.splitlines(True) if "SOLUTION" not in line)
-    path, here = tmp_path / LESSON / f"{LESSON}.ipynb", tmp_path / "15_forward_mode"
-    path.parent.mkdir()
-    here.mkdir()
-    path.write_text(notebook_text(notebook), encoding="utf-8")
-    monkeypatch.chdir(here)
-    chosen = starting.choose(replace(engine, start_of=here.name), None)
-    assert chosen.message == "Using your own engine of lesson 14."

@@ -249,3 +249,28 @@ def torch_step(parameter: torch.Tensor, rate: float) -> None:
     assert parameter.grad is not None
     with torch.no_grad():
         parameter -= rate * parameter.grad
+
+
+def optional_of(engine: SealedEngine) -> list[str]:
+    """The optional exercises of the lesson after which an engine is sealed."""
+    return [part.cell for part in engine.cells if part.lesson == engine.after and part.checks]
+
+
+@pytest.mark.parametrize("lesson", [lesson for lesson in LESSONS if optional_of(engine_of(lesson))])
+def test_the_own_engine_goes_on_without_the_optional_exercises(
+    lesson: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands in *Further* may write something of the core anew; the core must not need it."""
+    text, engine = text_of(lesson), engine_of(lesson)
+    notebook = variants.solved_release(assemble(text))
+    stubs = {grade_id(cell): cell.source for cell in variants.stubbed(assemble(text)).cells}
+    for cell in notebook.cells:
+        cell.source = stubs[grade_id(cell)] if grade_id(cell) in optional_of(engine) else cell.source
+        cell.source = "".join(line for line in cell.source.splitlines(True) if "SOLUTION" not in line)
+    path, here = tmp_path / text.stem / f"{text.stem}.ipynb", tmp_path / "next"
+    path.parent.mkdir()
+    here.mkdir()
+    path.write_text(notebook_text(notebook), encoding="utf-8")
+    monkeypatch.chdir(here)
+    chosen = starting.choose(replace(engine, start_of=here.name), None)
+    assert chosen.message == f"Using your own engine of lesson {engine.number}."

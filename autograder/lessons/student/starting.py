@@ -80,9 +80,15 @@ def lesson_folder(engine: SealedEngine) -> Path:
     return inside if here.name != engine.start_of and inside.is_dir() else here
 
 
-def own_source(engine: SealedEngine, cells: list[dict[str, Any]], folder: Path, unfinished: Sequence[str] = ()) -> str:
+def own_source(
+    engine: SealedEngine,
+    cells: list[dict[str, Any]],
+    folder: Path,
+    unfinished: Sequence[str] = (),
+    reference: bool = True,
+) -> str:
     """The student's engine: that of the lesson before, and on top the solutions in its notebook, without `unfinished`
-    ones, for which those of the reference stand. Raises EngineError.
+    ones, for which those of the reference stand, or nothing. Raises EngineError.
     """
     written = {grade_id(cell): _source(cell) for cell in cells if grade_id(cell)}
     parts = [_base(engine, folder)]
@@ -91,6 +97,8 @@ def own_source(engine: SealedEngine, cells: list[dict[str, Any]], folder: Path, 
             continue
         if part.solution and part.cell not in written:
             raise EngineError(f"your notebook of lesson {engine.number} has no cell {part.cell!r} any more")
+        if part.cell in unfinished and not reference:
+            continue
         own = part.solution and part.cell not in unfinished
         parts.append(_without_helpers(_valid(written[part.cell], part.cell)) if own else part.source)
     others = [_without_helpers(other) for other in _others(cells) if _is_python(other)]
@@ -126,11 +134,13 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
     try:
         with time_limit(SECONDS), _silently():
             namespace = _defined(engine, source)
-            failed = [] if own else failing_checks(engine.checks, cells, namespace)
-            unfinished = [] if own or failed else _unfinished(engine, cells, namespace)
+            unfinished = [] if own else _unfinished(engine, cells, namespace)
             if unfinished:
                 source = own_source(engine, cells, folder.parent / engine.after, unfinished)
-                _defined(engine, source)
+                whole = _defined(engine, source)
+                core = own_source(engine, cells, folder.parent / engine.after, unfinished, reference=False)
+                namespace = _core(engine, core) or whole
+            failed = [] if own else failing_checks(engine.checks, cells, namespace)
     except OwnTimeout:
         raise NotYetError(f"the checks of yours did not end within {SECONDS:g} seconds") from None
     except (Exception, SystemExit) as error:
@@ -145,6 +155,16 @@ def _defined(engine: SealedEngine, source: str) -> dict[str, Any]:
     namespace = engine_file.scratch()
     engine_file.define(source, f"<your engine of lesson {engine.number}>", namespace)
     return namespace
+
+
+def _core(engine: SealedEngine, source: str) -> dict[str, Any] | None:
+    """The namespace of an engine without optional exercises, which may write something of the core anew; the checks of
+    the core are about what the student wrote. None where given code needs these exercises.
+    """
+    try:
+        return _defined(engine, source)
+    except Exception:
+        return None
 
 
 def _unfinished(engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
