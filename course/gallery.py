@@ -36,6 +36,7 @@ from mini_autograd.widgets import (
     forward_or_reverse,
     lifetime,
     monitor,
+    nudge,
     on_stage,
     optimizer_paths,
     step_size,
@@ -94,6 +95,15 @@ def loss_with_target():
 
 
 explore(loss_with_target, {"w": w, "x": x})
+
+# %% [markdown]
+# ## Nudge and watch
+#
+# A step of `a` runs forward through the graph; the gradient said beforehand how far it gets. Let the audience guess on
+# which side the truth will be. For which expression is there no gap?
+
+# %% jupyter={"source_hidden": true}
+nudge()
 
 # %% [markdown]
 # ## How small should a step be?

@@ -8,6 +8,7 @@ from mini_autograd.widgets.demos.checkpoint_planner import checkpoint_planner
 from mini_autograd.widgets.demos.forward_or_reverse import forward_or_reverse
 from mini_autograd.widgets.demos.lifetime import lifetime
 from mini_autograd.widgets.demos.monitor import monitor
+from mini_autograd.widgets.demos.nudge import nudge
 from mini_autograd.widgets.demos.optimizer_paths import optimizer_paths
 from mini_autograd.widgets.demos.step_size import step_size
 from mini_autograd.widgets.graph_explorer import explore
@@ -23,6 +24,7 @@ __all__ = [
     "forward_or_reverse",
     "lifetime",
     "monitor",
+    "nudge",
     "on_stage",
     "optimizer_paths",
     "step_size",

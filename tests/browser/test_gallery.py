@@ -252,20 +252,20 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     page.get_by_role("button", name="One demonstration per screen").click()
     bar = page.locator(".ma-deck-bar")
     shown = page.locator(f":is({PICTURES}):visible")
-    expect(bar).to_contain_text("1 of 13")
+    expect(bar).to_contain_text("1 of 14")
     expect(shown).to_have_count(1)
     opened.wait_until("() => document.fullscreenElement?.matches('.jp-Notebook')")
     page.keyboard.press("ArrowRight")
-    expect(bar).to_contain_text("2 of 13")
+    expect(bar).to_contain_text("2 of 14")
     for number in (3, 4, 5):
         page.keyboard.press("PageDown")
-        expect(bar).to_contain_text(f"{number} of 13")
+        expect(bar).to_contain_text(f"{number} of 14")
     expect(shown).to_have_attribute("aria-label", "Broadcasting, and how the gradient undoes it")
     shown.locator("[data-control='a']").focus()
     page.keyboard.press("ArrowLeft")  # in a control
-    expect(bar).to_contain_text("5 of 13")
+    expect(bar).to_contain_text("5 of 14")
     page.keyboard.press("PageUp")
-    expect(bar).to_contain_text("4 of 13")
+    expect(bar).to_contain_text("4 of 14")
     place = "document.querySelector('.ma-deck .jp-Cell:not(.ma-offstage) %s').getBoundingClientRect()"
     words, picture = place % ".ma-words", place % ".ma-canvas > svg"
     opened.wait_until(f"() => {words}.bottom < window.innerHeight")  # the whole demo fits
@@ -276,7 +276,7 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     page.set_viewport_size({"width": 1400, "height": 1000})
     bar.get_by_role("button", name="Leave").click()
     expect(bar).to_have_count(0)
-    expect(shown).to_have_count(13)
+    expect(shown).to_have_count(14)
     assert page.evaluate("() => document.fullscreenElement") is None
 
 
@@ -362,4 +362,15 @@ def test_the_reader_is_the_engine(opened):
         expect(shown.control("moves")).to_have_value(re.compile(f"{label[0]}$"))
         expect(shown.root.locator("[data-press]:focus")).to_have_count(1)
     expect(shown.words).to_contain_text("d sent when 1 of its 2 shares had arrived: the share of q came too late.")
+    shown.press("Reset")
+
+
+def test_a_nudge_is_guessed_before_it_is_shown(opened):
+    shown = Shown(opened, "nudge()")
+    expect(shown.text("predicted: 0.235")).to_be_visible()
+    assert shown.picture.locator("text", has_text="true:").count() == 0
+    shown.control("guess").select_option("below it")
+    expect(shown.words).to_contain_text("You guessed right. The true change is")
+    shown.control("step").press("ArrowRight")
+    expect(shown.text("predicted: 0.258")).to_be_visible()
     shown.press("Reset")
