@@ -372,5 +372,5 @@ def test_a_nudge_is_guessed_before_it_is_shown(opened):
     shown.control("guess").select_option("below it")
     expect(shown.words).to_contain_text("You guessed right. The true change is")
     shown.control("step").press("ArrowRight")
-    expect(shown.text("predicted: 0.258")).to_be_visible()
+    expect(shown.text("predicted: 0.259")).to_be_visible()
     shown.press("Reset")
