@@ -280,6 +280,37 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     assert page.evaluate("() => document.fullscreenElement") is None
 
 
+def test_the_reader_is_the_engine(opened):
+    """With the mouse, and then with the keyboard alone."""
+    shown = Shown(opened, "be_the_engine()")
+    shown.root.get_by_role("button", name="t sends", exact=True).click()
+    expect(shown.words).to_have_text("1 has arrived at t. What does t send to s?")
+    shown.root.get_by_role("button", name="It sends 1", exact=True).click()
+    expect(shown.words).to_contain_text("Not 1. That is what arrived.")
+    expect(shown.control("moves")).to_have_value("t=1")
+    shown.control("example_name").select_option("a diamond")
+    expect(shown.words).to_contain_text("Click the node that sends first")
+    for label in ("r sends", "p sends", "d sends", "q sends"):
+        button = shown.root.get_by_role("button", name=label, exact=True)
+        button.focus()
+        button.press("Enter")
+        expect(shown.control("moves")).to_have_value(re.compile(f"{label[0]}$"))
+        expect(shown.root.locator("[data-press]:focus")).to_have_count(1)
+    expect(shown.words).to_contain_text("d sent when 1 of its 2 shares had arrived: the share of q came too late.")
+    shown.press("Reset")
+
+
+def test_a_nudge_is_guessed_before_it_is_shown(opened):
+    shown = Shown(opened, "nudge()")
+    expect(shown.text("predicted: 0.235")).to_be_visible()
+    assert shown.picture.locator("text", has_text="true:").count() == 0
+    shown.control("guess").select_option("below it")
+    expect(shown.words).to_contain_text("You guessed right. The true change is")
+    shown.control("step").press("ArrowRight")
+    expect(shown.text("predicted: 0.259")).to_be_visible()
+    shown.press("Reset")
+
+
 @pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])
 def test_demos_are_accessible_in_both_themes(opened, theme):
     opened.use_theme(theme)
@@ -343,34 +374,3 @@ def kept(opened):
     """The ids of the widgets in the notebook's file, and of their layouts."""
     saved = json.loads((opened.root / "gallery.ipynb").read_text(encoding="utf-8"))
     return set(saved["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"])
-
-
-def test_the_reader_is_the_engine(opened):
-    """With the mouse, and then with the keyboard alone."""
-    shown = Shown(opened, "be_the_engine()")
-    shown.root.get_by_role("button", name="t sends", exact=True).click()
-    expect(shown.words).to_have_text("1 has arrived at t. What does t send to s?")
-    shown.root.get_by_role("button", name="It sends 1", exact=True).click()
-    expect(shown.words).to_contain_text("Not 1. That is what arrived.")
-    expect(shown.control("moves")).to_have_value("t=1")
-    shown.control("example_name").select_option("a diamond")
-    expect(shown.words).to_contain_text("Click the node that sends first")
-    for label in ("r sends", "p sends", "d sends", "q sends"):
-        button = shown.root.get_by_role("button", name=label, exact=True)
-        button.focus()
-        button.press("Enter")
-        expect(shown.control("moves")).to_have_value(re.compile(f"{label[0]}$"))
-        expect(shown.root.locator("[data-press]:focus")).to_have_count(1)
-    expect(shown.words).to_contain_text("d sent when 1 of its 2 shares had arrived: the share of q came too late.")
-    shown.press("Reset")
-
-
-def test_a_nudge_is_guessed_before_it_is_shown(opened):
-    shown = Shown(opened, "nudge()")
-    expect(shown.text("predicted: 0.235")).to_be_visible()
-    assert shown.picture.locator("text", has_text="true:").count() == 0
-    shown.control("guess").select_option("below it")
-    expect(shown.words).to_contain_text("You guessed right. The true change is")
-    shown.control("step").press("ArrowRight")
-    expect(shown.text("predicted: 0.259")).to_be_visible()
-    shown.press("Reset")
