@@ -75,10 +75,10 @@ def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
 
     for name, platform in TABLES.items():
         path, option = getattr(arguments, name), f"--{name.replace('_', '-')}"
-        if path and (arguments.platform not in platform or not path.is_file()):
-            raise CourseError(
-                f"{option} goes with --for {' or '.join(platform)} and needs a file; {path} is none of it."
-            )
+        if path and arguments.platform not in platform:
+            raise CourseError(f"{option} goes with --for {' or '.join(platform)}, not with {arguments.platform}.")
+        if path and not path.is_file():
+            raise CourseError(f"{option}: there is no file {path}.")
         if path and name != "canvas_gradebook" and len(arguments.lessons) != 1:
             raise CourseError(f"{option} is about one assignment: name it, and no other.")
     if unknown := set(arguments.lessons) - {assignment.name for assignment in gradebook.assignments}:

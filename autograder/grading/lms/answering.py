@@ -20,7 +20,7 @@ from autograder.grading.gradebook.exporters import harmless, marks_by_student, n
 from autograder.grading.lms.archives import Archive
 from autograder.grading.lms.importing import NOTEBOOK, HandedIn, Imported, notebooks_of, roster_for, uploads_by_student
 from autograder.grading.lms.names import MOODLE, Upload
-from autograder.grading.lms.roster import NUMBER, roster_of
+from autograder.grading.lms.roster import NUMBER, read_table, roster_of
 
 # Columns of Moodle's grading worksheet.
 IDENTIFIER, NAME, GRADE, MAXIMUM = "Identifier", "Full name", "Grade", "Maximum Grade"
@@ -67,12 +67,7 @@ def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, targe
     Returns the students who are in no row. Marks are put on the scale of the column Maximum Grade. Raises CourseError
     where the file is no such worksheet.
     """
-    try:
-        with open(worksheet, newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            rows, head = list(reader), list(reader.fieldnames or ())
-    except (OSError, ValueError, csv.Error) as error:
-        raise CourseError(f"{worksheet} cannot be read as CSV: {error}.") from error
+    head, rows = read_table(worksheet)
     if missing := [name for name in (IDENTIFIER, NAME, GRADE) if name not in head]:
         raise CourseError(f"{worksheet} is no grading worksheet of Moodle: it has no column {missing[0]}.")
     roster, marks = roster_of(gradebook, MOODLE, worksheet), marks_by_student(gradebook, [assignment])[assignment]

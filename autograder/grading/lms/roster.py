@@ -62,12 +62,8 @@ def roster_of(gradebook: Gradebook, platform: str, table: Path | None) -> Roster
 
 def _keys_in(table: Path, known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     """The LMS's number and nbgrader's student for each row of a CSV that Canvas or Moodle has exported."""
-    try:
-        with open(table, newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, ValueError, csv.Error) as error:
-        raise CourseError(f"{table} cannot be read as CSV: {error}.") from error
-    key = next((name for name in KEYS if rows and name in rows[0]), None)
+    head, rows = read_table(table)
+    key = next((name for name in KEYS if name in head), None)
     if key is None:
         raise CourseError(f"{table} has no column {' or '.join(KEYS)}: export it from Canvas or Moodle.")
     for row in rows:
@@ -76,3 +72,13 @@ def _keys_in(table: Path, known: Mapping[str, str]) -> Iterable[tuple[str, str]]
         student = next((known[text] for text in texts if text in known), next(filter(None, texts), ""))
         if number and student:
             yield number[0], student
+
+
+def read_table(table: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """The columns and the rows of a CSV file, however Excel or the LMS has marked its encoding. Raises CourseError."""
+    try:
+        with open(table, newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            return list(reader.fieldnames or ()), list(reader)
+    except (OSError, ValueError, csv.Error) as error:
+        raise CourseError(f"{table} cannot be read as CSV: {error}.") from error

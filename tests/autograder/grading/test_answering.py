@@ -95,10 +95,8 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (
-            ["words", "--for", "canvas", "--moodle-worksheet", "nowhere.csv"],
-            "goes with --for moodle and needs a file",
-        ),
+        (["words", "--for", "canvas", "--moodle-worksheet", __file__], "goes with --for moodle, not with canvas"),
+        (["words", "--for", "moodle", "--moodle-worksheet", "nowhere.csv"], "--moodle-worksheet: there is no file"),
         (["words", "--feedback", "nowhere.zip"], "--feedback goes with --for canvas or moodle"),
         (["--for", "moodle", "--feedback", __file__], "--feedback is about one assignment"),
         (["words", "--for", "moodle", "--feedback", __file__], "cannot be read as a zip archive"),
