@@ -24,7 +24,7 @@
 # %% [markdown] items="141"
 # After this lesson you can
 #
-# 1. run cells, in an order that makes sense, and start afresh when things are muddled;
+# 1. run cells, in an order that makes sense, and start over when things get mixed up;
 # 2. read the card of a check that fails, and act on it;
 # 3. open a hint, answer a quiz, see how far you have come;
 # 4. stop a cell that never ends, and save and validate your work;
@@ -33,7 +33,7 @@
 # %% [markdown]
 # ## 1. Cells
 #
-# A notebook consists of cells. Grey ones hold Python. Click into the next one and press **Shift+Enter**: it runs, and the cursor moves on.
+# A notebook consists of cells. Gray ones hold Python. Click into the next one and press **Shift+Enter**: it runs, and the cursor moves on.
 
 # %%
 weight = 3
@@ -54,7 +54,7 @@ print("the weight is", weight)
 # * Run cells from top to bottom. After a change further up, run what depends on it again.
 # * When in doubt, choose *Kernel*, then *Restart Kernel and Run All Cells*. A restart empties the memory. It deletes no text and none of your code.
 #
-# Running all cells stops at the first cell that raises an error. A check with a card that gives points raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on behind a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
+# Running all cells stops at the first cell that raises an error. A check with a card that gives points raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
 #
 # A cell that uses a name before it was defined fails like this. This error is intentional; read its last line:
 
@@ -62,7 +62,7 @@ print("the weight is", weight)
 print(weigth)
 
 # %% [markdown]
-# `NameError` has two usual causes: a typing mistake, as here, or a cell further up that has not run yet. After a restart it is always the second one.
+# `NameError` has two usual causes: a typo, as here, or a cell further up that has not run yet. After a restart it is always the second one.
 #
 # This is the cell from which every lesson starts: it imports what the lesson needs.
 
@@ -117,16 +117,16 @@ print("tried it out: ", (dish_of(0.9 + change) - dish_of(0.9)) / change)
 # | things that were delivered, not cooked | *leaves* | `broth` |
 # | the complaint walks back along the slips; each cook multiplies it by how much an ingredient matters in the dish, and sends each share on | the *backward pass* with its *incoming gradients* | `dish.backward()` |
 # | a cook who is named on two slips waits for both complaints and adds them up before going on | *fan-out*, *topological order* | inside `backward` |
-# | a letter box at each supplier's door: letters of several evenings pile up until somebody empties it | `.grad` and its accumulation | `broth.grad` |
+# | a mailbox at each supplier's door: the letters of several evenings pile up until somebody empties it | `.grad` and its accumulation | `broth.grad` |
 # | the manager, who reads the boxes, changes the orders for tomorrow a little, and empties the boxes | the *optimizer* | `step`, `zero_grad` |
 # | an evening of tasting on which nobody writes slips | no recording | `no_grad` |
 #
-# No analogy is perfect. Here a complaint is one number, and cooks do not argue. But whenever a word of the course seems far away, come back and ask what it would be in the kitchen. You build the slips and the rules in lesson 02, the waiting in 03, and the letter box in 05.
+# No analogy is perfect. Here a complaint is one number, and cooks do not argue. But whenever a word of the course seems far away, come back and ask what it would be in the kitchen. You build the slips and the rules in lesson 02, the waiting in 03, and the mailbox in 05.
 
 # %% [markdown]
 # ## 3. A check that fails
 #
-# Here is a small part of the machine. It knows one operation, the product. Do not worry about the class: lesson 02 builds it from the ground. The line to look at is the rule, in the next cell.
+# Here is a small part of the machine. It knows one operation, the product. Do not worry about the class: lesson 02 builds it from scratch. The line to look at is the rule, in the next cell.
 
 # %%
 class MiniTensor:
@@ -186,7 +186,7 @@ check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0
 # Stuck? Run the cell with `hints`: it opens one hint at a time. Nobody counts those either.
 
 # %% [markdown] tags=["hint"] exercise="product_rule"
-# Think of a rectangle with the sides `a` and `b`. If `a` grows by a millimetre, its area grows by a strip. How long is the strip?
+# Think of a rectangle with the sides `a` and `b`. If `a` grows by a millimeter, its area grows by a strip. How long is the strip?
 
 # %% [markdown] tags=["hint"] exercise="product_rule"
 # The strip along the side that grows is as long as the *other* side. So the share of `a` is the gradient times `b`.
@@ -217,7 +217,7 @@ def product_rule(a, b, gradient):
     return tuple(shares)
 
 # %% [markdown]
-# The grey cell below is a **test cell**. You cannot change it, and your points come from it. When you hand in, it runs once more on other numbers, and a part of it that you do not see here, the hidden checks, tries your code in other ways. There is nothing to guess: hidden checks ask only for what the text says.
+# The gray cell below is a **test cell**. You cannot change it, and your points come from it. When you hand in, it runs once more on other numbers, and a part of it that you do not see here, the hidden checks, tries your code in other ways. There is nothing to guess: hidden checks ask only for what the text says.
 
 # %% nbgrader={"grade": true, "grade_id": "test_product_rule", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
@@ -237,9 +237,9 @@ credit
 # %% [markdown]
 # ## 4. When something hangs
 #
-# A cell that never ends shows `[*]` for ever, and every cell after it waits. To stop it, press the **square button** in the toolbar above (*Interrupt the kernel*; or press Esc, then the letter I twice). You get a `KeyboardInterrupt`, and everything in memory is still there.
+# A cell that never ends shows `[*]` forever, and every cell after it waits. To stop it, press the **square button** in the toolbar above (*Interrupt the kernel*; or press Esc, then the letter I twice). You get a `KeyboardInterrupt`, and everything in memory is still there.
 #
-# Practise it: change `False` to `True`, run the cell, and stop it. Then change it back.
+# Practice it: change `False` to `True`, run the cell, and stop it. Then change it back.
 
 # %%
 never_ends = False
@@ -253,7 +253,7 @@ print("done")
 # | you see | it means | do |
 # | --- | --- | --- |
 # | `[*]` for a long time | running, or waiting for a cell before it | wait, or the square button |
-# | `NameError` | a name is not defined (yet) | look for typing mistakes; run the cells above |
+# | `NameError` | a name is not defined (yet) | look for typos; run the cells above |
 # | `NotImplementedError` | an exercise before has not been solved | solve it, or read on; the next lesson does not depend on it |
 # | `CheckFailed` | a check found something wrong | read the card above the error |
 # | `[ ]` | the cell has not run since the restart | run it |
@@ -276,7 +276,7 @@ print("done")
 progress()
 
 # %% [markdown]
-# ## 6. The way
+# ## 6. The lessons
 #
 # Each lesson says at its start about how many minutes it takes, what you build in it and what you need. Take it in two sittings where that suits you better. Many lessons end with an optional part, *Further*: no later lesson needs it. Each lesson also begins with a question that you cannot answer yet.
 #
@@ -285,7 +285,7 @@ progress()
 # | 01 | a gradient by moving inputs, and gradients by hand | two programs disagree about a slope: which one is wrong? |
 # | 02 | an engine for numbers | how can it add up more terms than it has time to look at? |
 # | 03 | an order for any graph, without recursion | four engines pass their tests: which are wrong? |
-# | 04 | the engine for arrays | what becomes of a gradient when shapes were stretched? |
+# | 04 | the engine for arrays | what happens to a gradient when shapes were stretched? |
 # | 05 | leaves, `.grad` and the zeroing, as in PyTorch | what does training do if nobody empties the boxes? |
 # | 06 | the freeing of what is no longer needed | which training loops eat up the memory? |
 # | 07 | switches for recording | what do they save, and what do they break? |
@@ -333,7 +333,7 @@ question(
 )
 question(
     "letter_box",
-    "In the kitchen, the manager forgets to empty the letter boxes. What does `.grad` hold the next evening?",
+    "In the kitchen, the manager forgets to empty the mailboxes. What does `.grad` hold the next evening?",
     right("The letters of both evenings, added up.", "That is what *accumulation* means. Lesson 05 finds out what training makes of it."),
     wrong("Those of the second evening.", "Nobody took the old ones out.", misconception="assigned_not_accumulated"),
     wrong("Nothing: a full box takes no more.", "A sum has room for every number.", misconception="grad_is_write_once"),
@@ -347,7 +347,7 @@ question(
 # | --- | --- |
 # | run a cell | Shift+Enter |
 # | stop a cell | the square button |
-# | start afresh | Kernel, Restart Kernel and Run All Cells |
+# | start over | Kernel, Restart Kernel and Run All Cells |
 # | know whether your gradient is right | run the check; read the card from the top |
 # | get help | the cell with `hints`, one click per hint |
 # | see how far you are | `progress()` |

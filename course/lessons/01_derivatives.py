@@ -679,7 +679,7 @@ print(numerical_gradient(dead_neuron, np.array([0.5, 4.0, -3.0])))
 # %% [markdown]
 # ### Two sayings, measured
 #
-# *"A dead unit is dead for ever."* **Predict:** in a network of two hidden layers with 16 units each, kill one unit by lowering its bias until it is off for every training example, then train. How often does it come back if it sits in the
+# *"A dead unit is dead forever."* **Predict:** in a network of two hidden layers with 16 units each, kill one unit by lowering its bias until it is off for every training example, then train. How often does it come back if it sits in the
 # first layer? In the second?
 
 # %% tags=["demo"] items="F29"
@@ -714,7 +714,7 @@ for layer, name in ((0, "first"), (2, "second")):
     print(f"{name:6s} layer: {len(back):2d} of 16 units came back in 100 steps", sorted(back))
 
 # %% [markdown]
-# In the first layer the examples stay what they are, so nothing can wake the unit up. In the second layer its inputs come from weights that go on learning, and some units are pushed back into life. "No gradient through it" is true; "for ever" depends on what lies before it.
+# In the first layer the examples stay what they are, so nothing can wake the unit up. In the second layer its inputs come from weights that go on learning, and some units are pushed back into life. "No gradient through it" is true; "forever" depends on what lies before it.
 #
 # *"Leaky ReLU and GELU never have slope zero."* Both were proposed as remedies. **Predict** the slope of GELU at -0.7518 and at -20.
 
@@ -728,7 +728,7 @@ for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.fun
 # %% [markdown]
 # The saying holds for leaky ReLU. GELU has its lowest point near -0.75, where any smooth curve is flat, and far out its slope is too small for float32.
 #
-# Here are three small networks with the same weights. The coloured lines carry gradient. Move `x`, and watch which units of the first network let it through. **Predict** what *Train them* does to the three units that were pushed down, in each network. The last sentence below the picture has the answer.
+# Here are three small networks with the same weights. The colored lines carry gradient. Move `x`, and watch which units of the first network let it through. **Predict** what *Train them* does to the three units that were pushed down, in each network. The last sentence below the picture has the answer.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import activations
@@ -812,7 +812,7 @@ print(f"forward             {weights:9,d}, one per weight")
 print(f"backward            {1:9,d}")
 
 # %% [markdown] items="5 F35"
-# That is why training goes backward. With one input and many outputs it is the other way round, and forward mode wins (lesson 15 measures it). PyTorch is mostly known for the backward way, but it has both:
+# That is why training goes backward. With one input and many outputs it is the other way round, and forward mode wins (lesson 15 measures it). PyTorch is mostly known for backward mode, but it has both:
 
 # %% tags=["demo"]
 x_torch = torch.tensor(0.7, dtype=torch.float64)
@@ -1080,7 +1080,7 @@ question(
     ),
     wrong("The rule for ReLU has a bug.", "Move the inputs: the loss does not react. The rule is right.", misconception="zero_gradient_is_a_bug"),
     wrong("The loss is as small as it can be.", "You saw this neuron stay far from its target with a gradient of zero.", misconception="zero_gradient_is_a_minimum"),
-    wrong("The neuron is dead for ever.", "It is off for one example. Even a unit that is off for all of them can come back if weights before it move.", misconception="dead_for_ever"),
+    wrong("The neuron is dead forever.", "It is off for one example. Even a unit that is off for all of them can come back if weights before it move.", misconception="dead_forever"),
 )
 question(
     "passes",

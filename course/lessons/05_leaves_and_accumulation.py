@@ -1634,7 +1634,7 @@ question(
 # | never clearing | momentum 1.0: a ball without friction, until something pushes it |
 
 # %% [markdown] items="140"
-# Here are four pictures for it. The graph is the **pile of receipts** that collects while you shop: each receipt says what was bought and which earlier receipts it refers to. `grad_fn` is the **number on the back** of a thing, which says to which receipt it belongs; what you brought along yourself has none. A saved value is a **dish left standing on the stove** because the next cook will need it. And `.grad` is a **letter box**: anybody may put something in, one person takes it out to read, and nobody but you ever empties it.
+# Here are four pictures for it. The graph is the **pile of receipts** that collects while you shop: each receipt says what was bought and which earlier receipts it refers to. `grad_fn` is the **number on the back** of a thing, which says to which receipt it belongs; what you brought along yourself has none. A saved value is a **dish left standing on the stove** because the next cook will need it. And `.grad` is a **mailbox**: anybody may put something in, one person takes it out to read, and nobody but you ever empties it.
 #
 # Every node still holds what it saved, even after `backward`, when nobody needs it any more. In the next lesson you let go of it, and find out why PyTorch then refuses a second backward.
 
