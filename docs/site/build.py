@@ -20,10 +20,11 @@ from nbformat import NotebookNode
 from sphinx.cmd.build import build_main
 
 from autograder.lessons.audit.kernel_run import failures, run_in_kernel
-from autograder.lessons.audit.passed_gates import fingerprint_of
+from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.variants import solved_release
 from autograder.lessons.build.lesson_files import data_files, lesson_texts
 from autograder.lessons.build.notebook import assemble
+from autograder.lessons.commands.audit import PASSED
 from autograder.lessons.commands.demos import gallery
 from autograder.lessons.release import release_notebook
 from mini_autograd.widgets.demo import DemoWidget
@@ -118,22 +119,29 @@ def gallery_run(runs: Path) -> NotebookNode:
 
 
 def kept_run(notebook: NotebookNode, name: str, data: list[Path], runs: Path) -> NotebookNode:
-    """The notebook with the outputs of a run, kept or new. Raises RuntimeError if a cell fails."""
-    kept = runs / f"{name}.ipynb"
+    """The notebook with the outputs of a run: kept here, kept by `autograder audit`, or new. Raises RuntimeError if a
+    cell fails."""
+    kept, (lesson, _, fingerprint) = runs / f"{name}.ipynb", name.rpartition("-")
     if not kept.exists():
-        with tempfile.TemporaryDirectory() as workspace:
-            folder = Path(workspace) / name  # lessons look into the folder above
-            (folder / "data").mkdir(parents=True)
-            for file in data:
-                shutil.copy(file, folder / "data")
-            ran = run_in_kernel(notebook, folder)
-        if failed := failures(ran):
-            raise RuntimeError(f"{name}: {failed}")
+        ran = PassedGates(PASSED).kept_run(lesson, fingerprint) or new_run(notebook, name, data)
         lesson_pages.answer_buttons(ran)
-        for old in runs.glob(f"{name.rpartition('-')[0]}-*"):
+        for old in runs.glob(f"{lesson}-*"):
             old.unlink()
         nbformat.write(ran, kept)
     return nbformat.read(kept, as_version=4)
+
+
+def new_run(notebook: NotebookNode, name: str, data: list[Path]) -> NotebookNode:
+    """The notebook with the outputs of a kernel. Raises RuntimeError if a cell fails."""
+    with tempfile.TemporaryDirectory() as workspace:
+        folder = Path(workspace) / name  # lessons look into the folder above
+        (folder / "data").mkdir(parents=True)
+        for file in data:
+            shutil.copy(file, folder / "data")
+        ran = run_in_kernel(notebook, folder)
+    if failed := failures(ran):
+        raise RuntimeError(f"{name}: {failed}")
+    return ran
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ class Lesson:
     folder: Path
     source: NotebookNode = field(default_factory=NotebookNode)
     checks: list[Check] = field(default_factory=list)  # those of the solved notebook, once it was judged
+    passed: PassedGates | None = None
+    fingerprint: str = ""
 
     @cached_property
     def solved_run(self) -> NotebookNode:
@@ -71,12 +73,12 @@ def audit_lesson(
     that `RESTS` names, those that have `passed` before with the same fingerprint do not run again.
     """
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
-        lesson = Lesson(text, course, judge, Path(name))
+        lesson = Lesson(text, course, judge, Path(name), passed=passed)
         building = finding_of(lesson, BUILD, builds)
         yield building
         if not building.passed:
             return
-        fingerprint = fingerprint_of(text, course, lesson.source)
+        fingerprint = lesson.fingerprint = fingerprint_of(text, course, lesson.source)
         for gate, function in (each for part in (parts or PARTS) for each in part(lesson)):
             note = passed.note(text.stem, gate, fingerprint) if passed and gate in RESTS else None
             if note is None:
@@ -164,7 +166,10 @@ def release_hides(lesson: Lesson) -> Result:
 
 def every_cell_runs(lesson: Lesson) -> Result:
     """A student's solved notebook in a real kernel: no cell fails, demonstrations included."""
-    return slowest_check(lesson.solved_run), tuple(failures(lesson.solved_run))
+    failed = tuple(failures(lesson.solved_run))
+    if lesson.passed and not failed:
+        lesson.passed.keep_run(lesson.text.stem, lesson.fingerprint, lesson.solved_run)
+    return slowest_check(lesson.solved_run), failed
 
 
 def validate_passes(lesson: Lesson) -> Result:

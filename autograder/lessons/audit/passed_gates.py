@@ -1,7 +1,8 @@
 """What gates have passed, kept in a folder: a gate need not run again while nothing that decides it has changed.
 
 Only gates that passed are kept, each with a fingerprint of the lesson as it was built, of the code that gates run, and
-of the packages. Where `CI` is set in the environment, and with `autograder audit --all`, nothing rests on it.
+of the packages. Where `CI` is set in the environment, and with `autograder audit --all`, nothing rests on it. Solved
+notebooks are kept with what they put out, for the website.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ import importlib.metadata
 import json
 import platform
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
 
 import autograder
 import mini_autograd
@@ -23,23 +28,21 @@ from autograder.lessons.audit.finding import Finding
 from autograder.lessons.build.lesson_files import LessonTextError, data_files
 from autograder.sandbox import isolation_available
 
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
-
 NOT_RUN = {"grading", "__pycache__"}
 """Folders without code that a gate runs."""
 
 
 @dataclass(frozen=True)
 class PassedGates:
-    """The gates that passed, one file for each lesson in a folder."""
+    """The gates that passed, one file for each lesson in a folder. If not `trusted`, all run again, and are kept."""
 
     folder: Path
+    trusted: bool = True
 
     def note(self, lesson: str, gate: str, fingerprint: str) -> str | None:
         """The note of a gate that passed with this fingerprint; None if it did not."""
         kept = self._read(lesson)["gates"].get(gate, {})
-        return kept["note"] if kept.get("fingerprint") == fingerprint else None
+        return kept["note"] if self.trusted and kept.get("fingerprint") == fingerprint else None
 
     def unchanged(self, text: Path, course: Path) -> bool:
         """Whether all gates passed the last time, and the lesson's own text and data are as they were then."""
@@ -51,6 +54,19 @@ class PassedGates:
         whole = all(finding.passed for finding in findings)
         record = {"text": text_hash(text, course) if whole else "", "gates": gates}
         write_if_changed(self._file(text.stem), json.dumps(record, indent=1) + "\n")
+
+    def keep_run(self, lesson: str, fingerprint: str, ran: NotebookNode) -> None:
+        """Keep the solved notebook with its outputs."""
+        record = {"fingerprint": fingerprint, "notebook": ran}
+        write_if_changed(self.folder / f"{lesson}-run.json", json.dumps(record) + "\n")
+
+    def kept_run(self, lesson: str, fingerprint: str) -> NotebookNode | None:
+        """The solved notebook with its outputs, if it ran with this fingerprint."""
+        with suppress(OSError, ValueError):
+            record = json.loads((self.folder / f"{lesson}-run.json").read_text(encoding="utf-8"))
+            if record["fingerprint"] == fingerprint:
+                return nbformat.from_dict(record["notebook"])
+        return None
 
     def _read(self, lesson: str) -> dict[str, Any]:
         try:
@@ -80,7 +96,7 @@ def text_hash(text: Path, course: Path) -> str:
 @cache
 def _surroundings() -> bytes:
     """A hash of the code that gates run, of every package, and of the machine's system."""
-    installed = sorted(f"{package.name} {package.version}" for package in importlib.metadata.distributions())
+    installed = sorted({f"{package.name} {package.version}" for package in importlib.metadata.distributions()})
     system = [platform.python_version(), platform.platform(), isolation_available().description]
     return _hash([*_code(), "\n".join(installed + system).encode()]).encode()
 
