@@ -21,13 +21,10 @@ ANSWERS: dict[str, list[str]] = {
     ],
     "subtract_and_divide": [
         "return a + b * -1.0",
-        "return -a + number",
         "return made(a.data / b.data, '/', (a, 1 / b.data), (b, -a.data / b.data / b.data))",
-        "return made(number / a.data, '/', (a, -number / a.data**2))",
     ],
     "power": ["return made(pow(a.data, exponent), f'**{exponent}', (a, exponent * pow(a.data, exponent - 1)))"],
     "functions": [
-        "return made(a.data if a.data > 0 else 0.0, 'relu', (a, float(a.data > 0)))",
         "return made(math.tanh(a.data), 'tanh', (a, math.cosh(a.data) ** -2))",
         "return made(math.exp(a.data), 'exp', (a, math.exp(a.data)))",
     ],

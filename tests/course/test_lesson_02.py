@@ -88,14 +88,6 @@ PLANTED = [
         ("test_topological_order", "test_backward", "test_backward_once"),
     ),
     Planted(
-        "relu lets everything through",
-        "",
-        "(grad if a.data > 0 else 0.0,)",
-        "(grad,)",
-        ("test_functions", "test_backward"),
-    ),
-    Planted("relu has slope 1 at 0", "", "grad if a.data > 0 else", "grad if a.data >= 0 else", ("test_functions",)),
-    Planted(
         "nodes of equal value are one",
         "",
         "        if node in seen:\n            return\n        seen.add(node)\n",
