@@ -17,16 +17,9 @@
 #
 # *Core: about 90 minutes; section 4 is a good place for a break. Further: about 10 minutes, optional. You build the smallest programs that break three engines, a test for an order of nodes, and an order that needs no recursion. You need the engine of lesson 02.*
 #
-# Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron before handing it in. You are the reviewer.
+# Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron. You are the reviewer, and you begin with two of them.
 
 # %%
-import itertools
-import math
-import random
-import sys
-import time
-import weakref
-
 from autograder.student import between, check_gradients, hints, quiz
 
 # %%
@@ -34,9 +27,7 @@ from autograder.student import start_lesson
 start_lesson()
 
 # %% [markdown]
-# The line above says which engine you go on with: your own from lesson 02, or the one of the course if yours is not there or not finished. Nothing in this lesson depends on which.
-#
-# Here are the four, each with the idea behind it.
+# The line above says which engine you go on with: your own, or the one of the course if yours is not finished.
 #
 # **"What arrives is added to `.grad`, and `.grad` is pushed on."**
 
@@ -74,49 +65,13 @@ def overwriting(root, gradient=1.0):
                 source.grad = share
 
 # %% [markdown]
-# **"Start at the output, then its inputs, then theirs: the nearest first, and each node once."** (The list `waiting` grows while the loop goes through it.)
-
-# %%
-def nearest_first(root, gradient=1.0):
-    root.grad += gradient
-    waiting, seen = [root], {root}
-    for node in waiting:
-        if node.rule is not None:
-            for source, share in zip(node.inputs, node.rule(node.grad)):
-                source.grad += share
-                if source not in seen:
-                    seen.add(source)
-                    waiting.append(source)
-
-# %% [markdown]
-# **"As in lesson 02: a topological order, and a dict of pending gradients."**
-
-# %%
-def recursing(root, gradient=1.0):
-    pending = {root: gradient}
-    for node in recursive_order(root):
-        grad = pending.pop(node)
-        node.grad += grad
-        if node.rule is not None:
-            for source, share in zip(node.inputs, node.rule(grad)):
-                pending[source] = pending.get(source, 0.0) + share
-
-# %% [markdown]
-# Their tests, beside PyTorch. **Predict:** who fails?
+# Their tests, beside PyTorch. **Predict:** which engine fails?
 
 # %% tags=["demo"]
 import matplotlib.pyplot as plt
 import torch
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
-
-ENGINES = {
-    "pushing_again": pushing_again,
-    "overwriting": overwriting,
-    "nearest_first": nearest_first,
-    "recursing": recursing,
-}
+ENGINES = {"pushing_again": pushing_again, "overwriting": overwriting}
 
 
 def beside_pytorch(expression, *numbers):
@@ -130,25 +85,22 @@ def beside_pytorch(expression, *numbers):
         print(f"    {name:14s} largest difference {difference:.1e}")
 
 
-print("tanh(w * x + b)")
-beside_pytorch(lambda w, x, b: (w * x + b).tanh(), 0.5, 2.0, -0.3)
-print("(relu(w * x + b) - target)**2")
 beside_pytorch(lambda w, x, b, target: ((w * x + b).relu() - target) ** 2, 0.5, 4.0, -1.5, 3.0)
 
 # %% [markdown]
-# Nobody fails. And yet three of the four give wrong gradients, and the fourth breaks down, on programs that real networks are made of. **Which programs? And how small can the evidence be?**
+# Neither fails. And yet both give wrong gradients on programs that real networks are made of. So does the third engine, and the fourth breaks down. **On which programs?**
 #
 # At the end of this lesson you can
 #
 # 1. reduce a bug report to the smallest graph that shows the bug;
-# 2. tell for any order of the nodes whether gradients may flow in it;
+# 2. tell whether gradients may flow in a given order of the nodes;
 # 3. keep apart two sums: over the uses of a number, and over calls of `backward`;
-# 4. sort a graph without recursion, and run your engine through 100,000 operations in a row.
+# 4. sort a graph without recursion.
 
 # %% [markdown]
 # ## 1. The bug report
 #
-# This is what arrives one morning: a program of ten operations, and gradients that are not PyTorch's. (If your `subtract` is made of a sum and a minus sign, each difference counts as two below.)
+# This is what arrives one morning: a program of ten operations, and gradients that are not PyTorch's.
 
 # %%
 def report(a, b):
@@ -157,21 +109,16 @@ def report(a, b):
     e = d * c + d
     return (e * e - c).exp() + a
 
-# %% tags=["demo"]
-beside_pytorch(report, 0.6, -0.4)
-
 # %% [markdown]
-# Somebody should look into that, on paper if need be. Not with ten operations. The craft is to **reduce**: take something away, look whether the bug still shows, and stop when nothing more can go. What is left is the smallest input that exposes the bug, and it usually says what the bug is.
-#
-# Two tools help. The first one compares a suspect with the slow engine that follows every way, from the start of lesson 02, which is right on every graph:
+# The craft is to **reduce**: take something away, look whether the bug still shows, and stop when nothing more can go. What is left usually says what the bug is. This tool compares a suspect with the slow engine from the start of lesson 02, which follows every path and is right on every graph:
 
 # %%
-def every_way(tensor, gradient=1.0):
+def every_path(tensor, gradient=1.0):
     """Right, but slow."""
     tensor.grad += gradient
     if tensor.rule is not None:
         for source, share in zip(tensor.inputs, tensor.rule(gradient)):
-            every_way(source, share)
+            every_path(source, share)
 
 
 def gradients(backward, expression, *numbers):
@@ -185,19 +132,13 @@ def gradients(backward, expression, *numbers):
 
 def operations(expression, *numbers):
     """How many operations the graph of an expression holds."""
-    nodes = [expression(*[MiniTensor(number) for number in numbers])]
-    seen = set(nodes)
-    for node in nodes:
-        for source in node.inputs:
-            if source not in seen:
-                seen.add(source)
-                nodes.append(source)
+    nodes = recursive_order(expression(*[MiniTensor(number) for number in numbers]))
     return sum(node.rule is not None for node in nodes)
 
 
 def compare(backward, expression, *numbers):
     """Whether a backward pass is right on an expression, and how many operations that took."""
-    right = [round(grad, 6) for grad in gradients(every_way, expression, *numbers)]
+    right = [round(grad, 6) for grad in gradients(every_path, expression, *numbers)]
     found = [round(grad, 6) for grad in gradients(backward, expression, *numbers)]
     print(f"{operations(expression, *numbers)} operations: right {right}, found {found}")
 
@@ -207,36 +148,9 @@ compare(overwriting, lambda a, b: a * b + b, 0.6, -0.4)
 compare(overwriting, lambda a, b: (a * b).exp(), 0.6, -0.4)
 
 # %% [markdown]
-# The second one lets you watch: it prints a line whenever a node pushes its gradient on. Here it follows a right engine through `(a + b) * a`.
-
-# %%
-def follow(backward, output, **names):
-    """Run a backward pass; say which node pushes on what, in order, then the leaves' gradients."""
-
-    def watched(name, rule):
-        def watched_rule(grad):
-            shares = rule(grad)
-            print(f"{name} has {grad:g} and pushes on", *(f"{share + 0:g}" for share in shares))
-            return shares
-
-        return watched_rule
-
-    for name, node in names.items():
-        if node.rule is not None:
-            node.rule = watched(name, node.rule)
-    backward(output)
-    print({name: node.grad for name, node in names.items() if node.rule is None})
-
-# %%
-a, b = MiniTensor(2.0), MiniTensor(3.0)
-c = a + b
-d = c * a
-follow(recursing, d, a=a, b=b, c=c, d=d)
-
-# %% [markdown]
 # ### Exercise 1: two small pieces of evidence
 #
-# Write the smallest expressions of one number `a` on which `overwriting` and `pushing_again` give a wrong gradient. One operation is enough for the first, two for the second. An expression that shows the bug with up to six operations earns half of the points.
+# Write the smallest expressions of one number `a` on which `overwriting` and `pushing_again` give a wrong gradient. One operation is enough for the first, two for the second. An expression that shows the bug with up to six operations earns half of the points. (If your `subtract` is made of a sum and a minus sign, a difference counts as two.)
 #
 # Try yours in a cell of your own, for example with `compare(overwriting, breaks_overwriting, 2.0)`.
 
@@ -247,18 +161,15 @@ follow(recursing, d, a=a, b=b, c=c, d=d)
 # `pushing_again` goes wrong at a node that is reached twice *and* pushes something on. A leaf pushes nothing on, so `a` itself cannot be that node.
 
 # %% [markdown] tags=["hint"] exercise="small_evidence"
-# In `a + a` the leaf is used twice. For the second one, make a node first, such as `b = -a`, and use `b` twice. Put the expressions into `compare` and `follow` and look.
+# In `a + a` the leaf is used twice. For the second one, make a node first, such as `b = -a`, and use `b` twice. Put the expressions into `compare` and look.
 
 # %% nbgrader={"grade": false, "grade_id": "small_evidence", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def breaks_overwriting(a):
     """An expression of a, with one operation, on which overwriting gives a wrong gradient.
 
-    a: MiniTensor
-    Returns: MiniTensor
-
     For example, `return -a` has one operation, but shows nothing: overwriting is right on it.
 
-    >>> right = gradients(every_way, breaks_overwriting, 2.0)
+    >>> right = gradients(every_path, breaks_overwriting, 2.0)
     >>> gradients(overwriting, breaks_overwriting, 2.0) == right
     False
     """
@@ -270,10 +181,7 @@ def breaks_overwriting(a):
 def breaks_pushing_again(a):
     """An expression of a, with two operations, on which pushing_again gives a wrong gradient.
 
-    a: MiniTensor
-    Returns: MiniTensor
-
-    >>> right = gradients(every_way, breaks_pushing_again, 2.0)
+    >>> right = gradients(every_path, breaks_pushing_again, 2.0)
     >>> gradients(pushing_again, breaks_pushing_again, 2.0) == right
     False
     """
@@ -297,7 +205,7 @@ def breaks_pushing_again(a):
     return a
 
 # %% nbgrader={"grade": true, "grade_id": "test_breaks_overwriting", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-right = gradients(every_way, breaks_overwriting, 1.7)
+right = gradients(every_path, breaks_overwriting, 1.7)
 found = gradients(overwriting, breaks_overwriting, 1.7)
 size = operations(breaks_overwriting, 1.7)
 assert right != found, f"overwriting finds {found}. That is right: the bug does not show"
@@ -306,13 +214,13 @@ print(f"{size} operation(s): the gradient is {right[0]:g}, overwriting finds {fo
 credit = 2 if size == 1 else 1
 print(f"{credit} of 2 points")
 ### BEGIN HIDDEN TESTS
-right, found = (gradients(engine, breaks_overwriting, -0.9) for engine in (every_way, overwriting))
+right, found = (gradients(engine, breaks_overwriting, -0.9) for engine in (every_path, overwriting))
 assert right != found, "at another number the bug does not show"
 ### END HIDDEN TESTS
 credit
 
 # %% nbgrader={"grade": true, "grade_id": "test_breaks_pushing_again", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-right = gradients(every_way, breaks_pushing_again, 1.7)
+right = gradients(every_path, breaks_pushing_again, 1.7)
 found = gradients(pushing_again, breaks_pushing_again, 1.7)
 size = operations(breaks_pushing_again, 1.7)
 wrong = abs(right[0] - found[0]) > 1e-9
@@ -322,13 +230,31 @@ print(f"{size} operation(s): the gradient is {right[0]:g}, pushing_again finds {
 credit = 2 if size <= 2 else 1
 print(f"{credit} of 2 points")
 ### BEGIN HIDDEN TESTS
-right, found = (gradients(engine, breaks_pushing_again, -0.9) for engine in (every_way, pushing_again))
+right, found = (gradients(engine, breaks_pushing_again, -0.9) for engine in (every_path, pushing_again))
 assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show"
 ### END HIDDEN TESTS
 credit
 
 # %% [markdown]
-# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_way`, which is right, in a single word. What is pushed on is not what has just arrived but everything so far, and so the first arrival is pushed on a second time.
+# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single word. What is pushed on is not what has just arrived but everything so far, and so the first arrival is pushed on a second time. This tool prints a line whenever a node pushes its gradient on:
+
+# %%
+def follow(backward, output, **names):
+    """Run a backward pass; say which node pushes on what, in order, then the leaves' gradients."""
+
+    def watched(name, rule):
+        def watched_rule(grad):
+            shares = rule(grad)
+            print(f"{name} has {grad:g} and pushes on", *(f"{share + 0:g}" for share in shares))
+            return shares
+
+        return watched_rule
+
+    for name, node in names.items():
+        if node.rule is not None:
+            node.rule = watched(name, node.rule)
+    backward(output)
+    print({name: node.grad for name, node in names.items() if node.rule is None})
 
 # %%
 a = MiniTensor(2.0)
@@ -339,7 +265,38 @@ follow(pushing_again, c, a=a, b=b, c=c)
 # %% [markdown]
 # ## 2. Too early
 #
-# `nearest_first` survives both. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
+# The third colleague says: **"Start at the output, then its inputs, then theirs: the nearest first, and each node once."** (The list `waiting` grows while the loop goes through it.)
+
+# %%
+def nearest_first(root, gradient=1.0):
+    root.grad += gradient
+    waiting, seen = [root], {root}
+    for node in waiting:
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(node.grad)):
+                source.grad += share
+                if source not in seen:
+                    seen.add(source)
+                    waiting.append(source)
+
+# %% [markdown]
+# The fourth: **"As in lesson 02: a topological order, and a dict of pending gradients."**
+
+# %%
+def recursing(root, gradient=1.0):
+    pending = {root: gradient}
+    for node in recursive_order(root):
+        grad = pending.pop(node)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+
+
+ENGINES |= {"nearest_first": nearest_first, "recursing": recursing}
+
+# %% [markdown]
+# `nearest_first` survives the evidence of exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
 
 # %%
 compare(nearest_first, lambda x: x**2 + 3 * x, 2.0)
@@ -369,7 +326,7 @@ def breaks_nearest_first(a):
     a: MiniTensor
     Returns: MiniTensor
 
-    >>> right = gradients(every_way, breaks_nearest_first, 2.0)
+    >>> right = gradients(every_path, breaks_nearest_first, 2.0)
     >>> gradients(nearest_first, breaks_nearest_first, 2.0) == right
     False
     """
@@ -390,7 +347,7 @@ def breaks_nearest_first(a):
     return numbers[1] - numbers[2]
 
 # %% nbgrader={"grade": true, "grade_id": "test_breaks_nearest_first", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-right = gradients(every_way, breaks_nearest_first, 0.8)
+right = gradients(every_path, breaks_nearest_first, 0.8)
 found = gradients(nearest_first, breaks_nearest_first, 0.8)
 size = operations(breaks_nearest_first, 0.8)
 wrong = abs(right[0] - found[0]) > 1e-9
@@ -400,7 +357,7 @@ print(f"{size} operation(s): the gradient is {right[0]:g}, nearest_first finds {
 credit = 3 if size <= 3 else 1.5
 print(f"{credit} of 3 points")
 ### BEGIN HIDDEN TESTS
-right, found = (gradients(engine, breaks_nearest_first, -0.7) for engine in (every_way, nearest_first))
+right, found = (gradients(engine, breaks_nearest_first, -0.7) for engine in (every_path, nearest_first))
 assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show"
 ### END HIDDEN TESTS
 credit
@@ -445,6 +402,10 @@ beside_pytorch(lambda a: a.tanh() * 3 - 1, 0.5)
 # No need to believe that; there are few enough small programs to try them all. The next cell runs **every** program of one number with up to three operations from `-`, `+` and `*` whose steps are all used, on all four engines. **Predict** the first column: how many of the programs with one operation does each engine get wrong?
 
 # %% tags=["demo"]
+import itertools
+import random
+
+
 def programs(length):
     """All programs of that length: each step is an operation and the places of its inputs."""
     if length == 0:
@@ -472,7 +433,7 @@ def run(program, a):
 def wrong(backward, program, number=0.7):
     found, right = MiniTensor(number), MiniTensor(number)
     backward(run(program, found))
-    every_way(run(program, right))
+    every_path(run(program, right))
     return abs(found.grad - right.grad) > 1e-9
 
 
@@ -543,7 +504,7 @@ plt.show()
 # Every engine so far walked backwards from the output. That is not enough, as you saw. In lesson 02 we called an order **topological** if every node comes before its inputs. Is that exactly the condition, or only a safe one?
 
 # %% [markdown]
-# ### Exercise 3: recognise a topological order
+# ### Exercise 3: recognize a topological order
 #
 # Write a function that says whether a list of nodes is a topological order of their graph.
 
@@ -635,6 +596,9 @@ credit
 # Now the experiment. A graph of seven nodes can be put into 5040 orders. Run a backward pass in **each** of them, right or wrong, and see which give the right gradients. **Predict:** more than the topological ones, or exactly those?
 
 # %% tags=["demo"]
+import itertools
+
+
 def backward_in(order, gradient=1.0):
     """The backward pass of lesson 02 in a given order. What comes too late is never pushed on."""
     pending = {order[0]: gradient} if order[0].rule else {}
@@ -652,7 +616,7 @@ e = b * c
 f = d * e
 g = f + a
 nodes = [a, b, c, d, e, f, g]
-every_way(g)
+every_path(g)
 right = a.grad
 counts = {(valid, fits): 0 for valid in (True, False) for fits in (True, False)}
 results = set()
@@ -712,7 +676,7 @@ print(*torch_order(early_and_late, a=2.0), sep=" -> ")
 # %% [markdown]
 # `NegBackward0` is one step away from the output, and it waits for `TanhBackward0`. Before it starts, PyTorch counts for each node how many shares will arrive there, and a node may run only when all of them have. So the order is topological. (Nodes are numbered as they are made, too: of several that may run, the latest goes first.)
 #
-# A graph in which a number is used twice has one node for it, not two. The same check as in lesson 02, `(x*y + x)**2`: two paths lead to `x`, and both end in the same object.
+# A graph in which a number is used twice has one node for it, not two. Take `(x*y + x)**2`: two paths lead to `x`, and both end in the same object.
 
 # %% tags=["demo"] items="20"
 x, y = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0))
@@ -814,6 +778,8 @@ right = [4.0, -2.0, 0.0]  # the third leaf is not used
 assert close(found, right), f"4 * w[0] - w[1] * 2 with three leaves: {right}, not {found}"
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
+import math
+
 found = contributions(lambda w: (w[0] ** 3 * w[1]).exp(), 0.5, 2)
 assert close(found, [0.375 * math.exp(0.0625), 0.125 * math.exp(0.0625)]), "(w[0]**3 * w[1]).exp() at 0.5"
 first, second = (contributions(lambda w: w[0] * w[0] + w[1], 2.0, 2) for _ in range(2))
@@ -917,7 +883,7 @@ def longest_chain(backward, most):
     most: longer chains need not be tried; the answer is at most this
     Returns: int
 
-    >>> longest_chain(every_way, 20)
+    >>> longest_chain(every_path, 20)
     20
     """
     ### BEGIN SOLUTION
@@ -987,6 +953,8 @@ assert longest_chain(gives_up_after(0), 100) == 0, "not even one operation survi
 ### END HIDDEN TESTS
 
 # %% tags=["demo"]
+import sys
+
 limit_here = longest_chain(recursing, 100_000)
 print(f"recursing gets through {limit_here} operations in a row, and not through {limit_here + 1}")
 print(f"Python allows {sys.getrecursionlimit()} calls inside each other; the notebook needs some")
@@ -1264,6 +1232,10 @@ assert (a.grad, b.grad) == (2.0, 4000.0), "2000 sums in a row, backward called t
 # And now 100,000 operations: forward, backward, and dropped. **Predict** which of the three takes longest, and whether dropping the output frees everything at once, or leaves it to Python's garbage collector.
 
 # %%
+import time
+import weakref
+
+
 def chain_of(count):
     start = time.perf_counter()
     x = MiniTensor(1.0)
