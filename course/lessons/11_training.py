@@ -15,9 +15,9 @@
 # %% [markdown]
 # # Training
 #
-# *Core: two sittings of about 55 minutes each, with a break before section 4. Further: about 15 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
+# *Core: about 90 minutes; before section 4 is a good place for a break. Further: about 15 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
 #
-# A network is trained in PyTorch on a few noisy points, far too long. After each epoch it is tried on other points. Whenever it does better there than ever before, its weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
+# A network is trained in PyTorch on a few noisy points, for far too many epochs. After each epoch it is tried on other points. Whenever it does better there than ever before, its weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
 
 # %%
 from autograder.student import hints, quiz, start_lesson
@@ -29,15 +29,10 @@ import warnings
 import numpy as np
 
 # %% tags=["demo"]
-import copy
-import time
-
-import matplotlib.pyplot as plt
 import torch
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
-torch.set_num_threads(1)  # steadier times on a busy machine
+torch.set_num_threads(1)
+mse = torch.nn.functional.mse_loss
 
 
 def noisy_wave(count, seed):
@@ -47,25 +42,16 @@ def noisy_wave(count, seed):
     return x, np.sin(3 * x) + 0.5 * generator.normal(size=(count, 1))
 
 
-def mse(prediction, target):
-    return torch.nn.functional.mse_loss(prediction, target)
-
-
-def best_of_training(keep, epochs=400):
+def best_of_training(keep):
     """The losses on the other points after each epoch, and the one after `best` was loaded."""
     x, y = (torch.tensor(array) for array in noisy_wave(20, seed=2))
     other_x, other_y = (torch.tensor(array) for array in noisy_wave(200, seed=9))
     torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(1, 40),
-        torch.nn.ReLU(),
-        torch.nn.Linear(40, 40),
-        torch.nn.Tanh(),
-        torch.nn.Linear(40, 1),
-    ).double()
+    layers = torch.nn.Linear(1, 40), torch.nn.ReLU(), torch.nn.Linear(40, 40), torch.nn.Tanh()
+    model = torch.nn.Sequential(*layers, torch.nn.Linear(40, 1)).double()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
     losses, best = [], None
-    for _ in range(epochs):
+    for _ in range(400):
         optimizer.zero_grad()
         mse(model(x), y).backward()
         optimizer.step()
@@ -79,8 +65,7 @@ def best_of_training(keep, epochs=400):
 
 
 losses, loaded = best_of_training(keep=lambda model: model.state_dict())
-print(f"loss on the other points: lowest {min(losses):.3f}, in epoch {np.argmin(losses)}", end="; ")
-print(f"after the last epoch {losses[-1]:.3f}")
+print(f"loss on the other points: lowest {min(losses):.3f}, after the last epoch {losses[-1]:.3f}")
 
 # %% [markdown]
 # **Predict** the loss on the other points with the best weights loaded: the lowest, the last, or something else?
@@ -92,7 +77,7 @@ print(f"with the best weights loaded: {loaded:.3f}")
 # Nothing was kept. `state_dict` does not copy: it shows the memory of the weights, and the optimizer goes on writing into that memory, **in place**. There is no error: each part does what it promises. You will
 #
 # 1. build modules, which know their parameters by name, and save and load them;
-# 2. write layers that behave differently in training and in evaluation, and tell `eval()` from `no_grad`;
+# 2. write layers that behave differently in training and in evaluation, and say what `eval()` does and what `no_grad` does;
 # 3. write Adam, with its correction;
 # 4. cut batches into micro-batches without a change of the gradient;
 # 5. run a whole training, watch it live, and compare it with PyTorch step by step.
@@ -106,8 +91,11 @@ start_lesson()
 # ## 1. Modules
 #
 # So far the weights of a network were a list. With twenty layers you lose track. PyTorch's answer is a class, `Module`. If you assign a parameter or another module to `self.something`, the module registers it. Each parameter then has a name: the path that leads to it, such as `encoder.0.weight`.
+
+# %% [markdown]
+# ### What every module can do (further)
 #
-# A `Parameter` is a leaf like any other. The class is only a mark for modules.
+# Run this cell. You need not read it. A `Parameter` is a leaf like any other: the class is only a mark for modules. `named_parameters` gives each parameter **once**, even if two modules share it. `load_state_dict` copies a state into the module, and refuses a state that does not fit.
 
 # %% tags=["engine"]
 class Parameter(MiniTensor):
@@ -128,42 +116,23 @@ def overwrite(tensor, values):
     with no_grad():
         tensor.copy_(values)  # a write that is counted (lesson 09)
 
-# %% [markdown]
-# Now the module itself. Read `__setattr__`, which is the whole registration, and `named_parameters`, which gives each parameter **once**, even if two modules share it. You need the rest only as a user. A *buffer* is a tensor that belongs to the state of a module, but is not trained; section 3 needs some. `load_state_dict` copies a state into the module, and refuses a state that does not fit.
 
-# %% tags=["engine"]
-class Module:
-    """The base of all models and layers. A subclass calls super().__init__() and defines forward.
+class ModuleTools:
+    """What a module can do with what it has registered."""
 
-    training: whether the module is in training mode
-    """
-
-    def __init__(self):
-        vars(self).update(training=True, _parameters={}, _buffers={}, _modules={})
-
-    def __setattr__(self, name, value):
+    def refuse(self, name, value):
+        """Raise PyTorch's error if value cannot become the attribute `name` of this module."""
         families = {"parameter": (Parameter, "_parameters"), "module": (Module, "_modules")}
         for word, (kind, place) in families.items():
             family = vars(self).get(place)
             if isinstance(value, kind):
                 if family is None:
                     raise AttributeError(f"cannot assign {word} before Module.__init__() call")
-                family[name] = value
-            elif family and name in family:
-                if value is not None:
-                    given = type(value).__name__
-                    raise TypeError(
-                        f"cannot assign '{given}' as {word} '{name}' ({kind.__name__} or None expected)"
-                    )
-                del family[name]
-        if name in vars(self).get("_buffers", ()):
-            self._buffers[name] = value
-        super().__setattr__(name, value)
-
-    def register_buffer(self, name, tensor):
-        """Add a tensor that is state, but not trained."""
-        self._buffers[name] = tensor
-        super().__setattr__(name, tensor)
+            elif family and name in family and value is not None:
+                given = type(value).__name__
+                raise TypeError(
+                    f"cannot assign '{given}' as {word} '{name}' ({kind.__name__} or None expected)"
+                )
 
     def forward(self, *inputs):
         raise NotImplementedError(
@@ -246,15 +215,47 @@ class Module:
         inside = "".join("\n" + line for line in lines).replace("\n", "\n  ")
         return f"{type(self).__name__}({inside}\n)" if lines else f"{type(self).__name__}()"
 
+# %% [markdown]
+# ### The registration
+#
+# Read `__setattr__`: Python calls it for each assignment to an attribute. A *buffer* is a tensor that belongs to the state of a module, but is not trained. Section 3 needs some.
+
+# %% tags=["engine"]
+class Module(ModuleTools):
+    """The base of all models and layers. A subclass calls super().__init__() and defines forward.
+
+    training: whether the module is in training mode
+    """
+
+    def __init__(self):
+        vars(self).update(training=True, _parameters={}, _buffers={}, _modules={})
+
+    def __setattr__(self, name, value):
+        self.refuse(name, value)  # raises an error where PyTorch does
+        for kind, place in ((Parameter, "_parameters"), (Module, "_modules")):
+            family = vars(self).get(place, {})
+            if isinstance(value, kind):
+                family[name] = value
+            else:
+                family.pop(name, None)  # only None gets here for a registered name
+        if name in vars(self).get("_buffers", ()):
+            self._buffers[name] = value
+        super().__setattr__(name, value)
+
+    def register_buffer(self, name, tensor):
+        """Add a tensor that is state, but not trained."""
+        self._buffers[name] = tensor
+        super().__setattr__(name, tensor)
+
 # %% [markdown] items="61"
 # ### Exercise 1: the state of a module
 #
 # `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`.
 #
-# Write `state_dict`. It gives all parameters *and* buffers by name, as detached tensors in the same memory. A tensor that is shared stands under each of its names.
+# Write `state_dict`. It returns a dictionary of all parameters *and* buffers by name, as detached tensors in the same memory. A shared tensor stands under each of its names.
 
 # %% [markdown] tags=["hint"] exercise="module"
-# Compare `named_parameters`, which makes the names in the same form: `f"{path}.{name}" if path else name`.
+# Compare `named_parameters` of `ModuleTools`, which makes the names in the same form: `f"{path}.{name}" if path else name`.
 
 # %% [markdown] tags=["hint"] exercise="module"
 # `state_dict` visits a shared module under each of its names: `self.named_modules(remove_duplicate=False)`. The entries are `tensor.detach()`.
@@ -375,12 +376,14 @@ assert np.allclose(fresh.calls.data, 1.0) and np.allclose(fresh.weight.data, 1.0
 # Back to the beginning: what keeps the best weights? Here is the same training three times.
 
 # %% tags=["demo"]
-ways = {
+import copy
+
+keepers = {
     "state_dict()": lambda model: model.state_dict(),
     "dict(state_dict())": lambda model: dict(model.state_dict()),
     "copy.deepcopy(state_dict())": lambda model: copy.deepcopy(model.state_dict()),
 }
-for name, keep in ways.items():
+for name, keep in keepers.items():
     losses, loaded = best_of_training(keep)
     print(f"{name:28s} lowest {min(losses):.3f}   after loading {loaded:.3f}")
 
@@ -421,7 +424,7 @@ default_generator = np.random.default_rng()
 
 
 def manual_seed(seed):
-    """Let the random numbers of layers and loaders start anew."""
+    """Start the random numbers of layers and loaders again, from a seed."""
     default_generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
 
 
@@ -454,6 +457,12 @@ class LinearLayer(Module):
         return f"LinearLayer({self.in_features}, {self.out_features}, bias={bias})"
 
 
+# %% [markdown]
+# ### Sequential, activations and a loss (further)
+#
+# Run this cell. You need not read it. `Sequential` runs modules one after the other, and names them "0", "1" and so on. GELU, the activations as modules, and `mse_loss` are as in PyTorch.
+
+# %% tags=["engine"] items="61"
 class Sequential(Module):
     """Modules one after the other, with the names "0", "1", and so on."""
 
@@ -476,12 +485,7 @@ class Sequential(Module):
     def __getitem__(self, number):
         return list(self._modules.values())[number]
 
-# %% [markdown]
-# ## Activations and a loss (further)
-#
-# Run this cell. You need not read it: GELU, the activations as modules, and `mse_loss` are as in PyTorch.
 
-# %% tags=["engine"] items="61"
 class Gelu(Function):
     """a * P(a), where P(a) is the share of a standard normal distribution that lies below a."""
 
@@ -545,7 +549,7 @@ def mse_loss(prediction, target, reduction="mean"):
     return {"mean": squares.mean, "sum": squares.sum, "none": lambda: squares}[reduction]()
 
 # %% [markdown]
-# ## Layers in use
+# ### Layers in use
 #
 # The names and shapes are PyTorch's, so PyTorch can load your state. **Predict** the difference of the outputs.
 
@@ -585,11 +589,11 @@ print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
 print("gradient of the wrong loss where all predictions are the mean:", np.abs(guess.grad.data).max())
 
 # %% [markdown]
-# All predictions are right, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. It is only a warning, in PyTorch and here. Read it when you see it.
+# All predictions are right, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. It is only a warning, in PyTorch and here. Do not ignore it.
 #
 # ### Exercise 2: Dropout
 #
-# In training, `Dropout(p)` sets each entry to 0 with probability `p`, anew in every call. It multiplies the others by one factor, so that the *expected* output is the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
+# In training, `Dropout(p)` sets each entry to 0 with probability `p`, with new random numbers in every call. It multiplies the others by one factor, so that the *expected* output is the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
 #
 # Complete `forward`. Take the random numbers from `default_generator`.
 
@@ -604,7 +608,7 @@ class Dropout(Module):
     """In training, each entry is 0 with probability p, else x times one factor; in evaluation x.
 
     x: MiniTensor of any shape; the result has the same shape. Which entries are kept is drawn
-        from default_generator, in each call anew and for each entry by itself.
+        from default_generator, again in each call, and for each entry by itself.
     p: 0 keeps all; 1 keeps none: all entries are 0, and so is the gradient
     The gradient is 0 where the entry was dropped; elsewhere what arrives, times the same factor.
 
@@ -692,7 +696,7 @@ assert abs(kept.mean() - 0.25) < 0.06, f"a quarter should be kept, not {kept.mea
 assert np.allclose(factors[kept], 4.0), "with p = 0.75, what is kept is multiplied by 4"
 assert np.allclose(slopes, factors), "the gradient is dropped and scaled like the entries themselves"
 again, _ = try_dropout(layer, array)
-assert not np.allclose(again, factors), "each call draws anew"
+assert not np.allclose(again, factors), "each call draws new random numbers"
 layer.eval()
 assert np.allclose(try_dropout(layer, array), 1.0), "in evaluation nothing is dropped or scaled"
 assert np.allclose(try_dropout(Dropout(1.0), array), 0.0), "p = 1: zeros, with a gradient of 0"
@@ -719,7 +723,7 @@ assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0]
 # %% [markdown] items="84"
 # ## 3. A layer with a memory
 #
-# Batch normalization gives each column of a batch mean 0 and variance 1. Then it scales and shifts the column by parameters. Mean and variance are those of the batch, so the result of each row depends on the other rows. In evaluation an answer must not depend on the other rows. There the layer uses *running* statistics, which it has gathered in training.
+# Batch normalization gives each column of a batch mean 0 and variance 1. Then it scales and shifts the column by parameters. Mean and variance are those of the batch, so the result of each row depends on the other rows. In evaluation an answer must not depend on the other rows. So the layer then uses *running* statistics, which it has gathered in training.
 #
 # ### Exercise 3: BatchNorm1d
 #
@@ -729,7 +733,7 @@ assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0]
 # * `self.track(mean, variance, rows)` updates the buffers. It is given, and takes plain arrays;
 # * the result is `(x - mean) / sqrt(variance + eps) * weight + bias`. Mean and variance are computed from `x`, so the gradient must flow through them as well: use operations of your engine.
 #
-# The numbers are PyTorch's. Look at `track`: PyTorch also divides the running variance by `rows - 1`, and the variance of the batch by `rows`.
+# The numbers are PyTorch's. Look at `track`: PyTorch, too, divides the running variance by `rows - 1`, but the variance of the batch by `rows`.
 #
 # Your engine's operations take `dim` and `keepdim`, as in `x.mean(dim=0)`. NumPy's words `axis` and `keepdims` do not work. The square root is `** 0.5`.
 
@@ -961,7 +965,7 @@ close(leaf.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + cotangent * normal, 
 # %% [markdown] items="84"
 # ### eval() and no_grad, once more
 #
-# In lesson 07 you saw that `eval()` and `no_grad` are two things. Now the model also remembers. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
+# In lesson 07 you saw that `eval()` and `no_grad` are two things. Now the model also remembers earlier batches. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
 
 # %% tags=["demo"] items="84"
 def kept_arrays(output):
@@ -979,18 +983,13 @@ def try_mode(label, training, recording, x):
     model = Sequential(LinearLayer(50, 400), BatchNorm1d(400), ReLU(), Dropout(0.5))
     model.train(training)
     before = {name: tensor.data.copy() for name, tensor in model.state_dict().items()}
-    times = []
     with set_grad_enabled(recording):
-        for _ in range(7):
-            start = time.perf_counter()
-            outputs = model(x)
-            times.append(time.perf_counter() - start)
+        outputs = model(x)
         same = np.array_equal(outputs.data, model(x).data)
     after = model.state_dict()
     changed = [name for name in after if not np.array_equal(after[name].data, before[name])]
     print(f"{label:20s} recorded {outputs.requires_grad!s:5s} twice the same {same!s:5s}", end=" ")
-    print(f"changed: {len(changed)}   saved {kept_arrays(outputs):5.2f} MB", end="   ")
-    print(f"{1000 * np.median(times):4.1f} ms")
+    print(f"changed: {len(changed)}   saved {kept_arrays(outputs):5.2f} MB")
 
 
 x = MiniTensor(np.random.default_rng(3).normal(size=(500, 50)))
@@ -1007,7 +1006,7 @@ try_mode("eval() and no_grad", False, False, x)
 # %% [markdown] items="62 F47"
 # ## 4. Optimizers
 #
-# A base class does what all optimizers share: it passes over parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. An optimizer only adds one formula. Read `SGD`:
+# A base class does what all optimizers share: it skips parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. An optimizer only adds one formula. Read `SGD`:
 
 # %% tags=["engine"] items="62"
 class Optimizer:
@@ -1256,9 +1255,12 @@ assert np.allclose(alias.data, u.data), "a step writes in place"
 # %% [markdown]
 # ## 5. Batches
 #
-# A data set has `len(dataset)`, and `dataset[i]` is one sample: a tuple such as `(picture, label)`. A loader makes batches of it: it *collates* a list of samples into arrays. Floating point numbers become a MiniTensor, others (such as labels) stay an array.
+# A data set has `len(dataset)`, and `dataset[i]` is one sample: a tuple such as `(picture, label)`. A loader makes batches of it: it *collates* a list of samples into arrays. Floating point numbers become a MiniTensor; other numbers, such as labels, stay an array. `for x, y in loader` gives one batch after the other. Each such loop starts again, and with `shuffle=True` it draws a new order.
+
+# %% [markdown]
+# ### A data set, a loader and clipping (further)
 #
-# Both are given. Look at the `yield`: each loop over a loader begins anew, and draws an order of its own.
+# Run these two cells. You need not read them. `clip_grad_norm_` shortens the gradients of all parameters together if their norm is above a limit, as in PyTorch (lesson 10, part *Further*).
 
 # %% tags=["engine"]
 class TensorDataset:
@@ -1281,12 +1283,29 @@ def collate(samples):
     stacked = [np.stack(parts) for parts in zip(*samples)]
     return tuple(MiniTensor(part) if part.dtype.kind == "f" else part for part in stacked)
 
+
+def clip_grad_norm_(parameters, max_norm):
+    """Shorten the gradients of parameters, all together, to a norm of max_norm at most, in place.
+
+    Returns: MiniTensor of shape (), the norm before clipping
+
+    >>> w = Parameter([0.0, 0.0])
+    >>> w.grad = MiniTensor([3.0, 4.0])
+    >>> clip_grad_norm_([w], 1.0).item(), w.grad.data.round(5)
+    (5.0, array([0.6, 0.8]))
+    """
+    grads = [p.grad for p in parameters if p.grad is not None]
+    norm = np.sqrt(sum((g.data**2).sum() for g in grads))
+    for g in grads:
+        overwrite(g, g.data * np.minimum(max_norm / (norm + 1e-6), 1.0))
+    return MiniTensor(norm)
+
 # %% tags=["engine"]
 class DataLoader:
     """The batches of a data set: for x, y in loader. Each gives collate(list of samples).
 
     batch_size: samples per batch; the last batch may be smaller
-    shuffle: whether the order is random, another one in each loop; otherwise it is 0, 1, 2, ...
+    shuffle: whether the order is random, a new one in each loop; otherwise it is 0, 1, 2, ...
     drop_last: whether a last batch that is too small is left out
     generator: a NumPy generator that draws the order; default_generator if None
 
@@ -1313,6 +1332,8 @@ class DataLoader:
             yield collate([self.dataset[int(i)] for i in chosen])
 
 # %% [markdown]
+# ### The last batch
+#
 # The last batch is often smaller. **Predict** whether the mean of the three batch losses is the mean over the ten samples.
 
 # %%
@@ -1331,12 +1352,12 @@ print("mean over the samples:", np.mean(losses))
 #
 # ### Exercise 5: one step, and an evaluation
 #
-# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. Each part runs forward and backward before the next one begins, so that only the graph of one part is alive. The step must be that of the whole batch. The loss function gives a *mean* over the rows that it gets. How must the parts count, if the last one is smaller? You know this from lesson 05.
+# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the graph of one part is alive. The step must be that of the whole batch. The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? You know this from lesson 05. Add up `total` as well: it must become the mean loss over the batch, a plain number.
 #
-# `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Afterwards the model is in the mode in which it was, even if the model raises an error: that part is given.
+# `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Complete it: add up `total` and `rows`. At the end the model gets back the mode in which it was, even after an error: that part is given.
 
 # %% [markdown] tags=["hint"] exercise="loop"
-# The loss of each part counts by its share: `loss * (rows of the part / rows of the batch)`. The batch has `x.shape[0]` rows; `x[begin:end]` are some of them, also if `x` is a MiniTensor. The last part may be smaller.
+# The loss of each part counts by its share: `loss * (rows of the part / rows of the batch)`. The batch has `rows` rows, the part has `part_x.shape[0]`. The backward pass starts at this weighted loss.
 
 # %% [markdown] tags=["hint"] exercise="loop"
 # In `evaluate`: call `model.eval()`, then go through the loader under `no_grad()`. Weight each loss by its number of rows.
@@ -1363,17 +1384,17 @@ def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
     """
     rows = x.shape[0]
     size = rows if micro_batch is None else micro_batch
-    ### BEGIN SOLUTION
     optimizer.zero_grad()
     total = 0.0
     for begin in range(0, rows, size):
         part_x, part_y = x[begin : begin + size], y[begin : begin + size]
+        ### BEGIN SOLUTION
         loss = loss_function(model(part_x), part_y) * (part_x.shape[0] / rows)
         loss.backward()
         total += loss.item()
+        ### END SOLUTION
     optimizer.step()
     return total
-    ### END SOLUTION
 
 
 def evaluate(model, loader, loss_function):
@@ -1384,16 +1405,16 @@ def evaluate(model, loader, loss_function):
     was, also if an error is raised.
     """
     before = model.training
+    total, rows = 0.0, 0
     try:
         ### BEGIN SOLUTION
         model.eval()
-        total, rows = 0.0, 0
         with no_grad():
             for x, y in loader:
                 total += loss_function(model(x), y).item() * x.shape[0]
                 rows += x.shape[0]
-        return total / rows
         ### END SOLUTION
+        return total / rows
     finally:
         model.train(before)
 
@@ -1610,28 +1631,11 @@ kept = [kept_arrays(wide(MiniTensor(np.ones((rows, 64))))) for rows in (1024, 12
 print("kept by a graph of 1024 rows: {:.2f} MB; of 128 rows: {:.2f} MB".format(*kept))
 
 # %% [markdown]
-# With each part counted by its rows, you get the gradient of the whole batch, up to rounding. With batch normalization this is impossible: each part is normalized by its own mean and variance, so another function is differentiated. No factor repairs that.
+# With each part counted by its rows, you get the gradient of the whole batch, up to rounding. With batch normalization this is impossible: each part is normalized by its own mean and variance, so a different function is differentiated. No factor repairs that.
 #
 # ### Everything together
 #
-# Train on the digits of lesson 08, with all the parts. The comments say why each line stands where it stands. `clip_grad_norm_` shortens the gradients of all parameters together if their norm is above a limit, as in PyTorch (lesson 10, part *Further*). `monitor` goes through the batches, and draws what is logged and the norm of the gradient of each layer.
-
-# %% tags=["engine"]
-def clip_grad_norm_(parameters, max_norm):
-    """Shorten the gradients of parameters, all together, to a norm of max_norm at most, in place.
-
-    Returns: MiniTensor of shape (), the norm before clipping
-
-    >>> w = Parameter([0.0, 0.0])
-    >>> w.grad = MiniTensor([3.0, 4.0])
-    >>> clip_grad_norm_([w], 1.0).item(), w.grad.data.round(5)
-    (5.0, array([0.6, 0.8]))
-    """
-    grads = [p.grad for p in parameters if p.grad is not None]
-    norm = np.sqrt(sum((g.data**2).sum() for g in grads))
-    for g in grads:
-        overwrite(g, g.data * np.minimum(max_norm / (norm + 1e-6), 1.0))
-    return MiniTensor(norm)
+# Train on the digits of lesson 08, with all the parts. The comments say why each line stands where it stands. `monitor` goes through the batches, and draws what is logged and the norm of the gradient of each layer.
 
 # %% tags=["demo"] items="60"
 with np.load("data/digits.npz") as file:
@@ -1683,7 +1687,7 @@ print(f"best weights: loss {evaluate(model, test_loader, cross_entropy):.4f}", e
 print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits right")
 
 # %% [markdown] items="60"
-# The lowest loss is there again: this time it was a copy. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs has clipping acted?
+# The lowest loss is there again: this time it was a copy. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
 #
 # And is it *right*? The last comparison has everything but dropout, because no other library draws the same random numbers: batches in random order, normalization, GELU, weight decay. The same batches go through PyTorch.
 
@@ -1758,7 +1762,7 @@ question(
 question(
     "split_and_normalize",
     "A network with batch normalization is trained in micro-batches, each weighted by its share of the rows. Is the gradient that of the whole batch?",
-    right("No: each part is normalized by its own mean and variance.", "It is another function that is differentiated. In your measurement the error was large."),
+    right("No: each part is normalized by its own mean and variance.", "A different function is differentiated. In your measurement the error was large."),
     wrong("Yes, the weights take care of that.", "That is true if the rows do not depend on each other. Here they do.", misconception="weights_cure_batchnorm"),
     wrong("Yes, if all parts have the same size.", "Equal parts still have different means.", misconception="weights_cure_batchnorm"),
     wrong("Only if the running statistics are switched off.", "They take no part in the gradient in training mode.", misconception="running_statistics_in_training"),
@@ -1906,20 +1910,23 @@ print(f"largest: {without.max():.2f} times lr, in step {t[without.argmax()]};", 
 print(f"step 1000: {without[-1]:.2f} times lr")
 
 # %% tags=["demo"]
+import matplotlib.pyplot as plt
+
 fig, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 axis.plot(t, without, label="without the correction")
 axis.plot(t, with_correction, label="yours")
 axis.set(xlabel="step", ylabel="size of the step, in units of lr", xscale="log", ylim=(0, None))
+axis.grid(alpha=0.3)
 axis.legend()
 plt.show()
 
 # %% [markdown]
-# They are too large. The square gathers a hundred times more slowly than the mean, so at first it is much further below its true size, and the change is divided by its root. With a constant gradient, as here, the first steps are three to more than six times the learning rate.
+# They are too large. The square gathers a hundred times more slowly than the mean, so at first it is much further below its true size, and the change is divided by its root. With a constant gradient, as here, the first steps are three to six and a half times the learning rate.
 
 # %% [markdown]
 # ## The paths through a batch normalization
 #
-# First beside PyTorch: five batches of different sizes.
+# First compare your layer with PyTorch's, on five batches of different sizes.
 
 # %% tags=["demo"]
 generator = np.random.default_rng(21)

@@ -178,14 +178,15 @@ PLANTED = [
     Planted(
         "a step for each micro-batch",
         "",
-        "        total += loss.item()\n    optimizer.step()\n",
+        "        total += loss.item()\n        ### END SOLUTION\n    optimizer.step()\n",
         "        total += loss.item()\n        optimizer.step()\n",
         ("test_loop",),
     ),
     Planted(
         "one backward pass for all parts",
         "",
-        "        loss.backward()\n        total += loss.item()\n    optimizer.step()\n    return total\n",
+        "        loss.backward()\n        total += loss.item()\n        ### END SOLUTION\n"
+        "    optimizer.step()\n    return total\n",
         "        total = total + loss\n    total.backward()\n    optimizer.step()\n    return total.item()\n",
         ("test_loop",),
     ),
@@ -199,8 +200,8 @@ PLANTED = [
     Planted(
         "evaluation mode for the outermost module only",
         "",
-        "        model.eval()\n        total, rows",
-        "        model.training = False\n        total, rows",
+        "        model.eval()\n        with no_grad():",
+        "        model.training = False\n        with no_grad():",
         ("test_loop",),
     ),
     Planted(
@@ -213,8 +214,8 @@ PLANTED = [
     Planted(
         "evaluation in training mode",
         "",
-        "        model.eval()\n        total, rows",
-        "        total, rows",
+        "        model.eval()\n        with no_grad():",
+        "        with no_grad():",
         ("test_loop",),
     ),
     Planted(
