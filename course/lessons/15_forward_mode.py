@@ -15,16 +15,16 @@
 # %% [markdown]
 # # The other direction
 #
-# *Core: two sittings of about 75 and 40 minutes, with a break before section 3. Further: about 60 minutes, optional. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
+# *Core: about 75 minutes; before section 3 is a good place for a break. Further: about 60 minutes, optional. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
 #
-# Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, and a million passes forward. Here are two functions. One has 200 inputs and a single output, like a loss. The other has a single input and 200 outputs: a curve, and one knob that bends it.
+# Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, or a million passes forward. Here are two functions. One has 200 inputs and a single output, like a loss. The other has a single input and 200 outputs: a curve, and one knob that bends it.
 #
-# For each of them all 200 derivatives are wanted, once backward and once forward, in PyTorch. **Predict** the four numbers of passes, and which way is faster where.
+# PyTorch computes all 200 derivatives of each function, once backward and once forward. **Predict** the four numbers of passes, and which direction is faster for which function.
 
 # %% tags=["demo"]
 import os
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for NumPy, which is not loaded yet: steadier times
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # steadier times; NumPy is not loaded yet
 
 # %%
 from autograder.student import check_tangents, hints, quiz, start_lesson
@@ -33,35 +33,20 @@ from autograder.student import check_tangents, hints, quiz, start_lesson
 import numpy as np
 
 # %% tags=["demo"]
-import time
-import tracemalloc
+import timeit
 
-import matplotlib.pyplot as plt
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
-torch.set_num_threads(1)  # steadier times on a busy machine
+torch.set_num_threads(1)
 
 
 def seconds(action, rounds=5):
     """Shortest time of an action, which runs once before: a busy machine only adds to it."""
     action()
-    found = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        action()
-        found.append(time.perf_counter() - start)
-    return min(found)
+    return min(timeit.repeat(action, number=1, repeat=rounds))
 
 # %% tags=["demo"] items="4 5 F35"
 places = torch.linspace(0, 6, 200, dtype=torch.float64)
-
-
-def curve(knob):
-    """One input, 200 outputs."""
-    return (knob * places).tanh() * torch.exp(-knob)
 
 
 def loss(weights):
@@ -69,18 +54,9 @@ def loss(weights):
     return (weights * places).tanh().sum()
 
 
-def backward_passes(function, x):
-    """One pass per output."""
-    x = x.clone().requires_grad_()
-    y = function(x)
-    rows = [torch.autograd.grad(y, x, e, retain_graph=True)[0] for e in one_at_a_time(y)]
-    return torch.stack(rows), len(rows)
-
-
-def forward_passes(function, x):
-    """One pass per input."""
-    columns = [torch.func.jvp(function, (x,), (e,))[1] for e in one_at_a_time(x)]
-    return torch.stack(columns, dim=-1), len(columns)
+def curve(knob):
+    """One input, 200 outputs."""
+    return (knob * places).tanh() * torch.exp(-knob)
 
 
 def one_at_a_time(x):
@@ -88,28 +64,31 @@ def one_at_a_time(x):
     return torch.eye(x.numel(), dtype=torch.float64).reshape(-1, *x.shape)
 
 
-for name, function, x in (
-    ("loss, 200 inputs", loss, torch.ones(200, dtype=torch.float64) / 3),
-    ("curve, 200 outputs", curve, torch.tensor(0.7, dtype=torch.float64)),
-):
-    found = []
-    for way in (backward_passes, forward_passes):
-        result, passes = way(function, x)
-        milliseconds = 1000 * seconds(lambda: way(function, x), rounds=3)
-        found.append(result.reshape(-1))
-        print(f"{name:19s} {way.__name__:16s} {passes:4d} {milliseconds:8.2f} ms")
-    print(f"{'':19s} largest difference {(found[0] - found[1]).abs().max().item():.1e}")
+def backward_passes(function, x):
+    """One pass per output."""
+    x = x.clone().requires_grad_()
+    y = function(x)
+    return [torch.autograd.grad(y, x, e, retain_graph=True)[0] for e in one_at_a_time(y)]
+
+
+def forward_passes(function, x):
+    """One pass per input."""
+    return [torch.func.jvp(function, (x,), (e,))[1] for e in one_at_a_time(x)]
+
+
+for function, x in ((loss, torch.ones(200).double() / 3), (curve, torch.tensor(0.7).double())):
+    for passes in (backward_passes, forward_passes):
+        count, time = len(passes(function, x)), seconds(lambda: passes(function, x), rounds=3)
+        print(f"{function.__name__:6s} {passes.__name__:16s} {count:4d} {1000 * time:8.2f} ms")
 
 # %% [markdown] items="4 5 F35"
-# The same derivatives, and each way wins once. Training is the first case, so everybody speaks of the backward way. But it is said that PyTorch *is* reverse mode, and you have just seen its forward mode at work. In this lesson you will
+# Each direction wins once. Training is the first case, so everybody speaks of going backward. It is even said that PyTorch *is* reverse mode, but you have just seen its forward mode at work. In this lesson you will
 #
 # 1. compute with dual numbers, by hand and in code;
 # 2. build forward mode beside your engine: no graph, nothing saved, no second pass;
-# 3. fill a Jacobian from either side, and say which side is cheaper, and when the question is the wrong one.
+# 3. fill a Jacobian from either side, and say which side is cheaper.
 #
-# The optional part at the end pushes many tangents at once, as `vmap` does, and shows the trap of a derivative inside a derivative, and its cure.
-#
-# If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, and then every cell below it.
 
 # %%
 start_lesson()
@@ -128,15 +107,15 @@ print("(5 + ε)*(5 + ε)  ", (moving * moving).coef)
 print("(3 + 2ε)*(5 + ε) ", (Polynomial([3.0, 2.0]) * moving).coef)
 
 # %% [markdown] items="4"
-# The first coefficient is the value, the second the slope: 125 and `3 * 5² = 75`. The others belong to `ε²` and `ε³`. Agree that **`ε² = 0`**, and only two numbers are left to carry. Such a pair is a *dual number*:
+# The first coefficient is the value, the second the slope: 125 and `3 * 5² = 75`. The others belong to `ε²` and `ε³`. If you set **`ε² = 0`**, only two numbers are left. Such a pair is a *dual number*:
 #
 # > `value + tangent * ε`
 #
-# The **tangent** says how fast the value moves when the input does. No limit is taken and no step is chosen: `ε` is never a number. It is bookkeeping, and each operation knows how its result moves from how its inputs move:
+# The **tangent** says how fast the value moves when the input moves. No limit is taken and no step is chosen: `ε` never becomes a number. Each operation knows how its result moves when its inputs move:
 #
 # > the tangent of `f(a, b)` is (slope of `f` in `a`) times (tangent of `a`), plus (slope of `f` in `b`) times (tangent of `b`).
 #
-# It is the chain rule again, with the same local slopes as in your rules for `backward`. But it is applied **from the inputs on**, while the values are computed.
+# It is the chain rule, with the same local slopes as in your rules for `backward`. But it starts **at the inputs**, while the values are computed.
 
 # %% tags=["engine"]
 class Dual:
@@ -146,19 +125,13 @@ class Dual:
     tangent: array of the same shape; None for a constant, which does not move
     """
 
-    __array_ufunc__ = None  # array * dual is our business, not NumPy's
+    __array_ufunc__ = None  # array * dual is for Dual to compute, not for NumPy
+    shape = property(lambda self: self.value.shape)
+    ndim = property(lambda self: self.value.ndim)
 
     def __init__(self, value, tangent=None):
         self.value = np.asarray(value, dtype=np.float64)
         self.tangent = None if tangent is None else np.asarray(tangent, dtype=np.float64)
-
-    @property
-    def shape(self):
-        return self.value.shape
-
-    @property
-    def ndim(self):
-        return self.value.ndim
 
     def __repr__(self):
         return f"Dual({self.value}, tangent={self.tangent})"
@@ -173,7 +146,7 @@ def as_dual(x):
 #
 # Everything but the slopes is the same for all operations, so it stands in one function. Write `push_forward`. It gets the value of a result and, for each input of the operation, a pair: the local slope, and the `Dual` itself. It returns the `Dual` of the result.
 #
-# Mind two things. A constant has no tangent: its pair is left out, and if all are constants, the result is one. And shapes are stretched where they do not fit, as always: `[1, 2, 3] + a` has three entries even if `a` has one, so its tangent must have **three as well**.
+# A constant has no tangent: leave its pair out. If all inputs are constants, the result is a constant. Shapes are broadcast, as always: `[1, 2, 3] + a` has three entries even if `a` has one, so its tangent must have **three as well**.
 
 # %% [markdown] tags=["hint"] exercise="push_forward"
 # Add up `slope * dual.tangent` over the pairs whose tangent is not None. Starting with `total = 0.0` is fine, if you remember whether any pair took part.
@@ -262,7 +235,7 @@ moves(push_forward(7.0, (2.0, x), (0.25, x), (-1.0, Dual(1.0, 4.0))), 7.0, -1.75
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Sums, differences and signs have the slopes 1 and -1. They are given; they show how `push_forward` is used.
+# Sums, differences and signs have the slopes 1 and -1. They are given, and show how `push_forward` is used.
 
 # %% tags=["engine"]
 def dual_add(a, b):
@@ -283,7 +256,7 @@ Dual.__neg__ = lambda a: push_forward(-a.value, (-1.0, a))
 # %% [markdown]
 # ### Exercise 2: the slopes
 #
-# Now the seven rules that you have written three times already. Each hands its value and its slopes to `push_forward`; exercise 5, in the optional part, replaces that function, and all rules will follow.
+# Now the rules that you have written three times already. `dual_exp` and `dual_log` are given. Write the other five. Each hands its value and its slopes to `push_forward`: the optional exercise 5 replaces that function, and then all rules must use the new one.
 
 # %% [markdown] tags=["hint"] exercise="slopes"
 # `a * b` moves with `a` by the slope `b.value`, and with `b` by the slope `a.value`: `push_forward(a.value * b.value, (b.value, a), (a.value, b))`.
@@ -292,6 +265,25 @@ Dual.__neg__ = lambda a: push_forward(-a.value, (-1.0, a))
 # `a / b` has the slopes `1 / b.value` and `-a.value / b.value**2`. For `tanh`, compute the value first: its slope is `1 - value**2`. For `relu` the slope is `a.value > 0`, as a number: `1.0 * (a.value > 0)`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "slopes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def dual_exp(a):
+    """The exponential, entry by entry.
+
+    >>> dual_exp(Dual(0.0, 2.0))
+    Dual(1.0, tangent=2.0)
+    """
+    value = np.exp(a.value)
+    return push_forward(value, (value, a))
+
+
+def dual_log(a):
+    """The natural logarithm, entry by entry.
+
+    >>> dual_log(Dual([1.0, 1.0], [2.0, 4.0]))
+    Dual([0. 0.], tangent=[2. 4.])
+    """
+    return push_forward(np.log(a.value), (1 / a.value, a))
+
+
 def dual_mul(a, b):
     """a * b, entry by entry; a and b are Duals, arrays or numbers, stretched where needed.
 
@@ -324,29 +316,6 @@ def dual_pow(a, exponent):
     """
     ### BEGIN SOLUTION
     return push_forward(a.value**exponent, (exponent * a.value ** (exponent - 1), a))
-    ### END SOLUTION
-
-
-def dual_exp(a):
-    """The exponential, entry by entry.
-
-    >>> dual_exp(Dual(0.0, 2.0))
-    Dual(1.0, tangent=2.0)
-    """
-    ### BEGIN SOLUTION
-    value = np.exp(a.value)
-    return push_forward(value, (value, a))
-    ### END SOLUTION
-
-
-def dual_log(a):
-    """The natural logarithm, entry by entry.
-
-    >>> dual_log(Dual([1.0, 1.0], [2.0, 4.0]))
-    Dual([0. 0.], tangent=[2. 4.])
-    """
-    ### BEGIN SOLUTION
-    return push_forward(np.log(a.value), (1 / a.value, a))
     ### END SOLUTION
 
 
@@ -535,9 +504,12 @@ moves(np.array([1.0, 2.0]) * same, [2.0, -6.0], [1.0, 1.0])
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is a function of one number, with your `Dual` and with central differences for many step sizes, as in lesson 01. The exact slope was computed from the formula with more digits. **Predict** where the horizontal line lies.
+# Here is the slope of one function, by your `Dual` and by central differences for many step sizes, as in lesson 01. The exact slope is computed from the formula with more digits. **Predict** where the horizontal line of the `Dual` lies.
 
 # %% tags=["demo"]
+import matplotlib.pyplot as plt
+
+
 def bumpy(x):
     return (x * x).tanh() * x.exp() / (x + 2)
 
@@ -565,20 +537,19 @@ print(f"best difference {errors.min():.1e} at h = {steps[errors.argmin()]:.0e}",
 print(f"dual number {of_dual:.1e}")
 
 # %% [markdown] items="4"
-# Whatever the step, differences keep some error: of the formula on the right, of rounding on the left. The dual number has no step. Its error is what rounding does to a handful of products, as with `backward`. Forward mode is **not** a numerical derivative.
+# Differences have an error for every step: from the formula on the right, from rounding on the left. The dual number has no step. Its error is the rounding of a few products, as with `backward`. Forward mode is **not** a numerical derivative.
 
 # %% [markdown] items="4"
 # ## 2. A derivative in a direction
 #
-# With arrays, the inputs can move in many directions. A tangent picks one: how fast does *each entry* of the input move? The tangent that comes out says how fast each entry of the output moves then. In terms of the Jacobian `J`, whose rows belong to outputs and columns to inputs, a pass forward computes `J` times the tangent: a **Jacobian-vector
-# product**, `jvp` for short. A pass backward computes the cotangent times `J`, a vector-Jacobian product.
+# With arrays, the inputs can move in many directions. A tangent picks one: how fast does *each entry* of the input move? The tangent of the output says how fast each entry of the output then moves. In terms of the Jacobian `J`, whose rows belong to outputs and columns to inputs, a pass forward computes `J` times the tangent: a **Jacobian-vector product**, `jvp` for short. A pass backward computes the cotangent times `J`, a vector-Jacobian product.
 
 # %% [markdown] items="4"
-# ### Exercise 3: sum, matrix product, jvp
+# ### Exercise 3: a matrix product, and jvp
 #
-# A sum is linear: its tangent is the same sum of the tangents. A matrix product is a product: `d(ab) = da b + a db`, in this order. Write both, and `jvp`, which makes Duals of its inputs, calls the function, and takes the result apart again.
+# A sum is linear: its tangent is the same sum of the tangents. `dual_sum` is given. A matrix product is a product: `d(ab) = da b + a db`, in this order. Write `dual_matmul`. Then complete `jvp`, which makes Duals of its inputs, calls the function, and takes the result apart again.
 #
-# Nothing would stop a tangent of shape `(1,)` from being stretched beside an input of shape `(3,)`, and the result would be wrong in silence. So `jvp` insists on equal shapes.
+# NumPy would stretch a tangent of shape `(1,)` beside an input of shape `(3,)`, and the result would be wrong without an error. So `jvp` insists on equal shapes. That part is given.
 
 # %% tags=["engine"]
 DIFFERENT_SIZE = (
@@ -590,7 +561,7 @@ DIFFERENT_SIZE = (
 # The product rule does not fit into `push_forward`, which multiplies entry by entry. Compute the two terms yourself where there is a tangent: `a.tangent @ b.value` and `a.value @ b.tangent`, then `Dual(value, their sum)`.
 
 # %% [markdown] tags=["hint"] exercise="jvp"
-# In `jvp`: for each pair compare `np.shape(x) != np.shape(t)`; then `output = as_dual(function(*[Dual(x, t) for ...]))`. A function that ignores its inputs gives a constant: return `np.zeros(output.shape)` in place of its None.
+# In `jvp`: `output = as_dual(function(*[Dual(x, t) for x, t in zip(inputs, tangents)]))`. A function that ignores its inputs gives a constant: return `np.zeros(output.shape)` in place of its None.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "jvp", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dual_sum(a, dim=None, keepdim=False):
@@ -599,12 +570,10 @@ def dual_sum(a, dim=None, keepdim=False):
     >>> dual_sum(Dual([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 5.0]]), dim=0)
     Dual([4. 6.], tangent=[1. 5.])
     """
-    ### BEGIN SOLUTION
     value = a.value.sum(axis=dim, keepdims=keepdim)
     if a.tangent is None:
         return Dual(value)
     return Dual(value, a.tangent.sum(axis=dim, keepdims=keepdim))
-    ### END SOLUTION
 
 
 def dual_matmul(a, b):
@@ -630,20 +599,20 @@ def jvp(function, inputs, tangents):
     function: takes one Dual per input; returns a Dual, or a constant array or number
     inputs, tangents: tuples of arrays or numbers, of the same length
     Returns: two arrays of the same shape, the value and its tangent (zeros for a constant)
-    Raises: RuntimeError if a tangent has not the shape of its input; its text begins with
-        DIFFERENT_SIZE. RuntimeError, with any text, if there are more or fewer tangents than inputs
+    Raises: RuntimeError if a tangent does not have the shape of its input, or if there are more or
+        fewer tangents than inputs
 
     >>> value, tangent = jvp(lambda a, b: a * b, (3.0, [1.0, 2.0]), (1.0, [0.0, 10.0]))
     >>> value, tangent
     (array([3., 6.]), array([ 1., 32.]))
     """
-    ### BEGIN SOLUTION
     if len(inputs) != len(tangents):
         raise RuntimeError(f"jvp: {len(inputs)} inputs need as many tangents, not {len(tangents)}")
     for x, tangent in zip(inputs, tangents):
         if np.shape(x) != np.shape(tangent):
             sizes = f" The input has the shape {np.shape(x)}, the tangent {np.shape(tangent)}."
             raise RuntimeError(DIFFERENT_SIZE + sizes)
+    ### BEGIN SOLUTION
     output = as_dual(function(*[Dual(x, tangent) for x, tangent in zip(inputs, tangents)]))
     tangent = np.zeros(output.shape) if output.tangent is None else output.tangent
     return output.value, tangent
@@ -791,7 +760,7 @@ try_jvp(lambda a, b: a - b, (3.0, [1.0, 2.0]), (1.0, [0.0, 0.0]), [2.0, 1.0], [1
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F35"
-# PyTorch has the same function in two places. `torch.func.jvp` is called like yours. `torch.autograd.forward_ad` shows the dual numbers themselves: they live inside a *level*, and vanish with it. A function that uses only operators and common methods runs on all three.
+# PyTorch has the same function in two places. `torch.func.jvp` is called like yours. `torch.autograd.forward_ad` shows the dual numbers themselves: they live inside a *level*, and end with it. A function that uses only operators and common methods runs on all three.
 
 # %% tags=["demo"] items="F35 gap:jvp_vmap"
 import torch.autograd.forward_ad as forward_ad
@@ -821,7 +790,7 @@ print("graphs in PyTorch:", theirs[1].grad_fn, unpacked.primal.grad_fn)
 # %% [markdown] items="F35"
 # ### Two routes, one number
 #
-# Forward and backward share no code in your notebook, only the mathematics. For a direction `v` and a cotangent `w`, the number `w · (J v)` can be read as (`w J`) `· v` as well. The left one is a pass forward, the right one a pass backward. **Predict** the difference, and write down which mistake in a rule could make both wrong in the same way.
+# Forward and backward share no code in your notebook, only the mathematics. For a direction `v` and a cotangent `w`, the numbers `w · (J v)` and `(w J) · v` are equal. The left one takes a pass forward, the right one a pass backward. **Predict** the difference, and write down which mistake in a rule could make both wrong in the same way.
 
 # %% tags=["demo"]
 weights_of_sum = draw.normal(size=4)
@@ -840,7 +809,7 @@ print(f"difference {abs(forward_number - backward_number):.1e}")
 # %% [markdown]
 # ### Nothing is kept
 #
-# A graph is the price of going backward: every value that a rule needs must wait for its turn. Here is the graph of a small network on your engine. **Predict** what the picture would be for a `Dual`.
+# A graph is the price of going backward: every value that a rule needs must be kept until the rule runs. Here is the graph of a small network on your engine. **Predict** what the picture would be for a `Dual`.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -857,8 +826,11 @@ print(dual, "keeps:", list(vars(dual)))
 # There is nothing to draw: a `Dual` knows its two arrays, and not where they came from. What does that mean for memory, as a program gets longer? **Predict** the three curves.
 
 # %% tags=["demo"]
+import tracemalloc
+
+
 def peak(run):
-    """Most bytes that NumPy had allocated at a time, in megabytes."""
+    """The most memory that NumPy held at one time, in megabytes."""
     tracemalloc.start()
     try:
         result = run()
@@ -899,36 +871,52 @@ axis.legend()
 plt.show()
 
 # %% [markdown] items="4"
-# Forward mode needs a tangent beside each value that is alive, and room for a slope while an operation runs: at any depth the same. Recording needs everything that the rules will want, and that grows with the depth.
+# Forward mode needs a tangent beside each value that is alive, and room for a slope while an operation runs: the same at any depth. Recording keeps everything that the rules will need, and that grows with the depth.
 
 # %% [markdown] items="4 5"
 # ## 3. Jacobians, from both sides
 #
-# Sometimes the whole Jacobian is wanted: a robot's arm, a sensor, Newton's method for several equations. A tangent with a single 1 gives its **column**: how all outputs move with that input. A cotangent with a single 1 gives its **row**: how that output moves with all inputs. **Predict** from the shape alone which way needs fewer passes for 3 inputs and 2 outputs.
+# Sometimes you need the whole Jacobian: for a robot's arm, a sensor, or Newton's method for several equations. A tangent with a single 1 gives a **column**: how all outputs move with that input. A cotangent with a single 1 gives a **row**: how that output moves with all inputs. **Predict** which mode needs fewer passes for 3 inputs and 2 outputs.
 
 # %% [markdown] items="4 5"
 # ### Exercise 4: column by column, row by row
 #
-# Write both ways, and a third function that chooses. An array of any shape may come in and go out, so the Jacobian has the shape of the output followed by the shape of the input. In reverse mode, call the function **once**, and go back several times: keep the graph.
+# `jacobian_reverse` is given: it calls the function **once**, and goes backward once for each entry of the output, so it keeps the graph. Write `jacobian_forward`, and `jacobian`, which chooses. The input and the output may be arrays of any shape, so the Jacobian has the shape of the output followed by the shape of the input.
 #
 # The function gets a `Dual` in one case and a `MiniTensor` in the other; it uses what both have. It may also return a constant, a plain array or number: all slopes are 0 then.
 
 # %% [markdown] tags=["hint"] exercise="jacobians"
-# Forward: for each position make `direction = np.zeros(x.shape); direction.reshape(-1)[position] = 1.0` and collect `jvp(function, (x,), (direction,))[1]`. `np.stack(columns, axis=-1)` puts them side by side; then `reshape` to one tuple, `(*columns[0].shape, *x.shape)`.
-
-# %% [markdown] tags=["hint"] exercise="jacobians"
-# Reverse: `leaf = MiniTensor(x, requires_grad=True)`, `output = as_tensor(function(leaf))`. Per entry of the output: `leaf.grad = None`, `output.backward(cotangent, retain_graph=True)`, collect `leaf.grad.data`. If `output.requires_grad` is False, or `leaf.grad` is still None, that row is zeros.
+# For each position make `direction = np.zeros(x.shape); direction.reshape(-1)[position] = 1.0` and collect `jvp(function, (x,), (direction,))[1]`. `np.stack(columns, axis=-1)` puts them side by side; then `reshape` to one tuple, `(*columns[0].shape, *x.shape)`.
 
 # %% [markdown] tags=["hint"] exercise="jacobians"
 # To choose, the number of outputs must be known: `as_dual(function(Dual(x))).value.size` computes values only.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "jacobians", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def jacobian_forward(function, x):
-    """The Jacobian by forward mode: one pass, and one column, per entry of the input.
+def jacobian_reverse(function, x):
+    """The Jacobian by reverse mode: one call of the function, and one row per entry of the output.
 
     function: takes a Dual or a MiniTensor, returns one of the same kind, or a constant
     x: array with at least one entry, which stays as it is
     Returns: array of shape (*shape of the output, *shape of x)
+
+    >>> jacobian_reverse(lambda x: (x * x).sum(), np.array([1.0, 3.0]))
+    array([2., 6.])
+    """
+    leaf = MiniTensor(x, requires_grad=True)
+    output = as_tensor(function(leaf))
+    rows = []
+    for position in range(output.data.size):
+        cotangent = np.zeros(output.shape)
+        cotangent.reshape(-1)[position] = 1.0
+        leaf.grad = None
+        if output.requires_grad:
+            output.backward(cotangent, retain_graph=True)
+        rows.append(np.zeros(x.shape) if leaf.grad is None else leaf.grad.data.copy())
+    return np.stack(rows).reshape((*output.shape, *x.shape))
+
+
+def jacobian_forward(function, x):
+    """The same array by forward mode: one pass, and one column, per entry of the input.
 
     >>> jacobian_forward(lambda x: x * x, np.array([1.0, 3.0]))
     array([[2., 0.],
@@ -941,27 +929,6 @@ def jacobian_forward(function, x):
         direction.reshape(-1)[position] = 1.0
         columns.append(jvp(function, (x,), (direction,))[1])
     return np.stack(columns, axis=-1).reshape((*columns[0].shape, *x.shape))
-    ### END SOLUTION
-
-
-def jacobian_reverse(function, x):
-    """The same array by reverse mode: one call of the function, and one row per entry of the output.
-
-    >>> jacobian_reverse(lambda x: (x * x).sum(), np.array([1.0, 3.0]))
-    array([2., 6.])
-    """
-    ### BEGIN SOLUTION
-    leaf = MiniTensor(x, requires_grad=True)
-    output = as_tensor(function(leaf))
-    rows = []
-    for position in range(output.data.size):
-        cotangent = np.zeros(output.shape)
-        cotangent.reshape(-1)[position] = 1.0
-        leaf.grad = None
-        if output.requires_grad:
-            output.backward(cotangent, retain_graph=True)
-        rows.append(np.zeros(x.shape) if leaf.grad is None else leaf.grad.data.copy())
-    return np.stack(rows).reshape((*output.shape, *x.shape))
     ### END SOLUTION
 
 
@@ -1107,7 +1074,7 @@ try_jacobians(lambda x: x * x.sum(), X, X.sum() * np.eye(3) + X[:, None])
 ### END HIDDEN TESTS
 
 # %% [markdown] items="4 5"
-# Which way is faster? Five networks with the same number of entries in the Jacobian, from 1 input and 256 outputs to 256 inputs and 1 output. **Predict** where the curves cross.
+# Which mode is faster? Here are five networks with the same number of entries in the Jacobian, from 1 input and 256 outputs to 256 inputs and 1 output. **Predict** the faster mode in each line.
 
 # %% tags=["demo"] items="4 5"
 def small_network(inputs, outputs, make=np.asarray):
@@ -1118,29 +1085,17 @@ def small_network(inputs, outputs, make=np.asarray):
     return lambda x: (x @ first).tanh() @ second, make(draw.normal(size=inputs))
 
 
-sizes = ((1, 256), (4, 64), (16, 16), (64, 4), (256, 1))
-times = {"forward": [], "reverse": []}
-for inputs, outputs in sizes:
+for inputs, outputs in ((1, 256), (4, 64), (16, 16), (64, 4), (256, 1)):
     function, point = small_network(inputs, outputs)
-    ways = {"forward": jacobian_forward, "reverse": jacobian_reverse}
-    for name, way in ways.items():
-        times[name].append(1000 * seconds(lambda: way(function, point), rounds=3))
+    forward = 1000 * seconds(lambda: jacobian_forward(function, point), rounds=3)
+    reverse = 1000 * seconds(lambda: jacobian_reverse(function, point), rounds=3)
     far = np.abs(jacobian_forward(function, point) - jacobian_reverse(function, point)).max()
     print(f"{inputs:3d} in, {outputs:3d} out, differ by {far:.0e}", end="   ")
-    for name, passes in (("forward", inputs), ("reverse", outputs)):
-        print(f"{name} {times[name][-1]:6.2f} ms ({passes:3d} passes)", end="   ")
-    print()
-
-fig, axis = plt.subplots(layout="constrained")
-for (name, values), marker in zip(times.items(), "^o"):
-    axis.plot(range(len(sizes)), values, f"{marker}-", label=name)
-axis.set_xticks(range(len(sizes)), [f"{n} to {m}" for n, m in sizes])
-axis.set(xlabel="inputs to outputs", ylabel="milliseconds for the Jacobian", yscale="log")
-axis.legend()
-plt.show()
+    print(f"forward {forward:6.2f} ms ({inputs:3d} passes)", end="   ")
+    print(f"reverse {reverse:6.2f} ms ({outputs:3d} passes)")
 
 # %% [markdown] items="4 5"
-# Away from the middle the number of passes decides. In the middle it is a draw in passes, and the price of a single pass decides. That is a matter of the implementation, not of the mode: in the first cell of this lesson, one pass forward cost PyTorch more than one pass backward. Try other shapes, measured on the reference engine while you move the sliders:
+# Away from the middle the number of passes decides. In the middle the numbers of passes are equal, and the price of a single pass decides. That price depends on the implementation, not on the mode. Try other shapes, measured on the reference engine while you move the sliders:
 
 # %% tags=["demo"] items="4 5"
 from mini_autograd.widgets import forward_or_reverse
@@ -1148,7 +1103,7 @@ from mini_autograd.widgets import forward_or_reverse
 forward_or_reverse(inputs=64, outputs=1)
 
 # %% [markdown] items="5"
-# Before you choose, ask **what is wanted**. Most often it is not the Jacobian. **Predict** the three times, for 256 inputs and 256 outputs: the whole table, one Jacobian-vector product, one vector-Jacobian product.
+# Before you choose, ask **what is wanted**. Most often it is not the Jacobian. **Predict** the three times, for 256 inputs and 256 outputs: the whole Jacobian, one Jacobian-vector product, one vector-Jacobian product.
 
 # %% tags=["demo"] items="5"
 function, point = small_network(256, 256)
@@ -1188,7 +1143,7 @@ question(
     "A simulation has 2 settings and 10,000 outputs. All derivatives are wanted. Which mode?",
     right("Forward: 2 passes", "One per input, and nothing is stored on the way."),
     wrong("Reverse: 2 passes", "Reverse needs one pass per *output*.", misconception="modes_swapped"),
-    wrong("Reverse, because it is always the faster one", "It is where there is one output. Here it would take 10,000 passes.", misconception="reverse_always_wins"),
+    wrong("Reverse, because it is always the faster one", "It is the faster one for a single output. Here it would take 10,000 passes.", misconception="reverse_always_wins"),
     wrong("Neither: numerical differences, because forward mode is the same", "Differences need a step and lose digits. Dual numbers do neither.", misconception="forward_is_numerical"),
 )
 question(
@@ -1211,7 +1166,7 @@ question(
     "one_direction",
     "256 inputs, 256 outputs. You need `J v` for one `v`. How many passes?",
     right("1, forward", "That is exactly what one pass computes."),
-    wrong("256, forward or reverse", "So many for the whole of `J`, which nobody asked for.", misconception="jacobians_are_built"),
+    wrong("256, forward or reverse", "That is the number for the whole `J`, which you do not need.", misconception="jacobians_are_built"),
     wrong("1, backward", "A pass backward gives `w J`, a sum over rows.", misconception="modes_swapped"),
     wrong("2: one forward, one backward", "The tangent travels with the values. There is no second pass.", misconception="forward_keeps_a_graph"),
 )
@@ -1229,12 +1184,12 @@ question(
     right("When an inner derivative uses a variable that an outer one is moving.", "Two different `ε` are added as if they were one."),
     wrong("For every second derivative", "The second derivative of `x**3` was right even without tags.", misconception="nesting_always_fails"),
     wrong("When a variable is used twice", "`x * x * x` is no problem for one `ε`.", misconception="reuse_breaks"),
-    wrong("Never; it raises an error", "It printed 2 without a word. An error is what PyTorch's `forward_ad` raises.", misconception="wrong_means_error"),
+    wrong("Never; it raises an error", "It printed 2 without a warning. An error is what PyTorch's `forward_ad` raises.", misconception="wrong_means_error"),
 )
 question(
     "duality",
     "For random `v` and `w`, `w · (J v)` from forward mode and `(w J) · v` from reverse mode differ by 0.3. What follows?",
-    right("At least one of the two modes has a wrong rule for this function.", "They are the same number, computed on two routes."),
+    right("At least one of the two modes has a wrong rule for this function.", "They are the same number, computed in two modes."),
     wrong("Nothing: the modes approximate differently.", "Neither approximates.", misconception="forward_is_numerical"),
     wrong("Reverse mode is right, as it is the usual one.", "Only a third route could say which.", misconception="reverse_always_wins"),
     wrong("`J` is not square.", "The identity holds for any shape.", misconception="jacobians_are_square"),
@@ -1254,7 +1209,7 @@ question(
 # | stack of tangents, `vmap` | one more axis and a rule per operation: fewer calls, the same arithmetic |
 # | perturbation confusion | two derivatives, one `ε`; tags, or levels, keep them apart |
 #
-# A training has one loss and many weights, so it goes backward. That is what the last lesson does, with everything you have built: a small Transformer, trained on your engine.
+# Training has one loss and many weights, so it goes backward. That is what the last lesson does, with everything you have built: a small Transformer, trained on your engine.
 
 # %% [markdown]
 # # Further
@@ -1264,9 +1219,12 @@ question(
 # %% [markdown] items="5"
 # ## Many tangents at once
 #
-# The passes of `jacobian_forward` have a flaw. Each of them computes the same values again, only the tangents differ. And every operation is called once per column. Count the operations that PyTorch runs for the 64 columns of a network with 64 inputs. **Predict** the second number.
+# The passes of `jacobian_forward` repeat work. Each of them computes the same values again; only the tangents differ. And every operation is called once per column. Count the operations that PyTorch runs for the 64 columns of a network with 64 inputs. **Predict** the second number.
 
 # %% tags=["demo"] items="gap:jvp_vmap"
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
 class CountOperations(TorchDispatchMode):
     """Counts the operations that PyTorch runs inside the block."""
 
@@ -1329,7 +1287,7 @@ for count in (1, 3):
 # %% [markdown] items="gap:jvp_vmap"
 # ### Exercise 5: a stack of tangents
 #
-# Write the three rules anew. They must still do what they did for single tangents, and a constant stays a constant. All Duals in an operation that have tangents have equally many. Then `jacobian_stacked` starts with the identity: the tangents of the input are *all* directions at once, and the tangent of the output **is** the Jacobian, after one call of the function.
+# Write the three rules again. They must still do what they did for single tangents, and a constant stays a constant. If several Duals in one operation have tangents, they have the same number of them. Then `jacobian_stacked` starts with the identity: the tangents of the input are *all* directions at once, and the tangent of the output **is** the Jacobian, after one call of the function.
 
 # %% tags=["engine"]
 def on_stack(product, tangent, axes):
@@ -1584,7 +1542,7 @@ try_rule(
 ### END HIDDEN TESTS
 
 # %% [markdown] items="gap:jvp_vmap"
-# Now the 256 inputs of a loss, by three methods on your engine, and PyTorch's own two, which work on the same principle: `jacfwd` is `vmap` over passes forward, `jacrev` is `vmap` over passes backward. **Predict** the order.
+# Now take a loss with 256 inputs. Compare three methods on your engine with two of PyTorch: `jacfwd` is `vmap` over passes forward, `jacrev` is `vmap` over passes backward. **Predict** the order.
 
 # %% tags=["demo"] items="5 F35 gap:jvp_vmap"
 function, point = small_network(256, 1)
@@ -1612,12 +1570,12 @@ print(f"peak of memory: stack {1000 * stack_peak:.0f} kB", end=", ")
 print(f"one pass backward {1000 * pass_peak:.0f} kB, one forward {1000 * single_peak:.0f} kB")
 
 # %% [markdown] items="5 gap:jvp_vmap"
-# The stack takes away what the loop wastes: the repeated values, and the 256 calls of each operation. It does not take away the arithmetic. 256 tangents are pushed through the layers where the backward pass carries a single row, and 256 tangents need their room. For a gradient, reverse mode remains the way.
+# The stack takes away what the loop wastes: the repeated values, and the 256 calls of each operation. It does not take away the arithmetic. 256 tangents are pushed through the layers where the backward pass carries a single row, and 256 tangents need their room. For a gradient, reverse mode remains the better choice.
 
 # %% [markdown] items="5 gap:jvp_vmap"
 # ## A derivative inside a derivative
 #
-# One trap is left, and many libraries have walked into it. It needs only plain numbers, `+` and `*`. Here is the smallest class of dual numbers that can be used inside itself: its value and its tangent may be `Pair`s again.
+# One trap is left, and many libraries have fallen into it. You can see it with plain numbers, `+` and `*`. Here is the smallest class of dual numbers that can be used inside itself: its value and its tangent may be `Pair`s again.
 
 # %%
 class Pair:
@@ -1663,9 +1621,9 @@ print(
 )
 
 # %% [markdown]
-# On paper the inner slope is 1, whatever `x` is, so `f(x) = x` and its slope is 1. The machine says 2, without a word. `x` and `y` both carry a tangent of 1, one for the outer question and one for the inner, and in `x + y` they were **added as if they belonged together**. There were two different `ε`, and the code has only one. This is called *perturbation confusion*.
+# On paper the inner slope is 1 for every `x`, so `f(x) = x` and its slope is 1. The machine says 2, without a warning. `x` and `y` both carry a tangent of 1, one for the outer question and one for the inner, and in `x + y` they were **added as if they belonged together**. There were two different `ε`, and the code has only one. This is called *perturbation confusion*.
 #
-# The cure: every derivative gets an `ε` of its own, a *tag*. A number that carries another tag is a constant as far as this one is concerned.
+# The cure: every derivative gets an `ε` of its own, a *tag*. For one tag, a number that carries another tag is a constant.
 
 # %% [markdown]
 # ### Exercise 6: tags
@@ -1857,7 +1815,7 @@ except RuntimeError as error:
 # %% [markdown] items="gap:jvp_vmap"
 # `torch.func` counts levels, which are your tags. `forward_ad` has one level, and refuses a second one: an error instead of a wrong number.
 #
-# Nesting the two *modes* is of great use. The second derivatives of a loss with `n` weights make a table of `n` by `n`. Mostly its product with one direction is enough: how does the **gradient** change when the weights move along `v`? That is a pass forward through the program that computes the gradient, and no table. **Predict**, for 400 weights, how much more the table costs: in operations, and in time.
+# Nesting the two *modes* is very useful. The second derivatives of a loss with `n` weights make a table of `n` by `n`. Often its product with one direction is enough: how does the **gradient** change when the weights move along `v`? That is a pass forward through the program that computes the gradient, and no table. **Predict**, for 400 weights, how much more the table costs: in operations, and in time.
 
 # %% tags=["demo"] items="4 gap:jvp_vmap"
 def bent_loss(w):
