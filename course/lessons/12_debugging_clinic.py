@@ -15,9 +15,9 @@
 # %% [markdown] items="gap:where_sqrt"
 # # Debugging clinic
 #
-# *Core: about 90 minutes; section 3 is a good place for a break. Further: about 40 minutes, optional. You build four instruments and repair four broken trainings; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
+# *Core: about 85 minutes; before section 3 is a good place for a break. Further: about 40 minutes, optional. You build four instruments and repair four broken trainings; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
 #
-# The length of a vector has no derivative at zero. So the code below asks first whether there is a length, and takes 0 where there is none. The loss is a plain number, and the row of zeros is not even used in it.
+# The length of a vector has no derivative at zero. So the code below first asks whether a row has a length, and takes 0 where it has none. The loss is finite, and the root of the row of zeros is not used in it.
 
 # %%
 from autograder.student import hints, quiz, start_lesson
@@ -29,16 +29,9 @@ import sys
 import numpy as np
 
 # %% tags=["demo"]
-import time
-import warnings
-import weakref
-
-import matplotlib.pyplot as plt
 import torch
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
-torch.set_num_threads(1)  # steadier times on a busy machine
+torch.set_num_threads(1)
 
 x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]], requires_grad=True)
 squares = (x**2).sum(dim=1)
@@ -56,7 +49,7 @@ print(x.grad)
 # %% [markdown]
 # The gradient is not a number, because of a branch that was not taken. After the next step of an optimizer the weight that made this row is NaN, and soon the whole network. No error is raised anywhere.
 #
-# Most bugs in training are like this one: the program runs, and something is wrong. An *instrument* finds them: something that measures where you know the right answer. In this lesson you will
+# Most bugs in training are like this one: the program runs, and something is wrong. An *instrument* finds them: it measures something of which you know the right value. In this lesson you will
 #
 # 1. build anomaly mode, which names the operation and the line behind a NaN, and measure what it does not see;
 # 2. log gradient norms, and read them;
@@ -70,7 +63,9 @@ print(x.grad)
 start_lesson()
 
 # %% [markdown]
-# Your engine has no `where` yet. Its rule sends the gradient to the side that was taken, and zeros to the other side.
+# ## A new operation (further)
+#
+# Run this cell. You need not read it. Your engine has no `where` yet. Its rule sends the gradient to the side that was taken, and zeros to the other side.
 
 # %% tags=["engine"]
 class Where(Function):
@@ -95,7 +90,9 @@ def where(condition, a, b):
 MiniTensor.sqrt = lambda self: self**0.5
 
 # %% [markdown] items="gap:where_sqrt"
-# The same loss on your engine gives the same NaN. The zeros from `where` are not the cause: the rule of the square root multiplies them by its slope, which is infinite at 0, and `0 * inf` is NaN. NumPy may warn about infinite values and NaN. The lesson silences that, because PyTorch does not warn either.
+# ## The same NaN on your engine
+#
+# Here is the same loss on your engine. The zeros from `where` are not the cause: the rule of the square root multiplies them by its slope, which is infinite at 0, and `0 * inf` is NaN. NumPy may warn about infinite values and NaN. The lesson silences that, because PyTorch does not warn either.
 
 # %% items="gap:where_sqrt"
 np.seterr(all="ignore")
@@ -113,9 +110,12 @@ print(x.grad.data)
 # %% [markdown] items="106"
 # ## 1. Anomaly mode
 #
-# The leaf has a NaN; which operation made it? Two things are needed. In the forward pass, each node must note *where in the program* it was recorded. And in the backward pass, somebody must look at what each rule returns.
+# The leaf has a NaN; which operation made it? Two things are needed. In the forward pass, each node must note *where in the program* it was recorded. And in the backward pass, each result of a rule must be checked.
+
+# %% [markdown]
+# ### The forward calls (further)
 #
-# The first part is given: `forward_calls` looks at the calls that are running. `record` and `shares_of` of lessons 09 and 10 get an addition each.
+# Run this cell. You need not read it. `forward_calls` looks at the calls that are running. `record` and `shares_of` of lessons 09 and 10 get an addition each: in anomaly mode, `record` notes the calls in `node.calls`, and `shares_of` calls `check_shares`, which you write.
 
 # %% tags=["engine"]
 Switches.anomaly = False  # whether this thread is in anomaly mode
@@ -160,7 +160,7 @@ NO_CALLS = "No forward pass information available: it was recorded outside of de
 # %% [markdown] items="106"
 # ### Exercise 1: the alarm
 #
-# Write the switch and the alarm. As in PyTorch, the alarm is about **NaN only**, and about what the rule of a node *returns*.
+# Write the switch and the alarm. In anomaly mode, each node has its forward calls in `node.calls`, and the backward pass calls `check_shares` after each rule. As in PyTorch, the alarm is about **NaN only**, and about what the rule of a node *returns*.
 
 # %% [markdown] tags=["hint"] exercise="anomaly"
 # `__enter__` must remember what it found, so that `__exit__` can put it back. `switches.anomaly` is a plain attribute.
@@ -360,6 +360,9 @@ except RuntimeError as error:
 # Anomaly mode is often recommended as *the* method to find NaN, infinities and wrong numbers. **Predict** for each line: is there an alarm?
 
 # %% tags=["demo"] items="F19 106"
+import warnings
+
+
 def branch(x):
     if isinstance(x, MiniTensor):
         return where(x.data > 1, (x - 1).log(), 0.0)
@@ -423,7 +426,7 @@ except RuntimeError as error:
     print(type(error).__name__, "-", str(error).splitlines()[0])
 
 # %% [markdown] items="106"
-# Anomaly mode also makes training slower. Switch it on when there is a NaN to find, on the one batch that shows it, and off again.
+# Anomaly mode also makes training slower. Switch it on when you look for a NaN, for the one batch that shows it. Then switch it off again.
 
 # %% [markdown] items="107 109 137"
 # ## 2. Norms of gradients
@@ -473,7 +476,7 @@ for patient in (patient_1, patient_2):
     print(f"   against the target: {mse_loss(model(x), y).item():.3g}")
 
 # %% [markdown] items="107 109"
-# The instrument for such patients is a number per parameter: the length of its gradient. It must tell apart two things that are easily confused. A gradient of **zeros** has arrived: there is a path from the loss to the parameter, and its slope is zero. A gradient of **None** has not arrived: nothing has been added to `.grad` since it was cleared.
+# The instrument for such patients is a number per parameter: the length of its gradient. It must distinguish two things that are easily confused. A gradient of **zeros** has arrived: there is a path from the loss to the parameter, and its slope is zero. A gradient of **None** has not arrived: nothing has been added to `.grad` since it was cleared.
 #
 # ### Exercise 2: the norms
 #
@@ -601,7 +604,7 @@ print("always the mean:        ", round(patient_3(MiniTensor(0 * y + y.mean()), 
 # %% [markdown] items="gap:where_sqrt"
 # With this loss, always predicting the mean beats being right.
 #
-# **Patient 4** is the lengths from the beginning. To choose after the root does not help: the root must not see the zero. So choose *before* it as well, and give the root a harmless number where the result is not used. In PyTorch:
+# **Patient 4** is the lengths from the beginning. It does not help to choose after the root: the root must not see the zero. So choose *before* it as well, and give the root a harmless number where the result is not used. In PyTorch:
 
 # %% tags=["demo"] items="gap:where_sqrt"
 x = torch.tensor([[3.0, 4.0], [0.0, 0.0]], requires_grad=True)
@@ -793,7 +796,7 @@ assert np.array_equal(given.grad.data, np.zeros((2, 2)))
 ### END HIDDEN TESTS
 
 # %% [markdown] items="137"
-# The four patients again, repaired:
+# Here are the four patients again, repaired:
 
 # %% tags=["demo"] items="137"
 x, y = waves()
@@ -808,7 +811,7 @@ print("patient 4, the gradient:", rows.grad.data.tolist())
 # %% [markdown] items="107"
 # ## 3. Outputs of layers
 #
-# Anomaly mode looks at the backward pass. It may miss a NaN that appears in the *forward* pass, such as `log(-1)`. The third instrument looks at what each layer returns. `layer_outputs` is given: it replaces `Module.__call__` for one run of the model, and puts it back, also after an error. In PyTorch you use `register_forward_hook`.
+# Anomaly mode looks at the backward pass. It may miss a NaN that appears in the *forward* pass, such as `log(-1)`. The third instrument looks at what each layer returns. `layer_outputs` is given: it replaces `Module.__call__` for one run of the model, and puts it back, even after an error. In PyTorch you use `register_forward_hook`.
 
 # %% tags=["engine"]
 def layer_outputs(model, x):
@@ -1153,7 +1156,7 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, x, y))
 #
 # * `preflight` on one batch finds nothing
 # * the loss of the untrained model is about what chance gives (the log of the number of classes)
-# * some hundred steps on a *single* small batch bring its loss near 0; if not, more data does not help
+# * a few hundred steps on a *single* small batch bring its loss near 0; if not, more data does not help
 # * `zero_grad` comes after `step` and before `backward`
 # * validation has `eval()` and `no_grad()`, and `train()` afterwards
 # * what is kept is a number (`.item()`), or detached
@@ -1262,6 +1265,9 @@ for _ in range(3):
 # **Patient 7** works, but its memory grows with each step. The instruments are weak references to all nodes of the steps, which keep no node alive. The list holds the losses. What does a loss hold?
 
 # %% tags=["demo"] items="110"
+import weakref
+
+
 def patient_7(model, optimizer, loader, loss_function):
     losses = []
     for x, y in loader:
@@ -1515,7 +1521,7 @@ assert accuracy == 1.0 and isinstance(accuracy, float) and loss.requires_grad an
 ### END HIDDEN TESTS
 
 # %% [markdown] items="110"
-# The four patients again, repaired:
+# Here are the four patients again, repaired:
 
 # %% tags=["demo"] items="110"
 deep = Deep([4, 8, 8, 8, 1])
@@ -1546,10 +1552,10 @@ for value in (0.0, 0.1):
     print(f"all at {value}: different units {different}, norms {norms}")
 
 # %% [markdown]
-# All 16 units stay alike: equal weights get equal gradients. At 0 even the gradients are 0, but for the last bias. That is why weights start at random numbers.
+# All 16 units stay alike: equal weights get equal gradients. At 0 even the gradients are 0, except that of the last bias. That is why weights start at random numbers.
 
 # %% [markdown]
-# And a NaN in validation? Test one number per batch, and call `first_bad` when it is not finite. In one run row 17 has a missing value, in the other one weight is infinite.
+# What if a NaN appears in validation? Test one number per batch, and call `first_bad` when it is not finite. In one run row 17 has a missing value, in the other one weight is infinite.
 
 # %% tags=["demo"] items="108"
 def checked_validation(model, batches, loss_function):
@@ -1585,6 +1591,9 @@ except RuntimeError as error:
 # Each node looks at the running calls, and each share is read once more. **Predict** for which networks that is expensive: narrow or wide ones?
 
 # %% tags=["demo"] items="106"
+import time
+
+
 def slowdown(step, slow, repeats=9):
     """How much longer a step takes in the mode `slow`: the middle of the times, taken in turn."""
     times = {slow: [], off: []}
@@ -1623,7 +1632,7 @@ with warnings.catch_warnings():
 #
 # ## Dead units in training
 #
-# In lesson 01 three units were pushed down by 8. **Predict** from which shift on training moves them no more, in each of the three networks. Then find it with the second and the third slider.
+# In lesson 01 three units were pushed down by 8. **Predict**, for each of the three networks, the shift from which on training no longer moves them. Then find it with the second and the third slider.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import activations
@@ -1631,7 +1640,7 @@ from mini_autograd.widgets import activations
 activations(shift=-2.0, steps=80.0)
 
 # %% [markdown]
-# With ReLU the three units do not move at all from a shift of -3.5 on. With Leaky ReLU they always move. With GELU they move too, but at -8 only by a few millionths.
+# With ReLU the three units do not move at all if the shift is -3.5 or lower. With Leaky ReLU they always move. With GELU they move too, but at -8 only by a few millionths.
 
 # %% [markdown] items="112"
 # ## A slow patient
@@ -1668,7 +1677,7 @@ for length in (128, 512, 2048):
     print(", ".join(event.key.removeprefix("aten::") for event in events[:3]))
 
 # %% [markdown] items="112"
-# From some size on, only the N x N matrix counts: its bytes grow by the square, and the time roughly with them. A faster loop does not help. Fewer entries help: look at a window only, or compute the scores in pieces and again in the backward pass (lesson 13). *Flash attention* does the latter; in PyTorch it is behind `torch.nn.functional.scaled_dot_product_attention`. For your own engine, Python's `cProfile` names the functions:
+# From some size on, only the N x N matrix counts: its bytes grow with the square of N, and the time grows roughly with them. A faster loop does not help. Fewer entries help: look at a window only, or compute the scores in pieces and again in the backward pass (lesson 13). *Flash attention* does the latter; in PyTorch it is behind `torch.nn.functional.scaled_dot_product_attention`. For your own engine, Python's `cProfile` names the functions:
 
 # %% tags=["demo"] items="112"
 import cProfile
