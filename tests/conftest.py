@@ -28,15 +28,13 @@ LONGEST_FIRST = (
     "autograder/judge",
     "autograder/sandbox",
     "autograder/lessons",
-    "test_site.py",
     "mini_autograd/graph/test_graph_lifetime.py",
     "mini_autograd/test_opinfo.py",
     "course",
     "autograder",
 )
 """Files and folders with long files, in the order in which workers take them; all others follow. A worker takes whole
-files, so a long one that came last would keep one worker busy while the other has nothing left to do. The site
-takes runs of the lessons from `autograder audit`, which goes on beside the tests and should be done by then."""
+files, so a long one that came last would keep one worker busy while the other has nothing left to do."""
 
 
 @pytest.hookimpl(optionalhook=True)

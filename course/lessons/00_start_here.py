@@ -64,7 +64,7 @@ print(weigth)
 # %% [markdown]
 # `NameError` has two usual causes: a typo, as here, or a cell further up that has not run yet. After a restart it is always the second one.
 #
-# This is the cell from which every lesson starts: it imports what the lesson needs.
+# This is the cell from which every lesson starts: it imports what the lesson needs. It is folded to one line, and so are the cells that check your answers. Run them as they are. To read one, click on its three dots.
 
 # %%
 import math

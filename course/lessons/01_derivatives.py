@@ -1118,3 +1118,9 @@ question(
 # At the start you could not say which of two numbers to believe. Now you can: compare routes that have nothing in common, each in the range where it works.
 #
 # In the next lesson you build the thing that kept the record of the small steps.
+
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()

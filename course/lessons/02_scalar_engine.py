@@ -1234,6 +1234,12 @@ question(
 #
 # One thing is left open. Try `doublings(3000)` and `backward`: a recursive `topological_order` gives up. The next lesson breaks four tempting engines on purpose, this one among them.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

@@ -292,9 +292,6 @@ def recursing(root, gradient=1.0):
             for source, share in zip(node.inputs, node.rule(grad)):
                 pending[source] = pending.get(source, 0.0) + share
 
-
-ENGINES |= {"nearest_first": nearest_first, "recursing": recursing}
-
 # %% [markdown]
 # `nearest_first` survives the evidence of exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
 
@@ -394,6 +391,7 @@ explore(d, names={"a": a, "b": b, "c": c, "d": d})
 # All four side by side, on an expression of yours. Find one on which exactly one engine is wrong, one on which two are wrong, and one on which three are. Then try to predict the answer for expressions that you make up.
 
 # %% tags=["demo"]
+ENGINES |= {"nearest_first": nearest_first, "recursing": recursing}
 beside_pytorch(lambda a: a.tanh() * 3 - 1, 0.5)
 
 # %% [markdown]
@@ -1395,3 +1393,9 @@ question(
 # | dropping | without circles a graph is freed the moment its output goes |
 #
 # Of the four engines, three were wrong from 1, 2 and 3 operations on, and the fourth gave up on a long chain. Yours does neither. In the next lesson a node holds not one number but an array of them, and a new kind of reuse appears that no graph shows.
+
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()

@@ -1573,6 +1573,12 @@ question(
 #
 # Your engine trains a classifier with PyTorch's curve. It does not have PyTorch's manners yet: it keeps `.grad` on every node, needs no `requires_grad`, and its graph is made of the tensors themselves. That changes in lesson 05.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

@@ -1638,6 +1638,12 @@ question(
 #
 # Every node still holds what it saved, even after `backward`, when nobody needs it any more. In the next lesson you let go of it, and find out why PyTorch then refuses a second backward.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

@@ -1291,3 +1291,9 @@ question(
 # Back to the three functions of the beginning. `x**3` and `x * 2` had **saved** a value, which `backward` threw away as soon as its rule had run; `x + 1` had saved nothing, so there was nothing to miss. The nodes stayed in all three cases, and stay for as long as something points at them.
 #
 # The cure for a state was to make a fresh leaf of its numbers. That is one of several ways to say "do not record this". The next lesson builds them all, and measures what each of them really saves.
+
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()

@@ -1373,6 +1373,12 @@ question(
 #
 # In the next lesson you write operations with your own rules.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

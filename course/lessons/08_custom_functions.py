@@ -1121,6 +1121,12 @@ question(
 #
 # One weakness of your engine you have seen in lesson 07: when saved memory is written to, it silently computes a wrong gradient. The next lesson ends that.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

@@ -1495,6 +1495,12 @@ question(
 #
 # All gradients so far were plain numbers: the backward pass itself is not recorded. In the next lesson it is recorded like any other computation, and can be differentiated again.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

@@ -1541,6 +1541,12 @@ question(
 #
 # Your engine now has every part that a training needs. The next lesson makes a library of them.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

@@ -1827,6 +1827,12 @@ question(
 #
 # This training worked. The next lesson is about eight that do not.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

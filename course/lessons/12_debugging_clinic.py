@@ -1229,6 +1229,12 @@ question(
 #
 # The next lesson is about networks that do not fit into memory.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

@@ -1235,6 +1235,12 @@ question(
 #
 # You have saved memory by computing more. The next lesson shows that computing is the cheap part: a chain of small operations spends most of its time on moving arrays. Your engine learns to run such a chain as one operation.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

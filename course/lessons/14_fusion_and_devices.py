@@ -1256,6 +1256,12 @@ question(
 #
 # You have run your engine on arrays that only take notes. The next lesson runs it on numbers that carry their own derivative with them, and turns the direction around: forward mode.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

@@ -1211,6 +1211,12 @@ question(
 #
 # Training has one loss and many weights, so it goes backward. That is what the last lesson does, with everything you have built: a small Transformer, trained on your engine.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

@@ -1383,6 +1383,12 @@ question(
 # * `mini_autograd` is this engine, finished, with PyTorch's names. Read `autograd.py`, `backward.py` and `operations/attention.py`, and compare them with what you wrote.
 # * PyTorch's own rules stand in one file of its source, `derivatives.yaml`. Look up `tanh`, `mul` and `embedding`: you can read it now.
 
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
 # %% [markdown]
 # # Further
 #

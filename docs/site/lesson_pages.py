@@ -25,10 +25,11 @@ NOTE = """```{note}
 This page shows the lesson as you get it, with the outputs of a finished engine. Checks, quizzes, hints and the sliders
 of demos work in the notebook, which `make lab` opens.
 ```"""
-SEALED = {
+ONLY_THERE = {
     "quiz": "Here the notebook asks questions, and explains each answer.",
     "hints": "Here the notebook has hints, from a mild one to one that says nearly everything.",
     "start_lesson": "Here the notebook takes over your engine from the lesson before.",
+    "progress": "Here the notebook shows how far you have come, and what comes next.",
 }
 KEPT_TO_THE_NOTEBOOK = {"own_id", "layout", "tabbable", "tooltip"}
 TERMINAL_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -43,13 +44,14 @@ def lesson(number: str, released: NotebookNode, ran: NotebookNode) -> str:
         if not is_code(cell):
             before = cell.source
             parts.append(re.sub("^# ", "## ", cell.source) if parts else cell.source)  # a page has one title
-        elif cell.metadata.get("jupyter", {}).get("source_hidden"):
-            parts += [
-                _raw(f'<p class="in-notebook">{text}</p>') for call, text in SEALED.items() if f"{call}(" in cell.source
-            ]
-        elif is_test(cell):
+        elif is_test(cell) and "quiz(" not in cell.source:
             words = f"Test, {points_of(cell):g} points"
             parts.append(_folded(words, _code(cell.source)))
+        elif cell.metadata.get("jupyter", {}).get("source_hidden") or "progress()" in cell.source:
+            said = [
+                f'<p class="in-notebook">{text}</p>' for call, text in ONLY_THERE.items() if f"{call}(" in cell.source
+            ]
+            parts += map(_raw, said) if said else [_folded("Imports", _code(cell.source))]
         elif is_solution(cell) or is_grade(cell):
             parts.append(_raw('<p class="yours">Your code</p>') + _code(cell.source))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections import Counter
@@ -13,6 +14,9 @@ from autograder.lessons.build.text import TextCell
 from autograder.quizzes.sealing import seal_hints
 
 HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
+CHECK_COMMENT = "# Run this cell to check your answer ({})."
+IMPORT_COMMENT = "# Run this cell: it imports what the lesson needs."
+SETTINGS = ("plt.rcParams.update", "torch.set_num_threads", "warnings.simplefilter")
 
 
 def expanded(cells: Sequence[TextCell]) -> list[tuple[TextCell, str]]:
@@ -34,9 +38,30 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
                 result.append(replace(cell, kind="code", source=source, metadata={}))
         elif "quiz" in cell.tags:
             result += expand_quiz(cell)
+        elif cell.is_test and cell.kind == "code":
+            points = float(cell.nbgrader["points"])
+            comment = CHECK_COMMENT.format(f"{points:g} point" + "s" * (points != 1))
+            result.append(replace(cell, source=f"{comment}\n{cell.source}"))
+        elif cell.kind == "code" and only_imports(cell.source):
+            result.append(replace(cell, source=f"{IMPORT_COMMENT}\n{cell.source}"))
         elif not cell.style:
             result.append(cell)
     return result
+
+
+def only_imports(source: str) -> bool:
+    """Whether a cell does nothing but import, and set how plots look."""
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:  # a magic
+        return False
+    return bool(statements) and all(map(_imports, statements))
+
+
+def _imports(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return ast.unparse(statement.value.func) in SETTINGS
+    return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _cell_id(cell: TextCell, used: Counter[str]) -> str:

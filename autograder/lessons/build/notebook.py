@@ -15,13 +15,14 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.files import write_if_changed
-from autograder.lessons.build.expansion import expanded
+from autograder.lessons.build.expansion import CHECK_COMMENT, IMPORT_COMMENT, expanded
 from autograder.lessons.build.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
 from autograder.lessons.build.lesson_files import data_files
 from autograder.lessons.build.rules import check_lesson, engine_names_are_kept
 from autograder.lessons.build.text import TextCell, read_lesson
 
 # Only the first line of a cell with a sealed text is shown: the rest tells nobody anything.
+FOLDED = (CHECK_COMMENT.partition("{")[0], IMPORT_COMMENT)
 SEALED_CALL = re.compile(r"^(hints|quiz|start_lesson)\(.{100}", re.MULTILINE)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 TAGS_OF_NOTEBOOKS = {"demo", "visible", "raises-exception"}
@@ -76,7 +77,7 @@ def notebook_text(notebook: NotebookNode) -> str:
 
 def _metadata(cell: TextCell) -> dict[str, object]:
     metadata = {name: value for name, value in cell.metadata.items() if name in ("nbgrader", "jupyter")}
-    if cell.kind == "code" and SEALED_CALL.search(cell.source):
+    if cell.kind == "code" and (SEALED_CALL.search(cell.source) or cell.source.startswith(FOLDED)):
         metadata["jupyter"] = {**metadata.get("jupyter", {}), "source_hidden": True}
     tags = [tag for tag in cell.tags if tag in TAGS_OF_NOTEBOOKS]
     return {**metadata, "tags": tags} if tags else metadata

@@ -22,7 +22,7 @@ from autograder.notebooks.headings import headings
 from autograder.quizzes.sealing import SealError, open_answer, question_keys
 
 DONE, NOT_YET, NOT_STARTED = "done", "not yet", "not started"
-COLOURS = {DONE: RIGHT, NOT_YET: UNDECIDED, NOT_STARTED: FAINT}
+COLORS = {DONE: RIGHT, NOT_YET: UNDECIDED, NOT_STARTED: FAINT}
 SHOWN_POINTS = re.compile(r"(\d+(?:\.\d+)?) of (\d+(?:\.\d+)?) points")
 CARD_POINTS = re.compile(r">([\d.]+) of ([\d.]+) points<")
 NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -32,12 +32,14 @@ NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add
 
 @dataclass(frozen=True)
 class ExerciseProgress:
-    """One exercise or quiz. `points` are those of its checks when last run; None where the checks give none."""
+    """One exercise or quiz. `points` are those of its checks when last run; None where the checks give none. It is
+    `optional` below the heading *Further*."""
 
     title: str
     state: str
     points: tuple[float, float] | None = None
     is_quiz: bool = False
+    optional: bool = False
 
     @property
     def shown_points(self) -> str:
@@ -74,24 +76,39 @@ class Progress:
     def __init__(self, lessons: Sequence[LessonProgress]) -> None:
         self.lessons = list(lessons)
 
+    @property
+    def next_step(self) -> str:
+        """The first thing that is not done, in this lesson or in one after it. What is optional is left out."""
+        here = next((place for place, lesson in enumerate(self.lessons) if lesson.is_open), 0)
+        for lesson in self.lessons[here:]:
+            for exercise in lesson.exercises:
+                if exercise.state != DONE and not exercise.optional:
+                    place = "" if lesson.is_open else f"lesson {lesson.number}, {lesson.title}. "
+                    return f"Next: {place}{exercise.title}."
+        return "Everything from this lesson on is done."
+
     def text(self) -> str:
-        """One line per lesson, and below it the exercises of a lesson that is under way."""
+        """What comes next, then one line per lesson, and below it the exercises of a lesson that is under way."""
         if not self.lessons:
             return "There are no lessons in the folder above this notebook."
         rows = []
         for lesson in self.lessons:
             rows.append(f"{lesson.number}  {lesson.title}: {lesson.summary}")
             if lesson.is_open or lesson.state == NOT_YET:
-                rows += [f"      {e.state:12} {e.title}  {e.shown_points}".rstrip() for e in lesson.exercises]
-        return "\n".join([*rows, NOTE])
+                rows += [
+                    f"      {e.state:12} {e.title}{' (optional)' * e.optional}  {e.shown_points}".rstrip()
+                    for e in lesson.exercises
+                ]
+        return "\n".join([self.next_step, *rows, NOTE])
 
     def html(self) -> str:
-        """One folded line per lesson; this lesson's is open."""
+        """What comes next, and one folded line per lesson; this lesson's is open."""
         if not self.lessons:
             return f"<p>{html.escape(self.text())}</p>"
         style = f"font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT};max-width:860px"
         note = f'<div style="color:{FAINT};margin-top:6px">{html.escape(NOTE)}</div>'
-        return f'<div style="{style}">{"".join(map(_lesson_html, self.lessons))}{note}</div>'
+        step = f'<div style="font-weight:600;padding:3px 0">{html.escape(self.next_step)}</div>'
+        return f'<div style="{style}">{step}{"".join(map(_lesson_html, self.lessons))}{note}</div>'
 
 
 def progress_of(here: Path) -> Progress:
@@ -150,19 +167,20 @@ class _Cell:
 
 def _exercises(cells: Sequence[_Cell]) -> list[ExerciseProgress]:
     """Each solution cell with the tests that follow it, under the heading above it."""
-    groups: list[tuple[str, _Cell, list[_Cell]]] = []
-    heading = ""
+    groups: list[tuple[str, bool, _Cell, list[_Cell]]] = []
+    heading, optional = "", False
     for cell in cells:
         if cell.kind == "markdown":
-            heading = (headings(cell.source) or [heading])[-1]
+            found = headings(cell.source)
+            heading, optional = (found or [heading])[-1], optional or "Further" in found
         elif cell.is_solution:
-            groups.append((heading, cell, []))
+            groups.append((heading, optional, cell, []))
         elif cell.is_test and groups:
-            groups[-1][2].append(cell)
-    return [_exercise(title, solution, tests) for title, solution, tests in groups if tests]
+            groups[-1][-1].append(cell)
+    return [_exercise(title, optional, solution, tests) for title, optional, solution, tests in groups if tests]
 
 
-def _exercise(title: str, solution: _Cell, tests: Sequence[_Cell]) -> ExerciseProgress:
+def _exercise(title: str, optional: bool, solution: _Cell, tests: Sequence[_Cell]) -> ExerciseProgress:
     is_quiz = solution.name.endswith("_answers")
     results = [(_earned_by_letters(solution, test) if is_quiz else None) or test.earned() for test in tests]
     with_points = [points for _, points in results if points is not None]
@@ -173,7 +191,7 @@ def _exercise(title: str, solution: _Cell, tests: Sequence[_Cell]) -> ExercisePr
         state, points = NOT_STARTED, None
     else:
         state = NOT_YET
-    return ExerciseProgress("Quiz" if is_quiz else title or solution.name, state, points, is_quiz)
+    return ExerciseProgress("Quiz" if is_quiz else title or solution.name, state, points, is_quiz, optional)
 
 
 def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float, float]] | None:
@@ -202,13 +220,14 @@ def _untouched(solution: _Cell, is_quiz: bool) -> bool:
 
 
 def _lesson_html(lesson: LessonProgress) -> str:
-    colour = COLOURS[lesson.state] if lesson.exercises else FAINT
+    color = COLORS[lesson.state] if lesson.exercises else FAINT
     head = (
         f'<summary style="cursor:pointer;padding:3px 0">{lesson.number}&ensp;<b>{html.escape(lesson.title)}</b>'
-        f'&ensp;<span style="color:{colour}">{html.escape(lesson.summary)}</span></summary>'
+        f'&ensp;<span style="color:{color}">{html.escape(lesson.summary)}</span></summary>'
     )
     rows = "".join(
-        f'<div style="color:{COLOURS[e.state]}">{e.state}</div><div>{html.escape(e.title)}</div>'
+        f'<div style="color:{COLORS[e.state]}">{e.state}</div>'
+        f"<div>{html.escape(e.title)}{' (optional)' * e.optional}</div>"
         f'<div style="color:{FAINT}">{e.shown_points}</div>'
         for e in lesson.exercises
     )

@@ -117,17 +117,34 @@ def test_all_lessons_of_the_folder_are_shown_and_nothing_else(
     monkeypatch.chdir(tmp_path / "01_first")
     progress()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:4] == [
+    assert lines[:5] == [
+        "Next: lesson 02, An engine. Exercise 1: power.",
         "00  An engine: nothing to hand in",
         "01  An engine: 1 of 1 exercises done",
         "      done         Exercise 1: <b>slopes</b>  2 of 2",
         "02  An engine: 0 of 1 exercises done",
     ]
-    assert len(lines) == 5
+    assert len(lines) == 6
     page = progress_of(Path.cwd()).html()
     assert page.count("<details") == 3
     assert page.count("<details open") == 1
     assert "&lt;b&gt;slopes" in page
+
+
+def test_what_comes_next_is_the_first_thing_that_is_not_done_and_not_optional(tmp_path: Path) -> None:
+    def lesson(name: str, solution: str) -> None:
+        exercise = [markdown("### Exercise 1: power"), code("power", solution)]
+        exercise.append(code("t1", "", PASSED if solution == SOLVED else None, 2))
+        optional = [markdown("# Further"), markdown("### Exercise 2: log"), code("log", STUB), code("t2", "", None, 2)]
+        write(tmp_path, name, *exercise, *optional)
+
+    lesson("01_first", SOLVED)
+    lesson("02_second", STUB)
+    lesson("03_third", SOLVED)
+    assert progress_of(tmp_path / "01_first").next_step == "Next: lesson 02, An engine. Exercise 1: power."
+    assert progress_of(tmp_path / "02_second").next_step == "Next: Exercise 1: power."
+    assert progress_of(tmp_path / "03_third").next_step == "Everything from this lesson on is done."
+    assert "not started  Exercise 2: log (optional)" in progress_of(tmp_path / "01_first").text()
 
 
 def test_from_the_folder_of_all_lessons_it_works_too(tmp_path: Path) -> None:

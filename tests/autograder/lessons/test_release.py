@@ -93,5 +93,5 @@ def test_a_cell_that_gives_marks_for_nothing_is_not_released(lesson: Path) -> No
     source = assemble(lesson)
     test = cell(source, "test_slope")
     test.source = test.source.removesuffix("\ncredit")
-    with pytest.raises(ReleaseError, match=r"test cell 'test_slope', line 3: .* write `credit` as its last line"):
+    with pytest.raises(ReleaseError, match=r"test cell 'test_slope', line 4: .* write `credit` as its last line"):
         release_notebook(source)

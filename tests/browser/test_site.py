@@ -18,9 +18,9 @@ from autograder.lessons.build.lesson_files import lesson_texts
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.release import SEALED, ReleaseError, verify_release
 from autograder.notebooks.regions import regions
-from tests.browser.conftest import browser, violations
+from tests.browser.conftest import violations
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TEXTS = lesson_texts(ROOT / "course")
 PAGES = [
     *("index", "README", "CONTRIBUTING", "CHANGELOG", "gallery", "search", "genindex"),
@@ -136,18 +136,18 @@ def test_a_formula_is_shown_without_a_script(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def opened(chromium: Any) -> Iterator[Any]:
     """A page of a browser that may open files alone; errors of scripts fail the test that meets them."""
-    with browser(tmp_path_factory.mktemp("profile")) as profile:
-        page = profile.new_page()
-        page.troubles = []
-        page.on("pageerror", lambda error: page.troubles.append(str(error)))
-        page.on("console", lambda said: said.type == "error" and page.troubles.append(said.text))
-        page.on(
-            "request",
-            lambda asked: None if asked.url.startswith(("file:", "data:")) else page.troubles.append(asked.url),
-        )
-        yield page
+    page = chromium.new_page()
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.on("console", lambda said: said.type == "error" and page.troubles.append(said.text))
+    page.on(
+        "request",
+        lambda asked: None if asked.url.startswith(("file:", "data:")) else page.troubles.append(asked.url),
+    )
+    yield page
+    page.close()
 
 
 @pytest.mark.browser
