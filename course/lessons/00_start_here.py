@@ -54,8 +54,6 @@ print("the weight is", weight)
 # * Run cells from top to bottom. After a change further up, run what depends on it again.
 # * When in doubt, choose *Kernel*, then *Restart Kernel and Run All Cells*. A restart empties the memory. It deletes no text and none of your code.
 #
-# Running all cells stops at the first cell that raises an error. A check with a card that gives points raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
-#
 # A cell that uses a name before it was defined fails like this. This error is intentional; read its last line:
 
 # %% tags=["raises-exception"]
@@ -103,25 +101,8 @@ def dish_of(broth):
 change = 1e-6
 print("tried it out: ", (dish_of(0.9 + change) - dish_of(0.9)) / change)
 
-# %% [markdown] items="140"
+# %% [markdown]
 # Here are two methods that share nothing and give the same number: one moved the input and looked, the other sent a message back through the computation. That number is the **gradient** of `dish` with respect to `broth`.
-#
-# ### The machine, as a kitchen
-#
-# A guest says: too salty. Who hears of it? In a kitchen that works like our machine:
-#
-# | in the kitchen | in the machine | in PyTorch |
-# | --- | --- | --- |
-# | while cooking, every dish gets a slip of paper, pinned to the slips of what went into it | recording: the *graph* | happens by itself |
-# | the slip of one dish: how it was made, and from what | a *node* with its *rule* and its *inputs* | `grad_fn`, `next_functions` |
-# | things that were delivered, not cooked | *leaves* | `broth` |
-# | the complaint walks back along the slips; each cook multiplies it by how much an ingredient matters in the dish, and sends each share on | the *backward pass* with its *incoming gradients* | `dish.backward()` |
-# | a cook who is named on two slips waits for both complaints and adds them up before going on | *fan-out*, *topological order* | inside `backward` |
-# | a mailbox at each supplier's door: the letters of several evenings pile up until somebody empties it | `.grad` and its accumulation | `broth.grad` |
-# | the manager, who reads the boxes, changes the orders for tomorrow a little, and empties the boxes | the *optimizer* | `step`, `zero_grad` |
-# | an evening of tasting on which nobody writes slips | no recording | `no_grad` |
-#
-# No analogy is perfect. Here a complaint is one number, and cooks do not argue. But whenever a word of the course seems far away, come back and ask what it would be in the kitchen. You build the slips and the rules in lesson 02, the waiting in 03, and the mailbox in 05.
 
 # %% [markdown]
 # ## 3. A check that fails
@@ -234,8 +215,26 @@ credit = credit + check_gradients(
 ### END HIDDEN TESTS
 credit
 
+# %% [markdown] items="140"
+# ## 4. The machine, as a kitchen
+#
+# A guest says: too salty. Who hears of it? In a kitchen that works like our machine:
+#
+# | in the kitchen | in the machine | in PyTorch |
+# | --- | --- | --- |
+# | while cooking, every dish gets a slip of paper, pinned to the slips of what went into it | recording: the *graph* | happens by itself |
+# | the slip of one dish: how it was made, and from what | a *node* with its *rule* and its *inputs* | `grad_fn`, `next_functions` |
+# | things that were delivered, not cooked | *leaves* | `broth` |
+# | the complaint walks back along the slips; each cook multiplies it by how much an ingredient matters in the dish, and sends each share on | the *backward pass* with its *incoming gradients* | `dish.backward()` |
+# | a cook who is named on two slips waits for both complaints and adds them up before going on | *fan-out*, *topological order* | inside `backward` |
+# | a mailbox at each supplier's door: the letters of several evenings pile up until somebody empties it | `.grad` and its accumulation | `broth.grad` |
+# | the manager, who reads the boxes, changes the orders for tomorrow a little, and empties the boxes | the *optimizer* | `step`, `zero_grad` |
+# | an evening of tasting on which nobody writes slips | no recording | `no_grad` |
+#
+# No analogy is perfect. Here a complaint is one number, and cooks do not argue. But whenever a word of the course seems far away, come back and ask what it would be in the kitchen. You build the slips and the rules in lesson 02, the waiting in 03, and the mailbox in 05.
+
 # %% [markdown]
-# ## 4. When something hangs
+# ## 5. When something hangs
 #
 # A cell that never ends shows `[*]` forever, and every cell after it waits. To stop it, press the **square button** in the toolbar above (*Interrupt the kernel*; or press Esc, then the letter I twice). You get a `KeyboardInterrupt`, and everything in memory is still there.
 #
@@ -250,6 +249,8 @@ print("done")
 # %% [markdown]
 # If even that does not help, restart the kernel (*Kernel*, *Restart Kernel*) and run the cells from the top. A message such as *the kernel appears to have died* means that the Python process has ended, usually because it ran out of memory. Restart here too; your text is safe.
 #
+# Running all cells stops at the first cell that raises an error. A check with a card that gives points raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
+#
 # | you see | it means | do |
 # | --- | --- | --- |
 # | `[*]` for a long time | running, or waiting for a cell before it | wait, or the square button |
@@ -262,7 +263,7 @@ print("done")
 # | no pictures, only text | a saved notebook without a running kernel | run the cell again |
 
 # %% [markdown]
-# ## 5. Saving, validating, going on
+# ## 6. Saving, validating, going on
 #
 # * **Save** with Ctrl+S (Cmd+S on a Mac). JupyterLab also saves by itself every two minutes.
 # * **Validate** (a button in the toolbar) runs a copy of your saved notebook from top to bottom in a fresh Python and says whether all visible checks pass. Do that before you hand in: it finds cells that only worked because of what had run before. It also waits for every cell, so set `never_ends` back to `False` first.
@@ -276,7 +277,7 @@ print("done")
 progress()
 
 # %% [markdown]
-# ## 6. The lessons
+# ## 7. The lessons
 #
 # Each lesson says at its start about how many minutes it takes, what you build in it and what you need. Take it in two sittings where that suits you better. Many lessons end with an optional part, *Further*: no later lesson needs it. Each lesson also begins with a question that you cannot answer yet.
 #
@@ -302,7 +303,7 @@ progress()
 # Do them in this order. If one of them resists, go on anyway: a lesson that builds on your engine takes the course's engine instead of yours until yours is ready, and says so.
 
 # %% [markdown]
-# ## 7. Quiz
+# ## 8. Quiz
 #
 # Each lesson ends with a quiz. Wrong answers are explained too, and you may change yours as often as you like.
 

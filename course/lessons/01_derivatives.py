@@ -136,54 +136,6 @@ for exponent in range(1, 16):
 #
 # The first one can be made much smaller: step to both sides, `(f(x + h) - f(x - h)) / (2 * h)`. This is the **central difference**. The bend to the right and the
 # bend to the left cancel, and what is left shrinks like `h**2`.
-#
-# **Predict:** on axes that are both logarithmic, what are the slopes of the two falling lines? And where does the turn move when numbers carry only 7 digits (float32)?
-
-# %% tags=["demo"]
-def errors(dtype, central):
-    steps = 10.0 ** np.linspace(-14, -0.5, 82)
-    found = []
-    for h in steps.astype(dtype):
-        x = dtype(0.7)
-        low, width = (x - h, 2 * h) if central else (x, h)
-        found.append(abs(float((f(x + h) - f(low)) / width) - slope_of_f(0.7)))
-    return steps, np.maximum(found, 1e-18)
-
-
-fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
-for axis, dtype in zip(axes, (np.float64, np.float32)):
-    for central, style, label in ((False, "o", "one-sided"), (True, "s", "central")):
-        axis.loglog(*errors(dtype, central), style, markersize=3, label=label)
-    axis.set(title=dtype.__name__, xlabel="step h", ylim=(1e-13, 10))
-axes[0].set_ylabel("error of the estimated slope")
-axes[0].legend()
-plt.show()
-
-# %% [markdown]
-# Right of the turn you see straight lines, left of it a cloud: rounding errors have no pattern. In float32 even the cloud ends: below `1e-8`, `x + h` is rounded back to `x`, the difference is zero, and the error is
-# as large as the slope itself. Measure the two slopes on the straight part, and look up the best `h` of each curve.
-
-# %% tags=["demo"]
-for dtype in (np.float64, np.float32):
-    for central in (False, True):
-        steps, error = errors(dtype, central)
-        straight = (steps > 1e-2) & (steps < 1e-1)
-        slope = np.polyfit(np.log10(steps[straight]), np.log10(error[straight]), 1)[0]
-        best = np.median(steps[np.argsort(error)[:5]])
-        name = "central" if central else "one-sided"
-        print(f"{dtype.__name__} {name:10s} slope {slope:.2f}", end="   ")
-        print(f"best h {best:.0e}   error {np.sort(error)[2]:.0e}")
-
-# %% [markdown]
-# That answers the first question of this lesson. With `h = 1e-13` we were far to the left of the turn: the estimate was wrong, and PyTorch was right. With central differences in
-# float64 and an `h` near `1e-5` the estimate is good to about ten digits. In float32 the best `h`, near `3e-3`, gives about five digits.
-#
-# Is that a property of this function? Try others, and other places. Before you move a control, say where the turn will go.
-
-# %% tags=["demo"]
-from mini_autograd.widgets import step_size
-
-step_size()
 
 # %% [markdown]
 # ### Exercise 1: the gradient of any function
@@ -191,7 +143,7 @@ step_size()
 # A function of an array has one slope for every entry. All slopes together, in the shape of the array, are its **gradient**. To find one entry of it, move that one entry of `x` to both sides and
 # leave the others where they are.
 #
-# For `f(x) = (x**2).sum()` at `[1, 2, 3]` the gradient is `[2, 4, 6]`.
+# For `f(x) = (x**2).sum()` at `[1, 2, 3]` the gradient is `[2, 4, 6]`. The step `1e-5` is given; the next section says why it is a good one.
 
 # %% [markdown] tags=["hint"] exercise="numerical_gradient"
 # `np.ndindex(x.shape)` goes through the positions of an array of any shape, one tuple after the other. For shape `()` it gives the empty tuple once, and `x[()]` works.
@@ -342,6 +294,57 @@ for entries in (1, 10, 100, 1000):
     counted.calls = 0
     numerical_gradient(counted, np.ones(entries))
     print(f"{entries:5d} entries: f was called {counted.calls} times")
+
+# %% [markdown]
+# ### Which step is best?
+#
+# Back to the step `h`. **Predict:** on axes that are both logarithmic, what are the slopes of the two falling lines? And where does the turn move when numbers carry only 7 digits (float32)?
+
+# %% tags=["demo"]
+def errors(dtype, central):
+    steps = 10.0 ** np.linspace(-14, -0.5, 82)
+    found = []
+    for h in steps.astype(dtype):
+        x = dtype(0.7)
+        low, width = (x - h, 2 * h) if central else (x, h)
+        found.append(abs(float((f(x + h) - f(low)) / width) - slope_of_f(0.7)))
+    return steps, np.maximum(found, 1e-18)
+
+
+fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+for axis, dtype in zip(axes, (np.float64, np.float32)):
+    for central, style, label in ((False, "o", "one-sided"), (True, "s", "central")):
+        axis.loglog(*errors(dtype, central), style, markersize=3, label=label)
+    axis.set(title=dtype.__name__, xlabel="step h", ylim=(1e-13, 10))
+axes[0].set_ylabel("error of the estimated slope")
+axes[0].legend()
+plt.show()
+
+# %% [markdown]
+# Right of the turn you see straight lines, left of it a cloud: rounding errors have no pattern. In float32 even the cloud ends: below `1e-8`, `x + h` is rounded back to `x`, the difference is zero, and the error is
+# as large as the slope itself. Measure the two slopes on the straight part, and look up the best `h` of each curve.
+
+# %% tags=["demo"]
+for dtype in (np.float64, np.float32):
+    for central in (False, True):
+        steps, error = errors(dtype, central)
+        straight = (steps > 1e-2) & (steps < 1e-1)
+        slope = np.polyfit(np.log10(steps[straight]), np.log10(error[straight]), 1)[0]
+        best = np.median(steps[np.argsort(error)[:5]])
+        name = "central" if central else "one-sided"
+        print(f"{dtype.__name__} {name:10s} slope {slope:.2f}", end="   ")
+        print(f"best h {best:.0e}   error {np.sort(error)[2]:.0e}")
+
+# %% [markdown]
+# That answers the first question of this lesson. With `h = 1e-13` we were far to the left of the turn: the estimate was wrong, and PyTorch was right. With central differences in
+# float64 and an `h` near `1e-5` the estimate is good to about ten digits. In float32 the best `h`, near `3e-3`, gives about five digits.
+#
+# Is that a property of this function? Try others, and other places. Before you move a control, say where the turn will go.
+
+# %% tags=["demo"]
+from mini_autograd.widgets import step_size
+
+step_size()
 
 # %% [markdown]
 # ## 3. The chain rule, one small step at a time

@@ -640,7 +640,12 @@ for leaf in (
 # %% [markdown] items="25"
 # ## 3. A training step, watched
 #
-# Weak references can watch without keeping alive. The next cell counts every node and every saved array that is made, for as long as it exists, and takes a sample after each operation, forward and backward. It changes no line of your engine.
+# Weak references can watch without keeping alive. A *census* counts every node and every saved array that is made, for as long as it exists, and takes a sample after each operation, forward and backward. It changes no line of your engine.
+
+# %% [markdown]
+# ### The census (further)
+#
+# Run this cell. You need not read it.
 
 # %% tags=["demo"]
 class Census:
@@ -681,7 +686,12 @@ class Census:
     def sample(self, phase):
         self.samples.append((phase, len(self.nodes), sum(self.arrays.values()) / 1e6))
 
+# %% [markdown]
+# ### One step, with and without retain_graph
+#
+# **Predict** the two curves: how many megabytes of saved values are alive after each operation?
 
+# %% tags=["demo"]
 def one_step(retain_graph):
     weights, x = layers(), MiniTensor(np.random.default_rng(1).normal(size=(1024, 64)))
     with Census(x, *weights) as census:
@@ -934,7 +944,12 @@ class World:
         return (state @ self.weights[2]).tanh()
 
 # %% [markdown]
-# The witness for your engine is the census. For PyTorch it is a pair of *hooks* that are told of every saved tensor; they note its memory, again by weak reference only.
+# For your engine the census counts. For PyTorch a pair of *hooks* does, which are told of every saved tensor.
+
+# %% [markdown]
+# ### The counting (further)
+#
+# Run this cell. You need not read it.
 
 # %% tags=["demo"] items="F3 F5 71 72"
 def growth_of_mine(loop, iterations=20):
@@ -964,7 +979,10 @@ def growth_of_torch(loop, iterations=20):
             kilobytes.append(sum(alive.values()) / 1e3)
     return kilobytes
 
+# %% [markdown]
+# ### What grows
 
+# %% tags=["demo"]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 print("after 1, 10 and 20 iterations:")
 print(f"{'':18s} {'nodes alive':>24s} {'kB saved and alive':>24s} {'the same in PyTorch':>24s}")

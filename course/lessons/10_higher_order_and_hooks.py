@@ -575,7 +575,7 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 # %% [markdown]
 # ## 3. A backward pass that is recorded
 #
-# Now put the pieces together. `shares_of` runs one rule: on arrays if the gradient that arrived is an array, and on MiniTensors if it is a MiniTensor. It refuses a rule that cannot be recorded, and names it. It also counts what a rule returns, as PyTorch does. Until now your engine took a missing gradient for None, and dropped one that was too many.
+# Now put the pieces together. `shares_of` runs one rule: on arrays if the gradient that arrived is an array, and on MiniTensors if it is a MiniTensor. It refuses a rule that cannot be recorded, and names it. It also counts what a rule returns, as PyTorch does.
 
 # %% tags=["engine"]
 ARRAYS_ONLY = (
@@ -619,8 +619,6 @@ def recorded_shares(node, grad):
 
 # %% [markdown]
 # Gradients that stay in the engine are added up as before: in `.grad` of a leaf, and in `.grad` of a tensor that asked for it with `retain_grad`. If the gradient is a MiniTensor with a history, so is the sum.
-#
-# A **hook** is a function that may look at the gradient of a tensor on its path, or replace it (see *Further*). `after_hooks` calls the hooks.
 
 # %% tags=["engine"]
 def add_to_grad(tensor, grad):
@@ -640,6 +638,11 @@ def retained(node, grad):
 
 
 AccumulateGrad.accumulate = lambda self, grad: add_to_grad(self.variable, grad)
+
+# %% [markdown]
+# ### The calls of hooks (further)
+#
+# Run this cell. You need not read it. A **hook** is a function that may look at the gradient of a tensor on its path, or replace it (see *Further*). `after_hooks` calls the hooks.
 
 # %% tags=["engine"]
 Function.hooks = None
@@ -702,6 +705,8 @@ def after_hooks(node, grad):
     return grad
 
 # %% [markdown]
+# ### The plan of a walk
+#
 # Soon `backward` is not the only function that walks through the graph. `grad` (section 4) wants the gradients of certain tensors only, and changes no `.grad`. So the walk gets an argument `wanted`. `visits` makes the plan: which nodes to visit, in which order, and which of them *work*. Without wanted nodes, all work. With them, only those that lead to a wanted node work.
 
 # %% tags=["engine"]
@@ -722,9 +727,9 @@ def visits(root, wanted=()):
 x, w = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
 hidden = x * w
 loss = hidden.tanh() + w
-for name, wanted in {"nothing": (), "hidden": [hidden.grad_fn], "x": [edge_to(x)[0]]}.items():
+for wanted in (), [hidden.grad_fn]:
     plan = visits(loss.grad_fn, wanted)
-    print(f"wanted: {name:8s}", ", ".join(node.name() + works * " works" for node, works in plan))
+    print(", ".join(node.name() + works * " works" for node, works in plan))
 
 # %% [markdown]
 # ### Exercise 2: the walk
