@@ -12,6 +12,7 @@ from functools import cache
 
 import pyphen
 
+from autograder.lessons.build.expansion import only_imports
 from autograder.lessons.build.further import with_parts
 from autograder.lessons.build.text import TextCell
 
@@ -79,8 +80,9 @@ def reading(cells: list[TextCell]) -> Reading:
 
 
 def is_read(cell: TextCell) -> bool:
-    """Whether a student has to read a cell."""
-    return not (cell.is_test or cell.style or {"hint", "quiz", "visible"} & set(cell.tags))
+    """Whether a student has to read a cell. Imports and tests are folded to one line."""
+    folded = cell.is_test or (cell.kind == "code" and only_imports(cell.source))
+    return not (folded or cell.style or {"hint", "quiz", "visible"} & set(cell.tags))
 
 
 def amount_of(cell: TextCell) -> Amount:

@@ -64,13 +64,16 @@ def overwriting(root, gradient=1.0):
             for source, share in zip(node.inputs, node.rule(node.grad)):
                 source.grad = share
 
-# %% [markdown]
-# Their tests, beside PyTorch. **Predict:** which engine fails?
-
 # %% tags=["demo"]
 import matplotlib.pyplot as plt
 import torch
 
+# %% [markdown]
+# ### A comparison with PyTorch (further)
+#
+# Run this cell. You need not read it.
+
+# %% tags=["demo"]
 ENGINES = {"pushing_again": pushing_again, "overwriting": overwriting}
 
 
@@ -84,7 +87,12 @@ def beside_pytorch(expression, *numbers):
         difference = max(abs(our.grad - their.grad.item()) for our, their in zip(ours, theirs))
         print(f"    {name:14s} largest difference {difference:.1e}")
 
+# %% [markdown]
+# ### Their tests
+#
+# **Predict:** which engine fails?
 
+# %% tags=["demo"]
 beside_pytorch(lambda w, x, b, target: ((w * x + b).relu() - target) ** 2, 0.5, 4.0, -1.5, 3.0)
 
 # %% [markdown]

@@ -32,6 +32,13 @@ import matplotlib.pyplot as plt
 import torch
 
 torch.set_num_threads(1)
+
+# %% [markdown]
+# ### The network and its training loop (further)
+#
+# Run this cell. You need not read it.
+
+# %% tags=["demo"]
 random = np.random.default_rng(1)
 points = random.uniform(-2.0, 2.0, (256, 2))
 heights = np.sin(2 * points[:, :1]) * np.cos(points[:, 1:])
@@ -61,7 +68,10 @@ def train(tensor, make_optimizer, steps=600, forget=False, batch=None, **options
         losses.append(loss.item())
     return np.array(losses)
 
+# %% [markdown]
+# ### The two runs
 
+# %% tags=["demo"]
 with_zeroing = train(torch.tensor, torch.optim.SGD)
 without_zeroing = train(torch.tensor, torch.optim.SGD, forget=True)
 both = np.stack([with_zeroing, without_zeroing], axis=1)

@@ -40,7 +40,7 @@ plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "fon
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
 
-
+# %% tags=["demo"]
 def leaf(value):
     """A number or an array in double precision whose gradient PyTorch is to find."""
     return torch.tensor(value, dtype=torch.float64, requires_grad=True)
@@ -59,10 +59,9 @@ def asked_twice(at, **options):
 
 for options in ({}, {"retain_graph": True}, {"create_graph": True}):
     print(f"{options!s:22s} {asked_twice(2.0, **options)}")
-print("at 3, with create_graph", asked_twice(3.0, create_graph=True))
 
 # %% [markdown] items="121 F8"
-# You can often read that second derivatives need `retain_graph=True`. The middle line shows that this is wrong. **What does `retain_graph` keep, and what does `create_graph` make?** Build both into your engine. You will be able to
+# You can often read that second derivatives need `retain_graph=True`. The middle line shows that this is wrong. **What does `retain_graph` keep, and what does `create_graph` make?** You will be able to
 #
 # 1. let the backward pass record itself, and say what a rule needs for that;
 # 2. take second and third derivatives, and multiply by a matrix of second derivatives that is never built;
@@ -88,11 +87,9 @@ try:
     x.grad.backward()
 except RuntimeError as error:
     print("RuntimeError:", error)
-y.backward()
-print("the graph of y is still there, and walked again it gives", x.grad.item())
 
 # %% [markdown] items="121"
-# `retain_graph` keeps the **old** graph, the one from `x` to `y`. What is missing is a **new** graph, from `x` to the gradient. Nobody has recorded it, because your rules compute with arrays.
+# `retain_graph` keeps the **old** graph, from `x` to `y`. What is missing is a **new** graph, from `x` to the gradient. Nobody has recorded it, because your rules compute with arrays.
 #
 # But look at a rule: `grad * exponent * a ** (exponent - 1)`. With MiniTensors for `grad` and `a`, `apply` records each of these operations. Try it: run the rule of `Pow` by hand, with a `ctx` of your own.
 

@@ -19,7 +19,7 @@
 #
 # Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. **Predict**, in GiB: how much memory do the weights need, and how much does the step need at its peak? And with only one text?
 #
-# You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape and no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive. The next two cells do this. You need not read their code.
+# You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape and no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -36,6 +36,12 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+# %% [markdown]
+# ### The counting (further)
+#
+# Run these two cells. You need not read them.
+
+# %% tags=["demo"]
 GiB = 2**30
 
 
@@ -100,7 +106,10 @@ def step_bytes(depth, width, texts, length, words=50_000, run=plain, classify=Tr
             loss.backward()
     return 4 * sum(p.numel() for p in parameters) / GiB, held / GiB, live.peak / GiB
 
+# %% [markdown]
+# ### The bytes of one step
 
+# %% tags=["demo"]
 print("GiB         weights   with gradients and moments   activations   peak of the rest")
 for texts in (1, 4, 16, 32, 64):
     own, held, peak = step_bytes(12, 512, texts, length=512)

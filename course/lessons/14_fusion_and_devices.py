@@ -33,7 +33,12 @@ import numpy as np
 # %%
 import time
 
+# %% [markdown]
+# ### The two programs and a clock (further)
+#
+# Run this cell. You need not read it.
 
+# %%
 def horner(x):
     """A polynomial of degree six; x may be anything that can be multiplied and added."""
     y = x * 0.1
@@ -61,6 +66,9 @@ def milliseconds(compute, rounds=7):
         compute()
         found.append(1000 * (time.process_time() - start))
     return min(found)
+
+# %% [markdown]
+# ### The race
 
 # %% tags=["demo"]
 from mini_autograd import allocator
