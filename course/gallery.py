@@ -30,6 +30,7 @@ from mini_autograd.widgets import (
     accumulation,
     activations,
     be_the_engine,
+    break_the_engine,
     broadcast,
     checkpoint_planner,
     explore,
@@ -104,6 +105,14 @@ explore(loss_with_target, {"w": w, "x": x})
 
 # %% jupyter={"source_hidden": true}
 nudge()
+
+# %% [markdown]
+# ## Break the engine
+#
+# Two engines train the same network, and one has a bug. Which one of the five is it? Even a broken engine often learns.
+
+# %% jupyter={"source_hidden": true}
+break_the_engine()
 
 # %% [markdown]
 # ## How small should a step be?

@@ -3,6 +3,7 @@
 from mini_autograd.widgets.demos.accumulation import accumulation
 from mini_autograd.widgets.demos.activations import activations
 from mini_autograd.widgets.demos.be_the_engine import be_the_engine
+from mini_autograd.widgets.demos.break_the_engine import break_the_engine
 from mini_autograd.widgets.demos.broadcast import broadcast
 from mini_autograd.widgets.demos.checkpoint_planner import checkpoint_planner
 from mini_autograd.widgets.demos.forward_or_reverse import forward_or_reverse
@@ -18,6 +19,7 @@ __all__ = [
     "accumulation",
     "activations",
     "be_the_engine",
+    "break_the_engine",
     "broadcast",
     "checkpoint_planner",
     "explore",

@@ -26,10 +26,10 @@ except ImportError:  # without the widget library the still picture is shown
 
 HERE = Path(__file__).parent
 INK, PAPER = "#010203", "#fdfefd"
-"""Colours that stand for the text and the background of the page, whatever its theme."""
+"""Colors that stand for the text and the background of the page, whatever its theme."""
 
 COLOURS = ("#1f83c4", "#d9660a", "#14966b", "#bd6a98", "#b98a00", "#7a72c8")
-"""For lines: told apart by the colour-blind, and readable on white and on black."""
+"""For lines: told apart by the color-blind, and readable on white and on black."""
 
 STYLE: dict[Any, Any] = {
     "figure.figsize": (7.2, 3.9),
@@ -222,7 +222,7 @@ def plotting() -> Any:
 
 
 def svg_of(axis: Any, label: str) -> str:
-    """The figure of some axes as SVG, in the colours and the font of the page. `label` is for screen readers."""
+    """The figure of some axes as SVG, in the colors and the font of the page. `label` is for screen readers."""
     buffer = io.StringIO()
     axis.get_figure().savefig(buffer, format="svg")
     svg = buffer.getvalue()

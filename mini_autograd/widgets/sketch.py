@@ -1,18 +1,23 @@
 """SVG by hand, for demos of boxes, arrows and short texts: quicker to draw than a Matplotlib figure, and sharper.
 
-Every function returns a piece of SVG as text, in the colours of the page: ink is the page's text colour.
+Every function returns a piece of SVG as text, in the colors of the page: ink is the page's text color.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
+
+from mini_autograd.drawing.layout import Route
 
 FONT = "var(--jp-ui-font-family, system-ui, sans-serif)"
 MONO = "var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace)"
 PAPER = "var(--jp-layout-color1, white)"
-SMALL = 13.7
-"""The smallest type: 14 pixels on the screen, where a picture of 860 fills a window that is 1000 pixels wide."""
+SMALL, BUTTON = 13.7, 34.0
+"""The smallest type, 14 pixels on the screen where a picture of 860 fills a window that is 1000 pixels wide; and the
+height of a button."""
 
 
 def picture(width: float, height: float, parts: Iterable[str], label: str, role: str = "img") -> str:
@@ -104,3 +109,31 @@ def along(name: str, last: tuple[float, float], *parts: str) -> str:
 def through(points: Sequence[tuple[float, float]]) -> str:
     """A line through points, for a path."""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def line(points: Sequence[tuple[float, float]], colour: str, dashes: str = "") -> str:
+    """A line through points."""
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'<path d="{through(points)}" fill="none" stroke="{colour}" stroke-width="2.2"{dashed}/>'
+
+
+def curved(route: Route) -> str:
+    """The way of an edge through its layout, for a path."""
+    x, y = route.start
+    pieces = (f"C{a[0]:.1f} {a[1]:.1f} {b[0]:.1f} {b[1]:.1f} {c[0]:.1f} {c[1]:.1f}" for a, b, c in route.pieces)
+    return f"M{x:.1f} {y:.1f}{''.join(pieces)}"
+
+
+def button(text: str, x: float, y: float, width: float = 0.0, *, colour: str = "currentColor") -> tuple[str, float]:
+    """What looks like a button, and its width: by its text where none is given."""
+    wide = width or 26 + 9 * len(text)
+    drawing = box(x, y, wide, BUTTON, fill=colour, opacity=0.07 if colour == "currentColor" else 0.25, radius=5)
+    return drawing + words(x + wide / 2, y + 22, text, size=15, anchor="middle"), wide
+
+
+def press(drawing: str, label: str, state: Mapping[str, Any]) -> str:
+    """A part of the picture that sets controls when it is clicked, or chosen with Enter."""
+    data = escape(json.dumps(state), quote=True)
+    return (
+        f'<g class="ma-press" role="button" tabindex="0" aria-label="{escape(label)}" data-press="{data}">{drawing}</g>'
+    )

@@ -25,7 +25,7 @@ INK, PAPER, MARGIN = "#1f1f1f", "#ffffff", 8
 
 
 def on_paper(svg: str) -> str:
-    """An SVG with ink and paper of its own, for where the page's colours cannot reach it: shown as an image."""
+    """An SVG with ink and paper of its own, for where the page's colors cannot reach it: shown as an image."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     if found is None:
         return svg

@@ -252,20 +252,20 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     page.get_by_role("button", name="One demonstration per screen").click()
     bar = page.locator(".ma-deck-bar")
     shown = page.locator(f":is({PICTURES}):visible")
-    expect(bar).to_contain_text("1 of 14")
+    expect(bar).to_contain_text("1 of 15")
     expect(shown).to_have_count(1)
     opened.wait_until("() => document.fullscreenElement?.matches('.jp-Notebook')")
     page.keyboard.press("ArrowRight")
-    expect(bar).to_contain_text("2 of 14")
-    for number in (3, 4, 5, 6, 7):
+    expect(bar).to_contain_text("2 of 15")
+    for number in (3, 4, 5, 6, 7, 8):
         page.keyboard.press("PageDown")
-        expect(bar).to_contain_text(f"{number} of 14")
+        expect(bar).to_contain_text(f"{number} of 15")
     expect(shown).to_have_attribute("aria-label", "Broadcasting, and how the gradient undoes it")
     shown.locator("[data-control='a']").focus()
     page.keyboard.press("ArrowLeft")  # in a control
-    expect(bar).to_contain_text("7 of 14")
+    expect(bar).to_contain_text("8 of 15")
     page.keyboard.press("PageUp")
-    expect(bar).to_contain_text("6 of 14")
+    expect(bar).to_contain_text("7 of 15")
     place = "document.querySelector('.ma-deck .jp-Cell:not(.ma-offstage) %s').getBoundingClientRect()"
     words, picture = place % ".ma-words", place % ".ma-canvas > svg"
     opened.wait_until(f"() => {words}.bottom < window.innerHeight")  # the whole demo fits
@@ -276,7 +276,7 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     page.set_viewport_size({"width": 1400, "height": 1000})
     bar.get_by_role("button", name="Leave").click()
     expect(bar).to_have_count(0)
-    expect(shown).to_have_count(14)
+    expect(shown).to_have_count(15)
     assert page.evaluate("() => document.fullscreenElement") is None
 
 
@@ -295,6 +295,7 @@ def test_the_reader_is_the_engine(opened):
         button.focus()
         button.press("Enter")
         expect(shown.control("moves")).to_have_value(re.compile(f"{label[0]}$"))
+        expect(button).to_have_count(0)  # Python has answered
         expect(shown.root.locator("[data-press]:focus")).to_have_count(1)
     expect(shown.words).to_contain_text("d sent when 1 of its 2 shares had arrived: the share of q came too late.")
     shown.press("Reset")
@@ -308,6 +309,19 @@ def test_a_nudge_is_guessed_before_it_is_shown(opened):
     expect(shown.words).to_contain_text("You guessed right. The true change is")
     shown.control("step").press("ArrowRight")
     expect(shown.text("predicted: 0.259")).to_be_visible()
+    shown.press("Reset")
+
+
+def test_a_broken_engine_is_found_round_by_round(opened):
+    shown = Shown(opened, "break_the_engine()")
+    expect(shown.text("Right so far: 0 of 0")).to_be_visible()
+    shown.root.get_by_role("button", name="the second use of w2 overwrites the first", exact=True).click()
+    expect(shown.words).to_contain_text("Right: the second use of w2 overwrites the first.")
+    shown.root.get_by_role("button", name="Next round", exact=True).press("Enter")
+    expect(shown.text("Round 2 of 10")).to_be_visible()
+    shown.root.get_by_role("button", name="nobody sets .grad to zero", exact=True).click()
+    expect(shown.words).to_contain_text("No, not that nobody sets .grad to zero: the gradient of b is that of one row.")
+    expect(shown.text("Right so far: 1 of 2")).to_be_visible()
     shown.press("Reset")
 
 

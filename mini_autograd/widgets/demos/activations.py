@@ -140,7 +140,7 @@ def places() -> list[list[tuple[float, float]]]:
 
 
 def network(name: str, x: float, weights: list[np.ndarray], here: Pass, dead: list[Any]) -> str:
-    """The network: lines carry gradient where they are coloured, wider for more."""
+    """The network: lines carry gradient where they are colored, wider for more."""
     columns = places()
     arriving = [here.before_grad[0], here.before_grad[1], np.ones((1, 1))]
     parts = [words(PANEL / 2 - 5, 18, name, size=17, anchor="middle", bold=True)]
@@ -158,7 +158,7 @@ def network(name: str, x: float, weights: list[np.ndarray], here: Pass, dead: li
 
 
 def line(x: float, y: float, to_x: float, to_y: float, flow: float) -> str:
-    """A connection: coloured with a width by the gradient that goes back along it, grey and thin if none does."""
+    """A connection: colored with a width by the gradient that goes back along it, gray and thin if none does."""
     if flow == 0:
         return f'<g opacity="0.22">{segment(x, y, to_x, to_y)}</g>'
     width = 0.8 + 2.6 * math.tanh(abs(flow))

@@ -7,7 +7,6 @@ the reader's moves is worked out from these slopes: a node sends what has arrive
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,12 +17,12 @@ from mini_autograd.drawing.layout import Layout, Spacing, lay_out
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Entry, Shown
-from mini_autograd.widgets.sketch import PAPER, SMALL, box, escape, picture, words
+from mini_autograd.widgets.sketch import BUTTON, PAPER, SMALL, box, button, curved, picture, press, words
 
-WIDTH, HEIGHT, BUTTON = 130.0, 78.0, 34.0
+WIDTH, HEIGHT = 130.0, 78.0
 SPACING = Spacing(between=26.0, layers=48.0, margin=10.0, label=(34.0, 18.0))
 BLUE, ORANGE, GREEN = COLOURS[0], COLOURS[1], COLOURS[2]
-TOOLS_AT = 3  # how many answers are offered at most, besides the right one
+WRONG_ANSWERS = 3  # at most, beside the right one
 
 
 def chain() -> dict[str, Tensor]:
@@ -265,12 +264,11 @@ def ending(play: Play, made: Sequence[Sending]) -> list[str]:
 
 
 def layout_of(graph: Graph) -> Layout:
-    """Places for all nodes but constants, which have no gradient; these get an empty box."""
-    sizes = [(0.0, 0.0) if node.kind == "constant" else (WIDTH, HEIGHT) for node in graph.nodes]
+    """Places for all nodes but constants, which have no gradient."""
     shown = [node.index for node in graph.nodes if node.kind != "constant"]
     place = {index: number for number, index in enumerate(shown)}
     pairs = [(place[edge.source], place[edge.target]) for edge in drawn(graph)]
-    return lay_out([sizes[index] for index in shown], pairs, spacing=SPACING)
+    return lay_out([(WIDTH, HEIGHT)] * len(shown), pairs, spacing=SPACING)
 
 
 def drawn(graph: Graph) -> list[Edge]:
@@ -283,13 +281,9 @@ def edges(play: Play, layout: Layout) -> list[str]:
     for edge, route in zip(drawn(play.graph), layout.routes, strict=True):
         sent, late = play.sent.get(edge), edge in play.late or edge.target in play.early
         colour = "currentColor" if sent is None else ORANGE if late else GREEN
-        x, y = route.start
-        curve = "".join(
-            f"C{a[0]:.1f} {a[1]:.1f} {b[0]:.1f} {b[1]:.1f} {c[0]:.1f} {c[1]:.1f}" for a, b, c in route.pieces
-        )
         dashes = ' stroke-dasharray="6 4"' if sent is not None and late else ""
         line = f'stroke="{colour}" stroke-width="{1.2 if sent is None else 2.6}"{dashes}'
-        parts.append(f'<path d="M{x:.1f} {y:.1f}{curve}" fill="none" {line}/>')
+        parts.append(f'<path d="{curved(route)}" fill="none" {line}/>')
         text = f"{TIMES} {factor(edge.local)}" if sent is None else short(sent)
         at_x, at_y = route.label
         wide = 9 + 8 * len(text)
@@ -326,20 +320,12 @@ def node_part(play: Play, node: Node, x: float, y: float, made: Sequence[Sending
     return press(drawing, f"{node.name} sends", {"moves": written([*made, Sending(node.name)])})
 
 
-def press(drawing: str, label: str, state: dict[str, str]) -> str:
-    """A part of the picture that sets controls when it is clicked, or chosen with Enter."""
-    data = escape(json.dumps(state), quote=True)
-    return (
-        f'<g class="ma-press" role="button" tabindex="0" aria-label="{escape(label)}" data-press="{data}">{drawing}</g>'
-    )
-
-
 def buttons(play: Play, made: Sequence[Sending], asked: Asked | None, y: float) -> list[str]:
     """The answers to choose from, and the tools."""
     x, parts = 10.0, []
     offered: list[tuple[str, str, list[Sending]]] = []
     if asked is not None:
-        values = sorted([asked.right, *list(asked.wrong())[:TOOLS_AT]])
+        values = sorted([asked.right, *list(asked.wrong())[:WRONG_ANSWERS]])
         offered = [
             (short(value), f"It sends {value:g}", [*made[:-1], Sending(asked.node.name, value)]) for value in values
         ]
@@ -350,9 +336,7 @@ def buttons(play: Play, made: Sequence[Sending], asked: Asked | None, y: float) 
     elif ready := play.ready():
         offered += [("Show me", "Show me", [*made, Sending(ready[0].name)])]
     for text, label, then in offered:
-        width = 26 + 9 * len(text)
-        drawing = box(x, y, width, BUTTON, fill="currentColor", opacity=0.07, radius=5)
-        drawing += words(x + width / 2, y + 22, text, size=15, anchor="middle")
+        drawing, width = button(text, x, y)
         parts.append(press(drawing, label, {"moves": written(then)}))
         x += width + 10
     return parts

@@ -242,7 +242,7 @@ def grid_height(array: np.ndarray) -> float:
 
 
 def cells(x: float, y: float, title: str, numbers: np.ndarray, owner: np.ndarray) -> tuple[str, float, float]:
-    """An array as a grid, the first of three axes downwards; one colour per entry of the input. Also where it ends."""
+    """An array as a grid, the first of three axes downwards; one color per entry of the input. Also where it ends."""
     parts, columns = [], as_slabs(numbers).shape[-1]
     for (slab, row, column), value in np.ndenumerate(as_slabs(numbers)):
         index = int(as_slabs(owner)[slab, row, column])

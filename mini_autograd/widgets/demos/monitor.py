@@ -221,7 +221,7 @@ def when_cell_ends(action: Any) -> None:
 
 
 class Inline(StaticPicture):
-    """A picture that takes the colours of the page; as an image, which cannot, it has colours of its own."""
+    """A picture that takes the colors of the page; as an image, which cannot, it has colors of its own."""
 
     def _repr_svg_(self) -> str:
         return on_paper(self.svg)

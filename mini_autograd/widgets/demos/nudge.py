@@ -17,7 +17,7 @@ from mini_autograd.numerics.dtypes import float64
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
 from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
-from mini_autograd.widgets.sketch import SMALL, box, picture, segment, through, words
+from mini_autograd.widgets.sketch import SMALL, box, curved, line, picture, segment, words
 
 WIDTH, HEIGHT, PLOT_WIDTH, PLOT_HEIGHT = 128.0, 96.0, 300.0, 200.0
 SPACING = Spacing(between=22.0, layers=36.0, margin=8.0)
@@ -66,11 +66,7 @@ def show(expression: str, step: float, guess: str) -> Shown:
     layout = lay_out([(WIDTH, HEIGHT)] * len(shown), pairs, spacing=SPACING)
     parts = []
     for route in layout.routes:
-        curve = "".join(
-            f"C{a[0]:.1f} {a[1]:.1f} {b[0]:.1f} {b[1]:.1f} {c[0]:.1f} {c[1]:.1f}" for a, b, c in route.pieces
-        )
-        start = f"M{route.start[0]:.1f} {route.start[1]:.1f}"
-        parts.append(f'<path d="{start}{curve}" fill="none" stroke="currentColor" stroke-width="1.2"/>')
+        parts.append(f'<path d="{curved(route)}" fill="none" stroke="currentColor" stroke-width="1.2"/>')
     for index, at in zip(shown, layout.boxes, strict=True):
         hidden = not open_ and before.nodes[index].kind == "operation"  # only the leaves are known
         parts.append(node_part(before.nodes[index], after.nodes[index], hidden, at.x, at.y))
@@ -120,18 +116,13 @@ def plot(expression: str, step: float, open_: bool, x: float, y: float) -> list[
     ]  # fmt: skip
     if open_:
         parts += [
-            line([at(where, value) for where, (_, value) in zip(STEPS, lines, strict=True)], ORANGE, ""),
+            line([at(where, value) for where, (_, value) in zip(STEPS, lines, strict=True)], ORANGE),
             segment(*at(step, predicted), *at(step, true), colour=ORANGE, width=5),
             mark(*at(step, true), ORANGE),
             words(right + 16, y + 66, f"true: {short(true)}", size=15, fill=ORANGE, bold=True),
             words(right + 16, y + 92, f"gap: {short(rounded(true - predicted))}", size=15),
         ]
     return parts
-
-
-def line(points: list[tuple[float, float]], colour: str, dashes: str) -> str:
-    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return f'<path d="{through(points)}" fill="none" stroke="{colour}" stroke-width="2.2"{dashed}/>'
 
 
 def mark(x: float, y: float, colour: str) -> str:

@@ -196,7 +196,7 @@ def walked(ways: dict[str, list[tuple[float, float]]], panel: str) -> list[str]:
 
 
 def marker(name: str, x: float = 0.0, y: float = 0.0) -> str:
-    """The sign of a method: each has a shape of its own besides its colour."""
+    """The sign of a method: each has a shape of its own besides its color."""
     shapes = ("M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", "M-5 -5h10v10h-10z", "M0 -7l7 12h-14z", "M0 -7l7 7l-7 7l-7 -7z")
     number = METHODS.index(name)
     return (
@@ -214,7 +214,7 @@ def inner(x: float, width: float, content: str) -> str:
 
 
 def key(methods: list[str]) -> str:
-    """Which shape and colour is which method."""
+    """Which shape and color is which method."""
     parts = []
     for number, name in enumerate(methods):
         parts += [marker(name, 12 + 150 * number, HEIGHT + 46), words(26 + 150 * number, HEIGHT + 50, name, size=SMALL)]

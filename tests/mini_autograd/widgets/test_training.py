@@ -70,7 +70,7 @@ def test_never_clearing_is_momentum_one_to_the_last_bit(problem, batch):
 @pytest.mark.parametrize(
     ("problem", "optimizer", "batch", "lr", "least", "most"),
     [
-        ("one weight", "SGD", "all", 0.1, 0.9, 1.1),  # swings for ever
+        ("one weight", "SGD", "all", 0.1, 0.9, 1.1),  # swings forever
         ("one weight", "SGD", "all", 3.9, 0.9, 1.1),  # even where clearing has broken down
         ("regression", "SGD", "all", 0.05, 0.8, 1.3),
         ("regression", "SGD", "8", 0.05, 1e3, np.inf),  # mini-batches feed it

@@ -1,0 +1,287 @@
+"""Break the engine live: two engines train the same network on the same curve, and one of them has a bug.
+
+Both are this engine. A bug is a wrong rule, a share that is overwritten, or a gradient that is never cleared. The
+reader guesses which from what training looks like.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.autograd import Function
+from mini_autograd.numerics.dtypes import float64
+from mini_autograd.tensors.creation import tensor
+from mini_autograd.tensors.tensor import Tensor
+from mini_autograd.widgets.demo import COLOURS, Demo, Entry, Shown, Slider
+from mini_autograd.widgets.sketch import SMALL, box, button, line, picture, press, segment, words
+
+POINTS, HIDDEN, RATE, STEPS, ROUNDS = 24, 6, 0.1, 120, 10
+BLUE, ORANGE, GREEN = COLOURS[0], COLOURS[1], COLOURS[2]
+WIDTH, HEIGHT, LEFT, GAP = 226.0, 190.0, 46.0, 54.0
+CURVES: tuple[Callable[[Any], Any], ...] = (np.sin, lambda x: np.cos(2 * x), lambda x: np.tanh(2 * x) - x / 4)
+NAMES = ("w1", "b", "w2", "w3")
+
+
+@dataclass(frozen=True)
+class Bug:
+    """What is wrong, in the words of the choice, and what shows it in the pictures."""
+
+    words: str
+    sign: str
+
+
+BUGS = {
+    "cleared": Bug(
+        "nobody sets .grad to zero",
+        "All bars are wrong and swing from step to step: each step uses the sum of all gradients so far.",
+    ),
+    "slope": Bug(
+        "the rule of tanh leaves its slope out",
+        "All bars but that of w3 are wrong. Only w3 comes after the last tanh, so its gradient misses no slope.",
+    ),
+    "overwritten": Bug(
+        "the second use of w2 overwrites the first",
+        "Only the bar of w2 is wrong. It is used twice, and one of its two shares is missing.",
+    ),
+    "sign": Bug(
+        "the rule of the product loses a sign",
+        "Only the bar of w1 is wrong. It points to the left: its steps go up the slope.",
+    ),
+    "row": Bug(
+        "the gradient of b is that of one row",
+        "Only the bar of b is wrong. It was stretched over all rows, so their gradients have to be added up.",
+    ),
+}
+
+
+class TanhWithoutSlope(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.tanh()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad
+
+
+class ProductWithLostSign(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        x, w = ctx.saved_tensors
+        return grad @ w.T, -(x.T @ grad)
+
+
+class SumWithOneRow(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, b: Tensor) -> Tensor:
+        return x + b
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        return grad, grad[0]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A training before one of its steps: the loss, the outputs, and for each parameter how much of the right gradient
+    its gradient is, which is 1 where nothing is wrong."""
+
+    loss: float
+    outputs: np.ndarray
+    shares: tuple[float, ...]
+
+
+def bug_of(number: int) -> str:
+    """The bug of a round: every five rounds hold each of them once."""
+    block, place = divmod(number - 1, len(BUGS))
+    return random.Random(f"block {block}").sample(list(BUGS), len(BUGS))[place]
+
+
+@functools.lru_cache(maxsize=32)
+def training(number: int, bug: str) -> tuple[Moment, ...]:
+    """The moments of a training in a round. `bug` is one of BUGS, or empty for the right engine."""
+    generator = np.random.default_rng(number)
+    x = np.linspace(-2, 2, POINTS)[:, None]
+    target = tensor(CURVES[number % len(CURVES)](x), dtype=float64)
+    sizes = (1, HIDDEN), (HIDDEN,), (HIDDEN, HIDDEN), (HIDDEN, 1)
+    parameters = [tensor(generator.normal(0, 0.7, size), dtype=float64, requires_grad=True) for size in sizes]
+    kept: list[np.ndarray] = [np.zeros(size) for size in sizes]
+    moments = []
+    for _ in range(STEPS + 1):
+        loss, outputs, found = gradients(tensor(x, dtype=float64), target, parameters, bug)
+        kept = [before + new for before, new in zip(kept, found, strict=True)] if bug == "cleared" else found
+        right = gradients(tensor(x, dtype=float64), target, parameters, "")[2] if bug else found
+        shares = tuple(share(*pair) for pair in zip(kept, right, strict=True))
+        moments.append(Moment(loss, outputs, shares))
+        for parameter, gradient in zip(parameters, kept, strict=True):
+            parameter.data = parameter.data - RATE * tensor(gradient, dtype=float64)
+    return tuple(moments)
+
+
+def share(found: np.ndarray, right: np.ndarray) -> float:
+    """How much of the right gradient another one is, along it: their product over its square."""
+    square = float((right * right).sum())
+    if square == 0.0:  # far out, where tanh is flat
+        return math.inf if found.any() else 1.0
+    return float((found * right).sum()) / square
+
+
+def gradients(
+    x: Tensor, target: Tensor, parameters: list[Tensor], bug: str
+) -> tuple[float, np.ndarray, list[np.ndarray]]:
+    """The loss, the outputs and the gradients of one backward pass, through the rule that the bug spoils."""
+    w1, b, w2, w3 = [parameter.detach().requires_grad_() for parameter in parameters]
+    again = w2.detach().requires_grad_()  # the second use of w2, so that both shares can be told apart
+    product = ProductWithLostSign.apply(x, w1) if bug == "sign" else x @ w1
+    first = SumWithOneRow.apply(product, b) if bug == "row" else product + b
+    tanh = TanhWithoutSlope.apply if bug == "slope" else Tensor.tanh
+    outputs = tanh(tanh(tanh(first) @ w2) @ again) @ w3
+    loss = ((outputs - target) ** 2).mean()
+    loss.backward()
+    found = [np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.numpy() for leaf in (w1, b, w2, w3, again)]
+    other = found.pop()
+    if bug != "overwritten":
+        found[2] = found[2] + other
+    return loss.item(), outputs.detach().numpy(), found
+
+
+def guesses_in(text: str) -> dict[int, str]:
+    """The guesses of a text such as "1=sign 2=row". Raises ValueError for what is none."""
+    found: dict[int, str] = {}
+    for part in text.split():
+        number, equals, bug = part.partition("=")
+        if not number.isdigit() or not equals or bug not in BUGS:
+            raise ValueError(f"{part!r} is no guess. Write a round and one of {', '.join(BUGS)}: 1=sign")
+        found[int(number)] = bug
+    return found
+
+
+def show(number: float, steps: float, guesses: str) -> Shown:
+    """Both trainings up to a step, the choice, and after a guess the answer."""
+    current, at, made = int(number), int(steps), guesses_in(guesses)
+    bug, guess = bug_of(current), made.get(current)
+    right, broken = training(current, "")[: at + 1], training(current, bug)[: at + 1]
+    told = words_for(current, at, right[-1].loss, broken[-1].loss, made)
+    parts = [*losses(right, broken), *fits(current, right[-1], broken[-1]), *bars(broken[-1])]
+    y = HEIGHT + 76
+    for name, choice in BUGS.items():
+        colour = "currentColor" if guess is None or name not in (guess, bug) else GREEN if name == bug else ORANGE
+        drawing, _ = button(choice.words, 10, y, 420, colour=colour)
+        state = {"guesses": " ".join(f"{n}={b}" for n, b in {**made, current: name}.items())}
+        parts.append(drawing if guess else press(drawing, choice.words, state))
+        y += 42
+    x = 460.0
+    if guess and current < ROUNDS:
+        drawing, _ = button("Next round", x, HEIGHT + 76, 130)
+        parts.append(press(drawing, "Next round", {"number": current + 1, "steps": STEPS}))
+    score = sum(bug_of(n) == b for n, b in made.items())
+    parts.append(words(x, HEIGHT + 146, f"Round {current} of {ROUNDS}", size=15, bold=True))
+    parts.append(words(x, HEIGHT + 172, f"Right so far: {score} of {len(made)}", size=15))
+    size = LEFT + 3 * WIDTH + 2 * GAP + 20, y + 6
+    return Shown(picture(*size, parts, " ".join(told), role="group"), told)
+
+
+def words_for(number: int, at: int, right: float, broken: float, made: dict[int, str]) -> tuple[str, ...]:
+    """What is to be seen; after a guess, whether it was right, and what shows the bug."""
+    first = f"After {at} steps the loss is {right:.3g} with the right engine and {broken:.3g} with the broken one."
+    if number not in made:
+        return (first, "What is broken? Choose below. A bar of 1 is a gradient that is right.")
+    bug = BUGS[bug_of(number)]
+    verdict = "Right" if made[number] == bug_of(number) else f"No, not that {BUGS[made[number]].words}"
+    return (first, f"{verdict}: {bug.words}.", bug.sign)
+
+
+def losses(right: tuple[Moment, ...], broken: tuple[Moment, ...]) -> list[str]:
+    """The loss of both, on a logarithmic scale from 1e-4 to 100."""
+
+    def curve(moments: tuple[Moment, ...]) -> list[tuple[float, float]]:
+        heights = [min(max(math.log10(max(moment.loss, 1e-9)), -4.0), 2.0) for moment in moments]
+        return [(LEFT + WIDTH * n / STEPS, 30 + HEIGHT * (2 - height) / 6) for n, height in enumerate(heights)]
+
+    parts = frame(LEFT, "loss", "steps of training")
+    for power in (-4, -2, 0, 2):
+        y = 30 + HEIGHT * (2 - power) / 6
+        parts += [segment(LEFT - 4, y, LEFT, y), words(LEFT - 7, y + 5, f"1e{power}", size=SMALL, anchor="end")]
+    return [*parts, line(curve(right), BLUE), line(curve(broken), ORANGE, "6 4")]
+
+
+def fits(number: int, right: Moment, broken: Moment) -> list[str]:
+    """The curve that is to be learned, and what both networks give."""
+    left = LEFT + WIDTH + GAP
+    xs = np.linspace(-2, 2, POINTS)
+    target = CURVES[number % len(CURVES)](xs)
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return left + WIDTH * (x + 2) / 4, 30 + HEIGHT * (0.5 - min(max(float(y), -1.8), 1.8) / 3.6)
+
+    def curve(outputs: np.ndarray) -> list[tuple[float, float]]:
+        return [at(x, y) for x, y in zip(xs, outputs.ravel(), strict=True)]
+
+    dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="currentColor"/>' for x, y in curve(target)]
+    lines = [line(curve(right.outputs), BLUE), line(curve(broken.outputs), ORANGE, "6 4")]
+    key = [
+        words(left + 8, 48, "right engine", size=SMALL, fill=BLUE, bold=True),
+        words(left + 8, 66, "broken engine", size=SMALL, fill=ORANGE, bold=True),
+    ]
+    return [*frame(left, "what the network gives", "x"), *dots, *lines, *key]
+
+
+def bars(moment: Moment) -> list[str]:
+    """How much of the right gradient each gradient of the broken engine is."""
+    left, low, high = LEFT + 2 * (WIDTH + GAP), -2.0, 4.0
+
+    def at(value: float) -> float:
+        return left + WIDTH * (min(max(value, low), high) - low) / (high - low)
+
+    parts = frame(left, "broken gradient: 1 is right", "")
+    for mark in (-2, 0, 1, 4):
+        parts.append(segment(at(mark), 30, at(mark), 30 + HEIGHT, colour=BLUE if mark == 1 else "currentColor"))
+        parts.append(words(at(mark), 30 + HEIGHT + 18, mark, size=SMALL, anchor="middle"))
+    for place, (name, part) in enumerate(zip(NAMES, moment.shares, strict=True)):
+        y = 46 + place * 44
+        start, end = sorted((at(0.0), at(part)))
+        colour = BLUE if abs(part - 1) < 0.005 else ORANGE
+        parts.append(box(start, y, max(end - start, 1.0), 22, fill=colour, opacity=0.55, stroke=colour))
+        parts.append(words(left + WIDTH - 4, y + 16, f"{name}: {part:.2g}", size=SMALL, anchor="end", bold=True))
+    return parts
+
+
+def frame(left: float, title: str, below: str) -> list[str]:
+    return [
+        box(left, 30, WIDTH, HEIGHT, opacity=0.0),
+        words(left, 20, title, size=SMALL, bold=True),
+        words(left + WIDTH / 2, 30 + HEIGHT + 18, below, size=SMALL, anchor="middle"),
+    ]
+
+
+@functools.cache
+def demo() -> Demo:
+    start: dict[str, Any] = {"number": 1, "steps": STEPS, "guesses": ""}
+    controls = (
+        Slider("number", "Round", tuple(range(1, ROUNDS + 1))),
+        Slider("steps", "Steps of training", tuple(range(0, STEPS + 1, 2))),
+        Entry("guesses", "Guesses"),
+    )
+    presets: dict[str, dict[str, Any]] = {"First steps": {"steps": 10}, "From the start": start}
+    return Demo("Break the engine", controls, show, start, presets)
+
+
+def break_the_engine(**state: Any) -> Any:
+    """The reader finds out which bug one of two engines has, from how they train. Rounds are always the same ones.
+
+    `number` is the round, `steps` how far the training has come, `guesses` what was chosen, such as "1=sign". Raises
+    ValueError for others.
+    """
+    return demo().live(**state)
