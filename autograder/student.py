@@ -154,7 +154,7 @@ def check_engine(
     """Check what gradients do not show, against PyTorch.
 
     `behaviours`: "gradients of leaves only", "None and zero", "freed after backward", "retained graph", "no_grad".
-    `engine` and `no_grad`: `MiniTensor` and `no_grad` of the notebook if not given; only the last behaviour needs the
+    `engine` and `no_grad`: `MiniTensor` and `no_grad` of the notebook if not given; only the last behavior needs the
     latter.
     """
     frame = sys._getframe(1)

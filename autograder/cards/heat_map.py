@@ -1,7 +1,7 @@
 """A small picture of where an array gradient is wrong: one cell per element, or per block of a large array.
 
-Blue with a minus is too small, orange with a plus too large, the stronger the colour the larger the error; right
-elements are empty. The signs stand there for those who cannot tell the colours apart, and for the text version.
+Blue with a minus is too small, orange with a plus too large, the stronger the color the larger the error; right
+elements are empty. The signs stand there for those who cannot tell the colors apart, and for the text version.
 """
 
 from __future__ import annotations

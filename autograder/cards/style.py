@@ -1,4 +1,4 @@
-"""The looks of a card: JupyterLab's colour variables with fallbacks, and text made safe for HTML.
+"""The looks of a card: JupyterLab's color variables with fallbacks, and text made safe for HTML.
 
 Inline styles only: they follow light and dark themes, need nothing from the network, and survive nbconvert and
 sanitising. Every string may come from a student: all are cut to a length and escaped here, in one place each.
@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 LONGEST = 600
-RIGHT = "var(--jp-success-color1, #388e3c)"  # signal colours are for marks: as text they are too pale
+RIGHT = "var(--jp-success-color1, #388e3c)"  # signal colors are for marks: as text they are too pale
 WRONG = "var(--jp-error-color1, #d32f2f)"
 UNDECIDED = "var(--jp-warn-color1, #f57c00)"
 TEXT = "var(--jp-ui-font-color1, #1f2328)"
@@ -67,5 +67,5 @@ def steps(labels: Sequence[str], texts: Sequence[str], longest: int = LONGEST) -
 
 
 def marked(text: str, colour: str) -> str:
-    """A verdict: plain text beside a mark in a signal colour."""
+    """A verdict: plain text beside a mark in a signal color."""
     return f'<span style="border-left:4px solid {colour};padding-left:6px;font-weight:600">{escaped(text)}</span>'

@@ -37,10 +37,10 @@ def behaviour_report(
     points: float | None,
     name: str | None,
 ) -> Report:
-    """Check the named behaviours. Raises LessonError when there is no such behaviour."""
+    """Check the named behaviors. Raises LessonError when there is no such behavior."""
     unknown = [behaviour for behaviour in behaviours if behaviour not in PROBES]
     if unknown or not behaviours:
-        raise LessonError(f"behaviours are {', '.join(map(repr, PROBES))}, not {', '.join(map(repr, unknown))}")
+        raise LessonError(f"behaviors are {', '.join(map(repr, PROBES))}, not {', '.join(map(repr, unknown))}")
     right = _trusted(behaviours)
     answers = run_where_it_lives(engine, run_probes, [PROBES[behaviour] for behaviour in behaviours], no_grad)
     if not isinstance(answers, list) or len(answers) != len(behaviours):
@@ -69,7 +69,7 @@ def _trusted(behaviours: Sequence[str]) -> list[Seen]:
         right = [answer["seen"] for answer in run_probes(TORCH, probes, TORCH.no_grad, Exception)]
         reference = [_on_reference(behaviour) for behaviour in behaviours]
     if not all(seen is not None and _same(seen, other) for seen, other in zip(reference, right, strict=True)):
-        raise LessonError("the reference and PyTorch disagree on a behaviour")
+        raise LessonError("the reference and PyTorch disagree on a behavior")
     return right
 
 
@@ -83,7 +83,7 @@ def _on_reference(behaviour: str, bug: Bug | None = None, number: int = 0) -> Se
 
 
 def _line(behaviour: str, answer: Any, right: Seen, hidden: bool) -> Line:
-    name = "hidden behaviour" if hidden else behaviour
+    name = "hidden behavior" if hidden else behaviour
     problem = failure_in(answer)
     if problem is not None:
         return Line(name, problem.status, problem.public if hidden else problem.text)
@@ -117,7 +117,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _diagnosis(behaviours: Sequence[str], answers: Sequence[Any], right: Sequence[Seen]) -> Diagnosis:
-    """The bugs that make the probes see on the reference what they saw on the student's engine: one for each behaviour
+    """The bugs that make the probes see on the reference what they saw on the student's engine: one for each behavior
     that is wrong; silent unless there is one bug for all of them."""
     wrong = [
         (behaviour, answer.get("seen") if isinstance(answer, dict) else None)

@@ -19,7 +19,7 @@ import numpy as np
 
 from autograder.runs.engine_protocol import call_backward, leaf_of, plain, takes
 
-# `__missing__` is how functions that travelled look up names, those of this file among them.
+# `__missing__` is how functions that traveled look up names, those of this file among them.
 NO_OPERATIONS = ("__init__", "__new__", "__missing__", "shape", "ndim", "size", "dtype")
 CURVED_NAMES = """
     exp expm1 exp2 log log1p log2 log10 sqrt cbrt square reciprocal power float_power sin cos tan arcsin arccos arctan
@@ -188,12 +188,12 @@ def points_around(evaluated: list[Note], again: list[Note]) -> int:
     of forward itself do not count. For arrays only: single numbers may lie beside each other by chance.
     """
     most = 0
-    for name, centre in evaluated:
-        others = [point for other, point in evaluated if other == name and point.shape == centre.shape]
+    for name, center in evaluated:
+        others = [point for other, point in evaluated if other == name and point.shape == center.shape]
         found: list[Any] = []
-        if centre.size >= FEWEST:
+        if center.size >= FEWEST:
             for other, point in again:
-                if other == name and point.shape == centre.shape and _is_around(point, centre):
+                if other == name and point.shape == center.shape and _is_around(point, center):
                     found += [] if any(_same(point, known) for known in others + found) else [point]
         most = max(most, len(found))
     return most
@@ -204,24 +204,24 @@ def pairs_around(evaluated: list[Note], again: list[Note]) -> int:
     evaluated. One pair may be anybody's. Forward itself may do this, too, with arrays.
     """
     most = 0
-    for name, centre in evaluated:
-        of_forward = [point for other, point in evaluated if other == name and point.shape == centre.shape]
-        points = [point for other, point in again if other == name and point.shape == centre.shape]
+    for name, center in evaluated:
+        of_forward = [point for other, point in evaluated if other == name and point.shape == center.shape]
+        points = [point for other, point in again if other == name and point.shape == center.shape]
         points = [point for point in points if not any(_same(point, known) for known in of_forward)]
-        points += of_forward if centre.size >= FEWEST else []
-        points = [point for point in points if _is_around(point, centre)]
+        points += of_forward if center.size >= FEWEST else []
+        points = [point for point in points if _is_around(point, center)]
         found: list[Any] = []
         for number, first in enumerate(points):
             for second in points[:number]:
-                if _same((first + second) / 2, centre) and not _same(first, centre):
+                if _same((first + second) / 2, center) and not _same(first, center):
                     found += [] if any(_same(first, p) or _same(second, p) for p in found) else [first]
         most = max(most, 2 * len(found))
     return most
 
 
-def _is_around(point: Any, centre: Any) -> bool:
-    room = 0.02 * np.max(np.abs(centre), initial=0.0) if centre.size >= FEWEST else 0.05
-    return bool(np.any(centre) and np.all(np.abs(point - centre) <= NEAR * np.abs(centre) + room))
+def _is_around(point: Any, center: Any) -> bool:
+    room = 0.02 * np.max(np.abs(center), initial=0.0) if center.size >= FEWEST else 0.05
+    return bool(np.any(center) and np.all(np.abs(point - center) <= NEAR * np.abs(center) + room))
 
 
 def _same(first: Any, second: Any) -> bool:

@@ -103,7 +103,7 @@ REPLACED = {
     "OverwriteCells": f"{PLUGINS}.restore_cells.RestoreCells",
     "ClearHiddenTests": f"{PLUGINS}.feedback.HideHiddenTests",
 }
-NEIGHBOURS = (
+NEIGHBORS = (
     # (ours, the class it must directly precede or follow, where)
     (f"{PLUGINS}.restore_cells.RepairMetadata", "RestoreCells", "before"),
     (COMMENTS, "SaveAutoGrades", "after"),
@@ -120,10 +120,10 @@ def _adapted(given: Any, default: list[str]) -> list[Any]:
         return list(default)
     replaced = {name: ours for name, ours in REPLACED.items() if ours in default}
     adapted = [replaced.get(_class_name(item), item) for item in course_list]
-    for ours, neighbour, side in NEIGHBOURS:
+    for ours, neighbor, side in NEIGHBORS:
         names = [_class_name(item) for item in adapted]
-        if ours in default and neighbour in names and _class_name(ours) not in names:
-            adapted.insert(names.index(neighbour) + (side == "after"), ours)
+        if ours in default and neighbor in names and _class_name(ours) not in names:
+            adapted.insert(names.index(neighbor) + (side == "after"), ours)
     return adapted
 
 

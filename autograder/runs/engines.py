@@ -35,7 +35,7 @@ class Draw:
 
     @property
     def epsilon(self) -> float:
-        """The relative distance of neighbouring numbers of the dtype."""
+        """The relative distance of neighboring numbers of the dtype."""
         return float(np.finfo(self.dtype).eps)
 
     def sent(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Travelling:
+class Traveling:
     """A function that is itself an input (of `check_function`); it is passed on as it is."""
 
     function: Callable[..., Any]
@@ -69,7 +69,7 @@ def key_of(spec: Spec) -> tuple[Any, ...]:
     return (type(spec).__name__, *vars(spec).values())
 
 
-Spec = Between | AwayFromZero | Fixed | Travelling
+Spec = Between | AwayFromZero | Fixed | Traveling
 
 
 def between(low: float, high: float, shape: tuple[int, ...] = ()) -> Between:
@@ -97,14 +97,14 @@ def cases_of(inputs: Sequence[Any]) -> tuple[tuple[Spec, ...], ...]:
 
 def spec_of(entry: Any) -> Spec:
     """A tuple of integers is a shape; numbers and arrays are fixed; a function travels."""
-    if isinstance(entry, Between | AwayFromZero | Fixed | Travelling):
+    if isinstance(entry, Between | AwayFromZero | Fixed | Traveling):
         return entry
     if isinstance(entry, tuple) and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in entry):
         return AwayFromZero(entry)
     if isinstance(entry, tuple):
         raise LessonError(f"a shape is a tuple of sizes, not {entry!r:.60}; write fixed numbers as an array")
     if callable(entry):
-        return Travelling(entry)
+        return Traveling(entry)
     value = np.asarray(entry)
     if value.dtype.kind not in "iuf":
         raise LessonError(f"an input must be a shape, numbers, between(...) or positive(...), not {entry!r:.60}")

@@ -6,7 +6,7 @@ Each class of the submission gets a handle class of its own with exactly the spe
 with an expected value itself, so operations with a value of the test's own follow these rules:
 
 * An object that the test made by calling a class of the submission (`Money(3)`), and what arithmetic makes of it, is
-  *declared*: the test asks for the class's own behaviour, and all of it is forwarded but comparisons with plain values,
+  *declared*: the test asks for the class's own behavior, and all of it is forwarded but comparisons with plain values,
   which are refused. (An attribute may return the object itself, and a function may return it where a number belongs.)
 * An object whose class derives from a plain one (a named tuple, a `Counter`) is compared, and calculated with, by its
   plain value.

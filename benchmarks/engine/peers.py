@@ -143,8 +143,8 @@ def hips_transformer() -> Job:
     mask = np.triu(np.full((TIME, TIME), -np.inf, np.float32), 1)
 
     def norm(x: Any, scale: Any, shift: Any) -> Any:
-        centred = x - anp.mean(x, axis=-1, keepdims=True)
-        return centred / anp.sqrt(anp.mean(centred * centred, axis=-1, keepdims=True) + 1e-5) * scale + shift
+        centered = x - anp.mean(x, axis=-1, keepdims=True)
+        return centered / anp.sqrt(anp.mean(centered * centered, axis=-1, keepdims=True) + 1e-5) * scale + shift
 
     def attention(x: Any) -> Any:
         heads = anp.transpose(anp.reshape(x, (BATCH, TIME, 3, HEADS, WIDTH // HEADS)), (2, 0, 3, 1, 4))

@@ -1,7 +1,7 @@
 """The workloads, written once against PyTorch's public API: the same code runs under `torch` and `mini_autograd`.
 
 Imports NumPy only. The one idea to know: a workload is a function of the module; it builds what it needs and returns a
-`Job`, whose `step` does one forward and backward pass (and, where there is an optimiser, its step).
+`Job`, whose `step` does one forward and backward pass (and, where there is an optimizer, its step).
 """
 
 from __future__ import annotations

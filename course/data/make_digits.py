@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-PICTURES, SIDE, GREYS, SEED = 800, 8, 16, 8
+PICTURES, SIDE, GRAYS, SEED = 800, 8, 16, 8
 
 
-def arc(centre: tuple[float, float], radii: tuple[float, float], start: float, end: float) -> Array:
+def arc(center: tuple[float, float], radii: tuple[float, float], start: float, end: float) -> Array:
     """Points (x, y) on a part of an ellipse; angles in degrees, 0 points right, 90 points up."""
     angles = np.radians(np.linspace(start, end, 13))
-    return np.stack([centre[0] + radii[0] * np.cos(angles), centre[1] + radii[1] * np.sin(angles)], axis=1)
+    return np.stack([center[0] + radii[0] * np.cos(angles), center[1] + radii[1] * np.sin(angles)], axis=1)
 
 
 def line(*points: tuple[float, float]) -> Array:
@@ -52,7 +52,7 @@ def moved(strokes: list[Array], generator: np.random.Generator) -> list[Array]:
 
 
 def picture(digit: int, generator: np.random.Generator) -> Array:
-    """One digit as an array of grey values: dark where a stroke is near."""
+    """One digit as an array of gray values: dark where a stroke is near."""
     x, y = np.meshgrid((np.arange(SIDE) + 0.5) / SIDE, 1 - (np.arange(SIDE) + 0.5) / SIDE)
     pixels = np.stack([x, y], axis=-1)
     distance = np.full((SIDE, SIDE), np.inf)
@@ -62,7 +62,7 @@ def picture(digit: int, generator: np.random.Generator) -> Array:
             along = np.clip(((pixels - start) @ way) / (way @ way), 0, 1)
             distance = np.minimum(distance, np.linalg.norm(pixels - start - along[..., None] * way, axis=-1))
     ink = np.exp(-((distance / generator.uniform(0.065, 0.1)) ** 2))
-    return np.clip(np.rint(GREYS * (ink + generator.normal(0, 0.06, ink.shape))), 0, GREYS)
+    return np.clip(np.rint(GRAYS * (ink + generator.normal(0, 0.06, ink.shape))), 0, GRAYS)
 
 
 def digits() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

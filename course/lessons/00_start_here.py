@@ -338,7 +338,7 @@ question(
     right("The letters of both evenings, added up.", "That is what *accumulation* means. Lesson 05 finds out what training makes of it."),
     wrong("Those of the second evening.", "Nobody took the old ones out.", misconception="assigned_not_accumulated"),
     wrong("Nothing: a full box takes no more.", "A sum has room for every number.", misconception="grad_is_write_once"),
-    wrong("An error.", "Adding is the ordinary behaviour, and sometimes just what one wants.", misconception="accumulation_is_an_error"),
+    wrong("An error.", "Adding is the ordinary behavior, and sometimes just what one wants.", misconception="accumulation_is_an_error"),
 )
 
 # %% [markdown] items="141"

@@ -1999,7 +1999,7 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 plt.show()
 
 # %% [markdown]
-# A spring without friction. It swings for ever, and it neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
+# A spring without friction. It swings forever, and it neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
 
 # %% items="F1"
 def swing(lr, steps=5000):

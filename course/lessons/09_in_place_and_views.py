@@ -131,7 +131,7 @@ Function.notes = ()  # one per saved value, once the node is in a graph
 Function.returns_view = False  # section 3: whether the output may share memory with an input
 
 
-def initialise(self, data, requires_grad=False):
+def initialize(self, data, requires_grad=False):
     """As before, with a counter. The array is a new object, even where the memory is shared. So
     `saved is x.data` is true only if x itself was saved."""
     self.data = np.asarray(data, dtype=np.float64).view()
@@ -189,7 +189,7 @@ def modified(node, position):
     )
 
 
-MiniTensor.__init__ = initialise
+MiniTensor.__init__ = initialize
 Function.apply = classmethod(apply)
 
 # %% [markdown]

@@ -983,7 +983,7 @@ checkpoint_planner(depth="36", length=6)
 # Take care: the functions run a second time after your loop has ended. A function that looks up a variable of the loop at that time finds its last value.
 
 # %% [markdown] tags=["hint"] exercise="in_segments"
-# The borders are `[0, *cuts, len(layers)]`, and the segments lie between neighbours: `zip(borders, borders[1:])`.
+# The borders are `[0, *cuts, len(layers)]`, and the segments lie between neighbors: `zip(borders, borders[1:])`.
 
 # %% [markdown] tags=["hint"] exercise="in_segments"
 # A helper that is called with the layers of one segment and returns a function has variables of its own. Or a default value, which is computed at once: `def segment(x, part=layers[start:end]):`.
@@ -1307,7 +1307,7 @@ print(f"difference to PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
 # Write both functions. `best_cuts` may simply try everything: for `n` layers there are `2 ** (n - 1)` ways to cut, and the checks use at most 12 layers. If several plans are equally good, any of them is right.
 
 # %% [markdown] tags=["hint"] exercise="best_cuts"
-# `peak_bytes`: a cut at place `c` keeps `outputs[c - 1]`. The segments lie between neighbours of `[0, *cuts, len(saved)]`; of `sum(saved[start:end])` the largest counts.
+# `peak_bytes`: a cut at place `c` keeps `outputs[c - 1]`. The segments lie between neighbors of `[0, *cuts, len(saved)]`; of `sum(saved[start:end])` the largest counts.
 
 # %% [markdown] tags=["hint"] exercise="best_cuts"
 # `itertools.combinations(range(1, n), count)` gives all choices of `count` places, in increasing order. Go through all counts from 0 to `n - 1`, and take the choice with the smallest `peak_bytes`: `min(choices, key=...)`.

@@ -164,7 +164,7 @@ if not hasattr(MiniTensor, "on_host"):  # once, also if this cell runs again
 # `hasattr(value, "__array_namespace__")` says whether the value can answer. Numbers and lists cannot; for them the module is `np`.
 
 # %% [markdown] tags=["hint"] exercise="array_module"
-# In `initialise`: if `array_module(data) is np`, call `MiniTensor.on_host(self, data, requires_grad)` and be done. Otherwise call it with `0.0` in place of the data, then `self.data = data`.
+# In `initialize`: if `array_module(data) is np`, call `MiniTensor.on_host(self, data, requires_grad)` and be done. Otherwise call it with `0.0` in place of the data, then `self.data = data`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "array_module", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def array_module(value):
@@ -180,7 +180,7 @@ def array_module(value):
     ### END SOLUTION
 
 
-def initialise(self, data, requires_grad=False):
+def initialize(self, data, requires_grad=False):
     """As before for a number, a list or a NumPy array. An array of another module becomes self.data
     as it is: the same object, nothing is copied or converted.
 
@@ -196,21 +196,21 @@ def initialise(self, data, requires_grad=False):
     ### END SOLUTION
 
 
-MiniTensor.__init__ = initialise
+MiniTensor.__init__ = initialize
 
 # %% tags=["style:compact"] exercise="array_module"
 def array_module(value):
     return value.__array_namespace__() if hasattr(value, "__array_namespace__") else np
 
 
-def initialise(self, data, requires_grad=False):
+def initialize(self, data, requires_grad=False):
     elsewhere = array_module(data) is not np
     MiniTensor.on_host(self, 0.0 if elsewhere else data, requires_grad=requires_grad)
     if elsewhere:
         self.data = data
 
 
-MiniTensor.__init__ = initialise
+MiniTensor.__init__ = initialize
 
 # %% tags=["style:asking"] exercise="array_module"
 def array_module(value):
@@ -224,7 +224,7 @@ class HostOnly(Exception):
     """For data that NumPy is not to touch."""
 
 
-def initialise(self, data, requires_grad=False):
+def initialize(self, data, requires_grad=False):
     try:
         if array_module(data) is not np:
             raise HostOnly
@@ -234,7 +234,7 @@ def initialise(self, data, requires_grad=False):
         setattr(self, "data", data)
 
 
-MiniTensor.__init__ = initialise
+MiniTensor.__init__ = initialize
 
 # %% nbgrader={"grade": true, "grade_id": "test_array_module", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 for value in (np.ones(3), 2.0, 7, [1.0, 2.0], np.float64(3.0)):
@@ -1719,7 +1719,7 @@ for name, tensor, place in (("yours", w, "remote"), ("PyTorch", w_torch, "meta")
     print("to('cpu') is itself:", tensor.to("cpu") is tensor)
 
 # %% [markdown] items="116"
-# The copy is the result of an operation, so an optimizer that gets *the copy* sees a `.grad` of None for ever. First move, then make it a leaf: `MiniTensor(array_there, requires_grad=True)`, or in PyTorch `torch.ones(3, device=..., requires_grad=True)`.
+# The copy is the result of an operation, so an optimizer that gets *the copy* sees a `.grad` of None forever. First move, then make it a leaf: `MiniTensor(array_there, requires_grad=True)`, or in PyTorch `torch.ones(3, device=..., requires_grad=True)`.
 #
 # Which of your operations work there? The next cell tries each of them, forward and backward.
 

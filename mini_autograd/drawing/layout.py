@@ -140,7 +140,7 @@ def _places(
 def _order(
     places: list[_Place], edges: Sequence[tuple[int, int]], chains: Sequence[tuple[int, ...]]
 ) -> list[list[int]]:
-    """Barycentre sweeps forth and back; the arrangement with the fewest crossings wins."""
+    """Barycenter sweeps forth and back; the arrangement with the fewest crossings wins."""
     rows: list[list[int]] = [[] for _ in range(max(place.layer for place in places) + 1)]
     for place in _first_visit(places):
         rows[places[place].layer].append(place)
@@ -198,7 +198,7 @@ def _port_share(user: _Place, source: int) -> float:
 
 
 def count_crossings(places: Sequence[_Place], rows: Sequence[Sequence[int]]) -> int:
-    """How many pairs of lines cross between neighbouring layers."""
+    """How many pairs of lines cross between neighboring layers."""
     total = 0
     for row in rows[1:]:
         position = {other: rank for rank, other in enumerate(rows[places[row[0]].layer - 1])}
@@ -211,7 +211,7 @@ def count_crossings(places: Sequence[_Place], rows: Sequence[Sequence[int]]) -> 
 
 
 def _spread(places: list[_Place], rows: list[list[int]], spacing: Spacing) -> None:
-    """Move every place towards its neighbours as far as the free space between boxes allows, sweep after sweep."""
+    """Move every place towards its neighbors as far as the free space between boxes allows, sweep after sweep."""
     gaps = [_gaps(row, places, spacing) for row in rows]
     for row, gap in zip(rows, gaps, strict=True):
         at = 0.0

@@ -1,7 +1,7 @@
 """A graph as one self-contained SVG: boxes with name, value and gradient, and lines from inputs to results.
 
-Colours come from JupyterLab's theme where there is one, else from a light or dark palette after the reader's system;
-kinds of nodes differ in shape as well as colour. For the stepper the same picture carries roles and hidden edge labels.
+Colors come from JupyterLab's theme where there is one, else from a light or dark palette after the reader's system;
+kinds of nodes differ in shape as well as color. For the stepper the same picture carries roles and hidden edge labels.
 """
 
 from __future__ import annotations

@@ -420,7 +420,7 @@ OF_OUTPUT, IN_ORDER = (OUTPUT,), (0, 1)  # the usual cases of what is saved: the
 def find_origins(saved: tuple, arrays: Sequence[Any], output: Any) -> tuple[int, ...]:
     """For each saved value which input it was, or OUTPUT or CONSTANT (or COPY - n: a copy of input n).
 
-    Values are recognised by identity: no two tensors share an array object.
+    Values are recognized by identity: no two tensors share an array object.
     """
     origins = []
     for position, value in enumerate(saved):

@@ -1,4 +1,4 @@
-"""`torch.nn`: layers, losses, initialisers and functions, one file for each family."""
+"""`torch.nn`: layers, losses, initializers and functions, one file for each family."""
 
 from mini_autograd.nn import functional, init, parallel, parameter, utils
 from mini_autograd.nn.modules.activations import (

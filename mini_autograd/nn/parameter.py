@@ -1,6 +1,6 @@
 """`Parameter`: a tensor that a module trains.
 
-The one idea to know: a module recognises what it has to train by this type alone.
+The one idea to know: a module recognizes what it has to train by this type alone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Parameter(Tensor):
 
 
 def empty_parameter(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
-    """A parameter of that shape, for an initialiser to fill."""
+    """A parameter of that shape, for an initializer to fill."""
     data = zeros(*shape, dtype=dtype or arrays.default_dtype)
     return Parameter(data if device is None else data.to(device))
 

@@ -1,6 +1,6 @@
 """Schedules of the learning rate that training scripts use most.
 
-The one idea to know: call `step()` once per epoch, after the optimiser's.
+The one idea to know: call `step()` once per epoch, after the optimizer's.
 """
 
 from __future__ import annotations

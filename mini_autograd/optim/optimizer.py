@@ -35,7 +35,7 @@ DUPLICATES = (
 
 
 class Optimizer:
-    """The base of all optimisers. `params` are tensors, or dicts with "params" and options of their own."""
+    """The base of all optimizers. `params` are tensors, or dicts with "params" and options of their own."""
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):

@@ -56,7 +56,7 @@ class LRScheduler:
         return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """All numbers of the schedule; no functions, no optimiser."""
+        """All numbers of the schedule; no functions, no optimizer."""
         left_out = ("optimizer", "lr_lambdas")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 

@@ -27,7 +27,7 @@ NO_DEEPCOPY = (
 
 
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """How many elements apart two neighbours along each axis are, or along one."""
+    """How many elements apart two neighbors along each axis are, or along one."""
     strides = tuple(step // self.dtype.itemsize for step in memory_of(self).strides)
     return strides if dim is None else strides[arrays.normalize_dim(dim, self.ndim)]
 

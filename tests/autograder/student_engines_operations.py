@@ -64,17 +64,17 @@ def one_hot(x, targets):
 
 
 def standard(x, axis):
-    centred = x - np.mean(x, axis, keepdims=True)
-    return centred, np.sqrt(np.mean(centred**2, axis, keepdims=True) + 1e-5)
+    centered = x - np.mean(x, axis, keepdims=True)
+    return centered, np.sqrt(np.mean(centered**2, axis, keepdims=True) + 1e-5)
 
 
 def norm_rule(g, x, axis, mean_term=True, variance_term=True, scale=True):
-    centred, std = standard(x, axis)
+    centered, std = standard(x, axis)
     share = np.array(g, dtype=float)
     if mean_term:
         share = share - np.mean(g, axis, keepdims=True)
     if variance_term:
-        share = share - centred * np.mean(g * centred, axis, keepdims=True) / std**2
+        share = share - centered * np.mean(g * centered, axis, keepdims=True) / std**2
     return share / std if scale else share
 
 

@@ -16,7 +16,7 @@ NUMBERS = {
     "operators": lambda a, b: 2 - a * b / (a * a + b) + a**3 * 0.5,
     "functions": lambda a, b: (a * b).tanh() * (a - b).exp() - (-a).relu(),
     "reused": lambda a, b: (lambda c: c * c + c.tanh() * a + c / b)(a + b),
-    "cancelling": lambda a, b: ((a * 1e5 + b) - a * 1e5) * a,
+    "canceling": lambda a, b: ((a * 1e5 + b) - a * 1e5) * a,
 }
 ARRAYS = {
     "broadcast": lambda a, b: (a * b - b).tanh() / (a * a + 1.5),

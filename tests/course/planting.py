@@ -1,7 +1,7 @@
 """Runs a lesson's cells as plain Python, without a notebook or a sandbox, and plants classic mistakes in its solutions.
 
 The lesson's own test cells, hidden regions included, do the checking: `marks` says what each of them gives. Examples
-between the exercises are left out, because a planted mistake may keep them busy for ever. `LessonTests` makes tests of
+between the exercises are left out, because a planted mistake may keep them busy forever. `LessonTests` makes tests of
 it: a lesson's test file says what its mistakes are and what each of them costs.
 """
 

@@ -32,6 +32,8 @@ BETTER = {
     r"turns? it over": "transposes it",
     r"not a letter (of|was)": "is unchanged",
     r"of no use to": "does not help",
+    r"grey|centred?|neighbours?|neighbouring|for ever|millimetres?": "the American spelling",
+    r"travell(ed|ing)|cancelling|practis\w+|(recogn|optim|initial)is(e|es|ed|ing|ation)": "the American spelling",
 }
 LESSONS = sorted((ROOT / "course" / "lessons").glob("*.py"))
 OTHERS = [

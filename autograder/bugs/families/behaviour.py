@@ -1,7 +1,7 @@
 """Engine, second part: mistakes that values and gradients of one expression do not show. What is recorded, what is kept
 after the pass, and what `.grad` is where nothing arrives.
 
-Each of them names the behaviour that shows it (see `autograder.checks.behaviour`).
+Each of them names the behavior that shows it (see `autograder.checks.behaviour`).
 """
 
 from __future__ import annotations

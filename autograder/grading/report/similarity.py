@@ -69,7 +69,7 @@ def groups(texts: Mapping[str, str], known: Iterable[str] = ()) -> tuple[list[Gr
 
 
 def _alike(leaders: Sequence[str], texts: Mapping[str, str]) -> tuple[list[tuple[str, str, float]], bool]:
-    """Pairs that agree by more than `NEARLY`. Sorted by length, so that each looks only at its neighbours."""
+    """Pairs that agree by more than `NEARLY`. Sorted by length, so that each looks only at its neighbors."""
     pairs: list[tuple[str, str, float]] = []
     room = MOST_COMPARED
     for index, one in enumerate(leaders):

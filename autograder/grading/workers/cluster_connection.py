@@ -71,7 +71,7 @@ class Connection:
         return None
 
     def look(self) -> None:
-        """Raises `CourseError` when the cluster has had no worker for too long: Dask itself would wait for ever."""
+        """Raises `CourseError` when the cluster has had no worker for too long: Dask itself would wait forever."""
         if self.workers():
             self.seen = time.monotonic()
         elif time.monotonic() - self.seen > WITHOUT_WORKERS:

@@ -108,7 +108,7 @@ def builtin_name(error: BaseException) -> str:
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """Printable, without colours, and not too long."""
+    """Printable, without colors, and not too long."""
     text = CONTROL.sub("", ANSI.sub("", text)).encode("utf-8", "replace").decode()
     text = re.sub(r"\n\s*\n+", "\n", text).strip()
     return text if len(text) <= longest else text[: longest - 4].rstrip() + " ..."

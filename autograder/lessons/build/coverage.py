@@ -93,7 +93,7 @@ def claims_in(cells: Sequence[TextCell], lesson: str) -> list[Claim]:
 
 
 def _first_words(cell: TextCell) -> str:
-    """What an author recognises a cell by: its grade_id, else the start of its text."""
+    """What an author recognizes a cell by: its grade_id, else the start of its text."""
     if cell.grade_id:
         return cell.grade_id
     words = next((line.strip("# ") for line in cell.source.splitlines() if line.strip("# ")), "")

@@ -2,7 +2,7 @@
 size.
 
 One collector exists per process; `start()` begins a new list. Text past the bound is dropped and a note says so,
-because a loop that prints for ever must not fill anybody's memory.
+because a loop that prints forever must not fill anybody's memory.
 """
 
 from __future__ import annotations

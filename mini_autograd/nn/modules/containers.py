@@ -87,7 +87,7 @@ class ModuleList(Numbered):
         return type(self)(list(self)[part])
 
     def _inner_lines(self) -> list[str]:
-        """The modules, neighbours that look the same printed once."""
+        """The modules, neighbors that look the same printed once."""
         lines, start = [], 0
         for text, same in itertools.groupby(map(repr, self)):
             count = len(list(same))

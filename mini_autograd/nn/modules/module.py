@@ -186,7 +186,7 @@ class Module:
                 yield name, module
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """All parameters: what an optimiser gets."""
+        """All parameters: what an optimizer gets."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:

@@ -74,9 +74,9 @@ class BatchNorm(LayerNorm):
 def moments(x: Value, axes: Axes, eps: float) -> tuple[Value, Value, Value, Value]:
     """x without its mean along `axes`, the mean, the variance and 1 / sqrt(variance + eps)."""
     mean = average(x, axes)
-    centred = x - mean
-    variance = sum_of_products(centred, centred, axes) / math.prod([x.shape[axis] for axis in axes])
-    return centred, mean, variance, (variance + eps) ** -0.5
+    centered = x - mean
+    variance = sum_of_products(centered, centered, axes) / math.prod([x.shape[axis] for axis in axes])
+    return centered, mean, variance, (variance + eps) ** -0.5
 
 
 def standardize(x: Any, axes: Axes, eps: float) -> tuple[Any, Any, Any, Any]:

@@ -171,7 +171,7 @@ def trunc(input: Value) -> Value:
 
 
 def round(input: Value, *, decimals: int = 0) -> Value:
-    """Each element rounded, a half to the even neighbour; `decimals` may be negative."""
+    """Each element rounded, a half to the even neighbor; `decimals` may be negative."""
     if decimals == 0:
         return Round.apply(input)
     check_floating(input, "round_cpu")

@@ -116,9 +116,9 @@ class Variance(Unary):
         ctx.save_for_backward(x)
         ctx.dim, ctx.keepdim, ctx.correction = dim, keepdim, correction
         n = count(x.shape, dim)
-        centred = x - x.sum(axis=dim, keepdims=True) / max(n, 1)
-        centred *= centred
-        return centred.sum(axis=dim, keepdims=keepdim) / max(n - correction, 0)
+        centered = x - x.sum(axis=dim, keepdims=True) / max(n, 1)
+        centered *= centered
+        return centered.sum(axis=dim, keepdims=keepdim) / max(n - correction, 0)
 
     @staticmethod
     def backward(ctx, grad):
@@ -134,8 +134,8 @@ class Variance(Unary):
 def variance_slope(x: Value, dim: tuple[int, ...] | None, correction: float) -> Value:
     """The derivative of the variance, 2 (x - mean) / (n - correction)."""
     n = count(x.shape, dim)
-    centred = x - x.sum(dim, keepdims=True) / max(n, 1)
-    return centred * (2.0 / (n - correction) if n > correction else math.nan)
+    centered = x - x.sum(dim, keepdims=True) / max(n, 1)
+    return centered * (2.0 / (n - correction) if n > correction else math.nan)
 
 
 class LogSumExp(Unary):

@@ -53,8 +53,8 @@ def mean_back(g, y, o, x):
 
 
 def var_back(g, y, o, x):
-    centred = x - x.mean(o["dim"], keepdims=True)
-    return (stretched(g, x, o) * 2 * centred / (x.size / max(1, np.size(y)) - 1),)
+    centered = x - x.mean(o["dim"], keepdims=True)
+    return (stretched(g, x, o) * 2 * centered / (x.size / max(1, np.size(y)) - 1),)
 
 
 def norm_back(g, y, o, x):

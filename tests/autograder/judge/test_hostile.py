@@ -26,7 +26,7 @@ ENDLESS = {
     "signals ignored",
     "waits for itself",
 }
-"""Whose cells do one thing for ever: cut off sooner they have done no less. All others have the time to finish."""
+"""Whose cells do one thing forever: cut off sooner they have done no less. All others have the time to finish."""
 assert HOSTILE.keys() >= ENDLESS
 
 

@@ -1,8 +1,8 @@
-"""Is an expression recognised by what it does, and shown by how it was written?"""
+"""Is an expression recognized by what it does, and shown by how it was written?"""
 
 import pytest
 
-from autograder.runs.inputs import AwayFromZero, Between, Fixed, Travelling, cases_of
+from autograder.runs.inputs import AwayFromZero, Between, Fixed, Traveling, cases_of
 from autograder.runs.programs import Program, programs_of, shown_source
 from autograder.student import LessonError, between, positive
 
@@ -48,7 +48,7 @@ def test_identity_is_shared_by_equal_meaning_only():
 
 def test_specs():
     (case,) = cases_of([(3, 4), 2.5, between(0, 1), positive((2,)), len])
-    assert [type(spec) for spec in case] == [AwayFromZero, Fixed, Between, Between, Travelling]
+    assert [type(spec) for spec in case] == [AwayFromZero, Fixed, Between, Between, Traveling]
     assert len(cases_of([[(3,), ()], [(2, 2), ()]])) == 2
     for faulty in ([], [[(3,)], [(3,), ()]], ["text"], [(1.5,)], [(-1,)]):
         with pytest.raises((LessonError, ValueError)):

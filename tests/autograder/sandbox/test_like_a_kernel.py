@@ -288,7 +288,7 @@ def outputs_in_sandbox(notebook: NotebookNode, files: Path | None = None) -> lis
 
 
 def shown(outputs: list[dict]) -> list:
-    """What an output says, without what must differ: numbers of cells, colours, addresses, pixels, places of files."""
+    """What an output says, without what must differ: numbers of cells, colors, addresses, pixels, places of files."""
     found: list = []
     for output in outputs:
         kind = output["output_type"]

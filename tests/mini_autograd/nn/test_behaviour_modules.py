@@ -1,4 +1,4 @@
-"""What modules, optimisers and samplers do at the edges: the same as under PyTorch, results and errors alike."""
+"""What modules, optimizers and samplers do at the edges: the same as under PyTorch, results and errors alike."""
 
 from typing import Any
 

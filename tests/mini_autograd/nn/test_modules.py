@@ -379,7 +379,7 @@ INITIALISERS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", INITIALISERS)
-def test_initialisers_give_pytorchs_numbers(name: str, dtype: str) -> None:
+def test_initializers_give_pytorchs_numbers(name: str, dtype: str) -> None:
     for shape in ((6, 5), (3, 2), (4, 9)):
         values = []
         for lib in (torch, ma):

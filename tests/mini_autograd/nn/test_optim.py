@@ -1,4 +1,4 @@
-"""Optimisers and schedules beside PyTorch's: values and state after several steps, the layout of state_dict, errors."""
+"""Optimizers and schedules beside PyTorch's: values and state after several steps, the layout of state_dict, errors."""
 
 from __future__ import annotations
 

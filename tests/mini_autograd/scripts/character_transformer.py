@@ -59,7 +59,7 @@ class Transformer(nn.Module):
         return self.head(self.norm(self.blocks(x)))
 
 
-def initialise(module):
+def initialize(module):
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.normal_(module.weight, mean=0.0, std=0.1)
     if isinstance(module, nn.Linear) and module.bias is not None:
@@ -72,7 +72,7 @@ def warm_up_and_decay(step):
 
 torch.manual_seed(2)
 model = Transformer().double()
-model.apply(initialise)
+model.apply(initialize)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2, betas=(0.9, 0.95))
 schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, warm_up_and_decay)
 data = torch.tensor([LETTERS.index(letter) for letter in TEXT])

@@ -1,4 +1,4 @@
-"""Contrastive learning: pairs from a sampler and a collate function of one's own, an optimiser of one's own, an average
+"""Contrastive learning: pairs from a sampler and a collate function of one's own, an optimizer of one's own, an average
 of the weights, a schedule, and a checkpoint from which the training goes on. What it prints is what counts.
 """
 
@@ -17,7 +17,7 @@ torch.set_default_dtype(torch.float64)
 
 
 class Sequences(Dataset):
-    """Sequences of several lengths around a few centres."""
+    """Sequences of several lengths around a few centers."""
 
     def __init__(self, count):
         centres = torch.randn(4, 6)
