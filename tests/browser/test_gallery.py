@@ -320,7 +320,7 @@ def test_a_broken_engine_is_found_round_by_round(opened):
     shown.root.get_by_role("button", name="Next round", exact=True).press("Enter")
     expect(shown.text("Round 2 of 10")).to_be_visible()
     shown.root.get_by_role("button", name="nobody sets .grad to zero", exact=True).click()
-    expect(shown.words).to_contain_text("No, not that nobody sets .grad to zero: the gradient of b is that of one row.")
+    expect(shown.words).to_contain_text("No. It is another bug: the gradient of b is that of one row.")
     expect(shown.text("Right so far: 1 of 2")).to_be_visible()
     shown.press("Reset")
 

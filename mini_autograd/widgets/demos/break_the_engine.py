@@ -199,7 +199,7 @@ def words_for(number: int, at: int, right: float, broken: float, made: dict[int,
     if number not in made:
         return (first, "What is broken? Choose below. A bar of 1 is a gradient that is right.")
     bug = BUGS[bug_of(number)]
-    verdict = "Right" if made[number] == bug_of(number) else f"No, not that {BUGS[made[number]].words}"
+    verdict = "Right" if made[number] == bug_of(number) else "No. It is another bug"
     return (first, f"{verdict}: {bug.words}.", bug.sign)
 
 

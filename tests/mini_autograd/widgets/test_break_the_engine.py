@@ -43,7 +43,7 @@ def test_nothing_is_told_before_a_guess_and_everything_after_it():
     assert BUGS[bug].sign not in " ".join(before.words)
     assert "Next round" not in before.svg
     assert right.words[1:] == (f"Right: {BUGS[bug].words}.", BUGS[bug].sign)
-    assert wrong.words[1] == f"No, not that {BUGS['sign'].words}: {BUGS[bug].words}."
+    assert wrong.words[1] == f"No. It is another bug: {BUGS[bug].words}."
     assert "Right so far: 1 of 1" in right.svg
     assert "Right so far: 0 of 1" in wrong.svg
     assert "Next round" in right.svg
