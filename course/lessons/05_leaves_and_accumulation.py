@@ -1667,8 +1667,8 @@ progress()
 # Write a function that walks over `next_functions` and gives one line per node it meets: its name, with four blanks in front for each step away from the root. It uses nothing but `node.name()` and `node.next_functions`, so it runs on PyTorch's graph as well. Three things to care for:
 #
 # * `(None, 0)` has no line.
-# * PyTorch says `torch::autograd::AccumulateGrad`. Show what stands behind the last `::`.
-# * A node that is reached a second time gets its line with ` (again)` behind the name, and its inputs are not listed once more. Without that, the sixty doublings of lesson 02 would print for centuries.
+# * PyTorch says `torch::autograd::AccumulateGrad`. Show what stands after the last `::`.
+# * A node that is reached a second time gets its line with ` (again)` after the name, and its inputs are not listed once more. Without that, the sixty doublings of lesson 02 would print for centuries.
 
 # %% [markdown] tags=["hint"] exercise="graph_lines"
 # An inner function `visit(node, depth)` that appends one line to a list and then visits the inputs with `depth + 1`. A set of nodes that have been met decides about `(again)`.

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Lifetime
 #
-# *About 80 minutes. You build what frees saved values and says so, and repair a loop that leaks. You need lesson 05.*
+# *About 80 minutes. You build a `backward` that frees saved values, and fix a loop that leaks. You need lesson 05.*
 #
 # Three functions of one number, in PyTorch. For each of them, `backward` is called twice. **Predict** which second calls succeed.
 
@@ -58,7 +58,7 @@ for name, function in {
 print("\n" + textwrap.fill(message, 90))
 
 # %% [markdown]
-# One works, and two do not, although all of them have the slope that they always had. The message speaks of *saved intermediate values* that have been freed. **What does PyTorch throw away, why only sometimes, and what stays alive, and for how long?**
+# One works, and two do not, although their slopes have not changed. The message speaks of *saved intermediate values* that have been freed. **What does PyTorch throw away, why only sometimes, and what stays alive, and for how long?**
 #
 # In training this is a question of gigabytes. At the end of the lesson you can
 #
@@ -95,7 +95,7 @@ for name, result in {
     print(f"{name:16s} {node.name():18s} saved arrays {len(node.saved)}   bytes {size:6d}")
 
 # %% [markdown]
-# A sum needs only the shape; `tanh` needs its output; a product needs both factors. (PyTorch saves of `a * 2` only the 2, since nobody wants a gradient for it. Yours keeps `a` as well; in lesson 08 it learns to ask.)
+# A sum needs only the shape; `tanh` needs its output; a product needs both factors. (For `a * 2` PyTorch saves only the 2: nobody wants a gradient for the 2, so the rule does not need `a`. Yours keeps `a` as well; in lesson 08 it learns to ask.)
 
 # %% [markdown]
 # ### Exercise 1: what is held
@@ -362,7 +362,7 @@ assert held(cube.grad_fn)[1] == 0 and held(other.grad_fn)[1] == 16, "a freed nod
 # Here is `backward` of lesson 05 with one more argument. Where must a node be released, and when not? Fill in the missing lines. The order matters: the rule still needs what is saved, and after it nobody does.
 
 # %% [markdown] tags=["hint"] exercise="backward"
-# It is one `if` and one call, directly behind the rule.
+# It is one `if` and one call, right after the rule.
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None, retain_graph=False):
@@ -725,7 +725,7 @@ print(f"peak {max(sample[2] for sample in samples):.1f} MB", end="; ")
 print(f"after `del loss` {nodes} nodes and {megabytes:.1f} MB")
 
 # %% [markdown]
-# Read it from left to right. Forward, each layer adds its saved output. Behind the gray line the values go, one node after the other, while the number of nodes stays. With `retain_graph=True` the values stay too. The last point is `del loss`: then everything goes, retained or not.
+# Read it from left to right. Forward, each layer adds its saved output. After the gray line the values go, one node after the other, while the number of nodes stays. With `retain_graph=True` the values stay too. The last point is `del loss`: then everything goes, retained or not.
 #
 # So retaining is no leak. It postpones the freeing from `backward` to the moment when the graph itself goes.
 
@@ -753,7 +753,7 @@ print("without clearing:        ", x.grad.data)
 # %% [markdown]
 # Retaining and accumulating are two matters. The first decides whether a second call is possible, the second what it does to `.grad`.
 #
-# The usual case is **two losses on a shared trunk**: an encoder, and two heads with a loss each. Somebody who calls `backward` on one loss and then on the other meets the error.
+# The usual case is **two losses on a shared trunk**: an encoder, and two heads with a loss each. If you call `backward` on one loss and then on the other, you meet the error.
 
 # %% items="69"
 def two_heads(seed=2):
@@ -836,7 +836,7 @@ assert message_of(lambda: trunk.backward()) != "", "the trunk must have been fre
 ### END HIDDEN TESTS
 
 # %% [markdown] items="69 70"
-# But was it needed at all? The gradient of a sum is the sum of the gradients. **Predict:** how often does each way call the rules of the encoder, and do the gradients differ?
+# But was it needed at all? The gradient of a sum is the sum of the gradients. **Predict:** how often does each version call the rules of the encoder, and do the gradients differ?
 
 # %% items="69 F9"
 def rules_called(losses, way):
@@ -1082,7 +1082,7 @@ print(f"behind the state of 25 steps there are {nodes} nodes and {size} bytes")
 # A MiniTensor made of `state.data` has the same numbers and no `grad_fn`. Do it once per step, before the state is used again.
 
 # %% [markdown] tags=["hint"] exercise="run_sequence"
-# Behind `loss.backward()`: `history.append(loss.item())` and `state = MiniTensor(state.data)`.
+# After `loss.backward()`: `history.append(loss.item())` and `state = MiniTensor(state.data)`.
 
 # %% nbgrader={"grade": false, "grade_id": "run_sequence", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def run_sequence(w, inputs, targets):

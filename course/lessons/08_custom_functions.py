@@ -1002,7 +1002,7 @@ unsigned = rule_for(np.sin, lambda grad, a: np.abs(grad) * np.cos(a))
 print("sin whose rule takes |grad| instead of grad:      ", verdict(unsigned, [0.3, -0.8, 1.4]))
 
 # %% [markdown] items="F21"
-# The last one is special. A rule has to be **linear** in the incoming gradient: twice as much in, twice as much out; minus in, minus out. This one is not. If the loss *falls* where the output grows, the gradient has the wrong sign. The check cannot see it, because its cotangents contain only 0 and 1. The checks in this course use random cotangents of both signs for this reason. You can do the same with any rule: put a random factor behind the operation.
+# The last one is special. A rule has to be **linear** in the incoming gradient: twice as much in, twice as much out; minus in, minus out. This one is not. If the loss *falls* where the output grows, the gradient has the wrong sign. The check cannot see it, because its cotangents contain only 0 and 1. The checks in this course use random cotangents of both signs for this reason. You can do the same with any rule: put a random factor after the operation.
 
 # %%
 factor = MiniTensor([1.3, -0.7, -2.1])
@@ -1782,7 +1782,7 @@ plt.show()
 # </details>
 # <details><summary>How do you verify a rule?</summary>
 #
-# `gradcheck` in float64, at points of all signs and away from points without a slope, with all tensors that matter as inputs, and with a random factor behind the operation. Then say for which points it was tested.
+# `gradcheck` in float64, at points of all signs and away from points without a slope, with all tensors that matter as inputs, and with a random factor after the operation. Then say for which points it was tested.
 # </details>
 # <details><summary><code>gradcheck</code> or <code>gradgradcheck</code>?</summary>
 #

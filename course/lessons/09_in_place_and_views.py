@@ -1650,7 +1650,7 @@ class CopySlices(Function):
         return "CopySlices"
 
 # %% [markdown]
-# The rest is given. Your `change` calls `take_over` for every write that is recorded. `take_over` asks the recipe where the view stands in the base, puts `CopySlices` behind the base, and gives all views a new history. (PyTorch waits with that until a view is used; the result is the same.)
+# The rest is given. Your `change` calls `take_over` for every write that is recorded. `take_over` asks the recipe where the view stands in the base, puts `CopySlices` after the base, and gives all views a new history. (PyTorch waits with that until a view is used; the result is the same.)
 #
 # A view that was made with recording off is a special case. Its values follow the base. Should its history follow too? PyTorch refuses to guess. Here such a view gets a history whose rule raises PyTorch's error.
 

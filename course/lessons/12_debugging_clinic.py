@@ -915,7 +915,7 @@ for mode in (True, False):
 ### END HIDDEN TESTS
 
 # %% [markdown] items="107"
-# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. With the outputs you can count dead units: columns that are 0 for all rows behind a ReLU. **Predict** the counts of the three trainings of section 2.
+# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. With the outputs you can count dead units: columns that are 0 for all rows after a ReLU. **Predict** the counts of the three trainings of section 2.
 
 # %% tags=["engine"]
 def dead_units(model, x):
@@ -1327,9 +1327,9 @@ for size in (1.0, 10.0, 1000.0):
 
 # %% nbgrader={"grade": false, "grade_id": "repair_two", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Deep(Module):
-    """Patient 5, repaired: hidden layers with tanh behind each, and a last layer without.
+    """Patient 5, repaired: hidden layers with tanh after each, and a last layer without.
 
-    sizes: the number of features at the input, behind each layer, and at the output, such as
+    sizes: the number of features at the input, after each layer, and at the output, such as
         [4, 8, 8, 1] for two hidden layers and the last one; at least two numbers
     All weights and biases are known to parameters(), from the first layer to the last, weight first.
 
@@ -1444,7 +1444,7 @@ x = np.random.default_rng(1).normal(size=(5, 2))
 first, offset, second, last = (parameter.data for parameter in deep.parameters())
 hidden = np.tanh(x @ first.T + offset)
 assert np.allclose(deep(MiniTensor(x)).data, hidden @ second.T + last), (
-    "x @ weight.T + bias in each layer, with tanh behind the hidden ones and none behind the last"
+    "x @ weight.T + bias in each layer, with tanh after the hidden ones and none after the last"
 )
 
 

@@ -1044,7 +1044,7 @@ def counting(number, w):
 
 
 def runs_again(cuts):
-    """The layers that run in the backward pass: the segments from behind, each in its own order."""
+    """The layers that run in the backward pass: the last segment first, each in its own order."""
     borders = [0, *cuts]
     segments = [list(range(start, end)) for start, end in zip(borders, cuts)]
     return sum(reversed(segments), [])
@@ -1238,7 +1238,7 @@ question(
 # | checkpoint | keep the inputs, run the function again, recorded, when the first rule asks |
 # | the condition | the second run does the same: random numbers, counters, closures |
 # | the cost | forward work +100 %, a whole step about +33 % in multiplications |
-# | where to cut | near the square root for equal layers; behind small outputs for others |
+# | where to cut | near the square root for equal layers; after small outputs for others |
 # | one block | saves nothing; look at the peak, not at what is held after forward |
 # | `use_reentrant=False` | the hooks; True is one node that does not see closures |
 #
@@ -1297,7 +1297,7 @@ print(f"difference to PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
 # %% [markdown] items="F38 F39"
 # ## Plan the cuts
 #
-# Real layers differ. Some save a lot and have a small output. So do not cut at equal distances, but behind a **small output**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut behind it keeps all the time. At the peak, this many bytes are alive:
+# Real layers differ. Some save a lot and have a small output. So do not cut at equal distances, but after a **small output**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut after it keeps all the time. At the peak, this many bytes are alive:
 #
 # > the outputs of all layers before a cut, plus `saved` of the one segment where it sums to most.
 
@@ -1540,7 +1540,7 @@ with torch.device("meta"):
         del result
 
 # %% [markdown] items="F38"
-# The output projection is neither cheap to store nor cheap to repeat, and the cross entropy behind it keeps as much again. An embedding, often called expensive to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
+# The output projection is neither cheap to store nor cheap to repeat, and the cross entropy after it keeps as much again. An embedding, often called expensive to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
 
 # %% [markdown] items="127"
 # ## What runs twice

@@ -551,7 +551,7 @@ def attention(q, k, v):
 
 # %% tags=["style:composed"] exercise="attention"
 class CausalSoftmax(Function):
-    """The softmax of row t over its first t + 1 entries, and zeros behind them."""
+    """The softmax of row t over its first t + 1 entries, and zeros after them."""
 
     @staticmethod
     def forward(ctx, scores):
