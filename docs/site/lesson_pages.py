@@ -67,8 +67,9 @@ def gallery(ran: NotebookNode) -> str:
     """The page of the gallery: no code, and the text for an audience at a machine with Python only where it holds."""
     parts = [
         "# Demos",
-        "Buttons and steps work on this page. Sliders and fields need Python: `make demos` opens the demos with them. "
-        "The numbers were measured or computed when this site was built.",
+        "Steps and the buttons above a picture work on this page. Sliders, fields and buttons inside a picture need "
+        "Python: `make demos` opens the demos with them. The numbers were measured or computed when this page was "
+        "built.",
     ]
     for cell in ran.cells[1:]:
         parts.append(_outputs(cell, ran) if is_code(cell) else cell.source)
