@@ -228,9 +228,11 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
     """Put the engine of the lessons before into this notebook: its classes and functions, by their names.
 
     Yours is used if the notebook of the lesson before lies beside this one and passes its visible checks, otherwise the
-    reference engine; one line says which, and why. `own=True` insists on yours, `own=False` on the reference. The
-    course has put the reference engine into the call (`sealed`); later calls in the same notebook need not repeat it.
+    reference engine; one line says which, and why. Another says what comes next, once you have begun the lesson.
+    `own=True` insists on yours, `own=False` on the reference. The course has put the reference engine into the call
+    (`sealed`); later calls in the same notebook need not repeat it.
     """
+    from autograder.lessons.student.progress import progress_of
     from autograder.lessons.student.starting import choose
     from autograder.sandbox.inside import engine_file
 
@@ -245,6 +247,8 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
     print(chosen.message)
     if again:
         print(AGAIN)
+    if so_far := progress_of(Path.cwd()).so_far:
+        print(so_far)
 
 
 def progress() -> None:

@@ -87,6 +87,14 @@ class Progress:
                     return f"Next: {place}{exercise.title}."
         return "Everything from this lesson on is done."
 
+    @property
+    def so_far(self) -> str:
+        """A line on this lesson, for its start; empty where nothing has been done in it."""
+        here = next((lesson for lesson in self.lessons if lesson.is_open), None)
+        if here is None or here.state == NOT_STARTED or not here.exercises:
+            return ""
+        return f"This lesson so far: {here.summary}. {self.next_step}"
+
     def text(self) -> str:
         """What comes next, then one line per lesson, and below it the exercises of a lesson that is under way."""
         if not self.lessons:

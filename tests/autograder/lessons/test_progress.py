@@ -144,6 +144,9 @@ def test_what_comes_next_is_the_first_thing_that_is_not_done_and_not_optional(tm
     assert progress_of(tmp_path / "01_first").next_step == "Next: lesson 02, An engine. Exercise 1: power."
     assert progress_of(tmp_path / "02_second").next_step == "Next: Exercise 1: power."
     assert progress_of(tmp_path / "03_third").next_step == "Everything from this lesson on is done."
+    assert progress_of(tmp_path / "02_second").so_far == ""
+    lines = "This lesson so far: 1 of 2 exercises done. Everything from this lesson on is done."
+    assert progress_of(tmp_path / "03_third").so_far == lines
     assert "not started  Exercise 2: log (optional)" in progress_of(tmp_path / "01_first").text()
 
 
