@@ -314,14 +314,14 @@ def test_a_nudge_is_guessed_before_it_is_shown(opened):
 
 def test_a_broken_engine_is_found_round_by_round(opened):
     shown = Shown(opened, "break_the_engine()")
-    expect(shown.text("Right so far: 0 of 0")).to_be_visible()
+    expect(shown.text("Round 1 of 10. Right so far: 0 of 0")).to_be_visible()
     shown.root.get_by_role("button", name="the second use of w2 overwrites the first", exact=True).click()
     expect(shown.words).to_contain_text("Right: the second use of w2 overwrites the first.")
     shown.root.get_by_role("button", name="Next round", exact=True).press("Enter")
-    expect(shown.text("Round 2 of 10")).to_be_visible()
+    expect(shown.text("Round 2 of 10. Right so far: 1 of 1")).to_be_visible()
     shown.root.get_by_role("button", name="nobody sets .grad to zero", exact=True).click()
     expect(shown.words).to_contain_text("No. It is another bug: the gradient of b is that of one row.")
-    expect(shown.text("Right so far: 1 of 2")).to_be_visible()
+    expect(shown.text("Round 2 of 10. Right so far: 1 of 2")).to_be_visible()
     shown.press("Reset")
 
 

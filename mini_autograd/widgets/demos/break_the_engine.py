@@ -24,7 +24,8 @@ from mini_autograd.widgets.sketch import SMALL, box, button, line, picture, pres
 
 POINTS, HIDDEN, RATE, STEPS, ROUNDS = 24, 6, 0.1, 120, 10
 BLUE, ORANGE, GREEN = COLOURS[0], COLOURS[1], COLOURS[2]
-WIDTH, HEIGHT, LEFT, GAP = 226.0, 190.0, 46.0, 54.0
+WIDTH, HEIGHT, LEFT, GAP = 226.0, 140.0, 46.0, 54.0
+CHOICE, ROW = 410.0, 40.0  # the width of a choice, and how far apart two are
 CURVES: tuple[Callable[[Any], Any], ...] = (np.sin, lambda x: np.cos(2 * x), lambda x: np.tanh(2 * x) - x / 4)
 NAMES = ("w1", "b", "w2", "w3")
 
@@ -175,21 +176,20 @@ def show(number: float, steps: float, guesses: str) -> Shown:
     right, broken = training(current, "")[: at + 1], training(current, bug)[: at + 1]
     told = words_for(current, at, right[-1].loss, broken[-1].loss, made)
     parts = [*losses(right, broken), *fits(current, right[-1], broken[-1]), *bars(broken[-1])]
-    y = HEIGHT + 76
-    for name, choice in BUGS.items():
+    top = HEIGHT + 62
+    places = [(10 + (CHOICE + 12) * (place % 2), top + ROW * (place // 2)) for place in range(len(BUGS) + 1)]
+    for (name, choice), (x, y) in zip(BUGS.items(), places, strict=False):
         colour = "currentColor" if guess is None or name not in (guess, bug) else GREEN if name == bug else ORANGE
-        drawing, _ = button(choice.words, 10, y, 420, colour=colour)
+        drawing, _ = button(choice.words, x, y, CHOICE, colour=colour)
         state = {"guesses": " ".join(f"{n}={b}" for n, b in {**made, current: name}.items())}
         parts.append(drawing if guess else press(drawing, choice.words, state))
-        y += 42
-    x = 460.0
-    if guess and current < ROUNDS:
-        drawing, _ = button("Next round", x, HEIGHT + 76, 130)
-        parts.append(press(drawing, "Next round", {"number": current + 1, "steps": STEPS}))
+    x, y = places[-1]
     score = sum(bug_of(n) == b for n, b in made.items())
-    parts.append(words(x, HEIGHT + 146, f"Round {current} of {ROUNDS}", size=15, bold=True))
-    parts.append(words(x, HEIGHT + 172, f"Right so far: {score} of {len(made)}", size=15))
-    size = LEFT + 3 * WIDTH + 2 * GAP + 20, y + 6
+    parts.append(words(x + 145, y + 22, f"Round {current} of {ROUNDS}. Right so far: {score} of {len(made)}", size=15))
+    if guess and current < ROUNDS:
+        drawing, _ = button("Next round", x, y, 130)
+        parts.append(press(drawing, "Next round", {"number": current + 1, "steps": STEPS}))
+    size = LEFT + 3 * WIDTH + 2 * GAP + 20, y + ROW
     return Shown(picture(*size, parts, " ".join(told), role="group"), told)
 
 
@@ -197,7 +197,7 @@ def words_for(number: int, at: int, right: float, broken: float, made: dict[int,
     """What is to be seen; after a guess, whether it was right, and what shows the bug."""
     first = f"After {at} steps the loss is {right:.3g} with the right engine and {broken:.3g} with the broken one."
     if number not in made:
-        return (first, "What is broken? Choose below. A bar of 1 is a gradient that is right.")
+        return (first, "What is broken? Choose one of the five. A bar of 1 is a gradient that is right.")
     bug = BUGS[bug_of(number)]
     verdict = "Right" if made[number] == bug_of(number) else "No. It is another bug"
     return (first, f"{verdict}: {bug.words}.", bug.sign)
@@ -232,10 +232,10 @@ def fits(number: int, right: Moment, broken: Moment) -> list[str]:
     dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="currentColor"/>' for x, y in curve(target)]
     lines = [line(curve(right.outputs), BLUE), line(curve(broken.outputs), ORANGE, "6 4")]
     key = [
-        words(left + 8, 48, "right engine", size=SMALL, fill=BLUE, bold=True),
-        words(left + 8, 66, "broken engine", size=SMALL, fill=ORANGE, bold=True),
+        words(left, 30 + HEIGHT + 18, "right engine", size=SMALL, fill=BLUE, bold=True),
+        words(left + WIDTH, 30 + HEIGHT + 18, "broken engine", size=SMALL, fill=ORANGE, bold=True, anchor="end"),
     ]
-    return [*frame(left, "what the network gives", "x"), *dots, *lines, *key]
+    return [*frame(left, "what the network gives", ""), *dots, *lines, *key]
 
 
 def bars(moment: Moment) -> list[str]:
@@ -250,11 +250,11 @@ def bars(moment: Moment) -> list[str]:
         parts.append(segment(at(mark), 30, at(mark), 30 + HEIGHT, colour=BLUE if mark == 1 else "currentColor"))
         parts.append(words(at(mark), 30 + HEIGHT + 18, mark, size=SMALL, anchor="middle"))
     for place, (name, part) in enumerate(zip(NAMES, moment.shares, strict=True)):
-        y = 46 + place * 44
+        y = 36 + place * HEIGHT / 4
         start, end = sorted((at(0.0), at(part)))
         colour = BLUE if abs(part - 1) < 0.005 else ORANGE
-        parts.append(box(start, y, max(end - start, 1.0), 22, fill=colour, opacity=0.55, stroke=colour))
-        parts.append(words(left + WIDTH - 4, y + 16, f"{name}: {part:.2g}", size=SMALL, anchor="end", bold=True))
+        parts.append(box(start, y, max(end - start, 1.0), 20, fill=colour, opacity=0.55, stroke=colour))
+        parts.append(words(left + WIDTH - 4, y + 15, f"{name}: {part:.2g}", size=SMALL, anchor="end", bold=True))
     return parts
 
 
