@@ -40,6 +40,11 @@ plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "fon
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
 
+# %% [markdown]
+# ### The programs (further)
+#
+# Run this cell. You need not read it.
+
 # %% tags=["demo"]
 def leaf(value):
     """A number or an array in double precision whose gradient PyTorch is to find."""
@@ -56,7 +61,10 @@ def asked_twice(at, **options):
     except RuntimeError as error:
         return f"{first.item():.0f}, and then RuntimeError: {str(error)[:58]} ..."
 
+# %% [markdown]
+# ### The three answers
 
+# %% tags=["demo"]
 for options in ({}, {"retain_graph": True}, {"create_graph": True}):
     print(f"{options!s:22s} {asked_twice(2.0, **options)}")
 
