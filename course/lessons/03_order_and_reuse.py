@@ -20,10 +20,9 @@
 # Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron. You are the reviewer, and you begin with two of them.
 
 # %%
-from autograder.student import between, check_gradients, hints, quiz
+from autograder.student import between, check_gradients, hints, quiz, start_lesson
 
 # %%
-from autograder.student import start_lesson
 start_lesson()
 
 # %% [markdown]

@@ -24,7 +24,7 @@ import weakref
 
 import numpy as np
 
-from autograder.student import check_gradients, hints, quiz
+from autograder.student import check_gradients, hints, quiz, start_lesson
 
 # %% tags=["demo"]
 import gc
@@ -72,8 +72,6 @@ print("\n" + textwrap.fill(message, 90))
 # ## 1. What a graph holds
 
 # %%
-from autograder.student import start_lesson
-
 start_lesson()
 
 # %% [markdown] items="26"
