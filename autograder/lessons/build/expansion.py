@@ -15,7 +15,7 @@ from autograder.quizzes.sealing import seal_hints
 
 HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
 CHECK_COMMENT = "# Run this cell to check your answer ({})."
-IMPORT_COMMENT = "# Run this cell: it imports what the lesson needs."
+IMPORT_COMMENT = "# Run this cell: it imports {}."
 SETTINGS = ("plt.rcParams.update", "torch.set_num_threads", "warnings.simplefilter")
 
 
@@ -43,7 +43,7 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
             comment = CHECK_COMMENT.format(f"{points:g} point" + "s" * (points != 1))
             result.append(replace(cell, source=f"{comment}\n{cell.source}"))
         elif cell.kind == "code" and only_imports(cell.source):
-            result.append(replace(cell, source=f"{IMPORT_COMMENT}\n{cell.source}"))
+            result.append(replace(cell, source=f"{IMPORT_COMMENT.format(_imported(cell))}\n{cell.source}"))
         elif not cell.style:
             result.append(cell)
     return result
@@ -56,6 +56,14 @@ def only_imports(source: str) -> bool:
     except SyntaxError:  # a magic
         return False
     return bool(statements) and all(map(_imports, statements))
+
+
+def _imported(cell: TextCell) -> str:
+    """What the imports of a cell are for; several such cells may stand one after the other."""
+    if "demo" in cell.tags:
+        return "what the demonstrations need"
+    only_ours = cell.source.startswith("from autograder.student import") and cell.source.count("import ") == 1
+    return "the checks, the hints and the quiz" if only_ours else "what the lesson needs"
 
 
 def _imports(statement: ast.stmt) -> bool:

@@ -22,7 +22,7 @@ from autograder.lessons.build.rules import check_lesson, engine_names_are_kept
 from autograder.lessons.build.text import TextCell, read_lesson
 
 # Only the first line of a cell with a sealed text is shown: the rest tells nobody anything.
-FOLDED = (CHECK_COMMENT.partition("{")[0], IMPORT_COMMENT)
+FOLDED = tuple(comment.partition("{")[0] for comment in (CHECK_COMMENT, IMPORT_COMMENT))
 SEALED_CALL = re.compile(r"^(hints|quiz|start_lesson)\(.{100}", re.MULTILINE)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 TAGS_OF_NOTEBOOKS = {"demo", "visible", "raises-exception"}
