@@ -126,7 +126,7 @@ def test_a_student_types_the_engine_into_the_page_and_goes_on_with_it(lab):
     lab.wait_until("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
 
     lab.open_notebook(student.notebook(LESSONS / "03_order_and_reuse.py"))
-    start = next(i for i, (_, source) in enumerate(cells(lab)) if "start_lesson" in source)
+    start = next(i for i, (_, source) in enumerate(cells(lab)) if "start_lesson(" in source)
     lab.cell(start)
     lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-above')")
     lab.cell(start)
