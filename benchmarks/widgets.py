@@ -43,6 +43,7 @@ WATCH = """(root, part) => {
   const note = window.noted = { start: null, end: null };
   const begin = () => { note.start = performance.now(); note.end = null; };
   for (const kind of ["pointerdown", "keydown"]) window.addEventListener(kind, begin, { capture: true });
+  window.addEventListener("pointermove", (event) => event.buttons && begin(), { capture: true });
   new MutationObserver(() => { if (note.start !== null && note.end === null) note.end = performance.now(); })
     .observe(part ? root.querySelector(part) : root, { subtree: true, childList: true, attributes: true });
 }"""
@@ -51,6 +52,7 @@ from mini_autograd.widgets import *
 net = ma.nn.Sequential(*[part for _ in range(3) for part in (ma.nn.Linear(3, 3), ma.nn.Tanh())])
 loss = net(ma.ones(2, 3)).sum()
 explore(loss)"""
+NUMBERS = 'explore("(a*b + a).tanh()")'
 KEYS = [f"q{number}" for number in range(8)]
 OPTIONS = {"a": Answer(True, "Yes. " * 20, "", "One"), "b": Answer(False, "No. " * 20, "", "Two")}
 SEALED = seal_quiz(dict.fromkeys(KEYS, OPTIONS), dict.fromkeys(KEYS, "Which of the two is it?"))
@@ -113,13 +115,13 @@ def in_browser() -> Iterator[Row]:
         conftest.serving(Path(home)) as served,
     ):
         lab = conftest.Lab(profile.new_page(), *served)
-        sources = [GRAPH, *(f"{name}()" for name in known), *QUIZ]
+        sources = [GRAPH, NUMBERS, *(f"{name}()" for name in known), *QUIZ]
         lab.open_notebook(lab.write_notebook("widgets.ipynb", sources))
         lab.run_all()
         if lab.errors():
             raise RuntimeError(f"a cell failed: {lab.errors()}")
         yield from explorer_rows(lab)
-        for index, (name, demo) in enumerate(known.items(), 1):
+        for index, (name, demo) in enumerate(known.items(), 2):
             yield from demo_rows(lab, index, name, demo)
         yield from quiz_rows(lab, len(sources) - 1)
 
@@ -129,6 +131,14 @@ def explorer_rows(lab: Any) -> Iterator[Row]:
     root.wait_for()
     yield Row("explore", "Step, Back", "browser", measured(lab.page, root, pressing(root, "Step", "Back")))
     yield Row("explore", "Blocks", "Python", measured(lab.page, root, pressing(root, "Blocks")))
+    root = lab.cell(1).locator(".ma-explorer")
+    box = root.locator(".ma-movable").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    lab.page.mouse.move(x, y)
+    lab.page.mouse.down()
+    moves: list[Callable[[], None]] = [partial(lab.page.mouse.move, x + by, y) for by in (20, 40)]
+    yield Row("explore", "drag a leaf", "Python", measured(lab.page, root, moves))
+    lab.page.mouse.up()
 
 
 def demo_rows(lab: Any, index: int, name: str, demo: Any) -> Iterator[Row]:

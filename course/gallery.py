@@ -50,7 +50,8 @@ on_stage()
 # ## A gradient arrives
 #
 # Step forward, then backward. Ask before each backward step which two numbers will be multiplied; *Predict* asks for
-# their product. `a` is used twice: its gradient is a sum.
+# their product. `a` is used twice: its gradient is a sum. Drag `a` to the left: where is its gradient zero?
+# *Expression* draws any other graph.
 
 # %% jupyter={"source_hidden": true}
 a = mini_autograd.tensor(2.0, requires_grad=True)

@@ -395,7 +395,7 @@ from mini_autograd.widgets import explore
 
 names = {"w": w_torch, "x": x_torch, "b": b_torch, "target": target_torch}
 names |= {"product": product_torch, "y": y_torch, "error": error_torch, "loss": loss_torch}
-explore(loss_torch, names=names)
+explore(loss_torch, names=names, predict=True)
 
 # %% [markdown]
 # Each step only knows its own small rule. Here are the first five (`grad` is the incoming gradient):

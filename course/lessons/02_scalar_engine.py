@@ -949,11 +949,11 @@ assert x.grad == 0.0, "backward(gradient=-2.0) must take twice the gradient away
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is `x**2 + 3 * x` at 2. Step backward to see the gradient of `x` add up: 7. Then try other expressions.
+# Here is `x**2 + 3 * x` at 2. Step backward and predict what `x` receives. Then drag the box of `x` to the right or left, or choose *Expression* and type another one: your engine computes both.
 
 # %% tags=["demo"] items="24"
 x = MiniTensor(2.0)
-explore(x**2 + 3 * x, names={"x": x})
+explore(x**2 + 3 * x, names={"x": x}, predict=True)
 
 # %% [markdown]
 # And that is the answer to the question at the start. The sum over 1,152,921,504,606,846,976 paths is computed in 61 visits, because everything that meets in a node is added up before it goes on.
@@ -1067,7 +1067,7 @@ for start_value in (3.0, 0.25):
 x, y = MiniTensor(2.0), MiniTensor(3.0)
 z = x * y
 loss = z**2
-explore(loss)
+explore(loss, predict=True)
 
 # %% [markdown] items="17 18 23"
 # In PyTorch a node is not the tensor but an object of its own, which the tensor holds as `grad_fn`. It is named after the operation whose rule it is, as in `MulBackward0`. Its inputs are in `next_functions`. Walk over both graphs with the same few lines:

@@ -390,7 +390,7 @@ a = MiniTensor(2.0)
 b = -a
 c = -b
 d = b + c
-explore(d, names={"a": a, "b": b, "c": c, "d": d})
+explore(d, names={"a": a, "b": b, "c": c, "d": d}, predict=True)
 
 # %% [markdown]
 # ### Break it yourself

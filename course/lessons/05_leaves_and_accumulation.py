@@ -1800,7 +1800,7 @@ side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 from mini_autograd.widgets import explore
 
 x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
-explore((x * y + x) ** 2, names={"x": x, "y": y})
+explore((x * y + x) ** 2, names={"x": x, "y": y}, predict=True)
 
 # %% [markdown] items="21"
 # Since edges are ordinary attributes, you can walk along them by hand, down to the leaf and from there to the tensor:

@@ -16,7 +16,7 @@ function render({ model, el }) {
   const canvas = make("div", { class: "ma-canvas" });
   const words = make("div", { class: "ma-words", "aria-live": "polite" });
   const busy = makeBusy(root);
-  const sender = makeSender(model, busy);
+  const sender = makeSender(model, "state", busy);
   const readers = model.get("controls").map((control) => addControl(bar, control, model, sender));
   const player = makePlayer(model, canvas);
   const asleep = make("div", { class: "ma-asleep", role: "status", hidden: "" }, "No kernel holds this demo. To use its controls, run the cell.");
@@ -78,32 +78,6 @@ function render({ model, el }) {
     model.off("change:state", showState);
     model.off("change:shown", showPicture);
     model.off("change:step", showStep);
-  };
-}
-
-function makeSender(model, busy) {
-  let sent = false;
-  let waiting = null;
-  const send = (state) => {
-    sent = true;
-    busy.start();
-    model.set("state", state);
-    model.save_changes();
-  };
-  return {
-    change(part) {
-      const state = { ...(waiting ?? model.get("state")), ...part };
-      if (JSON.stringify(state) === JSON.stringify(model.get("state"))) return;
-      if (sent) waiting = state;
-      else send(state);
-    },
-    answered() {
-      sent = false;
-      busy.stop();
-      const next = waiting;
-      waiting = null;
-      if (next) send(next);
-    },
   };
 }
 

@@ -6,6 +6,7 @@ const TRAVEL = 800; // milliseconds that a number is on its way
 const ADDING = 600; // milliseconds for which a sum is shown before its result
 const MOVED = 40; // in stories with more steps nothing moves: they are played too quickly
 const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
+const DRAGGED = 5; // pixels that a mouse moves for a step of a number
 const PHASES = { start: "Leaves", forward: "Forward", backward: "Backward", end: "Finished" };
 
 function render({ model, el }) {
@@ -13,6 +14,7 @@ function render({ model, el }) {
   const steps = () => model.get("steps");
   const show = () => {
     if (view.picture !== model.get("picture")) place(view, model); // the step may change together with the picture
+    showValues(view, model);
     apply(view, steps(), clamp(model.get("step"), steps()), model);
   };
   const go = (by, skip = false) => {
@@ -26,11 +28,20 @@ function render({ model, el }) {
     if (model.get("step") === before) show();
   };
   connect(view, model, go, show);
+  const bench = makeBench(view, model);
+  const answered = () => {
+    bench.show();
+    show();
+    view.sender.answered();
+  };
   model.on("change:step", show);
   model.on("change:picture", show);
+  model.on("change:computed", answered);
   const leave = followKernel(model, (alive) => {
-    if (view.tool.Blocks) view.tool.Blocks.disabled = !alive; // all else is done here
+    if (view.tool.Blocks) view.tool.Blocks.disabled = !alive;
+    bench.wake(alive); // all else is done here
   });
+  bench.show();
   show();
   return () => {
     leave();
@@ -39,6 +50,7 @@ function render({ model, el }) {
     view.player.pause();
     model.off("change:step", show);
     model.off("change:picture", show);
+    model.off("change:computed", answered);
   };
 }
 
@@ -50,7 +62,7 @@ function make(tag, attributes, text = "") {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.textContent = text;
-  if (tag === "button" || tag === "input") element.setAttribute("data-lm-suppress-shortcuts", "true"); // else JupyterLab takes its arrow keys
+  if (["button", "input", "select"].includes(tag)) element.setAttribute("data-lm-suppress-shortcuts", "true"); // else JupyterLab takes its arrow keys
   return element;
 }
 
@@ -70,16 +82,18 @@ function build(model, el) {
   const counter = make("span", { class: "ma-counter" });
   bar.append(...Object.values(buttons), play, counter);
   const tools = make("div", { class: "ma-bar ma-tools", role: "toolbar", "aria-label": "Picture" });
-  const names = ["Smaller", "Larger", "Fit", "Memory", "Predict", ...(model.get("foldable") ? ["Blocks"] : []), "Save SVG", "Save PNG"];
+  const names = ["Smaller", "Larger", "Fit", "Memory", "Predict", "Expression", ...(model.get("foldable") ? ["Blocks"] : []), "Save SVG", "Save PNG"];
   const tool = Object.fromEntries(names.map((name) => [name, make("button", { type: "button" }, name)]));
   tools.append(...Object.values(tool));
   const canvas = make("div", { class: "ma-canvas" });
   const words = make("div", { class: "ma-words", "aria-live": "polite" });
   const busy = makeBusy(root);
   tools.append(busy.sign);
-  root.append(bar, canvas, words, tools);
+  const bench = make("div", { class: "ma-bench" });
+  root.append(bar, bench, canvas, words, tools);
   el.replaceChildren(root);
-  return { root, buttons, play, tool, counter, canvas, words, busy, nodes: [], edges: [], flows: [], selected: null, zoom: null };
+  const sender = makeSender(model, "wanted", busy);
+  return { root, buttons, play, tool, counter, canvas, words, busy, bench, sender, nodes: [], edges: [], flows: [], leaves: new Map(), selected: null, zoom: null };
 }
 
 // Put the picture in, and remember its parts.
@@ -95,9 +109,94 @@ function place(view, model) {
   for (const node of view.nodes) node.setAttribute("data-lm-suppress-shortcuts", "true");
   view.edges = [...view.svg.querySelectorAll(".ma-edge")];
   view.flows = [...view.svg.querySelectorAll(".ma-flow")];
-  view.ends = model.get("edges").map(([source, target, factors]) => ({ source, target, factors }));
   view.tool.Blocks?.setAttribute("aria-pressed", String(model.get("folded")));
+  markLeaves(view);
   resize(view, null);
+}
+
+// Numbers may have changed since the picture was drawn; its boxes and lines have not.
+function showValues(view, model) {
+  const values = model.get("values");
+  view.nodes.forEach((node, index) => (node.querySelector(".ma-value").textContent = values[index]));
+  view.ends = model.get("edges").map(([source, target, factors]) => ({ source, target, factors }));
+}
+
+// The numbers of the leaves, to be typed or dragged, and an entry for another expression. Python computes.
+function makeBench(view, model) {
+  const numbers = make("div", { class: "ma-numbers", role: "group", "aria-label": "Values of the leaves" });
+  const form = make("div", { class: "ma-expression", hidden: "" });
+  const problem = make("p", { class: "ma-problem", role: "alert" });
+  view.bench.append(form, problem, numbers);
+  const entry = make("input", { type: "text", size: "32", spellcheck: "false", autocomplete: "off", "aria-label": "Expression" });
+  const draw = make("button", { type: "button" }, "Draw");
+  const choice = make("select", { "aria-label": "Examples" });
+  choice.append(make("option", { value: "" }, "Examples"));
+  const examples = model.get("examples");
+  examples.forEach(([label], index) => choice.append(make("option", { value: String(index) }, label)));
+  form.append(entry, draw, ...(examples.length > 0 ? [choice] : []));
+
+  const ask = (expression, values) => view.sender.change({ expression, values });
+  const submit = () => ask(entry.value.trim(), {});
+  draw.addEventListener("click", submit);
+  entry.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    submit();
+  });
+  choice.addEventListener("change", () => {
+    if (choice.value === "") return;
+    const [, expression, values] = examples[Number(choice.value)];
+    entry.value = expression;
+    ask(expression, values);
+  });
+  view.tool.Expression.addEventListener("click", () => {
+    form.hidden = !form.hidden;
+    view.tool.Expression.setAttribute("aria-pressed", String(!form.hidden));
+    if (!form.hidden) entry.focus({ preventScroll: true });
+  });
+
+  const inputs = new Map();
+  const setNumber = (name, value) => {
+    if (!Number.isFinite(value)) return;
+    ask(model.get("computed").expression, { [name]: value }); // the other names keep theirs
+  };
+  const show = () => {
+    const { expression, leaves, problem: words } = model.get("computed");
+    problem.textContent = words;
+    problem.hidden = !words;
+    if (expression && document.activeElement !== entry) entry.value = expression;
+    if (leaves.map(([, name]) => name).join() !== [...inputs.keys()].join()) {
+      inputs.clear();
+      numbers.replaceChildren();
+      for (const [, name] of leaves) {
+        const label = make("label", {}, `${name} `);
+        const input = make("input", { type: "number", step: "0.1" });
+        input.addEventListener("input", () => input.value !== "" && setNumber(name, Number(input.value)));
+        label.append(input);
+        numbers.append(label);
+        inputs.set(name, input);
+      }
+    }
+    for (const [, name, value] of leaves) {
+      const input = inputs.get(name);
+      if (document.activeElement !== input) input.value = String(value); // a reader who types is not interrupted
+    }
+    numbers.hidden = leaves.length === 0;
+    view.leaves = new Map(leaves.map(([index, name, value]) => [index, { value, set: (number) => setNumber(name, number) }]));
+    markLeaves(view);
+  };
+  const wake = (alive) => {
+    view.tool.Expression.hidden = !alive;
+    view.bench.hidden = !alive;
+    if (alive) return show();
+    view.leaves.clear();
+    markLeaves(view);
+  };
+  return { show, wake };
+}
+
+function markLeaves(view) {
+  view.nodes.forEach((node, index) => node.classList.toggle("ma-movable", view.leaves.has(index)));
 }
 
 // A zoom of null is the picture in its own size or as wide as the page, but not smaller than three quarters; on a stage,
@@ -176,9 +275,9 @@ function connect(view, model, go, show) {
   };
   const showPredict = () => view.tool.Predict.setAttribute("aria-pressed", String(model.get("predict")));
   showPredict();
-  for (const [name, button] of Object.entries(view.tool)) button.addEventListener("click", actions[name]);
+  for (const [name, action] of Object.entries(actions)) view.tool[name]?.addEventListener("click", action);
   view.root.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT") return;
+    if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
     const node = event.target.closest(".ma-node");
     const zooms = { "+": 1.25, "=": 1.25, "-": 0.8 };
     if (node && (event.key === "Enter" || event.key === " ")) select(view, node, show);
@@ -203,19 +302,27 @@ function connect(view, model, go, show) {
   drag(view, (node) => select(view, node, show));
 }
 
-// Dragging pans; a click without movement chooses a node.
+// Dragging a leaf to the right or left changes its number, dragging anything else pans; a click without movement chooses
+// a node.
 function drag(view, choose) {
   let from = null;
   let moved = false;
   view.canvas.addEventListener("pointerdown", (event) => {
-    if (event.button === 0) from = { x: event.clientX, y: event.clientY, left: view.canvas.scrollLeft, top: view.canvas.scrollTop };
+    if (event.button !== 0) return;
+    const leaf = view.leaves.get(Number(event.target.closest(".ma-node")?.dataset.node));
+    from = { x: event.clientX, y: event.clientY, left: view.canvas.scrollLeft, top: view.canvas.scrollTop, leaf, start: leaf?.value };
     moved = false;
   });
   view.canvas.addEventListener("pointermove", (event) => {
     if (!from || !(event.buttons & 1)) return;
     const [x, y] = [event.clientX - from.x, event.clientY - from.y];
-    moved = moved || Math.hypot(x, y) > 5;
-    if (!moved) return;
+    if (!moved && Math.hypot(x, y) <= 5) return;
+    if (!moved && from.leaf) view.canvas.setPointerCapture(event.pointerId); // the mouse may leave the picture
+    moved = true;
+    if (from.leaf) {
+      from.leaf.set(Number((from.start + 0.1 * Math.round(x / DRAGGED)).toFixed(6)));
+      return;
+    }
     view.canvas.scrollLeft = from.left - x;
     view.canvas.scrollTop = from.top - y;
   });

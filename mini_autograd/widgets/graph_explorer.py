@@ -1,11 +1,13 @@
 """The graph explorer: a picture of a graph that is stepped forwards and backwards in the browser.
 
 Python draws the picture and works out all steps once; the browser does the rest, so the widget is quick, needs no
-network, and still works in an exported page whose kernel is gone.
+network, and still works in an exported page whose kernel is gone. With a kernel, numbers of the leaves can be changed
+and other expressions typed: the engine that made the graph computes them (`rerun`).
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +17,10 @@ from typing import Any
 from mini_autograd.drawing import DRAWING_LIMIT, Graph, is_tensor, read_graph, render, summary, watching
 from mini_autograd.drawing.folding import fold as folded_graph
 from mini_autograd.drawing.folding import repeated_blocks
+from mini_autograd.drawing.svg import value_text
+from mini_autograd.tensors.creation import tensor
+from mini_autograd.widgets.expressions import ExpressionError
+from mini_autograd.widgets.rerun import Engine, Value, Workbench
 from mini_autograd.widgets.scripts import script
 from mini_autograd.widgets.static import StaticPicture, with_static_picture
 from mini_autograd.widgets.steps import details, factors, story
@@ -26,8 +32,24 @@ except ImportError:  # without the widget library the still picture is shown
     anywidget = None  # type: ignore[assignment]
 
 HERE = Path(__file__).parent
+serial = itertools.count()
 LARGE = 60
 """Above so many nodes, blocks that repeat are folded at first."""
+
+EXAMPLES: dict[str, tuple[str, dict[str, Value]]] = {
+    "a chain": ("(2 * a).tanh().exp()", {"a": 0.25}),
+    "one input used twice": ("a * b + a", {"a": 2.0, "b": -3.0}),
+    "a diamond": ("(a + b) * (a - b)", {"a": 3.0, "b": 2.0}),
+    "a neuron": ("(w1 * x1 + w2 * x2 + b).tanh()", {"w1": -1.0, "x1": 2.0, "w2": 1.0, "x2": 0.5, "b": 1.0}),
+    "a row stretched over a matrix": (
+        "(x + b).sum()",
+        {"x": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], "b": [1.0, 0.0, -1.0]},
+    ),
+    "softmax": ("(x.exp() / x.exp().sum())[0]", {"x": [1.0, 2.0, 0.0]}),
+    "written in place": ("(a * b).add_(a).tanh()", {"a": 0.5, "b": -2.0}),
+    "under no_grad": ("(w * x - no_grad(w * x + 1)) ** 2", {"w": 3.0, "x": 2.0}),
+}
+"""Expressions for our own engine and PyTorch, with the values at which they start."""
 
 
 def explore(
@@ -39,16 +61,21 @@ def explore(
     fold: bool | None = None,
     predict: bool = False,
 ) -> Any:
-    """The graph behind `output` as an interactive picture; a still one where widgets are not installed.
+    """The graph of `output` as an interactive picture; a still one where widgets are not installed.
 
-    `output` is a student's MiniTensor, a tensor of ours, or a PyTorch tensor. Of the latter two it may also be a
-    function without arguments that gives the tensor: then what it computes under `no_grad` is drawn too, marked as not
-    recorded; a finished graph tells nothing of it. `names` maps labels to tensors; without it the variables of the
-    calling cell are searched. `direction` is "right" or "down", `gradient` starts backward. `fold` says whether blocks
-    that repeat, such as layers, start as one node each; large graphs do unless told not to.
-    `predict` asks before each backward step what the nodes receive; answers stay in the notebook and are never graded.
-    Raises GraphTooLargeError above 400 nodes and TypeError for an object without a graph.
+    `output` is a student's MiniTensor, a tensor of ours, a PyTorch tensor, or an expression such as "(a*b + a).tanh()",
+    whose names `names` may map to numbers. Of our tensors and PyTorch's it may also be a function without arguments
+    that gives the tensor: then what it computes under `no_grad` is drawn too, marked as not recorded; a finished graph
+    tells nothing of it. `names` maps labels to tensors; without it the variables of the calling cell are searched.
+    `direction` is "right" or "down", `gradient` starts backward. `fold` says whether blocks that repeat, such as
+    layers, start as one node each; large graphs do unless told not to. `predict` asks before each backward step what
+    the nodes receive; answers stay in the notebook and are never graded.
+    While a kernel runs, the numbers of named leaves can be changed and other expressions typed in the picture.
+    Raises GraphTooLargeError above 400 nodes, TypeError for an object without a graph, and ValueError for a text that
+    is no expression.
     """
+    if isinstance(output, str):
+        return explore_expression(output, names or {}, direction, predict)
     if names is None:
         names = names_in(sys._getframe(1))
     trace = None
@@ -58,7 +85,17 @@ def explore(
     graph = read_graph(output, names, limit=DRAWING_LIMIT, gradient=gradient, trace=trace)
     if anywidget is None:
         return StaticPicture(render(graph, direction=direction, replay=True), summary(graph, replay=True))
-    return GraphExplorer(graph, direction, fold, predict)
+    return GraphExplorer(Workbench(graph, Engine(output), gradient), direction, fold, predict)
+
+
+def explore_expression(text: str, values: Mapping[str, Value], direction: str, predict: bool) -> Any:
+    """An expression in our own engine, as an interactive picture."""
+    start = tensor(0.0, requires_grad=True)
+    bench = Workbench(read_graph(start), Engine(start))
+    bench.compute(text.strip() or "?", values)  # nothing is no expression either
+    if anywidget is None:
+        return StaticPicture(render(bench.graph, direction=direction, replay=True), summary(bench.graph, replay=True))
+    return GraphExplorer(bench, direction, None, predict)
 
 
 def names_in(frame: Any) -> dict[str, Any]:
@@ -74,7 +111,7 @@ def names_in(frame: Any) -> dict[str, Any]:
 if anywidget is not None:
 
     class GraphExplorer(anywidget.AnyWidget):
-        """The widget. All traits are set once, but `step`, `predict` and `predictions` follow the reader."""
+        """The widget. The reader sets `step`, `folded`, `predict`, `predictions` and `wanted`; the rest follows."""
 
         _esm = script(HERE / "graph_explorer.js")
         _css = (HERE / "graph_explorer.css").read_text(encoding="utf-8")
@@ -83,45 +120,110 @@ if anywidget is not None:
         steps: Any = traitlets.List().tag(sync=True)
         edges: Any = traitlets.List().tag(sync=True)
         details: Any = traitlets.List().tag(sync=True)
+        values: Any = traitlets.List().tag(sync=True)  # what stands in the value row of each node
         step = traitlets.Int(0).tag(sync=True)
         foldable = traitlets.Bool(False).tag(sync=True)
         folded = traitlets.Bool(False).tag(sync=True)
         predict = traitlets.Bool(False).tag(sync=True)
         predictions: Any = traitlets.Dict().tag(sync=True)  # what the reader entered, by the number of the step
+        wanted: Any = traitlets.Dict().tag(sync=True)  # the expression and the numbers that the reader asks for
+        computed: Any = traitlets.Dict().tag(sync=True)  # the answer: what is shown now, or the problem
+        examples: Any = traitlets.List().tag(sync=True)
         own_id = traitlets.Unicode().tag(sync=True)
 
         def __init__(
-            self, graph: Graph, direction: str = "right", folded: bool | None = None, predict: bool = False
+            self, bench: Workbench, direction: str = "right", folded: bool | None = None, predict: bool = False
         ) -> None:
-            blocks = [] if any(node.kind == "unrecorded" for node in graph.nodes) else repeated_blocks(graph)
-            self._graphs = {False: graph, True: folded_graph(graph, blocks) if blocks else graph}
-            self._direction = direction
+            self._bench, self._direction = bench, direction
+            blocks = self._take(bench.graph)
             if folded is None:
-                folded = len(graph.nodes) > LARGE
-            folded = folded and bool(blocks)
-            shown = self._graphs[folded]
-            self._still = StaticPicture(render(shown, direction=direction, replay=True), summary(graph, replay=True))
-            super().__init__(foldable=bool(blocks), folded=folded, predict=predict, **self._drawn(folded))
+                folded = len(bench.graph.nodes) > LARGE
+            folded = folded and blocks
+            examples = [] if bench.engine.is_student_s else [[label, *example] for label, example in EXAMPLES.items()]
+            super().__init__(
+                foldable=blocks,
+                folded=folded,
+                predict=predict,
+                examples=examples,
+                computed=self._answer(""),
+                **self._drawn(folded),
+            )
             self.own_id = self.model_id
             self.observe(self._refold, "folded")
+            self.observe(self._compute, "wanted")
+
+        def _take(self, graph: Graph) -> bool:
+            """Make a graph the one that is shown. Returns whether it has blocks that can be folded."""
+            blocks = [] if any(node.kind == "unrecorded" for node in graph.nodes) else repeated_blocks(graph)
+            self._graphs = {False: graph, True: folded_graph(graph, blocks) if blocks else graph}
+            return bool(blocks)
 
         def _drawn(self, folded: bool) -> dict[str, Any]:
             """Everything that the browser shows of the graph, folded or not."""
             graph = self._graphs[folded]
             return {
                 "picture": render(graph, direction=self._direction, interactive=True, replay=True),
+                **self._told(graph),
+            }
+
+        def _told(self, graph: Graph) -> dict[str, Any]:
+            """What changes with the numbers, while the picture keeps its boxes and lines."""
+            return {
                 "steps": [step.to_json() for step in story(graph)],
                 "edges": [[edge.source, edge.target, factors(edge, graph)] for edge in graph.edges],
                 "details": [details(node, graph) for node in graph.nodes],
+                "values": [value_text(node) for node in graph.nodes],
             }
 
         def _refold(self, change: Any) -> None:
-            drawn = self._drawn(change["new"])
+            self._show(self._drawn(change["new"]))
+
+        def _show(self, drawn: Mapping[str, Any]) -> None:
+            """Replace what the browser shows. The picture comes last: it is drawn with the rest."""
             with self.hold_sync():
                 self.step = 0 if self.step == 0 else len(drawn["steps"]) - 1
                 self.predictions = {}  # the steps have other numbers now
-                for name in ("steps", "edges", "details", "picture"):
+                for name in ("steps", "edges", "details", "values", "picture"):
                     setattr(self, name, drawn[name])
 
+        def _compute(self, change: Any) -> None:
+            """Let the engine compute what the reader asks for."""
+            before = self._bench.graph
+            try:
+                self._bench.compute(change["new"]["expression"], change["new"]["values"])
+            except ExpressionError as error:
+                self.computed = self._answer(str(error))
+                return
+            graph = self._bench.graph
+            self._take(graph)
+            with self.hold_sync():
+                if _same_boxes(before, graph):
+                    self.predictions = {}  # they were of other numbers
+                    for name, told in self._told(self._graphs[self.folded]).items():
+                        setattr(self, name, told)
+                else:
+                    self.folded = False
+                    self._show(self._drawn(False))
+                    self.step = 0
+                self.computed = self._answer("")
+
+        def _answer(self, problem: str) -> dict[str, Any]:
+            """What is shown now. The serial number tells the browser that an answer has come, even an equal one."""
+            bench = self._bench
+            index = {node.name: node.index for node in bench.graph.nodes if node.kind == "leaf"}
+            leaves = [[index[name], name, value] for name, value in bench.numbers.items()]
+            return {"expression": bench.expression, "leaves": leaves, "problem": problem, "serial": next(serial)}
+
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-            return with_static_picture(super()._repr_mimebundle_(**kwargs), self._still)
+            graph = self._graphs[self.folded]
+            still = StaticPicture(
+                render(graph, direction=self._direction, replay=True), summary(self._bench.graph, replay=True)
+            )
+            return with_static_picture(super()._repr_mimebundle_(**kwargs), still)
+
+
+def _same_boxes(one: Graph, other: Graph) -> bool:
+    """Whether two graphs differ in numbers only."""
+    return [(node.name, node.formula, node.shape) for node in one.nodes] == [
+        (node.name, node.formula, node.shape) for node in other.nodes
+    ]

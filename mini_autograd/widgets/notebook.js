@@ -105,3 +105,30 @@ function makeBusy(root) {
     },
   };
 }
+
+// Send settings to Python, one at a time: while it is at work only the latest one waits.
+function makeSender(model, trait, busy) {
+  let sent = false;
+  let waiting = null;
+  const send = (setting) => {
+    sent = true;
+    busy.start();
+    model.set(trait, setting);
+    model.save_changes();
+  };
+  return {
+    change(part) {
+      const setting = { ...(waiting ?? model.get(trait)), ...part };
+      if (JSON.stringify(setting) === JSON.stringify(model.get(trait))) return;
+      if (sent) waiting = setting;
+      else send(setting);
+    },
+    answered() {
+      sent = false;
+      busy.stop();
+      const next = waiting;
+      waiting = null;
+      if (next) send(next);
+    },
+  };
+}

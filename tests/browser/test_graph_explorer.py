@@ -257,3 +257,51 @@ def test_exported_html_shows_the_finished_picture(tmp_path):
     pictures = " ".join(base64.b64decode(text).decode() for text in embedded)
     assert ">d = v1 \u00d7 a</text>" in pictures
     assert re.search(r'class="ma-grad"[^>]*>7</text>', pictures)
+
+
+def test_a_leaf_is_dragged_or_typed_and_everything_is_computed_again_by_the_student_s_engine(opened):
+    explorer = Explorer(opened.cell(1))
+    explorer.press("End")
+    box = explorer.node("a").bounding_box()
+    mouse = opened.page.mouse
+    mouse.move(box["x"] + 30, box["y"] + 30)
+    mouse.down()
+    for shift in range(10, 60, 10):
+        mouse.move(box["x"] + 30 + shift, box["y"] + 30)
+    mouse.up()
+    expect(explorer.number("a", "value")).to_have_text("3")
+    expect(explorer.number("d", "value")).to_have_text("18")
+    expect(explorer.number("a", "grad")).to_have_text("9")
+    expect(explorer.counter).to_contain_text("Finished")  # the step stays
+    explorer.root.get_by_label("b", exact=True).fill("-1.5")
+    expect(explorer.number("d", "value")).to_have_text("4.5")
+    explorer.press("Back")
+    expect(explorer.words).to_contain_text("a receives 3 \u00d7 1 = 3, sum so far 4.5.")
+    explorer.root.get_by_label("a", exact=True).fill("2")
+    explorer.root.get_by_label("b", exact=True).fill("3")
+    expect(explorer.number("d", "value")).to_have_text("10")
+
+
+def test_a_graph_is_built_from_an_expression_without_code(opened):
+    explorer = Explorer(opened.cell(2))
+    explorer.press("Expression")
+    entry = explorer.root.get_by_role("textbox", name="Expression")
+    entry.fill("(a*b + a).tanh(")
+    entry.press("Enter")
+    expect(explorer.root.get_by_role("alert")).to_contain_text("not an expression")
+    entry.fill("(a*b + a).tanh()")
+    entry.press("Enter")
+    expect(explorer.root.get_by_role("alert")).to_be_hidden()
+    expect(explorer.counter).to_have_text("Leaves, step 0 of 8")
+    explorer.root.get_by_label("a", exact=True).fill("0.5")
+    explorer.root.get_by_label("b", exact=True).fill("-0.5")
+    explorer.press("End")
+    expect(explorer.number("a", "grad")).to_have_text("0.47")
+    explorer.root.get_by_label("Examples").select_option("softmax")
+    expect(explorer.counter).to_contain_text("Leaves")
+    expect(explorer.node("x")).to_contain_text("(3,)")
+    explorer.root.get_by_label("Examples").select_option("under no_grad")
+    explorer.press("End")
+    expect(explorer.node("w")).to_contain_text("-4")
+    explorer.press("Expression")
+    expect(entry).to_be_hidden()
