@@ -381,7 +381,7 @@ product_torch = w_torch * x_torch
 y_torch = product_torch + b_torch
 error_torch = y_torch - target_torch
 loss_torch = error_torch**2
-loss_torch.backward()
+loss_torch.backward(retain_graph=True)  # keep the record, for the picture below
 for name, theirs, ours in (("w", w_torch, d_w), ("x", x_torch, d_x), ("b", b_torch, d_b)):
     difference = abs(theirs.grad.item() - ours)
     print(f"{name}:  PyTorch {theirs.grad.item():6.1f}   difference {difference}")
