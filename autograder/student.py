@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -270,6 +271,8 @@ def _missing(name: str, points: float | None) -> Report:
 
 def _finish(report: Report, points: float | None) -> Credit | None:
     """Hand the report on: as credit where there are points, else on the screen, and as an error when it failed."""
+    if not report.passed and _is_first_try(report.title):
+        report = replace(report, asks_first=True)
     current().reports.append(report)
     if points is not None:
         return Credit(report.earned, (report,))
@@ -277,6 +280,20 @@ def _finish(report: Report, points: float | None) -> Credit | None:
     if not report.passed:
         raise CheckFailed(report.message)
     return None
+
+
+def _is_first_try(title: str) -> bool:
+    """Whether this cell of a student's notebook shows such a card for the first time since its kernel started."""
+    if current().graded or not _in_notebook():
+        return False
+    check = sys.modules["IPython"].get_ipython().user_ns["In"][-1], title
+    first = check not in _TRIED
+    _TRIED.add(check)
+    return first
+
+
+_TRIED: set[tuple[str, str]] = set()
+"""The checks that have failed in this kernel: the source of the cell, and the title of the card."""
 
 
 def _clickable(answers: Any, sealed: str, points: float | None) -> dict[str, Any]:

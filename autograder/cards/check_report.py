@@ -1,7 +1,8 @@
 """What a check has to say, as data, and its two renderings: an HTML card and plain text.
 
 A card leads with what helps most: the verdict, the likely bug or the place where it goes wrong, hints on demand; then
-what failed, with the numbers and a picture; last, folded, what was compared with what.
+what failed, with the numbers and a picture; last, folded, what was compared with what. On a first try it leads with a
+question, and the diagnosis is folded.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ COLOURS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED}
 LIKELY = "Likely:"
 SEVERAL = "one of these"  # begins a diagnosis that is not sure
 HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
+ASKED_FIRST = "A question first"
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class Report:
 
     `diagnosis` names the likely bug, `place` where it goes wrong if no bug is certain; `place_facts` and `place_maps`
     are what was seen there. `bugs` and `operations` are the names in these two.
-    `hints` are up to three, each a step further: a question, the idea behind it, where to look.
+    `hints` are up to three, each a step further: a question, the idea behind it, where to look. `asks_first`: they come
+    before the diagnosis.
     """
 
     title: str
@@ -80,6 +83,7 @@ class Report:
     place_facts: tuple[tuple[str, str], ...] = ()
     place_maps: tuple[HeatMap, ...] = ()
     operations: tuple[str, ...] = field(default=(), compare=False)
+    asks_first: bool = field(default=False, compare=False)
 
     @property
     def passed(self) -> bool:
@@ -127,11 +131,12 @@ class Report:
         """The report for a terminal."""
         points = "" if self.points is None else f", {number(self.earned)} of {number(self.points)} points"
         parts = [f"{cut(self.title)}: {self.verdict}{points}"]
-        parts += [f"  likely bug: {cut(self.diagnosis)}"] if self.diagnosis else []
-        parts += [f"  where: {cut(self.place)}"] if self.place else []
-        parts += _indented(self.place_facts, self.place_maps, 4)
+        found = [f"  likely bug: {cut(self.diagnosis)}"] if self.diagnosis else []
+        found += [f"  where: {cut(self.place)}"] if self.place else []
+        found += _indented(self.place_facts, self.place_maps, 4)
         labels = ("hint", "idea", "look")
-        parts += [f"  {label}: {cut(hint)}" for label, hint in zip(labels, self.hints, strict=False)]
+        hints = [f"  {label}: {cut(hint)}" for label, hint in zip(labels, self.hints, strict=False)]
+        parts += [*hints, *found] if self.asks_first else [*found, *hints]
         for line in self.lines[:MOST_LINES]:
             parts += _text_of(line)
         parts += [f"  not shown: {len(self.lines) - MOST_LINES} more"] if len(self.lines) > MOST_LINES else []
@@ -144,11 +149,14 @@ class Report:
         if not self.passed and all(line.status != "wrong" for line in self.lines):
             colour = UNDECIDED
         inside = [_heading(self, colour)]
-        if self.diagnosis:
-            inside.append(_box("Likely bug", self.diagnosis, "", () if self.place else self.hints))
-        if self.place:
-            seen = _facts(self.place_facts) + "".join(picture.html() for picture in self.place_maps)
-            inside.append(_box("Where it goes wrong", self.place, seen, self.hints))
+        seen = _facts(self.place_facts) + "".join(picture.html() for picture in self.place_maps)
+        found = [("Likely bug", self.diagnosis, ""), ("Where it goes wrong", self.place, seen)]
+        found = [(label, sentence, facts) for label, sentence, facts in found if sentence]
+        if self.asks_first and self.hints:
+            inside.append(_conversation(self.hints, found))
+        else:
+            last = len(found) - 1
+            inside += [_box(*each, self.hints if at == last else ()) for at, each in enumerate(found)]
         inside.append(_table(self.lines))
         if self.compared:
             inside.append(folded("What was compared with what", _facts(self.compared)))
@@ -242,6 +250,17 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
 
 def _box(label: str, sentence: str, seen: str, hints: Sequence[str]) -> str:
     """The most helpful part of a card. `seen` is HTML."""
+    return _tinted(label, escaped(sentence) + seen + steps(HINT_LABELS, hints))
+
+
+def _conversation(hints: Sequence[str], found: Sequence[tuple[str, str, str]]) -> str:
+    """A question; the idea behind it and the diagnosis are a click away."""
+    more = steps(HINT_LABELS[1:], hints[1:])
+    more += "".join(folded(label, escaped(sentence) + seen) for label, sentence, seen in found)
+    more += f'<div style="margin-top:4px;{QUIET}">From the next try on, the diagnosis is shown at once.</div>'
+    return _tinted(ASKED_FIRST, escaped(hints[0]) + more)
+
+
+def _tinted(label: str, inside: str) -> str:
     style = f"margin-top:8px;padding:8px 10px;background:{TINT};border-radius:4px;color:{TEXT}"
-    more = steps(HINT_LABELS, hints)
-    return f'<div style="{style}"><span style="font-weight:600">{label}:</span> {escaped(sentence)}{seen}{more}</div>'
+    return f'<div style="{style}"><span style="font-weight:600">{label}:</span> {inside}</div>'

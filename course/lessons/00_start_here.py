@@ -153,7 +153,7 @@ check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0
 # Read such a card from top to bottom:
 #
 # * how many expressions were right;
-# * the **likely bug**, if your wrong numbers are those that a well-known mistake produces, and a hint behind the small triangle;
+# * a **question**, if your wrong numbers are those that a well-known mistake produces. Think before you open what is below it: the idea, and the **likely bug**. If you run the cell a second time and it still fails, the card names the bug at once;
 # * one example of what is wrong: your number and the right one. Behind *Inputs and numbers* stand the inputs, the gradient that arrived, and what each of the others found;
 # * at the end, what was compared with what.
 #

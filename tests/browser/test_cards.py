@@ -67,9 +67,9 @@ quiz({"sum_rule": "a", "power_rule": ""}, seal_quiz({
 }
 
 HINTS = {
-    "Hint: a question": "Which of the two inputs appears in it?",
     "The idea behind it": "This mistake often comes from a belief",
     "Where to look": "Look at the backward rule of",
+    "Likely bug": "the two operands have changed places",
 }
 
 # Per card: its size, the least contrast of a text with what is behind it, and whether anything is wider than the card.
@@ -120,8 +120,9 @@ def test_cards_are_readable_in_both_themes(lab, tmp_path):
     assert lab.errors() == []
     lab.page.set_viewport_size({"width": 1100, "height": 6000})
     card = lab.page.locator(".autograder-card").nth(list(CARDS).index("known bug"))
+    assert card.get_by_text("Which of the two inputs appears in it?").is_visible(), "a question comes first"
     for label, revealed in HINTS.items():
-        assert not card.get_by_text(revealed).is_visible(), "a hint is shown before anybody asked"
+        assert not card.get_by_text(revealed).is_visible(), "more is shown before anybody asked"
         card.get_by_text(label, exact=True).click()
         card.get_by_text(revealed).wait_for()
     for theme in ("JupyterLab Light", "JupyterLab Dark"):

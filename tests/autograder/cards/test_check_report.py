@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -122,3 +123,20 @@ def test_hints_are_folded_into_each_other(capsys):
     hints(seal_hints(["Look."]))
     with pytest.raises(LessonError):
         hints("damaged")
+
+
+def test_on_a_first_try_the_question_comes_before_the_diagnosis():
+    report = Report(
+        "Gradients", (Line("a * b", "wrong"),), diagnosis="swapped", hints=("Which one?", "A belief.", "Look.")
+    )
+    asking = replace(report, asks_first=True)
+    assert asking.text().index("Which one?") < asking.text().index("swapped")
+    assert report.text().index("swapped") < report.text().index("Which one?")
+    question, _, rest = asking.html().partition("<details")
+    assert "A question first" in question
+    assert "Which one?" in question
+    assert "swapped" not in question
+    assert "Likely bug</summary>" in rest
+    assert "Likely bug:</span> swapped" in report.html()
+    without = replace(asking, hints=())
+    assert "Likely bug:</span> swapped" in without.html()  # there is nothing to ask
