@@ -58,6 +58,7 @@ RELEASE = [
 ]
 FEEDBACK = [
     "nbgrader.preprocessors.GetGrades",
+    f"{PLUGINS}.first_screen.FirstScreen",
     f"{PLUGINS}.feedback.HideHiddenTests",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
@@ -84,6 +85,7 @@ def configure(c: Config) -> None:
     c.Autograde.exporter_class = f"{PLUGINS}.submission_exporter.SubmissionExporter"
     c.GenerateFeedback.preprocessors = _adapted(c.GenerateFeedback.get("preprocessors"), FEEDBACK)
     c.GenerateFeedback.exporter_class = f"{PLUGINS}.feedback.FeedbackExporter"
+    c.FeedbackExporter.template_name = "graded_pages"
     # These reach Formgrader's page too, which always uses nbconvert's own HTML exporter.
     c.HTMLExporter.sanitize_html = True
     c.HTMLExporter.filters = {
@@ -110,6 +112,7 @@ NEIGHBORS = (
     (QUIZ_STUBS, "ClearSolutions", "after"),
     (UNCLAIMED_POINTS, "SaveCells", "before"),
     (f"{PLUGINS}.feedback.HideHiddenTests", "GetGrades", "after"),
+    (f"{PLUGINS}.first_screen.FirstScreen", "GetGrades", "after"),
 )
 
 

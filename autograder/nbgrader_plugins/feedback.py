@@ -17,8 +17,6 @@ from traitlets import List
 # A browser that reads this loads nothing and runs nothing, whatever else the page says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 POLICY_TAG = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>'
-# nbgrader's style sheet hides the triangle that shows that something can be opened.
-STYLE_TAG = "<style>summary { display: list-item }</style>"
 SCRIPT = re.compile(r"<script\b.*?</script\s*>\s*", re.DOTALL | re.IGNORECASE)
 HEAD = re.compile(r"<head\b[^>]*>", re.IGNORECASE)
 
@@ -49,7 +47,7 @@ class FeedbackExporter(HTMLExporter):
 
     def from_notebook_node(self, nb: NotebookNode, resources: Any = None, **kw: Any) -> tuple[Any, dict[str, Any]]:
         html, resources = super().from_notebook_node(nb, resources, **kw)
-        html = SCRIPT.sub("", html).replace("</head>", f"{STYLE_TAG}</head>", 1)
+        html = SCRIPT.sub("", html)
         return HEAD.sub(lambda head: head[0] + POLICY_TAG, html, count=1), resources
 
 

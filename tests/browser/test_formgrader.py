@@ -13,6 +13,7 @@ from autograder.grading.course import generate_assignment, open_course
 from tests.autograder.conftest import nbgrader_cell, released_course, small_course  # noqa: F401  (fixtures)
 from tests.autograder.grading.here import grade_all
 from tests.autograder.grading.test_formgrader import server  # noqa: F401  (a fixture)
+from tests.browser.conftest import violations
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.browser]
 
@@ -94,7 +95,9 @@ def test_formgrader_and_feedback_show_marks_and_cards_and_run_nothing(
     assert sorted(map(float, scores)) == [0, 1, 2], "of 3, of 4 and of 2"
     look(page, tmp_path / "formgrader.png")
     page.goto(feedback.as_uri())
-    assert "Score: 3.0 / 9.0" in page.inner_text("body")
+    assert "3 of 9 points" in page.inner_text("body")
+    page.evaluate("() => document.querySelectorAll('details').forEach(part => { part.open = true; })")
+    assert violations(page) == []
     look(page, tmp_path / "feedback.png")
     html = page.content()  # graders see hidden tests, students do not
     assert [secret for secret in ("hiddenexpression", "hiddenword", "HIDDEN TESTS") if secret in html] == []

@@ -80,7 +80,7 @@ def test_a_student_hands_in_by_the_button_and_has_feedback_in_the_page(
             page.wait_for_timeout(500)
         seconds = time.monotonic() - clicked
     fetched = list((student_lab.root / "words" / "feedback").glob("*/strings.html"))
-    assert ["Score: 2.0 / 5.0" in path.read_text() for path in fetched] == [True]
+    assert ["2 of 5 points" in path.read_text() for path in fetched] == [True]
     record_property("seconds from the click to the feedback", round(seconds, 1))
     link.click()
     student_lab.wait_until("() => document.body.innerText.includes('strings.html')")

@@ -61,9 +61,9 @@ def test_each_page_has_the_name_of_the_notebook_it_is_about(
     with zipfile.ZipFile(tmp_path / "words-feedback.zip") as file:
         pages = {name: file.read(name).decode() for name in file.namelist()}
     assert list(pages) == PAGES[platform]
-    assert [next(points for points in ("5.0", "2.0") if f"{points} / 5.0" in page) for page in pages.values()] == [
-        "5.0",
-        "2.0",
+    assert [next(points for points in ("5", "2") if f"{points} of 5 points" in page) for page in pages.values()] == [
+        "5",
+        "2",
     ]
     (root / "feedback" / "bob" / "words" / "strings.html").unlink()
     assert main(export) == 1

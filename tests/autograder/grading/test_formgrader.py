@@ -93,7 +93,7 @@ def test_its_buttons_and_its_page(small_course: Any, server: Server) -> None:
     assert "hiddenword" not in graded.get("log", "")
     feedback = server.post("formgrader/api/assignment/words/generate_feedback")
     assert feedback["success"], feedback
-    assert "Score: 2.0 / 5.0" in small_course.feedback("ann")
+    assert "2 of 5 points" in small_course.feedback("ann")
 
     students = json.loads(server.get("formgrader/api/submissions/words"))
     assert [(entry["student"], entry["score"]) for entry in students] == [("ann", 2.0)]

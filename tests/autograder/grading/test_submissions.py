@@ -204,7 +204,7 @@ def test_feedback_gives_the_reason_and_the_mark_but_no_hidden_test(small_course:
     grade(small_course, "ann", feedback=True)
     grade(small_course, "bob", feedback=True)
     page = small_course.feedback("ann")
-    assert "Score: 3.0 / 5.0" in page
+    assert "3 of 5 points" in page
     assert "hiddenword" not in page
     assert "HIDDEN TESTS" not in page
     assert "<script" not in page

@@ -123,8 +123,8 @@ def test_an_attempt_is_graded_and_answered_once_and_the_next_one_too(exchange: E
         assert watch.look() == {}
         second = exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
         assert watch.look() == {"ann": (5, True)}
-    assert "Score: 2.0 / 5.0" in exchange.answer(first)
-    assert "Score: 5.0 / 5.0" in exchange.answer(second)
+    assert "2 of 5 points" in exchange.answer(first)
+    assert "5 of 5 points" in exchange.answer(second)
     assert "hiddenword" not in exchange.answer(first) + exchange.answer(second) + exchange.answer(other)
     assert exchange.events("released") == ["ann", "bob", "ann"]
     with watcher(exchange.course) as again:
@@ -200,7 +200,7 @@ def test_what_is_put_into_submitted_is_graded_when_it_has_come_to_rest(exchange:
         exchange.course.submit("ann", exchange.course.answered())
         assert watch.look() == {}
         assert watch.look() == {"ann": (5, False)}
-        assert "5.0 / 5.0" in exchange.course.feedback("ann")
+        assert "5 of 5 points" in exchange.course.feedback("ann")
         os.utime(path, (1, 1))
         assert (watch.look(), watch.look(), watch.look()) == ({}, {}, {}), "touched, but the same"
 
@@ -225,7 +225,7 @@ def test_a_corrected_test_grades_everybody_again_and_says_so_to_them(exchange: E
         with open_course(exchange.course.root) as opened:
             generate_assignment(opened, ASSIGNMENT)
         assert watch.look() == {"ann": (5, True)}
-    assert "Score: 5.0 / 5.0" in exchange.answer(attempt)
+    assert "5 of 5 points" in exchange.answer(attempt)
 
 
 def linked_file(folder: Path, outside: Path) -> None:
@@ -441,7 +441,7 @@ def test_a_whole_course_is_watched_by_one_command(exchange: Exchange, tmp_path: 
         end = time.monotonic() + 120
         while not exchange.answer(attempt) and time.monotonic() < end and process.poll() is None:
             time.sleep(0.2)
-        assert "Score: 2.0 / 5.0" in exchange.answer(attempt), (tmp_path / "log").read_text()
+        assert "2 of 5 points" in exchange.answer(attempt), (tmp_path / "log").read_text()
     finally:
         process.terminate()
     assert process.wait(timeout=60) == 0
@@ -454,7 +454,7 @@ def test_a_watch_ends_when_nothing_comes(exchange: Exchange) -> None:
     attempt = exchange.hand_in("ann")
     with watcher(exchange.course) as watch:
         watch.watch.until(Event(), quiet=2.0)
-    assert "Score: 5.0 / 5.0" in exchange.answer(attempt)
+    assert "5 of 5 points" in exchange.answer(attempt)
 
 
 def test_a_journal_that_broke_off_goes_on(tmp_path: Path) -> None:
@@ -491,7 +491,7 @@ def test_kills_at_random_moments_lose_double_and_release_nothing_twice(exchange:
         process.join()
     with watcher(exchange.course) as watch:
         watch.look()
-    points = {name: "2.0 / 5.0" if int(name[1:]) < 15 else "5.0 / 5.0" for name in attempts}
+    points = {name: "2 of 5 points" if int(name[1:]) < 15 else "5 of 5 points" for name in attempts}
     assert {name: points[name] in exchange.answer(attempt) for name, attempt in attempts.items()} == dict.fromkeys(
         points, True
     )

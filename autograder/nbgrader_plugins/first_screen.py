@@ -1,0 +1,120 @@
+"""What a feedback page says first: each exercise with its points, and a line for each test that cost some.
+
+The text of the lesson is folded around the answers and their cards. A comment that only repeats what the first screen
+and the card say is left out; what a person wrote stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import List
+
+from autograder.cards.style import escaped
+from autograder.nbgrader_plugins.auto_comments import NO_RESPONSE
+from autograder.notebooks.cells import grade_id, is_grade, is_solution, is_task, marks
+from autograder.notebooks.headings import headings, titles
+from autograder.notebooks.verdicts import messages_by_answer, verdict, without_repeats
+
+FOLD = "autograder_fold"
+LESSON = "Text of the lesson"
+NO_REASON = "This cell cost points."
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A cell that cost points: where it stands on the page, and what was wrong, as HTML."""
+
+    anchor: str
+    message: str
+
+
+@dataclass
+class Exercise:
+    """A row of the first screen."""
+
+    title: str
+    anchor: str
+    earned: float = 0.0
+    points: float = 0.0
+    losses: list[Loss] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+
+
+class FirstScreen(NbGraderPreprocessor):
+    """Puts the rows of the first screen into the resources, and marks what is folded. Runs after GetGrades."""
+
+    # Of no use here; without it nbgrader warns at each page, since the exporter sets it for all preprocessors.
+    display_data_priority: Any = List(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        drop_repeated_comments(nb)
+        first = next((found[0] for cell in nb.cells if (found := _headings(cell))), "")
+        title = first or resources["nbgrader"]["notebook"]
+        resources["autograder"] = {"title": title, "exercises": exercises(nb)}
+        fold(nb)
+        return nb, resources
+
+
+def exercises(nb: NotebookNode) -> list[Exercise]:
+    """The rows, in the order of the notebook. Cells under one heading are one exercise."""
+    names = titles(nb.cells)
+    rows: dict[str, Exercise] = {}
+    said: list[str] = []
+    waiting: list[str] = []  # comments on answers whose test has not come yet
+    for cell in nb.cells:
+        name, noted = grade_id(cell), marks(cell)
+        if noted.get("comment") and (is_solution(cell) or is_task(cell)):
+            waiting.append(name)
+        if not is_grade(cell) and not is_task(cell):
+            continue
+        title = names.get(name, name)
+        row = rows.setdefault(title, Exercise(title, name))
+        earned, points = float(noted.get("score") or 0.0), float(noted.get("points") or 0.0)
+        row.earned += earned
+        row.points += points
+        row.comments += waiting
+        waiting = []
+        if earned < points:
+            said.append(str(verdict(cell).get("message") or NO_REASON))
+            fresh = without_repeats(said)[len(without_repeats(said[:-1])) :]
+            row.losses.append(Loss(name, escaped(fresh[0] if fresh else said[-1])))
+    if waiting and rows:
+        list(rows.values())[-1].comments += waiting
+    return list(rows.values())
+
+
+def drop_repeated_comments(nb: NotebookNode) -> None:
+    """Take out the comments that the judge and nbgrader wrote by themselves: the tests' messages say as much."""
+    for name, messages in messages_by_answer(nb).items():
+        for cell in nb.cells:
+            if grade_id(cell) == name and marks(cell).get("comment") in ("\n\n".join(messages), NO_RESPONSE):
+                cell.metadata.nbgrader["comment"] = None
+
+
+def fold(nb: NotebookNode) -> None:
+    """Mark each run of cells that nobody grades, but the text directly above an answer, which asks for it."""
+    for cell in nb.cells:
+        cell.metadata.pop(FOLD, None)  # whatever a student wrote there
+    for graded, group in groupby(nb.cells, key=_is_graded):
+        run = list(group)
+        if graded:
+            continue
+        if len(run) > 1 and run[-1].cell_type == "markdown" and run[-1] is not nb.cells[-1]:
+            run = run[:-1]
+        summary = " \u00b7 ".join(heading for cell in run for heading in _headings(cell)) or LESSON
+        for cell in run:
+            cell.metadata[FOLD] = {"opens": cell is run[0], "closes": cell is run[-1], "summary": summary}
+
+
+def _is_graded(cell: NotebookNode) -> bool:
+    return is_grade(cell) or is_solution(cell) or is_task(cell)
+
+
+def _headings(cell: NotebookNode) -> Sequence[str]:
+    return headings(cell.source) if cell.cell_type == "markdown" else ()

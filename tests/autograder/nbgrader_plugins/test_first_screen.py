@@ -1,0 +1,81 @@
+"""The first screen of a feedback page: every exercise by its name, a line per lost point, the lesson's text folded."""
+
+from copy import deepcopy
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from autograder.nbgrader_plugins.first_screen import FOLD, FirstScreen, exercises
+
+SWAPPED = "a * b: `a.grad` is wrong. Likely: the operands have changed places."
+
+
+def answer(name, comment=None):
+    return new_code_cell("pass", metadata={"nbgrader": {"grade_id": name, "solution": True, "comment": comment}})
+
+
+def graded(name, score, points, message=""):
+    note = {"autograder": {"message": message, "points": score}} if message else {}
+    marks = {"grade_id": name, "grade": True, "points": points, "score": score}
+    outputs = [new_output("display_data", {"text/plain": ""}, metadata=note)]
+    return new_code_cell("credit", metadata={"nbgrader": marks}, outputs=outputs)
+
+
+def notebook():
+    return new_notebook(
+        cells=[
+            new_markdown_cell("# Numbers"),
+            new_code_cell("import math"),
+            new_markdown_cell("### Exercise 1: <product>\nWrite it."),
+            answer("product", SWAPPED + "\n\na**2: `a.grad` is wrong."),
+            graded("test_product", 1.0, 2.0, SWAPPED),
+            graded("test_square", 0.0, 1.0, "a**2: `a.grad` is wrong. Likely: the operands have changed places."),
+            new_markdown_cell("### Exercise 2: essay"),
+            answer("essay", "Nicely said."),
+            graded("test_essay", 3.0, 3.0),
+            new_markdown_cell("The end."),
+        ]
+    )
+
+
+def shown(given):
+    return FirstScreen().preprocess(deepcopy(given), {"nbgrader": {"notebook": "numbers"}})
+
+
+def test_exercises_have_their_names_and_what_cost_points_is_said_once():
+    _, resources = shown(notebook())
+    assert resources["autograder"]["title"] == "Numbers"
+    first, second = resources["autograder"]["exercises"]
+    assert (first.title, first.anchor, first.earned, first.points) == ("Exercise 1: <product>", "test_product", 1, 3)
+    assert [loss.anchor for loss in first.losses] == ["test_product", "test_square"]
+    assert "the operands have changed places" in first.losses[0].message
+    assert "the operands have changed places" not in first.losses[1].message
+    assert (second.title, second.losses, second.comments) == ("Exercise 2: essay", [], ["essay"])
+
+
+def test_what_a_person_wrote_stays_and_what_the_tests_say_anyway_goes():
+    page, _ = shown(notebook())
+    comments = {
+        cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.comment
+        for cell in page.cells
+        if "nbgrader" in cell.metadata and "comment" in cell.metadata.nbgrader
+    }
+    assert comments == {"product": None, "essay": "Nicely said."}
+
+
+def test_text_is_folded_but_what_asks_for_an_answer():
+    given = notebook()
+    given.cells[4].metadata[FOLD] = {"opens": True, "summary": "<b>forged</b>"}
+    page, _ = shown(given)
+    folds = [cell.metadata.get(FOLD) for cell in page.cells]
+    assert folds[0] == {"opens": True, "closes": False, "summary": "Numbers"}
+    assert folds[1] == {"opens": False, "closes": True, "summary": "Numbers"}
+    assert folds[2:6] == [None] * 4
+    opened = [fold for fold in folds if fold and fold["opens"]]
+    assert len(opened) == len([fold for fold in folds if fold and fold["closes"]])
+
+
+def test_a_test_without_a_message_and_names_without_headings_still_have_a_row():
+    cells = [answer("first"), graded("test_first", 0.0, 1.0)]
+    (row,) = exercises(nbformat.v4.new_notebook(cells=cells))
+    assert (row.title, [loss.message for loss in row.losses]) == ("test_first", ["This cell cost points."])
