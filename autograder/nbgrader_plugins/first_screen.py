@@ -35,7 +35,7 @@ class Loss:
 
 
 @dataclass
-class Exercise:
+class ExerciseRow:
     """A row of the first screen."""
 
     title: str
@@ -61,10 +61,10 @@ class FirstScreen(NbGraderPreprocessor):
         return nb, resources
 
 
-def exercises(nb: NotebookNode) -> list[Exercise]:
+def exercises(nb: NotebookNode) -> list[ExerciseRow]:
     """The rows, in the order of the notebook. Cells under one heading are one exercise."""
     names = titles(nb.cells)
-    rows: dict[str, Exercise] = {}
+    rows: dict[str, ExerciseRow] = {}
     said: list[str] = []
     waiting: list[str] = []  # comments on answers whose test has not come yet
     for cell in nb.cells:
@@ -74,7 +74,7 @@ def exercises(nb: NotebookNode) -> list[Exercise]:
         if not is_grade(cell) and not is_task(cell):
             continue
         title = names.get(name, name)
-        row = rows.setdefault(title, Exercise(title, name))
+        row = rows.setdefault(title, ExerciseRow(title, name))
         earned, points = float(noted.get("score") or 0.0), float(noted.get("points") or 0.0)
         row.earned += earned
         row.points += points
