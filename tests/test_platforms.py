@@ -12,6 +12,16 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.build.notebook import assemble
+from autograder.lessons.student.shell import NO_TORCH
+from autograder.notebooks.cells import is_test
+from autograder.student import check_gradients
+from tests.autograder import student_engines
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,6 +36,38 @@ def test_a_student_needs_neither_posix_nor_utf_8(tmp_path: Path) -> None:
     assert "lesson 02: 0 errors" in ran.stdout
     assert "lesson 05: 0 errors" in ran.stdout
     assert len(list((tmp_path / "my lessöns").glob("[0-9]*/*.ipynb"))) == 17
+
+
+@pytest.mark.slow
+def test_exercises_and_checks_do_without_pytorch(tmp_path: Path) -> None:
+    notebook = solved_release(assemble(ROOT / "course" / "lessons" / "02_scalar_engine.py"))
+    notebook.cells.insert(
+        0, new_code_cell("import sys\nsys.modules['torch'] = None  # as where there is no build of it")
+    )
+    NotebookClient(notebook, kernel_name="python3", allow_errors=True, timeout=300).execute()
+    said = {index: "\n".join(map(_told, cell.get("outputs", []))) for index, cell in enumerate(notebook.cells)}
+    tests = [index for index, cell in enumerate(notebook.cells) if is_test(cell)]
+    assert len(tests) > 5
+    assert [said[index] for index in tests if "Error" in said[index] or "wrong" in said[index]] == []
+    assert "2 of 2 points" in said[tests[0]]
+    uses = [index for index, cell in enumerate(notebook.cells) if "import torch" in cell.source and index]
+    assert all(NO_TORCH in said[index] for index in uses)
+
+
+def test_a_card_says_that_nothing_was_compared_with_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    for user in ("autograder.checks.gradients", "autograder.runs.expected"):
+        monkeypatch.setattr(f"{user}.has_torch", lambda: False)
+    engine = student_engines.closures(("operands_swapped", "*"))
+    card = check_gradients(lambda a, b: a * b + b * 0.25, [(), ()], engine=engine, points=1).reports[0].text()
+    assert "PyTorch: not installed here" in card
+    assert "changed places" in card
+    assert card.count("PyTorch") == 1
+
+
+def _told(output: NotebookNode) -> str:
+    if output.output_type == "error":
+        return "\n".join((output.ename, *output.traceback))
+    return str(output.get("text") or output.get("data", {}).get("text/plain", ""))
 
 
 def bootstrap(name: str) -> ModuleType:

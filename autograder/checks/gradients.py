@@ -15,6 +15,7 @@ from autograder.localise.showing import heat_maps, shown
 from autograder.runs.answers import Problem, compared_on
 from autograder.runs.comparison import Worst, two_numbers
 from autograder.runs.context import CheckContext, tell
+from autograder.runs.engines import has_torch
 from autograder.runs.errors import LessonError
 from autograder.runs.expected import Expected, as_pytorch, expected_of, numerical_gradient
 from autograder.runs.inputs import FLOAT32, FLOAT64, Spec, cases_of
@@ -130,9 +131,10 @@ def _routes(program: Program, right: Expected, worst: Worst) -> list[tuple[str, 
     number = next((n for n, name in enumerate(program.arguments) if worst.place == f"{name}.grad"), None)
     if number is None or worst.accumulated:
         return routes
-    torch = float(right.torch.dense()[number][worst.index])
+    if right.torch is not None:
+        routes.append(("PyTorch", f"{float(right.torch.dense()[number][worst.index]):.{digits}g}"))
     numerical = numerical_gradient(program, right, number, worst.index)
-    return [*routes, ("PyTorch", f"{torch:.{digits}g}"), ("finite differences", f"{numerical:.{digits}g}")]
+    return [*routes, ("finite differences", f"{numerical:.{digits}g}")]
 
 
 def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
@@ -144,7 +146,10 @@ def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
         ("runs", f"{expressions} on {len(everything)} random draws, in {everything[0].draw.dtype}"),
         ("compared with", "the reference engine; the largest differences from it:"),
         ("yours", _distance(differences) if differences else "nothing to compare"),
-        ("PyTorch", _distance([entry.torch_difference for entry in everything])),
+        (
+            "PyTorch",
+            _distance([entry.torch_difference for entry in everything]) if has_torch() else "not installed here",
+        ),
         ("finite differences", _distance([entry.numerical_difference for entry in everything])),
     )
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from autograder.localise import watching
 from autograder.runs.comparison import Tolerance, Worst, tolerances_of, two_numbers, within, worst_element
-from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, run_trusted, run_where_it_lives
+from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, has_torch, run_trusted, run_where_it_lives
 from autograder.runs.errors import LessonError
 from autograder.runs.expected import DRAWS, Expected
 from autograder.runs.inputs import Array, AwayFromZero, Spec, rounded
@@ -165,7 +165,8 @@ def _stretched(program: Program, draw: Draw, specs: Sequence[Spec], span: tuple[
     stretched = replace(draw, inputs=inputs)
     try:
         with np.errstate(all="ignore"):
-            reference, torch = (run_trusted(engine, program, [stretched])[0] for engine in (REFERENCE, TORCH))
+            engines = (REFERENCE, TORCH) if has_torch() else (REFERENCE, REFERENCE)
+            reference, torch = (run_trusted(engine, program, [stretched])[0] for engine in engines)
             [tolerance] = tolerances_of(program, [stretched], [reference])
     except (LessonError, ArithmeticError):
         return None

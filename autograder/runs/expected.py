@@ -16,7 +16,7 @@ import numpy as np
 
 from autograder.runs import finite_differences as fd
 from autograder.runs.comparison import Tolerance, difference, tolerances_of
-from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, forward, run_trusted
+from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, forward, has_torch, run_trusted
 from autograder.runs.errors import LessonError
 from autograder.runs.inputs import FLOAT64, Array, Fixed, Spec, draw_cotangent, key_of, rounded
 from autograder.runs.methods import reference_methods
@@ -63,9 +63,9 @@ class Differentiated:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected(Differentiated):
-    """One draw and its right answer."""
+    """One draw and its right answer. `torch`: what PyTorch gives, None on a machine without it."""
 
-    torch: Run
+    torch: Run | None
     tolerance: Tolerance
     torch_difference: float
 
@@ -208,15 +208,22 @@ def _differentiated(
 
 
 def _beside_pytorch(program: Program, found: Sequence[Differentiated]) -> tuple[Expected, ...]:
-    """The answers for these draws: PyTorch runs all of them at once, as do those runs that tell what is allowed."""
+    """The answers for these draws: PyTorch, where it is, runs all of them at once, as do those runs that tell what is
+    allowed.
+    """
     draws, references = [entry.draw for entry in found], [entry.reference for entry in found]
-    torches = run_trusted(TORCH, program, draws)
+    torches: list[Run] | list[None] = run_trusted(TORCH, program, draws) if has_torch() else [None] * len(draws)
     tolerances = tolerances_of(program, draws, references)
     for entry, torch, tolerance in zip(found, torches, tolerances, strict=True):
-        if entry.low is None and not tolerance.accepts(entry.reference, torch):
+        if torch is not None and entry.low is None and not tolerance.accepts(entry.reference, torch):
             raise LessonError("the reference and PyTorch disagree on this expression")
     return tuple(
-        Expected(**vars(entry), torch=torch, tolerance=tolerance, torch_difference=difference(entry.reference, torch))
+        Expected(
+            **vars(entry),
+            torch=torch,
+            tolerance=tolerance,
+            torch_difference=0.0 if torch is None else difference(entry.reference, torch),
+        )
         for entry, torch, tolerance in zip(found, torches, tolerances, strict=True)
     )
 
@@ -247,7 +254,7 @@ def as_pytorch(entry: Expected) -> Expected:
     """The answer of an exercise that states a convention for kinks: there too, only PyTorch's gradient is right."""
     if entry.low is None:
         return entry
-    if not entry.tolerance.accepts(entry.reference, entry.torch):
+    if entry.torch is not None and not entry.tolerance.accepts(entry.reference, entry.torch):
         raise LessonError("the reference and PyTorch disagree on this expression")
     return replace(entry, low=None, high=None)
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.drawing import DRAWING_LIMIT, Graph, is_tensor, read_graph, watching
-from mini_autograd.drawing.autograd_nodes import is_autograd_tensor
 from mini_autograd.drawing.formatting import short
 from mini_autograd.drawing.graph import Node, is_scalar
 from mini_autograd.widgets.expressions import NO_GRAD, ExpressionError, computed, names_used, parsed
@@ -50,7 +49,7 @@ class Engine:
     """Makes leaves of the engine that a tensor belongs to. It keeps nothing of that tensor's graph alive."""
 
     def __init__(self, tensor: Any) -> None:
-        self.is_student_s = not is_autograd_tensor(tensor)
+        self.is_student_s = not hasattr(tensor, "new_tensor")
         self._type = type(tensor)
         self._options = {"requires_grad": True} if hasattr(tensor, "requires_grad") else {}
         self._like = None if self.is_student_s else tensor.new_tensor(0.0)

@@ -1,5 +1,5 @@
 """What a student's notebook says of its own accord: that all assertions of a cell hold, that an exercise is not written
-yet, and where a function calls itself without end.
+yet, that a cell needs PyTorch, and where a function calls itself without end.
 
 IPython needs half a minute to print the thousands of lines of such an error. Of assertions that hold it says nothing.
 """
@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from autograder.cards.style import RIGHT, SANS
+from autograder.runs.engines import has_torch
 
 FIRST_CALLS = 4
 HOLDS = "right: every assertion of this cell holds"
@@ -23,6 +24,11 @@ NOT_YET = (
     "Not yet: {name} is not written. Replace its `raise NotImplementedError`, run its cell, then run this one again."
 )
 
+NO_TORCH = (
+    "This cell needs PyTorch, which this Python does not have. Exercises and their checks do without it: skip this "
+    "cell, and those below that use torch or a name made here."
+)
+
 
 def prepare(shell: Any) -> None:
     """Let a notebook's shell say so, once."""
@@ -30,7 +36,7 @@ def prepare(shell: Any) -> None:
         return
     shell._autograder_prepared = True
     shell.events.register("post_run_cell", say_that_assertions_hold)
-    shell.set_custom_exc((RecursionError, NotImplementedError), shown_shortly)
+    shell.set_custom_exc((RecursionError, NotImplementedError, ModuleNotFoundError, NameError), shown_shortly)
 
 
 def say_that_assertions_hold(result: Any) -> None:
@@ -73,7 +79,9 @@ def shown_shortly(
         _cut(trace, FIRST_CALLS)
         lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
         shell._showtraceback(kind, error, [*lines, ENDLESS])
-    elif error.args or last.tb_frame.f_code.co_name == "<module>":
+    elif isinstance(error, ModuleNotFoundError | NameError) and error.name == "torch" and not has_torch():
+        shell._showtraceback(kind, error, [NO_TORCH])
+    elif not isinstance(error, NotImplementedError) or error.args or last.tb_frame.f_code.co_name == "<module>":
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:
         shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{last.tb_frame.f_code.co_name}`")])
