@@ -102,7 +102,7 @@ print("the rule: ", (v * np.exp(x)).round(4))
 # %% tags=["demo"]
 from mini_autograd.widgets import broadcast
 
-broadcast(np.ones((3, 1)), np.ones(4), step=3)
+broadcast(np.ones((3, 1)), np.ones(4), predict=True, step=3)
 
 # %% [markdown]
 # Entries of one color are one number. Nothing is copied in memory; NumPy only reads the same number several times. Step back to see how the shapes are lined up, but do not step on yet. Type other shapes, also some that do not fit.

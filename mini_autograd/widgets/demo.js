@@ -18,11 +18,14 @@ function render({ model, el }) {
   const busy = makeBusy(root);
   const sender = makeSender(model, "state", busy);
   const readers = model.get("controls").map((control) => addControl(bar, control, model, sender));
-  const player = makePlayer(model, canvas);
+  const bet = makeBet(root, model);
+  const player = makePlayer(model, canvas, bet.waits);
   const asleep = make("div", { class: "ma-asleep", role: "status", hidden: "" }, "No kernel holds this demo. To use its controls, run the cell.");
   const title = make("div", { class: "ma-title" }, model.get("title"));
   title.append(busy.sign);
-  root.append(title, asleep, bar, presets(model, sender), canvas, player.bar, words);
+  const row = presets(model, sender);
+  if (model.get("predict") !== null) row.append(bet.button);
+  root.append(title, asleep, bar, row, bet.box, canvas, player.bar, words);
   el.replaceChildren(root);
 
   // Parts of the picture that set controls: clicked, or chosen with Enter or Space.
@@ -47,6 +50,11 @@ function render({ model, el }) {
   const showStep = () => {
     player.show();
     showWords();
+    bet.show();
+  };
+  const showBet = () => {
+    bet.show();
+    player.restart();
   };
   const showPicture = () => {
     const shown = model.get("shown");
@@ -57,6 +65,7 @@ function render({ model, el }) {
       (parts.find((part) => part.getAttribute("aria-label") === focused) ?? parts[0])?.focus();
     }
     words.classList.toggle("ma-wrong", Boolean(shown.wrong));
+    bet.show();
     player.restart();
     showWords();
     sender.answered();
@@ -64,6 +73,8 @@ function render({ model, el }) {
   model.on("change:state", showState);
   model.on("change:shown", showPicture);
   model.on("change:step", showStep);
+  model.on("change:predict", showBet);
+  model.on("change:bets", showBet);
   const leave = followKernel(model, (alive) => {
     for (const part of root.querySelectorAll(".ma-controls :is(input, select), .ma-presets button")) part.disabled = !alive;
     asleep.hidden = alive;
@@ -78,6 +89,8 @@ function render({ model, el }) {
     model.off("change:state", showState);
     model.off("change:shown", showPicture);
     model.off("change:step", showStep);
+    model.off("change:predict", showBet);
+    model.off("change:bets", showBet);
   };
 }
 
@@ -147,7 +160,50 @@ function presets(model, sender) {
   return row;
 }
 
-function makePlayer(model, canvas) {
+// A question that comes before its picture. What was chosen is kept with the notebook and never graded.
+function makeBet(root, model) {
+  const box = make("div", { class: "ma-bet", role: "group", "aria-label": "Your prediction" });
+  const button = make("button", { type: "button" }, "Predict");
+  button.addEventListener("click", () => {
+    model.set("predict", !model.get("predict"));
+    if (model.get("predict")) model.set("bets", {});
+    model.save_changes();
+  });
+  const current = () => (model.get("predict") ? model.get("shown").bet : null);
+  const chosen = () => model.get("bets")[current()?.question];
+  const waits = () => current() !== null && chosen() === undefined;
+  const choose = (option) => {
+    model.set("bets", { ...model.get("bets"), [current().question]: option });
+    model.save_changes();
+  };
+  let told = null;
+  const show = () => {
+    const bet = current();
+    const { steps } = model.get("shown");
+    button.setAttribute("aria-pressed", String(Boolean(model.get("predict"))));
+    root.classList.toggle("ma-waits", waits());
+    root.classList.toggle("ma-covered", waits() && steps.length < 2);
+    const over = bet && !waits() && model.get("step") >= steps.length - 1;
+    const state = JSON.stringify([bet, chosen() ?? null, over]);
+    if (state === told) return; // a reader may stand on one of its buttons
+    told = state;
+    box.hidden = !bet || chosen() === "";
+    if (!bet) return box.replaceChildren();
+    if (!waits()) {
+      const verdict = chosen() === bet.right ? `and that is right: ${bet.reason}` : `but it is ${bet.right}: ${bet.reason}`;
+      return box.replaceChildren(make("p", { role: "status" }, `You predicted ${chosen()}${over ? `, ${verdict}` : ""}.`));
+    }
+    const buttons = [...bet.options, "Skip"].map((option) => {
+      const choice = make("button", { type: "button" }, option);
+      choice.addEventListener("click", () => choose(option === "Skip" ? "" : option));
+      return choice;
+    });
+    box.replaceChildren(make("p", {}, bet.question), ...buttons);
+  };
+  return { box, button, show, waits };
+}
+
+function makePlayer(model, canvas, waits) {
   const bar = make("div", { class: "ma-player", role: "toolbar", "aria-label": "Steps" });
   const buttons = ["Start", "Back", "Play", "Step", "End"].map((name) => make("button", { type: "button" }, name));
   const [start, back, play, forward, end] = buttons;
@@ -157,7 +213,7 @@ function makePlayer(model, canvas) {
   let timer = null;
   let ended = false; // whether the picture before was at its last step: then the next one is too
   const steps = () => model.get("shown").steps;
-  const at = () => Math.max(0, Math.min(steps().length - 1, model.get("step")));
+  const at = () => (waits() ? 0 : Math.max(0, Math.min(steps().length - 1, model.get("step"))));
   const go = (step) => {
     const to = Math.max(0, Math.min(steps().length - 1, step));
     if (to === model.get("step")) show();
@@ -179,7 +235,7 @@ function makePlayer(model, canvas) {
     track.max = String(steps().length - 1);
     track.value = String(step);
     text.textContent = steps()[step] ?? "";
-    ended = step >= steps().length - 1;
+    ended = !waits() && step >= steps().length - 1;
     if (ended) pause();
   };
   const stop = (action) => () => {

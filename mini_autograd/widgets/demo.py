@@ -120,6 +120,22 @@ Control = Choice | Slider | Switch | Entry
 
 
 @dataclass(frozen=True)
+class Bet:
+    """What a reader may predict before a picture is shown: a question, the answers to choose from, the right one, why.
+
+    A question is asked once: one that is to be asked again at another setting names that setting.
+    """
+
+    question: str
+    options: tuple[str, ...]
+    right: str
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "options": list(self.options)}
+
+
+@dataclass(frozen=True)
 class Shown:
     """What a demo shows for one setting: an SVG, what is to be seen in it, and what each step of it is about.
 
@@ -132,6 +148,7 @@ class Shown:
     words: tuple[str, ...]
     steps: tuple[str, ...] = ()
     words_at_end: bool = False  # they tell how it ends, so they wait for the last step
+    bet: Bet | None = None
 
 
 @dataclass(frozen=True)
@@ -144,17 +161,18 @@ class Demo:
     start: Mapping[str, Any]
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def live(self, step: int | None = None, **state: Any) -> Any:
+    def live(self, step: int | None = None, predict: bool = False, **state: Any) -> Any:
         """The widget, or a still picture where widgets are not installed. `state` overrides the start.
 
-        `step` is the step that is shown first, if not the last: a lesson may ask before it shows.
+        `step` is the step that is shown first, if not the last. `predict` asks for a bet before it shows, where the
+        demo has one.
         """
         first = self.checked({**self.start, **state})
         shown = self.show(**first)
         if anywidget is None:
             return self.still(shown)
         last = max(len(shown.steps) - 1, 0)
-        return DemoWidget(self, first, shown, last if step is None else min(step, last))
+        return DemoWidget(self, first, shown, last if step is None else min(step, last), predict)
 
     def checked(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """A setting with a value for each control. Raises ValueError for an unknown control or value."""
@@ -248,9 +266,11 @@ if anywidget is not None:
         state: Any = traitlets.Dict().tag(sync=True)
         shown: Any = traitlets.Dict().tag(sync=True)
         step = traitlets.Int(0).tag(sync=True)
+        predict: Any = traitlets.Bool(None, allow_none=True).tag(sync=True)  # None: there is nothing to bet on
+        bets: Any = traitlets.Dict().tag(sync=True)  # what the reader chose, by question; "" where it was skipped
         own_id = traitlets.Unicode().tag(sync=True)
 
-        def __init__(self, demo: Demo, first: Mapping[str, Any], shown: Shown, step: int) -> None:
+        def __init__(self, demo: Demo, first: Mapping[str, Any], shown: Shown, step: int, predict: bool) -> None:
             self._demo, self._shown = demo, shown
             super().__init__(
                 title=demo.title,
@@ -260,6 +280,7 @@ if anywidget is not None:
                 state=dict(first),
                 shown=as_json(shown),
                 step=step,
+                predict=None if shown.bet is None else predict,
             )
             self.own_id = self.model_id
             self.observe(self._follow, "state")
@@ -268,7 +289,14 @@ if anywidget is not None:
             try:
                 self._shown = self._demo.show(**self._demo.checked({**self._demo.start, **change["new"]}))
             except ValueError as error:
-                self.shown = {**self.shown, "words": [str(error)], "steps": [], "words_at_end": False, "wrong": True}
+                self.shown = {
+                    **self.shown,
+                    "words": [str(error)],
+                    "steps": [],
+                    "words_at_end": False,
+                    "bet": None,
+                    "wrong": True,
+                }
                 return
             self.shown = as_json(self._shown)
 
@@ -284,6 +312,7 @@ def as_json(shown: Shown) -> dict[str, Any]:
         "words": list(words),
         "steps": list(shown.steps),
         "words_at_end": shown.words_at_end,
+        "bet": None if shown.bet is None else shown.bet.to_json(),
         "wrong": False,
         "serial": next(serial),
     }

@@ -388,3 +388,35 @@ def kept(opened):
     """The ids of the widgets in the notebook's file, and of their layouts."""
     saved = json.loads((opened.root / "gallery.ipynb").read_text(encoding="utf-8"))
     return set(saved["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"])
+
+
+def test_a_picture_waits_for_a_bet_and_compares_it(opened):
+    for call, question, chosen, told in (
+        (
+            "step_size()",
+            "best one-sided derivative in float64",
+            "1e-4",
+            "You predicted 1e-4, but it is 1e-8: a larger step",
+        ),
+        ("broadcast()", "What is the shape of the result", "(3, 4)", "You predicted (3, 4), and that is right"),
+        ("optimizer_paths()", "Which method stands lowest", "Adam", "You predicted Adam"),
+    ):
+        demo = Shown(opened, call)
+        demo.press("Predict")
+        bet = demo.root.get_by_role("group", name="Your prediction")
+        expect(bet).to_contain_text(question)
+        expect(demo.words).to_be_hidden()
+        bet.get_by_role("button", name=chosen, exact=True).click()
+        expect(demo.words).to_be_visible()
+        if call == "optimizer_paths()":
+            expect(bet).to_have_text("You predicted Adam.")  # nothing is told before the end
+            demo.press("End")
+        expect(bet).to_contain_text(told)
+        demo.press("Reset")
+        demo.press("Predict")
+        expect(bet).to_be_hidden()
+        demo.press("Predict")
+        bet.get_by_role("button", name="Skip").click()
+        expect(bet).to_be_hidden()
+        expect(demo.picture).to_be_visible()
+        demo.press("Predict")

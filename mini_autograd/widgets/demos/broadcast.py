@@ -17,12 +17,13 @@ import numpy as np
 
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
-from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Entry, Shown
+from mini_autograd.widgets.demo import COLOURS, Bet, Choice, Demo, Entry, Shown
 from mini_autograd.widgets.sketch import SMALL, arrow, box, from_step, picture, words
 
 CELL, GAP, TOP = 34.0, 104.0, 26.0
 DRAWN_ENTRIES, DRAWN_COLUMNS, DRAWN_AXES = 60, 8, 3
 LARGEST = 1_000_000
+NO_FIT = "they do not fit"
 OPERATIONS = ("a + b", "a * b")
 Shape = tuple[int, ...]
 
@@ -119,10 +120,21 @@ def show(a: str, b: str, operation: str) -> Shown:
             width, height = max(width, right), bottom
     steps.append(" ".join(verdict(name, shape, result) for name, shape in zip("ab", shapes, strict=True)))
     sentence = f"{shapes[0]} and {shapes[1]} are stretched to {result}. {used}"
-    return Shown(picture(width, height, parts, f"{sentence} {steps[-1]}"), (sentence,), tuple(steps))
+    drawing = picture(width, height, parts, f"{sentence} {steps[-1]}")
+    return Shown(drawing, (sentence,), tuple(steps), bet=bet(shapes, result, sentence))
 
 
-def misfit(shapes: Sequence[Shape]) -> Shown:
+def bet(shapes: tuple[Shape, Shape], result: Shape | None, reason: str) -> Bet:
+    """The shape of the result. The wrong answers: no stretching, and shapes lined up at their first axis."""
+    padded = [shape + (1,) * (max(map(len, shapes)) - len(shape)) for shape in shapes]
+    at_first_axis = tuple(map(max, zip(*padded, strict=True)))
+    others = {str(shape) for shape in (*shapes, at_first_axis, *([result] if result is not None else []))}
+    question = f"What is the shape of the result, for a of shape {shapes[0]} and b of shape {shapes[1]}?"
+    right = NO_FIT if result is None else str(result)
+    return Bet(question, (*sorted(others), NO_FIT), right, reason.rstrip("."))
+
+
+def misfit(shapes: tuple[Shape, Shape]) -> Shown:
     """Shapes that cannot be stretched to fit: lined up, with the axis that is to blame."""
     length = max(map(len, shapes))
     padded = [(1,) * (length - len(shape)) + shape for shape in shapes]
@@ -134,7 +146,7 @@ def misfit(shapes: Sequence[Shape]) -> Shown:
         f"{shapes[0]} and {shapes[1]} do not fit: lined up at the last axis, {sizes[0]} meets {sizes[1]}, "
         "and neither is 1, so there is nothing to stretch."
     )
-    return Shown(picture(width, height, parts, sentence), (sentence,))
+    return Shown(picture(width, height, parts, sentence), (sentence,), bet=bet(shapes, None, sentence))
 
 
 def uses(name: str, shape: Shape, result: Shape) -> str:
@@ -278,9 +290,11 @@ def demo() -> Demo:
     )
 
 
-def broadcast(a: Any = None, b: Any = None, **state: Any) -> Any:
-    """The demo: two shapes, stretched to fit. `a` and `b` are shapes, texts such as "(3, 1)", or have a shape."""
+def broadcast(a: Any = None, b: Any = None, predict: bool = False, **state: Any) -> Any:
+    """The demo: two shapes, stretched to fit. `a` and `b` are shapes, texts such as "(3, 1)", or have a shape.
+    `predict` asks first for the shape of the result.
+    """
     for name, given in (("a", a), ("b", b)):
         if given is not None:
             state[name] = given if isinstance(given, str) else str(tuple(getattr(given, "shape", given)))
-    return demo().live(**state)
+    return demo().live(predict=predict, **state)

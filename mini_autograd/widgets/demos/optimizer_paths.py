@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
+from mini_autograd.widgets.demo import COLOURS, Bet, Choice, Demo, Shown, Slider
 from mini_autograd.widgets.sketch import PAPER, SMALL, along, picture, through, way, words
 
 STEPS = 60
@@ -105,7 +105,17 @@ def show(landscape: str, lr: float, method: str) -> Shown:
     steps = tuple(f"step {step}: loss {'; '.join(at_step(losses, step))}" for step in range(count))
     label = f"Paths on the landscape {landscape!r} with learning rate {lr:g}. {' '.join(told)}"
     parts = [ground_panel(landscape, paths), loss_panel(landscape, losses)]
-    return Shown(picture(WIDTH + RIGHT + 73, HEIGHT + 62, parts, label), told, steps, words_at_end=True)
+    drawing = picture(WIDTH + RIGHT + 73, HEIGHT + 62, parts, label)
+    return Shown(drawing, told, steps, words_at_end=True, bet=bet(landscape, lr, losses) if len(losses) > 1 else None)
+
+
+def bet(landscape: str, lr: float, losses: dict[str, np.ndarray]) -> Bet:
+    """Which method ends lowest."""
+    ends = {name: float(along[-1]) if len(along) > STEPS else math.inf for name, along in losses.items()}
+    best, second = sorted(ends, key=lambda name: ends[name])[:2]
+    question = f"Which method stands lowest after {STEPS} steps on the {landscape}, with learning rate {lr:g}?"
+    reason = f"its loss is {ends[best]:.3g} there, that of {second} {ends[second]:.3g}"
+    return Bet(question, tuple(losses), best, reason)
 
 
 def sentence(name: str, losses: np.ndarray) -> str:
@@ -242,6 +252,8 @@ def demo() -> Demo:
     )
 
 
-def optimizer_paths(step: int = 0, **state: Any) -> Any:
-    """The demo: four optimizers on a landscape, from the first step on. `state` sets its controls, such as `lr=0.2`."""
-    return demo().live(step, **state)
+def optimizer_paths(step: int = 0, predict: bool = False, **state: Any) -> Any:
+    """The demo: four optimizers on a landscape, from the first step on. `state` sets its controls, such as `lr=0.2`;
+    `predict` asks first who will be lowest.
+    """
+    return demo().live(step, predict, **state)

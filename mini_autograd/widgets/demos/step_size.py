@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.widgets.demo import Choice, Demo, Shown, Slider, Switch, axes, logarithmic, plotting, svg_of
+from mini_autograd.widgets.demo import Bet, Choice, Demo, Shown, Slider, Switch, axes, logarithmic, plotting, svg_of
 
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "sin x": (np.sin, np.cos),
@@ -22,6 +22,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 """Each function and its derivative."""
 
 EXPONENTS = tuple(round(exponent, 2) for exponent in np.arange(-15.0, 0.01, 0.25).tolist())
+CHOICES = (-2.0, -4.0, -8.0, -12.0)
 SCHEMES = {"one-sided": 1, "central": 2}
 """The power of h that the error of each scheme falls with."""
 
@@ -70,7 +71,26 @@ def show(function: str, precision: str, exponent: float, point: float, slopes: b
         figure.subplots_adjust(bottom=0.24)  # room for the legend, as no corner is free of curves at all settings
         figure.legend(loc="lower center", ncols=5, fontsize=9.5)
         svg = svg_of(axis, f"Error of the numerical derivative of {function} against the step, in {precision}")
-    return Shown(svg, tuple(words))
+    return Shown(svg, tuple(words), bet=bet(function, precision, point))
+
+
+def bet(function: str, precision: str, point: float) -> Bet | None:
+    """Which of a few steps is best. Asked once for each precision, but not where the rounding cancels, as for the cube
+    of 1/4: there any small step is exact.
+    """
+    curve = errors(function, point, "one-sided", precision)
+
+    def largest_near(exponent: float) -> float:
+        """The error of a step, or of one beside it: at a single step the rounding may cancel by luck."""
+        at = EXPONENTS.index(exponent)
+        return float(curve[at - 2 : at + 3].max())
+
+    best = min(CHOICES, key=largest_near)
+    if largest_near(best) == 0.0:
+        return None
+    question = f"Which step h gives the best one-sided derivative in {precision}?"
+    reason = "a larger step is wrong by the curve of the function, a smaller one by rounding"
+    return Bet(question, tuple(f"1e{exponent:g}" for exponent in CHOICES), f"1e{best:g}", reason)
 
 
 def _guide(axis: Any, x: np.ndarray, y: np.ndarray, kept: np.ndarray, style: str, colour: str, label: str) -> None:
@@ -101,6 +121,8 @@ def demo() -> Demo:
     )
 
 
-def step_size(**state: Any) -> Any:
-    """The demo: error of numerical derivatives against the step. `state` sets its controls."""
-    return demo().live(**state)
+def step_size(predict: bool = False, **state: Any) -> Any:
+    """The demo: error of numerical derivatives against the step. `state` sets its controls; `predict` asks first which
+    step is best.
+    """
+    return demo().live(predict=predict, **state)

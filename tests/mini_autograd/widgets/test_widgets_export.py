@@ -83,9 +83,12 @@ def test_feedback_pages_show_the_picture_without_a_script(executed):
 
     from autograder.nbgrader_plugins.configuration import configure
     from autograder.nbgrader_plugins.feedback import FeedbackExporter
+    from autograder.nbgrader_plugins.first_screen import FirstScreen
 
     config = Config()
     configure(config)
-    page, _ = FeedbackExporter(config=config).from_notebook_node(executed)
+    marks = {"notebook": "widgets", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0}
+    resources = FirstScreen().preprocess(executed, {"nbgrader": marks})[1]
+    page, _ = FeedbackExporter(config=config).from_notebook_node(executed, resources)
     assert len(labels_of(page)) == len(calls())
     assert "<script" not in page

@@ -1,0 +1,51 @@
+"""What readers may predict: the right answers of the demos, beside NumPy and the paths themselves."""
+
+import numpy as np
+import pytest
+
+from mini_autograd.widgets import broadcast, nudge, step_size
+from mini_autograd.widgets.demos import broadcast as broadcasting
+from mini_autograd.widgets.demos import optimizer_paths as paths
+from mini_autograd.widgets.demos import step_size as stepping
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("(3, 1)", "(4,)"), ("(4, 3)", "(3,)"), ("(2, 3)", "()"), ("(2, 3, 4)", "(3, 1)"), ("(3, 4)", "(3,)")]
+)
+def test_the_shape_of_a_result_is_numpy_s_and_the_other_answers_are_not(a, b):
+    bet = broadcasting.demo().show(a=a, b=b, operation="a + b").bet
+    try:
+        right = str((np.empty(eval(a)) + np.empty(eval(b))).shape)
+    except ValueError:
+        right = broadcasting.NO_FIT
+    assert bet.right == right
+    assert len(set(bet.options)) == len(bet.options) >= 3
+    assert right in bet.options
+
+
+@pytest.mark.parametrize(("precision", "right"), [("float64", "1e-8"), ("float32", "1e-4")])
+def test_the_best_step_is_near_the_root_of_the_rounding(precision, right):
+    for function in ("sin x", "exp x"):
+        for point in (0.25, 0.5, 1.0, 1.5):
+            bet = stepping.bet(function, precision, point)
+            assert (bet.right, precision in bet.question) == (right, True), (function, point)
+    assert stepping.bet("x cubed", "float64", 0.25) is None  # every small step is exact there
+
+
+@pytest.mark.parametrize("landscape", paths.LANDSCAPES)
+@pytest.mark.parametrize("lr", [0.01, 0.05, 0.2])
+def test_the_lowest_method_is_the_one_whose_path_ends_lowest(landscape, lr):
+    bet = paths.demo().show(landscape=landscape, method="all", lr=lr).bet
+    ends = {}
+    for name in paths.METHODS:
+        points = paths.path(landscape, name, lr)
+        if len(points) == paths.STEPS + 1:
+            ends[name] = paths.heights(landscape, points)[-1]
+    assert ends[bet.right] == min(ends.values())
+    assert paths.demo().show(landscape=landscape, method="Adam", lr=lr).bet is None
+
+
+def test_only_demos_with_a_question_can_ask_it():
+    assert step_size().predict is False
+    assert broadcast((3, 1), (4,), predict=True).predict is True
+    assert nudge().predict is None
