@@ -23,7 +23,7 @@ WITHOUT_GRADIENT = ("constant", "unrecorded")
 COMPUTED = ("operation", "unrecorded")
 Rule = Callable[[Any], Sequence[Any] | None]
 
-DRAWING_LIMIT = 400
+DRAWING_LIMIT = 1000
 
 
 class GraphTooLargeError(ValueError):

@@ -31,7 +31,7 @@ STYLE = (Path(__file__).parent / "graph.css").read_text(encoding="utf-8")
 def draw(graph: Any, names: Mapping[str, Any] | None = None, *, direction: str = "right") -> str:
     """The SVG text of a graph, or of what `read_graph` finds behind an output.
 
-    Raises GraphTooLargeError above 400 nodes, and TypeError for an object that has no graph.
+    Raises GraphTooLargeError above 1,000 nodes, and TypeError for an object that has no graph.
     """
     if not isinstance(graph, Graph):
         graph = read_graph(graph, names, limit=DRAWING_LIMIT)

@@ -6,6 +6,7 @@ const TRAVEL = 800; // milliseconds that a number is on its way
 const ADDING = 600; // milliseconds for which a sum is shown before its result
 const MOVED = 40; // in stories with more steps nothing moves: they are played too quickly
 const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
+const FINDABLE = 20; // nodes from which on a reader may look for one by its name
 const DRAGGED = 5; // pixels that a mouse moves for a step of a number
 const PHASES = { start: "Leaves", forward: "Forward", backward: "Backward", end: "Finished" };
 
@@ -88,12 +89,13 @@ function build(model, el) {
   const canvas = make("div", { class: "ma-canvas" });
   const words = make("div", { class: "ma-words", "aria-live": "polite" });
   const busy = makeBusy(root);
-  tools.append(busy.sign);
+  const find = make("input", { type: "search", size: "12", placeholder: "Find a node", "aria-label": "Find a node" });
+  tools.append(find, busy.sign);
   const bench = make("div", { class: "ma-bench" });
   root.append(bar, bench, canvas, words, tools);
   el.replaceChildren(root);
   const sender = makeSender(model, "wanted", busy);
-  return { root, buttons, play, tool, counter, canvas, words, busy, bench, sender, nodes: [], edges: [], flows: [], leaves: new Map(), selected: null, zoom: null };
+  return { root, buttons, play, tool, counter, canvas, words, busy, bench, sender, find, nodes: [], edges: [], flows: [], leaves: new Map(), selected: null, zoom: null };
 }
 
 // Put the picture in, and remember its parts.
@@ -111,6 +113,7 @@ function place(view, model) {
   view.flows = [...view.svg.querySelectorAll(".ma-flow")];
   view.tool.Blocks?.setAttribute("aria-pressed", String(model.get("folded")));
   markLeaves(view);
+  view.find.hidden = view.nodes.length < FINDABLE;
   resize(view, null);
 }
 
@@ -276,6 +279,9 @@ function connect(view, model, go, show) {
   const showPredict = () => view.tool.Predict.setAttribute("aria-pressed", String(model.get("predict")));
   showPredict();
   for (const [name, action] of Object.entries(actions)) view.tool[name]?.addEventListener("click", action);
+  view.find.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") find(view, model.get("details"), show);
+  });
   view.root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
     const node = event.target.closest(".ma-node");
@@ -300,6 +306,18 @@ function connect(view, model, go, show) {
     scale(view, event.deltaY < 0 ? 1.1 : 0.9);
   }, { passive: false });
   drag(view, (node) => select(view, node, show));
+}
+
+// Choose the next node whose name has these letters in it, and bring it into sight.
+function find(view, details, show) {
+  const letters = view.find.value.trim().toLowerCase();
+  const places = details.map((_, place) => (place + (view.selected ?? -1) + 1) % details.length);
+  const found = letters ? places.find((place) => details[place].name.toLowerCase().includes(letters)) : undefined;
+  view.find.setAttribute("aria-invalid", String(letters !== "" && found === undefined));
+  if (found === undefined) return;
+  view.selected = found;
+  show();
+  keepInSight(view, found);
 }
 
 // Dragging a leaf to the right or left changes its number, dragging anything else pans; a click without movement chooses

@@ -71,7 +71,7 @@ def explore(
     layers, start as one node each; large graphs do unless told not to. `predict` asks before each backward step what
     the nodes receive; answers stay in the notebook and are never graded.
     While a kernel runs, the numbers of named leaves can be changed and other expressions typed in the picture.
-    Raises GraphTooLargeError above 400 nodes, TypeError for an object without a graph, and ValueError for a text that
+    Raises GraphTooLargeError above 1,000 nodes, TypeError for an object without a graph, and ValueError for a text that
     is no expression.
     """
     if isinstance(output, str):

@@ -237,6 +237,29 @@ def test_a_large_graph_is_folded_zoomed_and_saved(opened, tmp_path):
     assert "var(" not in (tmp_path / "SVG").read_text(encoding="utf-8").partition("ma-node")[2]
 
 
+def test_a_node_is_found_by_its_name_among_hundreds(opened):
+    explorer = Explorer(opened.cell(3))
+    explorer.press("Blocks")  # all nodes
+    expect(explorer.nodes).to_have_count(162)
+    explorer.press("End")
+    find = explorer.root.get_by_role("searchbox", name="Find a node")
+    find.fill("loss")
+    find.press("Enter")
+    expect(explorer.root.locator(".ma-node.ma-selected")).to_contain_text("loss")
+    place = explorer.root.locator(".ma-node.ma-selected").bounding_box()
+    frame = explorer.root.locator(".ma-canvas").bounding_box()
+    assert frame["x"] <= place["x"] <= frame["x"] + frame["width"]
+    find.fill("v10")
+    find.press("Enter")
+    first = explorer.root.locator(".ma-node.ma-selected").get_attribute("data-node")
+    find.press("Enter")
+    assert explorer.root.locator(".ma-node.ma-selected").get_attribute("data-node") != first
+    find.fill("no such node")
+    find.press("Enter")
+    expect(find).to_have_attribute("aria-invalid", "true")
+    explorer.press("Blocks")
+
+
 def test_freed_nodes_are_marked_and_memory_is_shown_on_demand(opened):
     freed = Explorer(opened.cell(4))
     expect(freed.root.locator(".ma-freed").nth(40)).to_be_attached()

@@ -143,9 +143,9 @@ def test_the_mime_bundle_carries_picture_and_words():
 
 def test_a_graph_too_large_is_refused_in_one_sentence():
     node = MiniTensor(1.0)
-    for _ in range(500):
+    for _ in range(1000):
         node = node + node
-    with pytest.raises(GraphTooLargeError, match="501 nodes; a drawing shows at most 400"):
+    with pytest.raises(GraphTooLargeError, match="1,001 nodes; a drawing shows at most 1,000"):
         explore(node)
 
 
