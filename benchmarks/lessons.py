@@ -33,6 +33,7 @@ TESTS = PROJECT / "tests" / "course"
 MUCH = 90  # minutes of a core
 FIRST = 8  # minutes before the first exercise
 STRETCH = 15  # minutes between two
+GIVEN = 250  # lines of given code in a core
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ def show(lines: list[Figures]) -> None:
     console.print(length_table(lines), highlight=False)
     print(
         "\nMinutes: 180 words, or 12 given lines of code, a minute, and 1.5 minutes a written line of the reference.\n"
-        f"! marks a core over {MUCH} minutes, more than {FIRST} before the first exercise or {STRETCH} between two.\n"
+        f"! marks a core over {MUCH} minutes or {GIVEN} given lines, more than {FIRST} minutes before the first exercise\n"
+        f"or {STRETCH} between two.\n"
         "Ease: Flesch's reading ease of the prose; plain English has 60 to 70, and more is easier. Syllables are\n"
         "counted by hyphenation, which misses some, so compare lessons with each other.\n"
     )
@@ -158,17 +160,21 @@ def length_table(lines: list[Figures]) -> Table:
     names = ("words", "given", "written", "core", "further", "first", "stretch", "ease")
     table = table_of(names)
     for line in lines:
-        counts = [str(line.words), str(line.given), str(line.written), marked(line.core, MUCH), f"{line.further:.0f}"]
-        table.add_row(
-            line.lesson, *counts, marked(line.first, FIRST), marked(line.stretch, STRETCH), f"{line.ease:.0f}"
+        counts = (str(line.words), marked(line.given, GIVEN), str(line.written))
+        times = (
+            marked(line.core, MUCH),
+            f"{line.further:.0f}",
+            marked(line.first, FIRST),
+            marked(line.stretch, STRETCH),
         )
+        table.add_row(line.lesson, *counts, *times, f"{line.ease:.0f}")
     table.add_row("all", *(f"{sum(getattr(line, name) for line in lines):.0f}" for name in names[:5]), "", "", "")
     return table
 
 
-def marked(minutes: float, limit: float) -> str:
-    """Minutes, with a mark where they are over the limit."""
-    return f"{minutes:.0f}{'!' if round(minutes) > limit else ' '}"
+def marked(count: float, limit: float) -> str:
+    """Minutes or lines, with a mark where they are over the limit."""
+    return f"{count:.0f}{'!' if round(count) > limit else ' '}"
 
 
 def run_table(lines: list[Figures]) -> Table:
