@@ -144,8 +144,8 @@ def show(lines: list[Figures]) -> None:
     console.print(length_table(lines), highlight=False)
     print(
         "\nMinutes: 180 words, or 12 given lines of code, a minute, and 1.5 minutes a written line of the reference.\n"
-        f"! marks a core over {MUCH} minutes or {GIVEN} given lines, more than {FIRST} minutes before the first exercise\n"
-        f"or {STRETCH} between two.\n"
+        f"! marks a core over {MUCH} minutes or {GIVEN} given lines, more than {FIRST} minutes before the first\n"
+        f"exercise or {STRETCH} between two.\n"
         "Ease: Flesch's reading ease of the prose; plain English has 60 to 70, and more is easier. Syllables are\n"
         "counted by hyphenation, which misses some, so compare lessons with each other.\n"
     )
