@@ -69,13 +69,15 @@ def _watch(
     with _noting(spied) as notes:
         leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
         sys.setprofile(spy)
+        changes = _profiler_changes()
+        unchanged = len(changes)
         try:
             output = function(*leaves)
             forward = [code for code in calls if code.co_name not in NO_OPERATIONS]
             calls.clear()
             evaluated, notes[:] = list(notes), []
             call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
-            watched = sys.getprofile() is spy
+            watched = sys.getprofile() is spy and len(changes) == unchanged
         finally:
             sys.setprofile(before)
         again = list(notes)
@@ -89,6 +91,22 @@ def _watch(
         "value": plain(output.data, tracked),
         "gradients": [plain(leaf.grad, tracked) for leaf in leaves],
     }
+
+
+def _profiler_changes() -> list[None]:
+    """A list that grows with every call of `sys.setprofile` in this process, so that taking the profiler away and
+    putting it back is seen. A hook of Python's audit cannot be removed, so there is one for all runs.
+    """
+    if not hasattr(sys, "_profiler_changes"):
+        changes: list[None] = []
+
+        def hook(event: str, arguments: Any) -> None:
+            if event == "sys.setprofile":
+                changes.append(None)
+
+        sys._profiler_changes = changes  # type: ignore[attr-defined]
+        sys.addaudithook(hook)
+    return sys._profiler_changes  # type: ignore[attr-defined,no-any-return]
 
 
 def _is_about_complex_numbers(code: Any) -> bool:

@@ -288,3 +288,20 @@ def test_an_engine_that_takes_the_profiler_away_is_refused():
     points, message = checked(kind)
     assert points == 0
     assert "profiler" in message
+
+
+@pytest.mark.parametrize("call", [lambda function, value: function(value), lambda *pair: list(map(pair[0], pair[1:]))])
+def test_an_engine_that_puts_the_profiler_back_is_refused_too(call):
+    kind = engine_with(RULES["chain rule"])
+    before = kind.backward
+
+    def backward(self, gradient=1.0):
+        looking = sys.getprofile()
+        call(sys.setprofile, None)
+        before(self, gradient)
+        call(sys.setprofile, looking)
+
+    kind.backward = backward
+    points, message = checked(kind)
+    assert points == 0
+    assert "profiler" in message
