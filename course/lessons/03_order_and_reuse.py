@@ -310,7 +310,7 @@ compare(nearest_first, lambda x: x + x + x + x + x + x + x + x + x + x, 2.0)
 # Ten uses, at very different distances from the output, and the result is right. Visiting a *leaf* too early does no harm, since it has nothing to push on: what arrives later is still added. So you need an intermediate node that is visited before everything has arrived there.
 
 # %% [markdown]
-# ### Exercise 2: evidence against nearest first
+# ### Exercise 2: evidence against the nearest first
 #
 # Three operations are enough. Up to eight earn half the points.
 

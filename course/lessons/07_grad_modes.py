@@ -73,7 +73,7 @@ for slip in ("none", "item()", "recording off"):
 start_lesson()
 
 # %% [markdown]
-# ## 1. One place to check
+# ## 1. One place to ask
 #
 # To evaluate a model you need no gradients. Yet your engine keeps everything that a backward pass would use. How much is that? The next cell sends 200 rows through eight layers and adds up the sizes of the arrays that the nodes have saved.
 
@@ -129,7 +129,7 @@ def record(ctx, inputs, output):
     output.requires_grad, output.grad_fn = True, ctx
 
 # %% [markdown]
-# ### Exercise 1: check before you record
+# ### Exercise 1: ask before you record
 #
 # Complete `apply`. If recording is on **and** some input requires grad, call `record`, which makes the edges (exercise 5 replaces `record`). If not, the output stays a plain tensor. Return the output in both cases.
 
