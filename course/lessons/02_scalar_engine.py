@@ -35,7 +35,7 @@ import torch
 
 
 def leaf(value):
-    """A number whose gradient PyTorch is to find."""
+    """A number for which PyTorch will find the gradient."""
     return torch.tensor(value, dtype=torch.float64, requires_grad=True)
 
 
@@ -61,15 +61,15 @@ print(f"{paths:,} paths; at a billion per second that takes {years:.1f} years")
 # To find out, you build the engine yourself: `MiniTensor`, for single numbers. You will be able to
 #
 # 1. record a computation as a graph while it runs;
-# 2. give each operation a small rule, which knows nothing of the rest;
-# 3. put the nodes of a graph into an order in which gradients can flow;
+# 2. give each operation a small rule that knows nothing about the rest;
+# 3. put the nodes of a graph in an order in which gradients can flow;
 # 4. write `backward`, which visits every node exactly once;
 # 5. read PyTorch's graph.
 
 # %% [markdown]
 # ## 1. Record what happens
 #
-# A number has to remember where it came from. For that it carries four things besides its value:
+# A number has to remember where it came from. To do so, it carries four things besides its value:
 
 # %% tags=["engine"]
 class MiniTensor:
@@ -91,7 +91,7 @@ def as_tensor(value):
     return value if isinstance(value, MiniTensor) else MiniTensor(value)
 
 # %% [markdown]
-# A MiniTensor that you make yourself has no inputs and no rule: it is a **leaf**. All others are made by operations. (If you run this cell again, you get a *new* class without operations. Then run the cells below again too.)
+# A MiniTensor that you make yourself has no inputs and no rule: it is a **leaf**. All others are made by operations. (If you run the cell above again, you get a *new* class without operations. Then run the cells below again too.)
 
 # %% [markdown]
 # The smallest operation is the minus sign. Its slope is -1, so its rule multiplies the incoming gradient by -1. A rule always returns a tuple, with one entry per input.
@@ -118,14 +118,14 @@ print(b.rule(10.0))
 
 # %% [markdown] items="10 11"
 # `b` holds the object `a` itself, not a copy. Objects that hold their inputs form a **graph**: one node per number, one edge from each result to each of its inputs. Following the edges never leads back to the start, because a result can only
-# be made from numbers that exist already. Such a graph is called directed and acyclic, a DAG.
+# be made from numbers that already exist. Such a graph is called a directed acyclic graph, or DAG.
 
 # %% [markdown]
 # The values were computed on the way forward. Now something must go backward. The simplest idea: follow **every path** back, multiply along it, and add up where it ends.
 
 # %%
 def push_along_every_path(tensor, gradient=1.0):
-    """Add the gradient here, then push each input's share on to that input."""
+    """Add the gradient here, then push each input's share to that input."""
     tensor.grad += gradient
     if tensor.rule is not None:
         for source, share in zip(tensor.inputs, tensor.rule(gradient)):
@@ -135,12 +135,12 @@ def push_along_every_path(tensor, gradient=1.0):
 MiniTensor.backward = push_along_every_path
 
 # %% [markdown]
-# Six lines, and they are right on every graph. Later in the lesson you replace them.
+# Six lines, and they are right on every graph. You replace them later in the lesson.
 
 # %% [markdown]
 # ### Exercise 1: sum and product
 #
-# Write `add` and `multiply` as `negate` is written: compute the value, write the rule, return a MiniTensor that knows its inputs. The rules are those of lesson 01:
+# Write `add` and `multiply` like `negate`: compute the value, write the rule, return a MiniTensor that knows its inputs. The rules are those of lesson 01:
 #
 # | operation | share of `a` | share of `b` | the rule returns |
 # | --- | --- | --- | --- |
@@ -154,7 +154,7 @@ MiniTensor.backward = push_along_every_path
 # Both have two inputs, so `inputs` is `(a, b)` and the rule returns a tuple of two numbers, in the same order.
 
 # %% [markdown] tags=["hint"] exercise="add_and_multiply"
-# A sum moves as much as each of its inputs: each gets `grad`. A product moves by the *other* factor.
+# A sum moves as much as each of its inputs, so each gets `grad`. A product moves by the *other* factor.
 
 # %% [markdown] tags=["hint"] exercise="add_and_multiply"
 # The rule of `multiply` returns `grad * b.data, grad * a.data`. The last line is `return MiniTensor(a.data * b.data, (a, b), "*", rule)`.
@@ -255,7 +255,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown]
-# In this graph `a` is used twice. Which paths lead from `d` back to `a`, and what does each contribute? Choose *Step*. Before each step backward the picture asks for your **prediction**; an empty answer skips it.
+# In this graph `a` is used twice. Which paths lead from `d` back to `a`, and what does each contribute? Choose *Step*. Before each backward step, the picture asks for your **prediction**; leave it empty to skip it.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -282,7 +282,7 @@ print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
 #
 # Only the rules are missing. A quotient `a / b` moves by `1 / b` with `a`, and by `-a / b**2` with `b`.
 #
-# Order matters here. For `2 - a` Python first asks the number 2, which knows nothing of MiniTensors; then it calls `MiniTensor.__rsub__(a, 2)`, the *reversed* difference. The last lines of the cell do that for you, and the same for `1 / a`.
+# Order matters here. For `2 - a` Python first asks the number 2, which knows nothing about MiniTensors; then it calls `MiniTensor.__rsub__(a, 2)`, the *reversed* difference. The last lines of the cell handle this for you, and likewise `1 / a`.
 
 # %% [markdown] tags=["hint"] exercise="subtract_and_divide"
 # `a - b` grows when `b` falls: the second entry of the rule needs a minus sign.
@@ -564,7 +564,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown]
-# All operations are there. The hand calculations of lesson 01, now by your engine and by PyTorch side by side:
+# All operations are there. Here are the hand calculations of lesson 01, done by your engine and by PyTorch:
 
 # %% tags=["demo"] items="36 38 39 40 41"
 def beside_pytorch(name, expression, *numbers):
@@ -588,7 +588,7 @@ beside_pytorch("(relu(w*x + b) - 3)**2", relu_neuron, 0.5, 4.0, -1.5)
 beside_pytorch("(x*y + x)**2", lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 
 # %% [markdown] items="44"
-# One call of `backward` filled in the gradient of every leaf, and each operation needed to know nothing but its own rule.
+# One call of `backward` filled in the gradient of every leaf, and each operation needed to know only its own rule.
 
 # %% [markdown]
 # ## 2. The sixty additions
@@ -626,10 +626,10 @@ print(f"sixty doublings would take about {years:,.0f} years")
 # %% [markdown]
 # The time doubles with each addition, although the graph grows by only one node. The graph of sixty doublings has 61 nodes. There are many paths, but few nodes.
 #
-# When two paths meet in a node, both contributions are pushed on separately, over the same edges. That is the waste. The rule is linear in the incoming gradient: `rule(g1)` plus `rule(g2)` is `rule(g1 + g2)`. So wait until everything has arrived,
-# **add first, and push once**.
+# When two paths meet at a node, both contributions are pushed on separately, over the same edges. That is the waste. The rule is linear in the incoming gradient: `rule(g1)` plus `rule(g2)` is `rule(g1 + g2)`. So wait until everything has arrived:
+# **add first, then push once**.
 #
-# When has everything arrived at a node? When all nodes that were made *from* it are done. **Predict:** in which orders can the nodes of this graph be done, starting at `e`?
+# When has everything arrived at a node? When all nodes made *from* it are done. **Predict:** in which orders can the nodes of this graph be processed, starting at `e`?
 
 # %% tags=["demo"]
 a, b = MiniTensor(1.0), MiniTensor(2.0)
@@ -649,10 +649,10 @@ explore(e)
 # If the check below runs for more than a few seconds, stop it with the square button above: the function is following every path again.
 
 # %% [markdown] tags=["hint"] exercise="topological_order"
-# Keep a set of the nodes that you have already visited. A MiniTensor can be put into a set; what counts is which object it is, not its value.
+# Keep a set of the nodes that you have already visited. A set can hold MiniTensors, and tells them apart by object, not by value.
 
 # %% [markdown] tags=["hint"] exercise="topological_order"
-# It is easier the other way round, inputs first: to visit a node, visit all its inputs, and only *then* append the node itself to a list. At the end the root stands last; reverse the list.
+# It is easier the other way around, inputs first: to visit a node, visit all its inputs, and only *then* append the node itself to a list. At the end the root is last; reverse the list.
 
 # %% [markdown] tags=["hint"] exercise="topological_order"
 # Inside the function, define `visit(node)`: return at once if `node` is in `seen`; add it to `seen`; call `visit` for each of `node.inputs`; append `node` to `order`. Then call `visit(root)` and return `order[::-1]`.
@@ -781,7 +781,7 @@ credit
 # * at the start, only the output is pending, with the gradient that `backward` was given;
 # * go through the nodes in topological order. Take the node's pending gradient out of the dict and add it to the node's `.grad`. If the node has a rule, call it once, and add what it returns to the pending gradients of the inputs.
 #
-# A `KeyError` while you **add**: nothing has arrived at that input yet; `pending.get(source, 0.0)` gives 0 then. A `KeyError` while you **take out**: nothing had arrived when the node's turn came. In a topological order that cannot happen, so look at exercise 5 first.
+# A `KeyError` while you **add**: nothing has arrived at that input yet; then `pending.get(source, 0.0)` gives 0. A `KeyError` while you **take out**: nothing had arrived when the node's turn came. In a topological order that cannot happen, so check exercise 5 first.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived.
@@ -790,7 +790,7 @@ credit
 # An input may be pending already, from another node or from the same one (`x + x`). So add: `pending[source] = pending.get(source, 0.0) + share`.
 
 # %% [markdown] tags=["hint"] exercise="backward"
-# The inner loop is the one of `push_along_every_path`: `for source, share in zip(node.inputs, node.rule(grad))`. Leaves have no rule (`None`) and push nothing on.
+# The inner loop is the one in `push_along_every_path`: `for source, share in zip(node.inputs, node.rule(grad))`. Leaves have no rule (`None`) and push nothing on.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def backward(self, gradient=1.0):
@@ -904,7 +904,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown]
-# The values are right. Now for the speed: each rule once. (If this runs for more than a few seconds, stop it; rules are called more than once.)
+# The values are right. Now the speed: each rule may run only once. (If this takes more than a few seconds, stop it; rules are called more than once.)
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward_once", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 x = MiniTensor(1.0)
@@ -956,7 +956,7 @@ x = MiniTensor(2.0)
 explore(x**2 + 3 * x, names={"x": x}, predict=True)
 
 # %% [markdown]
-# And that is the answer to the question at the start. The sum over 1,152,921,504,606,846,976 paths is computed in 61 visits, because everything that meets in a node is added up before it goes on.
+# And that answers the question at the start. The sum over 1,152,921,504,606,846,976 paths takes 61 visits, because everything that meets at a node is added up before it goes on.
 
 # %% tags=["demo"]
 x, y = doublings(60)
@@ -998,7 +998,7 @@ w.grad = 0.0
 print("a second call after setting it to zero: ", w.grad)
 
 # %% [markdown] items="gap:accumulation"
-# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and no choice. From call to call, results are summed **in `.grad`**: that is a decision of the engine. PyTorch decided the same way.
+# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and there is no choice. From call to call, results are summed **in `.grad`**: that is a design decision. PyTorch decided the same way.
 
 # %% tags=["demo"]
 w_torch = leaf(2.0)
@@ -1026,7 +1026,7 @@ for method in (MiniTensor.backward, backward_without_pending):
     print(f"{method.__name__:26s} first call {first}, after the second {x.grad}")
 
 # %% [markdown]
-# What the first call left in the nodes between was pushed on again. That is why pending gradients live in a dict that belongs to one call.
+# The second call pushed on again what the first had left in the intermediate nodes. That is why pending gradients live in a dict that belongs to one call.
 #
 # ## 4. The graph is made while the program runs
 #
@@ -1052,7 +1052,7 @@ for start_value in (3.0, 0.25):
 #
 # | | define-by-run | define-then-run |
 # | --- | --- | --- |
-# | the graph is built | in every forward pass | once, before |
+# | the graph is built | in every forward pass | once, in advance |
 # | `if` and loops | Python's own | special nodes, or one fixed branch |
 # | debugging | stop and print anywhere | inside a graph that runs later |
 # | flexibility | a new graph for each input | fixed, so it can be saved and moved |
@@ -1061,7 +1061,7 @@ for start_value in (3.0, 0.25):
 # %% [markdown]
 # ## 5. The same thing in PyTorch
 #
-# First the small graph `z = x * y; loss = z**2`, yours:
+# First your graph of `z = x * y; loss = z**2`:
 
 # %% tags=["demo"] items="16"
 x, y = MiniTensor(2.0), MiniTensor(3.0)
@@ -1096,13 +1096,13 @@ x_torch, y_torch = (torch.tensor(v, requires_grad=True) for v in (2.0, 3.0))
 show_torch(((x_torch * y_torch) ** 2).grad_fn)
 
 # %% [markdown] items="22 F53"
-# Where you have a leaf, PyTorch has a node called `AccumulateGrad`: the place where the total is added to the `.grad` of the leaf. Some sources call the inputs of a node its parents, others its children. In this course they are *inputs*.
+# Where you have a leaf, PyTorch has a node called `AccumulateGrad`, which adds the total to the `.grad` of the leaf. Some sources call the inputs of a node its parents, others its children. In this course they are *inputs*.
 
 # %% [markdown]
-# In one respect PyTorch differs from your engine. **Predict** the gradients of `x`, `y` and `z`, for both.
+# In one respect PyTorch differs from your engine. **Predict** the gradients of `x`, `y` and `z` in both.
 
 # %% tags=["demo"] items="29"
-warnings.simplefilter("ignore")  # PyTorch warns when .grad of a node in between is read
+warnings.simplefilter("ignore")  # PyTorch warns when .grad of an intermediate node is read
 for x in (MiniTensor(2.0), leaf(2.0)):
     y = x**2
     z = y + 1
@@ -1136,7 +1136,7 @@ print(v.grad)
 # %% [markdown] items="45 37"
 # ## 6. Use it
 #
-# The training loop of lesson 01, with your engine instead of a moved input. The optimizer needs nothing but `.grad`.
+# Here is the training loop of lesson 01, with your engine finding the slope. The optimizer needs only `.grad`.
 
 # %%
 w = MiniTensor(2.0)
@@ -1228,11 +1228,11 @@ question(
 # | leaf | a tensor that no operation made; in PyTorch its `grad_fn` is None | what was delivered, not cooked |
 # | rule | from the incoming gradient to one gradient per input, and nothing else | what a cook does with a complaint |
 # | topological order | every node before its inputs: when its turn comes, everything has arrived | wait until all complaints are in |
-# | pending gradients | a dict that lives for one call; contributions are added there, then pushed on once | complaints on their way, this evening |
+# | pending gradients | a dict that lives for one call; contributions are added there, then pushed on once | this evening's complaints, on their way |
 # | `.grad` | where results are kept, and added up from call to call | the mailbox at the supplier's door |
 # | cost | one visit per node, not one per path | each cook walks once, not once for each path |
 #
-# One thing is left open. Try `doublings(3000)` and `backward`: a recursive `topological_order` gives up. The next lesson breaks four tempting engines on purpose, this one among them.
+# One problem is left. Try `doublings(3000)` and `backward`: a recursive `topological_order` gives up. The next lesson breaks four tempting engines on purpose, including this one.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1248,7 +1248,7 @@ progress()
 # %% [markdown]
 # ## A captured program, and the price of recording
 #
-# What if a program is captured while it runs *once*, and the captured graph is used for other inputs? **Predict** the value at 3; the function is `bend`.
+# What if a program is captured while it runs *once*, and the captured graph is used for other inputs? The function is `bend`; **predict** its value at 3.
 
 # %% tags=["demo"] items="F45"
 with warnings.catch_warnings(record=True) as caught:
@@ -1260,9 +1260,9 @@ print("captured bend at 3", captured(torch.tensor(3.0)).item())
 print("warnings:", sorted({warning.category.__name__ for warning in caught}))
 
 # %% [markdown]
-# The captured graph knows only the branch that ran. Its gradients are right for *it*; it is the program that differs. And PyTorch does not keep quiet about it: there was a warning. `torch.compile` captures more carefully, and notices when another branch is needed.
+# The captured graph knows only the branch that ran. Its gradients are right for *that graph*; the program is different. And PyTorch does not keep quiet about it: there was a warning. `torch.compile` captures more carefully, and notices when another branch is needed.
 #
-# Recording has a price. Compare a neuron on plain floats with the same neuron on MiniTensors, which makes its graph anew each time:
+# Recording has a price. Compare a neuron on plain floats with the same neuron on MiniTensors, which builds its graph again each time:
 
 # %% tags=["demo"] items="15"
 def seconds_per_call(number, activation, repeat=20000):
@@ -1279,7 +1279,7 @@ factor = recorded / plain
 print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded:.2f} us, factor {factor:.0f}")
 
 # %% [markdown]
-# For single numbers the record costs far more than the work itself. Arrays share one record among many numbers (lesson 04), and a compiler wins more of it back by capturing the graph once (lesson 14).
+# For single numbers, recording costs far more than the work itself. Arrays share one record among many numbers (lesson 04), and a compiler saves more of the cost by capturing the graph once (lesson 14).
 
 # %% [markdown]
 # ## More of PyTorch's graph
@@ -1300,7 +1300,7 @@ mul_node = add_node.next_functions[0][0]
 print("one object:", mul_node.next_functions[0][0] is add_node.next_functions[1][0])
 
 # %% [markdown]
-# One object, printed twice, because the printer follows every path. From a node you can walk to the leaf, and from there to the tensor itself:
+# One object, printed twice, because `show` follows every path. From a node you can walk to the leaf's node, and from there to the tensor itself:
 
 # %% tags=["demo"] items="21"
 v = torch.ones(3, requires_grad=True)
@@ -1312,7 +1312,7 @@ while node.next_functions:
 print(short_name(node), "for v:", node.variable is v)
 
 # %% [markdown]
-# The same names for arrays. Your engine learns them in lesson 04; here is where it is heading.
+# Arrays have nodes with the same kind of names. Your engine learns arrays in lesson 04.
 
 # %% tags=["demo"] items="33"
 m = torch.ones(2, 2, requires_grad=True)
@@ -1325,4 +1325,4 @@ out.backward()
 print(out.item(), m.grad.tolist())
 
 # %% [markdown] items="17"
-# The first line says `NoneType`: `m` is a leaf, nothing made it, and so it has no `grad_fn`, although it requires a gradient.
+# The first line says `NoneType`: `m` is a leaf. No operation made it, so it has no `grad_fn`, although it requires a gradient.

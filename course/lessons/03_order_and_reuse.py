@@ -15,9 +15,9 @@
 # %% [markdown]
 # # Order and reuse
 #
-# *Core: about 90 minutes; section 4 is a good place for a break. Further: about 10 minutes, optional. You build the smallest programs that break three engines, a test for an order of nodes, and an order that needs no recursion. You need the engine of lesson 02.*
+# *Core: about 90 minutes; section 4 is a good place for a break. Further: about 10 minutes, optional. You build the smallest programs that break three engines, a test for node orders, and a topological sort without recursion. You need the engine of lesson 02.*
 #
-# Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron. You are the reviewer, and you begin with two of them.
+# Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron. You review their code, starting with two of them.
 
 # %%
 from autograder.student import between, check_gradients, hints, quiz, start_lesson
@@ -26,7 +26,7 @@ from autograder.student import between, check_gradients, hints, quiz, start_less
 start_lesson()
 
 # %% [markdown]
-# The line above says which engine you go on with: your own, or the one of the course if yours is not finished.
+# The line above says which engine you continue with: your own, or the course's if yours is not finished.
 #
 # **"What arrives is added to `.grad`, and `.grad` is pushed on."**
 
@@ -70,7 +70,7 @@ import torch
 # %% [markdown]
 # ### A comparison with PyTorch (further)
 #
-# Run this cell. You need not read it.
+# Run this cell. You don't need to read it.
 
 # %% tags=["demo"]
 ENGINES = {"pushing_again": pushing_again, "overwriting": overwriting}
@@ -95,19 +95,19 @@ def beside_pytorch(expression, *numbers):
 beside_pytorch(lambda w, x, b, target: ((w * x + b).relu() - target) ** 2, 0.5, 4.0, -1.5, 3.0)
 
 # %% [markdown]
-# Neither fails. And yet both give wrong gradients on programs that real networks are made of. So does the third engine, and the fourth breaks down. **On which programs?**
+# Neither fails. Yet both give wrong gradients on kinds of programs that real networks are made of. So does the third engine, and the fourth crashes. **On which programs?**
 #
-# At the end of this lesson you can
+# By the end of this lesson, you can
 #
 # 1. reduce a bug report to the smallest graph that shows the bug;
 # 2. tell whether gradients may flow in a given order of the nodes;
-# 3. keep apart two sums: over the uses of a number, and over calls of `backward`;
+# 3. distinguish two sums: over the uses of a number, and over calls of `backward`;
 # 4. sort a graph without recursion.
 
 # %% [markdown]
 # ## 1. The bug report
 #
-# This is what arrives one morning: a program of ten operations, and gradients that are not PyTorch's.
+# One morning a bug report arrives: a program of ten operations, and gradients that differ from PyTorch's.
 
 # %%
 def report(a, b):
@@ -117,7 +117,7 @@ def report(a, b):
     return (e * e - c).exp() + a
 
 # %% [markdown]
-# The craft is to **reduce**: take something away, look whether the bug still shows, and stop when nothing more can go. What is left usually says what the bug is. This tool compares a suspect with the slow engine from the start of lesson 02, which follows every path and is right on every graph:
+# The skill is to **reduce** it: remove something, check whether the bug still shows, and stop when nothing more can go. What is left usually tells you what the bug is. This tool compares a suspect with the slow engine from the start of lesson 02, which follows every path and is right on every graph:
 
 # %%
 def every_path(tensor, gradient=1.0):
@@ -138,7 +138,7 @@ def gradients(backward, expression, *numbers):
 
 
 def operations(expression, *numbers):
-    """How many operations the graph of an expression holds."""
+    """How many operations the graph of an expression has."""
     nodes = recursive_order(expression(*[MiniTensor(number) for number in numbers]))
     return sum(node.rule is not None for node in nodes)
 
@@ -157,18 +157,18 @@ compare(overwriting, lambda a, b: (a * b).exp(), 0.6, -0.4)
 # %% [markdown]
 # ### Exercise 1: two small pieces of evidence
 #
-# Write the smallest expressions of one number `a` on which `overwriting` and `pushing_again` give a wrong gradient. One operation is enough for the first, two for the second. An expression that shows the bug with up to six operations earns half of the points. (If your `subtract` is made of a sum and a minus sign, a difference counts as two.)
+# Write the smallest expressions of one number `a` on which `overwriting` and `pushing_again` give a wrong gradient. One operation is enough for the first, two for the second. An expression that shows the bug with up to six operations earns half the points. (If your `subtract` uses a sum and a minus sign, a difference counts as two.)
 #
-# Try yours in a cell of your own, for example with `compare(overwriting, breaks_overwriting, 2.0)`.
+# Try yours in a new cell, for example with `compare(overwriting, breaks_overwriting, 2.0)`.
 
 # %% [markdown] tags=["hint"] exercise="small_evidence"
-# On the neuron every number was used once. What happens in `overwriting` when two shares arrive at one node?
+# In the neuron every number was used once. What happens in `overwriting` when two shares arrive at one node?
 
 # %% [markdown] tags=["hint"] exercise="small_evidence"
 # `pushing_again` goes wrong at a node that is reached twice *and* pushes something on. A leaf pushes nothing on, so `a` itself cannot be that node.
 
 # %% [markdown] tags=["hint"] exercise="small_evidence"
-# In `a + a` the leaf is used twice. For the second one, make a node first, such as `b = -a`, and use `b` twice. Put the expressions into `compare` and look.
+# In `a + a` the leaf is used twice. For the second one, make a node first, such as `b = -a`, and use `b` twice. Try the expressions in `compare`.
 
 # %% nbgrader={"grade": false, "grade_id": "small_evidence", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def breaks_overwriting(a):
@@ -243,7 +243,7 @@ assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show
 credit
 
 # %% [markdown]
-# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single word. What is pushed on is not what has just arrived but everything so far, and so the first arrival is pushed on a second time. This tool prints a line whenever a node pushes its gradient on:
+# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single expression. It pushes on not what has just arrived but everything so far, so the first arrival is pushed on a second time. This tool prints a line whenever a node pushes its gradient on:
 
 # %%
 def follow(backward, output, **names):
@@ -300,28 +300,28 @@ def recursing(root, gradient=1.0):
                 pending[source] = pending.get(source, 0.0) + share
 
 # %% [markdown]
-# `nearest_first` survives the evidence of exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
+# `nearest_first` passes the tests of exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
 
 # %%
 compare(nearest_first, lambda x: x**2 + 3 * x, 2.0)
 compare(nearest_first, lambda x: x + x + x + x + x + x + x + x + x + x, 2.0)
 
 # %% [markdown]
-# Ten uses, at very different distances from the output, and all is well. A *leaf* may be visited too early without harm, since it has nothing to push on: what arrives later is still added. So the evidence must be a node in the middle, visited before everything has arrived there.
+# Ten uses, at very different distances from the output, and the result is right. Visiting a *leaf* too early does no harm, since it has nothing to push on: what arrives later is still added. So you need an intermediate node that is visited before everything has arrived there.
 
 # %% [markdown]
 # ### Exercise 2: evidence against the nearest first
 #
-# Three operations are enough. Up to eight earn half of the points.
+# Three operations are enough. Up to eight earn half the points.
 
 # %% [markdown] tags=["hint"] exercise="late_evidence"
-# One node must be used twice: once close to the output, and once further away, so that the second share arrives after the node's turn.
+# One node must be used twice: once close to the output, and once farther away, so that the second share arrives after the node's turn.
 
 # %% [markdown] tags=["hint"] exercise="late_evidence"
-# Make `b` from `a`, then `c` from `b`, then combine `b` and `c`. The output has two inputs, both at distance 1. `waiting` takes them in the order in which they stand.
+# Make `b` from `a`, then `c` from `b`, then combine `b` and `c`. The output has two inputs, both at distance 1. `waiting` takes them in the order of `inputs`.
 
 # %% [markdown] tags=["hint"] exercise="late_evidence"
-# `b + c` and `c + b` are the same number, but not the same graph: `inputs` is `(b, c)` or `(c, b)`. `b` must have its turn first.
+# `b + c` and `c + b` are the same number, but not the same graph: `inputs` is `(b, c)` or `(c, b)`. `b` must come first.
 
 # %% nbgrader={"grade": false, "grade_id": "late_evidence", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def breaks_nearest_first(a):
@@ -367,7 +367,7 @@ assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show
 credit
 
 # %% [markdown]
-# Now the same sum in both spellings. **Predict** which of them comes out wrong.
+# Now write the same sum both ways. **Predict** which one comes out wrong.
 
 # %%
 for swapped in (False, True):
@@ -379,7 +379,7 @@ for swapped in (False, True):
     follow(nearest_first, d, a=a, b=b, c=c, d=d)
 
 # %% [markdown]
-# The right gradient is 0, because `b + c` is 0 whatever `a` is. In the first spelling `b` pushed on its 1 before `c` had sent the rest. In the second the numbers come out right **by luck**: the same engine, the same formula. A test suite that holds only `c + b` would pass for years.
+# The right gradient is 0, because `b + c` is 0 whatever `a` is. In the first version `b` pushed on its 1 before `c` had sent the rest. In the second the numbers come out right **by luck**, with the same engine and the same formula. A test suite with only `c + b` would pass for years.
 #
 # Here is the graph, drawn from your own objects. Step forward, then backward, and watch when `b` has received everything.
 
@@ -395,7 +395,7 @@ explore(d, names={"a": a, "b": b, "c": c, "d": d}, predict=True)
 # %% [markdown]
 # ### Break it yourself
 #
-# All four side by side, on an expression of yours. Find one on which exactly one engine is wrong, one on which two are wrong, and one on which three are. Then try to predict the answer for expressions that you make up.
+# Here are all four side by side, on an expression that you choose. Find one on which exactly one engine is wrong, one on which two are wrong, and one on which three are. Then try to predict the result for expressions that you make up.
 
 # %% tags=["demo"]
 ENGINES |= {"nearest_first": nearest_first, "recursing": recursing}
@@ -404,7 +404,7 @@ beside_pytorch(lambda a: a.tanh() * 3 - 1, 0.5)
 # %% [markdown]
 # ### Are there smaller ones? (further)
 #
-# No need to believe that; there are few enough small programs to try them all. The next cell runs **every** program of one number with up to three operations from `-`, `+` and `*` whose steps are all used, on all four engines. **Predict** the first column: how many of the programs with one operation does each engine get wrong?
+# There are few enough small programs to try them all. The next cell runs all four engines on **every** program of one number with up to three operations from `-`, `+` and `*` whose steps are all used. **Predict** the first column: how many of the programs with one operation does each engine get wrong?
 
 # %% tags=["demo"]
 import itertools
@@ -412,7 +412,7 @@ import random
 
 
 def programs(length):
-    """All programs of that length: each step is an operation and the places of its inputs."""
+    """All programs of that length: each step is an operation and the positions of its inputs."""
     if length == 0:
         yield ()
         return
@@ -455,9 +455,9 @@ for name, engine in ENGINES.items():
     print(f"{name:>14s} is wrong on " + "".join(f"{count:6d}" for count in counts))
 
 # %% [markdown]
-# So 1, 2 and 3 are the smallest sizes. And `recursing` has no wrong answer at all. Hold that thought.
+# So 1, 2 and 3 are the smallest sizes. And `recursing` has no wrong answer at all. Remember that.
 #
-# What about testing with random programs? Longer ones reuse more. **Predict** from which length on half of all random programs expose each engine.
+# What about testing with random programs? Longer ones reuse more. **Predict** the length at which half of all random programs expose each engine.
 
 # %% tags=["demo"]
 def random_program(length, generator):
@@ -501,12 +501,12 @@ axis.legend(loc=(0.68, 0.08))
 plt.show()
 
 # %% [markdown]
-# Reuse is common, so random tests find these bugs quickly, provided that the tests reuse something. The neuron of the four colleagues uses every number once, and so it cannot show any of them.
+# Reuse is common, so random tests find these bugs quickly, as long as they reuse something. The colleagues' neuron uses every number once, so it cannot show any of these bugs.
 
 # %% [markdown]
 # ## 3. Which orders are right?
 #
-# Every engine so far walked backwards from the output. That is not enough, as you saw. In lesson 02 we called an order **topological** if every node comes before its inputs. Is that exactly the condition, or only a safe one?
+# Every engine so far walked backward from the output. As you saw, that is not enough. In lesson 02 we called an order **topological** if every node comes before its inputs. Is that exactly the condition, or is it stricter than necessary?
 
 # %% [markdown]
 # ### Exercise 3: recognize a topological order
@@ -514,14 +514,14 @@ plt.show()
 # Write a function that says whether a list of nodes is a topological order of their graph.
 
 # %% [markdown] tags=["hint"] exercise="valid_order"
-# First make a dict from each node to its place in the list. A node of which an input is not in the dict has an input missing.
+# First make a dict from each node to its position in the list. Every input of every node must be in that dict too.
 
 # %% [markdown] tags=["hint"] exercise="valid_order"
-# If a node stands in the list twice, the dict has fewer entries than the list.
+# If a node appears in the list twice, the dict has fewer entries than the list.
 
 # %% nbgrader={"grade": false, "grade_id": "valid_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def is_topological(order):
-    """Whether each node stands in the list once, and before all its inputs, which must be there too.
+    """Whether each node is in the list once, and before all its inputs, which must be there too.
 
     order: list of MiniTensors
     Returns: bool
@@ -598,7 +598,7 @@ assert is_topological([x]) is True and is_topological([]) is True, "a leaf alone
 credit
 
 # %% [markdown]
-# Now the experiment. A graph of seven nodes can be put into 5040 orders. Run a backward pass in **each** of them, right or wrong, and see which give the right gradients. **Predict:** more than the topological ones, or exactly those?
+# Now the experiment. Seven nodes can be ordered in 5040 ways. Run a backward pass in **each** order and see which ones give the right gradients. **Predict:** more than the topological ones, or exactly those?
 
 # %% tags=["demo"]
 import itertools
@@ -641,7 +641,7 @@ print("not topological, wrong gradients:", counts[False, False])
 print("gradients from topological orders:", sorted(results))
 
 # %% [markdown]
-# The condition is exact. An order is fit for gradients if it is topological, and otherwise something is lost. There may be several such orders. They differ in nothing but the order of additions, and so their results may differ in the last digit, as sums of rounded numbers do.
+# The condition is exact. A topological order gives the right gradients; any other order loses something. There may be several topological orders. They differ only in the order of additions, so their results may differ in the last digit, as sums of rounded numbers do.
 
 # %% [markdown] items="12 34"
 # So here is the whole algorithm, for any engine:
@@ -650,9 +650,9 @@ print("gradients from topological orders:", sorted(results))
 # 2. the **backward** pass starts with the gradient 1 at the output;
 # 3. it takes the nodes in a topological order, the opposite of the order in which they were made;
 # 4. each node's rule multiplies what has arrived by its local slopes and sends the shares to its inputs, where they are **added**;
-# 5. at a leaf the sum stays in `.grad`.
+# 5. at a leaf, the sum stays in `.grad`.
 #
-# PyTorch does it in the same way. Its nodes can tell when their turn comes:
+# PyTorch does the same. Its nodes can report when their turn comes:
 
 # %% tags=["demo"]
 def torch_order(expression, **numbers):
@@ -679,7 +679,7 @@ def early_and_late(a):
 print(*torch_order(early_and_late, a=2.0), sep=" -> ")
 
 # %% [markdown]
-# `NegBackward0` is one step away from the output, and it waits for `TanhBackward0`. Before it starts, PyTorch counts for each node how many shares will arrive there, and a node may run only when all of them have. So the order is topological. (Nodes are numbered as they are made, too: of several that may run, the latest goes first.)
+# `NegBackward0` is one step away from the output, and it waits for `TanhBackward0`. Before it starts, PyTorch counts how many shares will arrive at each node, and a node may run only when all of them have. So the order is topological. (Nodes are also numbered as they are made: of several that may run, the latest goes first.)
 #
 # A graph in which a number is used twice has one node for it, not two. Take `(x*y + x)**2`: two paths lead to `x`, and both end in the same object.
 
@@ -699,7 +699,7 @@ print("yours:     ", total[0].inputs[0] is total[1])
 # %% [markdown]
 # ## 4. Reuse
 #
-# Reuse is no corner case. A recurrent network applies the same weight at every step of a sequence. Here is the smallest one: it reads numbers one by one, and its state `h` goes through the same `w` each time.
+# Reuse is not a corner case. A recurrent network applies the same weight at every step of a sequence. Here is the smallest one: it reads numbers one by one, and multiplies its state `h` by the same `w` each time.
 
 # %%
 sequence = [0.5, -0.3, 0.8, 0.1, -0.6, 0.4, 0.9, -0.2, 0.3, 0.7]
@@ -718,17 +718,17 @@ recurrent([w] * len(sequence)).backward()
 print("gradient of the shared weight:", w.grad)
 
 # %% [markdown]
-# One call of `backward`, one number. But it is a sum over ten uses. Which step contributed what?
+# One call of `backward`, one number. But it is a sum over ten uses. What did each step contribute?
 #
-# Here is a trick. Give each use **its own leaf** with the same value. The forward pass computes the same numbers, and each leaf receives only the share of its use.
+# Here is a trick. Give each use **its own leaf** with the same value. The forward pass computes the same numbers, and each leaf receives only its own use's share.
 
 # %% [markdown]
 # ### Exercise 4: the contribution of each use
 #
-# Write `contributions`. The weight enters as a list, so that each use can get a leaf of its own. Use your engine's `backward`.
+# Write `contributions`. The weight is passed as a list, so that each use can have its own leaf. Use your engine's `backward`.
 
 # %% [markdown] tags=["hint"] exercise="contributions"
-# Make a list of `uses` different MiniTensors, all with the value `number`. `[MiniTensor(number)] * uses` would be one MiniTensor, many times.
+# Make a list of `uses` different MiniTensors, all with the value `number`. `[MiniTensor(number)] * uses` would hold the same MiniTensor many times.
 
 # %% [markdown] tags=["hint"] exercise="contributions"
 # Call `expression` with that list, then `.backward()` of what it returns, then collect the `.grad` of each.
@@ -738,7 +738,7 @@ def contributions(expression, number, uses):
     """What each use of a number contributes to its gradient.
 
     expression: function of a list of MiniTensors, one per use, that returns a MiniTensor
-    number: the value that all of them have
+    number: the value of all of them
     uses: how many there are
     Returns: list of floats, one per use
 
@@ -811,12 +811,12 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# The shares add up to the gradient, to the last digit or nearly so. (The first step is left out: it contributes 0, since the state is 0 there.) On the whole, early steps count less and less: their share has been multiplied by a slope below 1 at every step on the way. That is the *vanishing gradient* of recurrent networks, seen from inside.
+# The shares add up to the gradient, to the last digit or nearly so. (The first step is left out: it contributes 0, since the state is 0 there.) On the whole, the earlier the step, the less it counts: its share has been multiplied by a slope below 1 at every later step. That is the *vanishing gradient* of recurrent networks, seen from inside.
 
 # %% [markdown]
 # ### A saying, measured
 #
-# *"PyTorch adds to `.grad` so that shared weights of recurrent networks work."* You can test it. Set `.grad` to zero before the call, so that nothing can be added to what was there. If the saying is true, the gradient of the shared weight must now be wrong. **Predict.**
+# *"PyTorch adds to `.grad` so that shared weights of recurrent networks work."* You can test it. Set `.grad` to zero before the call, so that nothing is left from earlier calls. If the saying is true, the gradient of the shared weight must now be wrong. **Predict.**
 
 # %% tags=["demo"] items="F27"
 def torch_recurrent(w):
@@ -837,7 +837,7 @@ recurrent([w] * len(sequence)).backward()
 print(f"your engine:                      {w.grad:.12f}")
 
 # %% [markdown] items="F27 gap:accumulation"
-# The ten uses are summed **inside** one backward pass, wherever `.grad` stood before. Adding to `.grad` from call to call is a second, separate sum. It serves a different purpose: gradients of several losses or of several small batches, collected before one step of the optimizer. Lesson 05 is about that one.
+# The ten uses are summed **inside** one backward pass, wherever `.grad` stood before. Adding to `.grad` from call to call is a second, separate sum. It serves a different purpose: collecting the gradients of several losses or small batches before one step of the optimizer. Lesson 05 is about that sum.
 #
 # | sum | where | over what | can you switch it off? |
 # | --- | --- | --- | --- |
@@ -847,13 +847,13 @@ print(f"your engine:                      {w.grad:.12f}")
 # %% [markdown] items="F27 gap:accumulation"
 # ## 5. Too deep
 #
-# One engine is left. `recursing` had no wrong answer in any program, and it will not have one. What can be wrong with it?
+# One engine is left. `recursing` gave no wrong answer on any program, and it never will. What can be wrong with it?
 #
-# Give it a long chain: one operation after the other, each on the result before. Here is one, of negations:
+# Give it a long chain, in which each operation takes the result of the one before. Here is a chain of negations:
 
 # %%
 def negations(count):
-    """A leaf, and the result of so many negations in a row."""
+    """A leaf, and the result of that many negations in a row."""
     x = MiniTensor(1.0)
     y = x
     for _ in range(count):
@@ -872,13 +872,13 @@ for count in (10, 100, 1000, 10_000):
 # %% [markdown]
 # ### Exercise 5: the longest chain
 #
-# The smallest evidence against `recursing` is a chain that is one operation too long. How long is that? Write a function that finds the longest chain of negations that a backward pass survives. If it survives one chain, it survives every shorter one; so you need not try them all.
+# The smallest evidence against `recursing` is a chain that is one operation too long. How long is that? Write a function that finds the longest chain of negations that a backward pass survives. If it survives one chain, it survives every shorter one, so you don't have to try them all.
 
 # %% [markdown] tags=["hint"] exercise="longest_chain"
 # First a small function `survives(count)`: inside `try`, make `x, y = negations(count)`, call `backward(y)` and return True; on `except RecursionError`, return False.
 
 # %% [markdown] tags=["hint"] exercise="longest_chain"
-# Search by halving. Keep two numbers: `low`, which survives (0 always does), and `high`, which does not (`most + 1` is never asked). Try the middle, `(low + high) // 2`, and move one of them there, until `high - low` is 1.
+# Search by halving. Keep two numbers: `low`, which survives (0 always does), and `high`, which counts as failing (start at `most + 1`, which is never tried). Try the middle, `(low + high) // 2`, and move `low` or `high` there, until `high - low` is 1.
 
 # %% nbgrader={"grade": false, "grade_id": "longest_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def longest_chain(backward, most):
@@ -932,7 +932,7 @@ def longest_chain(backward, most):
 
 # %% nbgrader={"grade": true, "grade_id": "test_longest_chain", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def gives_up_after(limit):
-    """A backward pass that survives chains of so many operations, and no longer ones."""
+    """A backward pass that survives chains of that many operations, and no longer ones."""
 
     def backward(output, gradient=1.0):
         length = 0
@@ -978,7 +978,7 @@ print("after 100,000 operations:", x_torch.grad.item())
 # %% [markdown]
 # ### A saying, measured
 #
-# *"Just raise the recursion limit."* It may work, or it may end worse than with an error. Therefore we try it in a separate Python, not in the one that holds your work. Both programs below recurse 100,000 deep; the second one calls itself through `map`. **Predict** what happens to each.
+# *"Just raise the recursion limit."* It may work, or it may do something worse than raise an error. So we try it in a separate Python process, not in the one that holds your work. Both programs below recurse 100,000 deep; the second one calls itself through `map`. **Predict** what happens to each.
 
 # %% tags=["demo"]
 import subprocess
@@ -994,22 +994,22 @@ for name, function in (("plain recursion", PLAIN), ("through map", THROUGH_MAP))
 print("on Python", sys.version.split()[0])
 
 # %% [markdown]
-# Python 3.11 and later keep plain calls off the machine's own stack, so the first one may well survive. The second goes through C for every step. There a process can die without any message, and in a notebook the kernel and everything in it would be gone. An engine should not depend on such details.
+# Python 3.11 and later keep plain calls off the C stack, so the first one may well survive. The second goes through C at every step. There a process can die without any message, and in a notebook you would lose the kernel and everything in it. An engine should not depend on such details.
 
 # %% [markdown]
 # ### Exercise 6: a topological order without recursion
 #
-# What does recursion do for you? It remembers where to go on. Do that yourself, with a list as a stack.
+# What does recursion do for you? It remembers where to continue. Do that yourself, with a list as a stack.
 #
-# Write `topological_order` once more, for graphs of any depth. The time should grow in proportion to the number of nodes and edges: no search through a list per node. The check counts how often nodes are compared, and the plot at the end of this section measures the time.
+# Write `topological_order` again, for graphs of any depth. The time should grow in proportion to the number of nodes and edges, so don't search a list for each node. The check counts how often nodes are compared, and the plot at the end of this section measures the time.
 #
-# Below it stands the `backward` of lesson 02, as the course writes it, so that from now on everybody has the same one. You need not change it: it looks up `topological_order` when it is called, and so it finds your new function. A `KeyError` in its line `pending.pop(node)` means that the order is wrong: when the turn of that node came, nothing had arrived.
+# Below it is the course's version of `backward` from lesson 02, so that from now on everybody has the same one. You don't need to change it: it looks up `topological_order` when it is called, so it finds your new function. A `KeyError` in its line `pending.pop(node)` means that the order is wrong: nothing had arrived when that node's turn came.
 
 # %% [markdown] tags=["hint"] exercise="iterative_order"
 # In the recursive version a node is touched twice: when it is entered, and when all its inputs are done and it is appended. Put pairs on the stack: `(node, False)` means "enter", `(node, True)` means "its inputs are done".
 
 # %% [markdown] tags=["hint"] exercise="iterative_order"
-# Take the last pair from the stack with `pop()`. If its flag is True, append the node to `finished`. Otherwise, if the node has not been seen: mark it as seen, put `(node, True)` on the stack, and on top of it `(source, False)` for each input. They will be dealt with before it.
+# Take the last pair from the stack with `pop()`. If its flag is True, append the node to `finished`. Otherwise, if the node has not been seen: mark it as seen, put `(node, True)` on the stack, and on top of it `(source, False)` for each input. They will be handled before it.
 
 # %% [markdown] tags=["hint"] exercise="iterative_order"
 # Begin with `finished, seen, stack = [], set(), [(root, False)]`, loop `while stack:`, and return `finished[::-1]`. Appending and reversing once is quick; `finished.insert(0, node)` moves the whole list each time.
@@ -1113,7 +1113,7 @@ MiniTensor.backward = backward
 
 # %% nbgrader={"grade": true, "grade_id": "test_iterative_order", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def fits(root, count):
-    """Whether topological_order is right for a graph of so many nodes, all with different values."""
+    """Whether topological_order is right for a graph of that many nodes, all with different values."""
     nodes = topological_order(root)
     if nodes is None:
         print("topological_order returned None. Does it end with a return?")
@@ -1145,7 +1145,7 @@ credit += fits(y, 41)
 
 
 def comparisons(self, times):
-    """How often == is asked while backward goes through so many copies of a number in a row."""
+    """How often == is called while backward goes through that many copies of a number in a row."""
 
     class Counted(type(self)):
         asked = 0
@@ -1206,7 +1206,7 @@ credit
 
 # %% nbgrader={"grade": true, "grade_id": "test_deep", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 def negated(self, times):
-    """So many negations in a row: a method, so that your engine is asked once when this is graded."""
+    """That many negations in a row: a method, so that grading calls your engine only once."""
     for _ in range(times):
         self = -self
     return self
@@ -1234,7 +1234,7 @@ assert (a.grad, b.grad) == (2.0, 4000.0), "2000 sums in a row, backward called t
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# And now 100,000 operations: forward, backward, and dropped. **Predict** which of the three takes longest, and whether dropping the output frees everything at once, or leaves it to Python's garbage collector.
+# Now try 100,000 operations: run them forward and backward, then drop them. **Predict** which of the three takes longest, and whether dropping the output frees everything at once, or leaves it to Python's garbage collector.
 
 # %%
 import time
@@ -1262,12 +1262,12 @@ for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
     print(f"{name:9s} {1000 * time_needed:7.1f} ms")
 
 # %% [markdown]
-# Nothing in the graph points back to its output: a node holds its inputs and a rule, and the rule holds the inputs too. So when the output goes, the last node goes, then the one before it, and so on, without a collector. (Python takes care that this chain of farewells does not become too deep for *it*.) An engine whose nodes also know their results would have circles in it, and would have to wait for the garbage collector; lesson 06 measures that.
+# Nothing in the graph points back to its output: a node holds its inputs and a rule, and the rule holds the inputs too. So when the output is freed, so is the last node, then the one before it, and so on, without a collector. (Python makes sure that this chain does not become too deep for *it*.) An engine whose nodes also knew their results would have reference cycles, and would have to wait for the garbage collector; lesson 06 measures that.
 
 # %% [markdown]
 # ### Time and length (further)
 #
-# Is the time in proportion to the length?
+# Is the time proportional to the length?
 
 # %% tags=["demo"]
 import gc
@@ -1276,7 +1276,7 @@ lengths = [300, 1000, 3000, 10_000, 30_000, 100_000]
 
 
 def best_times():
-    """Seconds forward, backward and for dropping, at each length: each the better of two runs."""
+    """Seconds for forward, backward and dropping, at each length: each the better of two runs."""
     runs = [[chain_of(length)[2] for _ in range(2)] for length in lengths]
     return [[min(run[part] for run in of_a_length) for of_a_length in runs] for part in range(3)]
 
@@ -1301,13 +1301,13 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# Backward and dropping run along nearly straight lines of slope 1: the cost per operation hardly changes, far beyond the dashed line at which recursion ends. Forward bends upwards, unless the collector is off. Python's garbage collector watches how many objects are made, and now and then it looks
-# through those that are alive, in search of circles. Here there are none, so the whole search is in vain. PyTorch keeps its graph in C++, where this collector does not look.
+# Backward and dropping run along nearly straight lines of slope 1: the cost per operation hardly changes, far beyond the dashed line at which recursion ends. Forward bends upward, unless the collector is off. Python's garbage collector counts how many objects are made, and now and then it searches
+# the live ones for reference cycles. Here there are none, so the whole search is wasted. PyTorch keeps its graph in C++, where this collector does not look.
 
 # %% [markdown]
 # ### The bug report, once more
 #
-# Here is the bug report of the beginning, with all engines once more, yours among them:
+# Here is the bug report from the start of the lesson, with all engines, including yours:
 
 # %% tags=["demo"]
 ENGINES["yours"] = MiniTensor.backward
@@ -1391,15 +1391,15 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | smallest evidence | reduce a failing program until nothing more can go; what is left names the bug |
+# | smallest evidence | reduce a failing program until nothing more can go; what is left shows the bug |
 # | reuse | a number that is used twice needs `+=`, and one push after everything has arrived |
 # | topological order | exactly the orders in which gradients come out right; there may be several |
-# | nearest first | wrong: what counts is the longest way from the output, not the shortest |
-# | fan-out and accumulation | a sum within one call, which is the chain rule; a sum over calls, which is a habit |
+# | nearest first | wrong: what counts is the longest path from the output, not the shortest |
+# | fan-out and accumulation | a sum within one call, which is the chain rule; a sum over calls, which is a convention |
 # | depth | no recursion over graphs: a list as a stack has no limit |
-# | dropping | without circles a graph is freed the moment its output goes |
+# | dropping | without cycles a graph is freed the moment its output is |
 #
-# Of the four engines, three were wrong from 1, 2 and 3 operations on, and the fourth gave up on a long chain. Yours does neither. In the next lesson a node holds not one number but an array of them, and a new kind of reuse appears that no graph shows.
+# Of the four engines, three go wrong with as few as 1, 2 and 3 operations, and the fourth gives up on a long chain. Yours does neither. In the next lesson a node holds an array of numbers, not just one, and a new kind of reuse appears that no graph shows.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.

@@ -15,9 +15,9 @@
 # %% [markdown]
 # # One rule, a million numbers
 #
-# *Core: about 90 minutes; after section 5 is a good place for a break. Further: about 25 minutes, optional. You build the engine for arrays: broadcasting undone, sums, matrices, indexing, softmax. You need the engine of lessons 02 and 03 and NumPy's arrays.*
+# *Core: about 90 minutes; after section 5 is a good place for a break. Further: about 25 minutes, optional. You build the engine for arrays: undoing broadcasts, sums, matrix products, indexing, softmax. You need the engine of lessons 02 and 03 and NumPy's arrays.*
 #
-# A layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. PyTorch differentiates it.
+# Take one layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. PyTorch differentiates it.
 
 # %% tags=["engine"]
 import numpy as np
@@ -33,7 +33,7 @@ import torch
 
 
 def leaf(values):
-    """An array whose gradient PyTorch is to find."""
+    """An array for which PyTorch will find the gradient."""
     return torch.tensor(values, dtype=torch.float64, requires_grad=True)
 
 
@@ -49,20 +49,20 @@ slopes = 100 * 1000 * weights.size
 print(f"{slopes:,} slopes are {8 * slopes / 1e9:,.0f} GB in float64")
 
 # %% [markdown]
-# So far every step had one slope, or two. The matrix product in this layer has 100 times 1000 outputs, and a slope for each pair of an output and a weight. No computer in the room could hold that table. **How can PyTorch multiply by a table that exists nowhere?**
+# So far every step had one or two slopes. The matrix product in this layer has 100 times 1000 outputs, and a slope for each pair of an output and a weight. Your computer could not hold that table. **How can PyTorch multiply by a table that does not exist?**
 #
 # To find out, you build `MiniTensor` a second time, now for whole arrays. It is the engine for the rest of the course. You will be able to
 #
 # 1. write rules that turn arrays of incoming gradients into arrays of gradients, without a table of slopes;
-# 2. undo the stretching of small arrays, in a single place;
+# 2. undo the stretching of small arrays in a single place;
 # 3. start `backward` at an output of any shape;
 # 4. write the rules of sums, matrix products, repeated indices and softmax;
-# 5. say why a check must draw its incoming gradients at random.
+# 5. explain why a check must draw its incoming gradients at random.
 
 # %% [markdown]
 # ## 1. A rule without a table
 #
-# Take the smallest example, `exp` of three numbers. Build the table of slopes as in lesson 01: move each input, and watch every output. The table has one row per output and one column per input. It is called the **Jacobian**.
+# Take the smallest example, `exp` of three numbers. Build the table of slopes as in lesson 01: move each input a little, and watch every output. The table has one row per output and one column per input. It is called the **Jacobian**.
 
 # %%
 def jacobian(f, x, h=1e-6):
@@ -80,7 +80,7 @@ J = jacobian(np.exp, x)
 print(J.round(4))
 
 # %% [markdown]
-# Suppose that a loss depends on the three outputs, with the slopes `v = [1, 10, 100]`. That is the incoming gradient; the field calls it the **cotangent**. Which slope does the loss have with respect to input `j`? Sum over the outputs: `v[0] * J[0, j] + v[1] * J[1, j] + v[2] * J[2, j]`. For all `j` at once this is a row times a matrix, `v @ J`.
+# Suppose that a loss depends on the three outputs, with the slopes `v = [1, 10, 100]`. This is the incoming gradient; the field calls it the **cotangent**. What is the slope of the loss with respect to input `j`? Sum over the outputs: `v[0] * J[0, j] + v[1] * J[1, j] + v[2] * J[2, j]`. For all `j` at once this is a row times a matrix, `v @ J`.
 #
 # The rule of `exp` from lesson 02 is `grad * output`. **Predict:** given the array `v`, how does it compare with `v @ J`?
 
@@ -90,7 +90,7 @@ print("v @ J:    ", (v @ J).round(4))
 print("the rule: ", (v * np.exp(x)).round(4))
 
 # %% [markdown] items="35"
-# The same, but the rule never had the table. It knows what the table *does to a row*: for `exp`, one multiplication per entry. So a rule is a **vector-Jacobian product**: cotangent in, cotangent out, no Jacobian in between. For a million numbers the table takes eight terabytes, the array of slopes eight megabytes. Only zeros are left out.
+# The same, but the rule never had the table. It knows what the table *does to a row*: for `exp`, one multiplication per entry. So a rule is a **vector-Jacobian product**: cotangent in, cotangent out, no Jacobian in between. For a million numbers the table takes eight terabytes, the array of slopes only eight megabytes. All that it leaves out is zeros.
 
 # %% [markdown]
 # ## 2. Small arrays are stretched
@@ -105,10 +105,10 @@ from mini_autograd.widgets import broadcast
 broadcast(np.ones((3, 1)), np.ones(4), predict=True, step=3)
 
 # %% [markdown]
-# Entries of one color are one number. Nothing is copied in memory; NumPy only reads the same number several times. Step back to see how the shapes are lined up, but do not step on yet. Type other shapes, also some that do not fit.
+# Entries of the same color are the same number. Nothing is copied in memory; NumPy only reads the same number several times. Step back to see how the shapes are lined up, but do not step forward yet. Try other shapes, including some that do not fit.
 
 # %% [markdown]
-# Now the slopes. In `c = a + b` with the shapes `(3, 1)` and `(4,)`, the cotangent `v` has shape `(3, 4)`. The rule of the sum returns it unchanged, for both inputs. **Predict:** what must be done with it to get the gradient of `a`?
+# Now the slopes. In `c = a + b` with the shapes `(3, 1)` and `(4,)`, the cotangent `v` has shape `(3, 4)`. The rule of the sum returns it unchanged, for both inputs. **Predict:** how do you get the gradient of `a` from it?
 
 # %% items="gap:broadcasting"
 a, b = np.array([[1.0], [2.0], [3.0]]), np.array([10.0, 20.0, 30.0, 40.0])
@@ -117,22 +117,22 @@ print("for a:", (v.ravel() @ jacobian(lambda a: a + b, a)).round(4))
 print("for b:", (v.ravel() @ jacobian(lambda b: a + b, b)).round(4))
 
 # %% [markdown]
-# The first number of `a` is used four times, in a whole row. So it gets four contributions, and contributions add up: 1 + 2 + 3 + 4. The first number of `b` is used in a whole column. It is `x + x` of lesson 02 in disguise.
+# The first number of `a` is used four times, in a whole row. So it gets four contributions, and contributions add up: 1 + 2 + 3 + 4. The first number of `b` is used in a whole column. This is `x + x` from lesson 02 in disguise.
 #
-# **To undo a stretch, sum over what was stretched.** Now step on in the picture above: it shows, sum by sum, how each gradient gets back to the shape of its array.
+# **To undo a stretch, sum over what was stretched.** Now step forward in the picture above: it shows, sum by sum, how each gradient gets back to the shape of its array.
 
 # %% [markdown]
 # ### Exercise 1: undo a stretch
 #
-# `sum_to(grad, shape)` takes a gradient in the stretched shape and returns it in the shape that the array had before. For example, from `(5, 3, 4)` to `(3, 1)`:
+# `sum_to(grad, shape)` takes a gradient in the stretched shape and returns it in the original shape of the array. For example, from `(5, 3, 4)` to `(3, 1)`:
 #
 # 1. The axes that were added in front disappear: sum over the first one, which leaves `(3, 4)`.
-# 2. The axes that had size 1 and now have another are summed too, but stay, with size 1: `(3, 1)`.
+# 2. The axes that were stretched from size 1 are summed too, but stay, with size 1: `(3, 1)`.
 #
 # The first line is given. Write the other three.
 
 # %% [markdown] tags=["hint"] exercise="sum_to"
-# `grad.sum(axis=(0, 1))` sums over the first two axes at once. `tuple(range(extra))` is the tuple that you need, also if `extra` is 0: an empty tuple means that no axis is summed.
+# `grad.sum(axis=(0, 1))` sums over the first two axes at once. `tuple(range(extra))` is the tuple that you need, even if `extra` is 0: an empty tuple means that no axis is summed.
 
 # %% [markdown] tags=["hint"] exercise="sum_to"
 # For the second step collect the axes in a tuple: those where `shape` says 1 and `grad.shape` says something else. Then `grad.sum(axis=..., keepdims=True)`, which leaves summed axes in place with size 1.
@@ -142,7 +142,7 @@ print("for b:", (v.ravel() @ jacobian(lambda b: a + b, b)).round(4))
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "sum_to", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sum_to(grad, shape):
-    """Undo a broadcast: sum the gradient of the stretched array back to the shape from before.
+    """Undo a broadcast: sum the gradient of the stretched array back to the original shape.
 
     grad: array whose shape came from stretching an array of the given shape
     shape: tuple, such as (3, 1) or (); it may be grad.shape itself
@@ -211,7 +211,7 @@ credit
 # %% [markdown]
 # ## 3. One object for an array
 #
-# The engine of lesson 02 could do the layer of the beginning: a matrix product consists of sums and products. But with one object per number, it would need two objects for each of 100 times 1000 times 1000 products. With arrays there are five objects, whatever the size: two leaves, one product, one `tanh`, one sum.
+# The engine of lesson 02 could handle the layer from the start of this lesson: a matrix product consists of sums and products. But with one object per number, it would need two objects for each of 100 times 1000 times 1000 products. With arrays there are five objects, whatever the size: two leaves, one product, one `tanh`, one sum.
 #
 # The class is the one you know. `data` is now an array, and `.grad` starts as `None`, as in PyTorch: nothing has arrived yet.
 
@@ -222,7 +222,7 @@ class MiniTensor:
     __array_ufunc__ = None  # for `array * tensor`: tells NumPy to leave the product to us
 
     def __init__(self, data, inputs=(), operation="", rule=None):
-        copy = rule is None  # a leaf gets an array of its own
+        copy = rule is None  # a leaf gets its own array
         self.data = np.array(data, dtype=np.float64) if copy else data
         self.grad = None  # an array of the same shape, once a gradient has arrived
         self.inputs = inputs  # the MiniTensors it was made from
@@ -287,7 +287,7 @@ MiniTensor.exp = exp
 # %% [markdown]
 # ### More operations, and the order of lesson 03 (further)
 #
-# Run the next cell. You need not read it: it holds the negative, the difference, the power, the logarithm and `tanh`, in the same form, and `topological_order`.
+# Run the next cell. You don't need to read it: it contains negation, difference, power, logarithm and `tanh`, in the same form, and `topological_order`.
 
 # %% tags=["engine"]
 def topological_order(root):
@@ -375,12 +375,12 @@ try_backward(x_torch * x_torch, torch.tensor([1.0, 10.0, 100.0]))
 try_backward((x_torch * x_torch).sum(0, keepdim=True), torch.tensor(1.0))
 
 # %% [markdown] items="42"
-# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either make one number of the output, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough.
+# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either reduce the output to one number, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough.
 #
 # `y.backward(v)` gives the same gradients as `(y * v).sum().backward()`: a cotangent gives each output a weight.
 
 # %% [markdown]
-# Some texts say that `backward` computes Jacobian-vector products, `J @ v`. With a table that is not square you can see which it is. PyTorch, with two outputs and three inputs:
+# Some texts say that `backward` computes Jacobian-vector products, `J @ v`. A table that is not square shows which it is. Here is PyTorch, with two outputs and three inputs:
 
 # %% tags=["demo"]
 table, v = np.arange(6.0).reshape(2, 3), np.array([1.0, 10.0])
@@ -397,14 +397,14 @@ print("v @ J: ", (v @ table).tolist())
 #
 # You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write the loop again for arrays. The start is given: without an argument, the cotangent is an array of ones if the output has exactly one entry; otherwise the error has PyTorch's words. Two things are new:
 #
-# * **The stretch.** What a rule returns may have the stretched shape. Bring it to the shape of the input with `sum_to`, here, for all rules. No rule will ever have to think of it.
-# * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Do not use `+=` here: it would write into an array that somebody else may hold as well.
+# * **The stretch.** What a rule returns may have the stretched shape. Bring it to the shape of the input with `sum_to`, here, for all rules. Then no rule has to handle it.
+# * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Do not use `+=` here: it would write into an array that other code may also hold.
 
 # %% [markdown] tags=["hint"] exercise="backward"
-# `pending` begins with the output and its cotangent. Walk through `topological_order(self)`. When a node's turn comes, everything that it will get has arrived.
+# `pending` begins with the output and its cotangent. Walk through `topological_order(self)`. When a node's turn comes, everything for it has arrived.
 
 # %% [markdown] tags=["hint"] exercise="backward"
-# In the inner loop, first `share = sum_to(share, source.shape)`. Then put it into the dict, or add it to what is pending there already: `pending[source] = pending[source] + share if source in pending else share`.
+# In the inner loop, first `share = sum_to(share, source.shape)`. Then put it into the dict, or add it to what is already pending there: `pending[source] = pending[source] + share if source in pending else share`.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # For each node: `grad = pending.pop(node)`; then `node.grad = grad if node.grad is None else node.grad + grad`; then, if it has a rule, the inner loop over `zip(node.inputs, node.rule(grad))`.
@@ -533,7 +533,7 @@ credit
 
 # %% nbgrader={"grade": true, "grade_id": "test_cotangent", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 def message_of_backward(tensor):
-    """What backward() without a cotangent raises, in words; the empty string if nothing."""
+    """The error message of backward() without a cotangent; the empty string if there is none."""
     try:
         tensor.backward()
     except RuntimeError as error:
@@ -577,7 +577,7 @@ assert np.array_equal(f.grad, [1.0, 1.0]), "adding to the gradient of one node m
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now a small layer with a bias, and the same lines in PyTorch. Each row of the output uses the bias once.
+# Here is a small layer with a bias, and the same lines in PyTorch. Each row of the output uses the bias once.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -592,7 +592,7 @@ print("yours:  ", bias.grad, "  PyTorch:", bias_torch.grad.numpy())
 explore(y, names={"x": x, "bias": bias, "y": y})
 
 # %% [markdown]
-# There are three sums now. Keep them apart. **Predict** the three lines.
+# There are now three different sums. **Predict** the three lines.
 
 # %% items="gap:accumulation"
 w = MiniTensor(2.0)
@@ -607,16 +607,16 @@ print("used three times:            ", w.grad)
 print("and a second call of backward:", w.grad)
 
 # %% [markdown]
-# The first two belong to the chain rule: **within one call**, all uses of a number are summed, in `sum_to` and in the dict. The third is a decision: **from call to call**, `.grad` keeps a running total until you set it to `None`. Lesson 05 is about that sum.
+# The first two belong to the chain rule: **within one call**, all uses of a number are summed, in `sum_to` and in the dict. The third is a design decision: **from call to call**, `.grad` keeps a running total until you set it to `None`. Lesson 05 is about that sum.
 
 # %% [markdown]
 # ## 5. A rule never mentions shapes
 #
-# With `sum_to` in one place, the rules of lesson 02 carry over. Only `if` does not: it asks for one answer, and an array has many. A comparison of arrays gives an array of answers, and you can multiply by it: `(x > 0) * grad` keeps `grad` where `x` is positive.
+# With `sum_to` in one place, the rules of lesson 02 carry over. Only `if` does not: it needs one answer, and an array gives many. A comparison of arrays gives an array of answers, and you can multiply by it: `(x > 0) * grad` keeps `grad` where `x` is positive.
 #
 # ### Exercise 3: quotient and relu
 #
-# Follow the example of `multiply` and `exp`. Of the quotient only the rule is missing. Write no loops, no `if`, and nothing about shapes.
+# Follow the example of `multiply` and `exp`. For the quotient only the rule is missing. You need no loops, no `if`, and nothing about shapes.
 
 # %% [markdown] tags=["hint"] exercise="elementwise"
 # The rule of the quotient is that of lesson 02: `grad / b.data` and `-grad * a.data / b.data**2`.
@@ -747,7 +747,7 @@ v = np.array([1.0, 10.0])
 print((v @ jacobian(lambda x: x.sum(axis=1), x)).reshape(x.shape).round(4))
 
 # %% [markdown]
-# A stretch. Every entry of a row moves the sum of that row by as much as itself, so each gets the cotangent of its row. The two are mirror images: **the rule of a stretch is a sum, and the rule of a sum is a stretch.**
+# A stretch. Every entry of a row moves the sum of that row by as much as it moves itself, so each gets the cotangent of its row. The two are mirror images: **the rule of a stretch is a sum, and the rule of a sum is a stretch.**
 #
 # There is a trap: `v` has the shape `(2,)`, and NumPy lines shapes up at the end.
 
@@ -760,14 +760,14 @@ print(np.broadcast_to(np.expand_dims(v, 1), (2, 3)))
 print("no error, but rows and columns are exchanged:", np.broadcast_to(v, (2, 2)).tolist())
 
 # %% [markdown]
-# The axis that was summed must be put back with size 1 before stretching. `np.expand_dims` does that.
+# Before stretching, put the summed axis back with size 1. `np.expand_dims` does that.
 #
 # ### Exercise 4: sum and mean
 #
 # These are methods with PyTorch's arguments: `a.sum()` sums everything, `a.sum(1)` sums over axis 1, and with `keepdim=True` the summed axis stays with size 1. An axis may be negative, as in NumPy. A mean is a sum divided by the number of entries that went into *each* result.
 
 # %% [markdown] tags=["hint"] exercise="reductions"
-# There are three cases. Without `dim`, `grad` has the shape `()` and fits already. With `keepdim=True` the axis is still there. Otherwise it must be put back: `np.expand_dims(grad, dim)`.
+# There are three cases. Without `dim`, `grad` has the shape `()` and already fits. With `keepdim=True` the axis is still there. Otherwise put it back: `np.expand_dims(grad, dim)`.
 
 # %% [markdown] tags=["hint"] exercise="reductions"
 # In the rule of the sum, `np.broadcast_to(grad, a.shape)` does the rest. A rule returns a tuple.
@@ -779,7 +779,7 @@ print("no error, but rows and columns are exchanged:", np.broadcast_to(v, (2, 2)
 def sum_over(a, dim=None, keepdim=False):
     """The sum over an axis, or of all entries.
 
-    dim: axis, a whole number, may be negative; None for all entries: the result has shape ()
+    dim: axis, an integer, may be negative; None for all entries: the result has shape ()
     keepdim: whether the summed axis stays, with size 1
 
     >>> sum_over(MiniTensor([[1.0, 2.0], [3.0, 4.0]]), 1).data
@@ -912,7 +912,7 @@ print("np.add.at(grad, index, cotangent):  ", grad)
 # %% [markdown]
 # The first line reads both places, adds, and writes both places. Entry 2 is written twice, and the 10 is lost. No error, no warning. `np.add.at` adds one after the other. An entry that was picked twice was *used* twice, so its contributions add up, as always.
 #
-# Now the matrix product, `out[i, j] = sum over k of A[i, k] * B[k, j]`. Which outputs does `A[i, k]` take part in? Those of row `i`, once per column `j`, each time with the factor `B[k, j]`. So its gradient is the sum over `j` of `v[i, j] * B[k, j]`. **Predict:** which matrix product is that?
+# Now the matrix product, `out[i, j] = sum over k of A[i, k] * B[k, j]`. Which outputs use `A[i, k]`? Those of row `i`, once per column `j`, each time with the factor `B[k, j]`. So its gradient is the sum over `j` of `v[i, j] * B[k, j]`. **Predict:** which matrix product is that?
 
 # %%
 A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
@@ -923,16 +923,16 @@ print("v @ B.T:\n", v @ B.T)
 # %% [markdown]
 # ### Exercise 5: reshape, transpose, index, matmul
 #
-# The values are given. Write the four rules. `matmul` takes matrices, or stacks of matrices: in the shape `(..., rows, columns)` only the last two axes are multiplied, and the axes before them may be stretched, which `sum_to` undoes. Find the rule of `B` as we found that of `A`, or by its shape.
+# The values are given. Write the four rules. `matmul` takes matrices, or stacks of matrices: in the shape `(..., rows, columns)` only the last two axes are multiplied, and the axes before them may be stretched, which `sum_to` undoes. Find the rule for `B` as we found the one for `A`, or from its shape.
 
 # %% [markdown] tags=["hint"] exercise="rearranging"
-# The rule of `reshape` is `grad.reshape(a.shape)`. The rule of `transpose` exchanges the same two axes once more.
+# The rule of `reshape` is `grad.reshape(a.shape)`. The rule of `transpose` swaps the same two axes again.
 
 # %% [markdown] tags=["hint"] exercise="rearranging"
 # The rule of an index: begin with zeros in the shape of `a`, then `np.add.at(zeros, index, grad)`.
 
 # %% [markdown] tags=["hint"] exercise="rearranging"
-# For matrices: `grad @ b.data.T` and `a.data.T @ grad`. For stacks, `.T` would reverse all axes; `x.swapaxes(-1, -2)` exchanges the last two only.
+# For matrices: `grad @ b.data.T` and `a.data.T @ grad`. For stacks, `.T` would reverse all axes; `x.swapaxes(-1, -2)` swaps only the last two.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "rearranging", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def reshape(a, *shape):
@@ -951,7 +951,7 @@ def reshape(a, *shape):
 
 
 def transpose(a, dim0, dim1):
-    """Two axes exchanged.
+    """Two axes swapped.
 
     >>> transpose(MiniTensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), 0, 1).shape
     (3, 2)
@@ -1090,7 +1090,7 @@ def matmul(a, b):
 MiniTensor.reshape, MiniTensor.transpose, MiniTensor.__getitem__ = reshape, transpose, getitem
 
 # %% [markdown]
-# A vector is a matrix with one row, or one column. So the operator `@` needs no further rule for vectors: it reshapes before and after, and both steps are recorded.
+# A vector is a matrix with one row or one column. So the operator `@` needs no extra rule for vectors: it reshapes before and after, and both steps are recorded.
 
 # %% tags=["engine"]
 def matrix_product(a, b):
@@ -1158,7 +1158,7 @@ credit = credit + check_gradients({"vectors": lambda a, b: a @ b}, shapes, point
 credit
 
 # %% [markdown]
-# Now the question of the beginning, answered by your own engine: the same layer, the same weights.
+# Now your own engine answers the opening question, with the same layer and the same weights.
 
 # %% tags=["demo"]
 W = MiniTensor(weights)
@@ -1169,14 +1169,14 @@ print(f"{W.grad.size:,} gradients in {milliseconds:.0f} ms")
 print(f"largest difference from PyTorch {np.abs(W.grad - weights_torch.grad.numpy()).max():.0e}")
 
 # %% [markdown]
-# One matrix product, `examples.T @ grad`, did the work of the table of 800 GB. In that table 999 of 1000 entries are zeros, and the rest are the entries of `examples`, a thousand times each. **A rule is the product with such a table, worked out on paper, so that the table is never built.** (*Further* has pictures of three such tables.)
+# One matrix product, `examples.T @ grad`, did the work of the 800 GB table. In that table 999 of 1000 entries are zeros, and the rest are the entries of `examples`, each repeated a thousand times. **A rule is the product with such a table, worked out on paper, so that the table is never built.** (*Further* has pictures of three such tables.)
 
 # %% [markdown]
 # ## 8. What a check can and cannot see
 #
-# The checks that you met all drew their cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
+# So far, every check drew its cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
 #
-# Here are two wrong rules. The first does not transpose the cotangent of a transpose back. The second belongs to softmax, which turns a row of numbers into probabilities. It returns zeros.
+# Here are two wrong rules. The first, for the transpose, does not transpose the cotangent back. The second, for softmax, which turns a row of numbers into probabilities, returns zeros.
 
 # %%
 def careless_transpose(a):
@@ -1184,7 +1184,7 @@ def careless_transpose(a):
 
 
 def probabilities(x):
-    """Each row of x as probabilities: positive, with the sum 1."""
+    """Each row of x as probabilities: positive, with sum 1."""
     raised = np.exp(x - x.max(axis=1, keepdims=True))
     return raised / raised.sum(axis=1, keepdims=True)
 
@@ -1193,7 +1193,7 @@ def lazy_softmax(a):
     return MiniTensor(probabilities(a.data), (a,), "softmax", lambda grad: (np.zeros(a.shape),))
 
 # %% [markdown]
-# **Predict** for each of the four lines: does the check notice?
+# **Predict** for each of the four lines: does the check notice the mistake?
 
 # %% items="gap:random_cotangent"
 random = np.random.default_rng(7)
@@ -1210,19 +1210,19 @@ for function in (careless_transpose, lazy_softmax):
         print(f"{function.__name__:20s} cotangent of {name:7s} error {error:.1e}   {verdict}")
 
 # %% [markdown]
-# With ones, both pass. An array of ones looks the same wherever its entries are moved. And the probabilities of a row always sum to 1, so their sum does not react to anything: under ones, zero *is* the right gradient of softmax. The check asked a question to which the wrong rule knows the answer.
+# With ones, both pass. An array of ones looks the same wherever its entries are moved. And the probabilities of a row always sum to 1, so their sum does not react to anything: with ones, zero *is* the right gradient of softmax. The check asks a question that the wrong rule answers correctly.
 #
-# A random cotangent gives each output its own weight, and no two are alike. A wrong vector-Jacobian product passes only if the mistake, multiplied by this row, gives zero, and for random numbers that has probability zero. So a loss that only sums the outputs is a bad test for a layer. A random cotangent is still no proof: a rule like that of `abs` in lesson 01, right for some inputs and wrong for others, needs other *inputs* to be seen.
+# A random cotangent gives each output its own weight, and no two are alike. A wrong vector-Jacobian product passes only if the mistake, multiplied by this row, gives zero, and for random numbers that has probability zero. So a loss that only sums the outputs is a bad test for a layer. Still, a random cotangent is no proof: a rule like that of `abs` in lesson 01, right for some inputs and wrong for others, shows up only with other *inputs*.
 
 # %% [markdown]
 # ## 9. Softmax and cross entropy
 #
-# A classifier gives each class a number, the *logit*, and softmax makes probabilities `p` of them. What is the right rule? If logit `j` rises, `p[j]` rises, and all others of the row fall, because the sum stays 1:
+# A classifier gives each class a number, the *logit*, and softmax turns the logits into probabilities `p`. What is the right rule? If logit `j` rises, `p[j]` rises, and all others in the row fall, because the sum stays 1:
 #
 # * `p[i]` reacts to logit `i` with the slope `p[i] * (1 - p[i])`,
 # * `p[i]` reacts to another logit `j` with the slope `-p[i] * p[j]`.
 #
-# Put both into the sum over the outputs, `sum of v[i] * J[i, j]`, and the table disappears: what remains for logit `j` is `p[j] * (v[j] - s)`, where `s` is the sum of `v[i] * p[i]` over the row. Check it on one row:
+# Put both into the sum over the outputs, `sum of v[i] * J[i, j]`, and the table disappears: for logit `j` you get `p[j] * (v[j] - s)`, where `s` is the sum of `v[i] * p[i]` over the row. Check it on one row:
 
 # %%
 x, v = np.array([[0.5, -1.0, 2.0]]), np.array([[1.0, 10.0, 100.0]])
@@ -1232,7 +1232,7 @@ s = (v * p).sum(axis=1, keepdims=True)
 print("p * (v - s): ", (p * (v - s)).ravel().round(4))
 
 # %% [markdown]
-# The loss of a classifier, **cross entropy**, is minus the logarithm of the probability of the right class, as a mean over the examples. It looks as if it needed a softmax and then a logarithm. **Predict** what happens when one logit is far above the other.
+# The loss of a classifier, **cross entropy**, is minus the logarithm of the probability of the right class, averaged over the examples. It seems to need a softmax and then a logarithm. **Predict** what happens when one logit is far above the other.
 
 # %% tags=["demo"]
 for name in ("softmax(1).log()", "log_softmax(1)"):
@@ -1242,14 +1242,14 @@ for name in ("softmax(1).log()", "log_softmax(1)"):
     print(f"{name:17s} {result.tolist()}   gradient {logits.grad.tolist()}")
 
 # %% [markdown]
-# The small probability, `exp(-1000)`, is rounded to 0. Its logarithm is lost, and with it the gradient. You can compute the logarithm of a softmax without leaving the range: with `m` the largest logit of the row, it is `x - m - log(sum(exp(x - m)))`. Subtracting `m` changes nothing in exact arithmetic, and no `exp` can overflow.
+# The small probability, `exp(-1000)`, is rounded to 0. Its logarithm is lost, and with it the gradient. You can compute the logarithm of a softmax without this loss: with `m` the largest logit of the row, it is `x - m - log(sum(exp(x - m)))`. Subtracting `m` changes nothing in exact arithmetic, and no `exp` can overflow.
 #
 # The rule of the log-softmax is `v - p * (sum of v over the row)`.
 
 # %% [markdown]
 # ### Exercise 6: softmax, log_softmax, cross_entropy
 #
-# In `softmax` only the rule is missing. `log_softmax` needs its value, called `output`, and its rule. Compose `cross_entropy` of operations that you already have. All three must work for logits such as 1000.
+# In `softmax` only the rule is missing. `log_softmax` needs its value, called `output`, and its rule. Build `cross_entropy` from operations that you already have. All three must work for logits such as 1000.
 
 # %% [markdown] tags=["hint"] exercise="softmax"
 # `a.data.max(axis=dim, keepdims=True)` is `m` for every row at once. All sums in the rules are over `axis=dim` with `keepdims=True`, so that they can be stretched again.
@@ -1258,7 +1258,7 @@ for name in ("softmax(1).log()", "log_softmax(1)"):
 # In `log_softmax` compute `shifted = a.data - m`, then `output = shifted - np.log(np.exp(shifted).sum(axis=dim, keepdims=True))`. The rule needs `p`, which is `np.exp(output)`.
 
 # %% [markdown] tags=["hint"] exercise="softmax"
-# `cross_entropy` can be composed of what is there: `logits.log_softmax(1)[np.arange(len(labels)), labels]` picks from each row the entry of its label. Then the mean, and a minus sign.
+# Build `cross_entropy` from what you have: `logits.log_softmax(1)[np.arange(len(labels)), labels]` picks from each row the entry of its label. Then take the mean, with a minus sign.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def softmax(a, dim):
@@ -1299,10 +1299,10 @@ def log_softmax(a, dim):
 
 
 def cross_entropy(logits, labels):
-    """Minus the log-probability of the right class, as a mean over the rows.
+    """Minus the log-probability of the right class, averaged over the rows.
 
     logits: MiniTensor of shape (rows, classes)
-    labels: array of whole numbers, of shape (rows,): the right class of each row
+    labels: array of integers, of shape (rows,): the right class of each row
 
     >>> round(cross_entropy(MiniTensor([[0.0, 1000.0], [0.0, 0.0]]), np.array([0, 1])).item(), 4)
     500.3466
@@ -1427,7 +1427,7 @@ credit
 # %% [markdown]
 # ## 10. A classifier
 #
-# The file `digits.npz` holds 800 pictures of 8 times 8 pixels, drawn by a program that moves, turns and smears the strokes of the ten digits. 600 are for training, 200 for testing. The model has one layer: 64 pixels in, 10 logits out. The loop is that of lesson 01. The bias of shape `(10,)` is stretched over 600 rows, and `sum_to` brings its gradient back.
+# The file `digits.npz` holds 800 pictures of 8 times 8 pixels, drawn by a program that shifts, rotates and smears the strokes of the ten digits. 600 are for training, 200 for testing. The model has one layer: 64 pixels in, 10 logits out. The loop is that of lesson 01. The bias of shape `(10,)` is stretched over 600 rows, and `sum_to` brings its gradient back.
 #
 # **Predict** the first value of the loss. All weights start at zero, so all ten classes look equally likely.
 
@@ -1469,14 +1469,14 @@ for digit, (above, below) in enumerate(axes.T):
 plt.show()
 
 # %% [markdown]
-# The first loss is `log(10)`. Below each digit you see the weights of its class: blue pixels speak for it, red ones against.
+# The first loss is `log(10)`. Below each digit you see the weights of its class: blue pixels count for it, red ones against.
 #
-# Each step found 650 gradients through 600 pictures, with a handful of rules. On single numbers, the products and sums alone would need 2 times 600 times 64 times 10 objects, or 768,000 in each step.
+# Each step found 650 gradients from 600 pictures, with a handful of rules. With single numbers, the products and sums alone would need 2 times 600 times 64 times 10 objects, or 768,000 in each step.
 
 # %% [markdown]
 # ## Quiz
 #
-# The question about a tie belongs to *Further*.
+# The question about a tie is about *Further*.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_04", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 question(
@@ -1571,7 +1571,7 @@ question(
 # | ties and kinks | no slope, only conventions; know which one you have (*Further*) |
 # | random cotangents | a sum of outputs cannot see a transpose, nor a softmax rule that returns zeros |
 #
-# Your engine trains a classifier with PyTorch's curve. It does not have PyTorch's manners yet: it keeps `.grad` on every node, needs no `requires_grad`, and its graph is made of the tensors themselves. That changes in lesson 05.
+# Your engine trains a classifier, and its loss curve matches PyTorch's. It does not behave like PyTorch in everything yet: it keeps `.grad` on every node, has no `requires_grad`, and its graph is made of the tensors themselves. That changes in lesson 05.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1582,12 +1582,12 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without exercise 7; it only gives points. Its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without exercise 7, which only earns points. Its sections do not depend on each other.
 
 # %% [markdown]
 # ## The largest
 #
-# PyTorch's `max` comes in two forms: `x.max()` over everything and `x.max(dim=0)` along an axis. Both pass the cotangent to the entry that was largest. **Predict** the gradients if two entries are equally large. And who is right? Ask the moved inputs, once up and once down.
+# PyTorch's `max` comes in two forms: `x.max()` over everything and `x.max(dim=0)` along an axis. Both pass the cotangent to the entry that was largest. **Predict** the gradients if two entries are equally large. And which form is right? Check by moving an input, once up and once down.
 
 # %% tags=["demo"] items="gap:ties"
 maxima = {"x.max()     ": lambda x: x.max(), "x.max(dim=0)": lambda x: x.max(dim=0).values}
@@ -1602,15 +1602,15 @@ print("moving one of the two up:  ", round((np.max(x + up) - np.max(x)) / h, 3))
 print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3))
 
 # %% [markdown]
-# At a tie the slope is 1 to one side and 0 to the other, like relu at 0: there is no slope, only a choice, and any value between is defensible. PyTorch chose differently in two functions. If your results depend on such a choice, it is better to know.
+# At a tie the slope is 1 on one side and 0 on the other, like relu at 0: there is no slope, only a choice, and any value in between is defensible. PyTorch chose differently in the two functions. If your results depend on such a choice, you should know.
 
 # %% [markdown]
 # ### Exercise 7: the maximum
 #
-# If several entries are equally large, follow PyTorch: `a.max()` shares the cotangent equally among them; `a.max(1)` gives it to the first in each row, as PyTorch does on the CPU. The value is given. Make `chosen` in the shape of `a`: it says which part of the cotangent each entry gets.
+# If several entries are equally large, follow PyTorch: `a.max()` shares the cotangent equally among them; `a.max(1)` gives it to the first in each row, as PyTorch does on the CPU. The value is given. Make `chosen` in the shape of `a`: it says what fraction of the cotangent each entry gets.
 
 # %% [markdown] tags=["hint"] exercise="maximum"
-# Without `dim`: `a.data == a.data.max()` is True where an entry is largest. Divide by the sum of these.
+# Without `dim`: `a.data == a.data.max()` is True where an entry is largest. Divide it by its sum.
 
 # %% [markdown] tags=["hint"] exercise="maximum"
 # With `dim`: zeros, then `np.put_along_axis(chosen, np.expand_dims(a.data.argmax(dim), dim), 1.0, dim)`.
@@ -1620,7 +1620,7 @@ print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "maximum", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def max_over(a, dim=None, keepdim=False):
-    """The largest entry along an axis, or of all. Arguments as in sum_over.
+    """The largest entry along an axis, or overall. Arguments as in sum_over.
 
     Equal largest entries: without dim they share the cotangent equally; with dim the first gets it.
 
@@ -1724,7 +1724,7 @@ assert np.allclose(d.grad, [[1, 2], [0, 0]])
 # %% [markdown]
 # ## Where the zeros are
 #
-# A rule is the product with a table that is never built. Here are three tables of layers that are small enough to build them. **Predict** where the zeros are.
+# A rule is the product with a table that is never built. Here are three layers small enough to build their tables. **Predict** where the zeros are.
 
 # %% tags=["demo"]
 small, W_small = generator.normal(size=(3, 4)), generator.normal(size=(4, 2))
@@ -1743,12 +1743,12 @@ for axis, (title, table) in zip(axes, tables.items()):
 plt.show()
 
 # %% [markdown]
-# Gray is zero, blue is positive, red is negative. What is not zero has a pattern: a diagonal, rows of ones, and in the matrix product the three rows of `small` again and again, once per column of weights.
+# Gray is zero, blue is positive, red is negative. The nonzero entries form a pattern: a diagonal, rows of ones, and in the matrix product the three rows of `small`, repeated once per column of weights.
 
 # %% [markdown]
 # ## Find the wrong rule
 #
-# In section 8 you looked for a check that sees a mistake. Now the other way round: you choose the expression, and somebody else's engine is wrong. In the engine below one rule has a mistake, and all others are right. The first two lines do not show it. **Change** the third until it does, with as few operations as you can. The cotangent is always an array of ones.
+# In section 8 you looked for a check that sees a mistake. Now the check is fixed: the cotangent is always an array of ones. You choose the expression. In the engine below one rule has a mistake, and all others are right. The first two lines do not show it. **Change** the third until it does, with as few operations as you can.
 
 # %% tags=["demo"]
 from autograder.student import CheckFailed, broken_engine, expose
@@ -1764,7 +1764,7 @@ for expression in expressions:
     try:
         expose(somebodys, expression, [a, b])
     except CheckFailed:
-        pass  # the card has said it
+        pass  # the card has already said it
 
 # %% [markdown]
-# In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it: the product gives every entry of the transpose its own weight, as a random cotangent would. Two operations, and one would not do. A good test does the same.
+# In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it: the product gives every entry of the transpose its own weight, as a random cotangent would. It takes two operations; one is not enough. A good test does the same.

@@ -17,7 +17,7 @@
 #
 # *Core: about 90 minutes; after exercise 3 is a good place for a break. Further: about 60 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
 #
-# Two programs train the same small network on the same data, from the same weights. They differ in one line: the second one passes `forget=True`, and so leaves out `optimizer.zero_grad()`.
+# Two programs train the same small network on the same data, from the same weights. They differ in one line: the second passes `forget=True`, and so skips `optimizer.zero_grad()`.
 
 # %% tags=["engine"]
 import weakref
@@ -36,7 +36,7 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ### The network and its training loop (further)
 #
-# Run this cell. You need not read it.
+# Run this cell. You don't need to read it.
 
 # %% tags=["demo"]
 random = np.random.default_rng(1)
@@ -47,7 +47,7 @@ layers = [random.uniform(-0.3, 0.3, size) for size in sizes]
 
 
 def network(x, parameters):
-    """Two hidden layers. Runs on PyTorch's tensors, and on yours."""
+    """Two hidden layers. Works with PyTorch's tensors and with yours."""
     w1, b1, w2, b2, w3, b3 = parameters
     return ((x @ w1 + b1).tanh() @ w2 + b2).tanh() @ w3 + b3
 
@@ -82,19 +82,19 @@ plt.show()
 print(f"after 600 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing[-1]:.3f} without")
 
 # %% [markdown]
-# The program with the mistake ends lower. **What exactly did the forgotten line do, why can leaving it out help, and when does it end badly?**
+# The program with the mistake ends with a lower loss. **What exactly does the forgotten line do, why can leaving it out help, and when does it end badly?**
 #
-# For that you have to know who writes into `.grad`, who reads it and who clears it. At the end you can
+# To answer, you have to know what writes into `.grad`, what reads it and what clears it. By the end, you can
 #
-# 1. say of any tensor whether it is a leaf, and whether `.grad` will be kept on it;
-# 2. build a graph of nodes, and write a `backward` that adds into the leaves only;
+# 1. tell whether any given tensor is a leaf, and whether it keeps its `.grad`;
+# 2. build a graph of nodes, and write a `backward` that adds only into the leaves;
 # 3. write an optimizer, and name the one place in a training loop where clearing is wrong;
-# 4. predict what a training run does that never clears.
+# 4. predict what happens in a training run that never clears.
 
 # %% [markdown]
 # ## 1. The node
 #
-# You start with your engine from lesson 04. There, a rule is a function inside a function. Nobody can look into it, and nobody can make it let go of what it holds (lesson 06 needs that). So a node becomes an object of a class called `Function`, with attributes that you can read.
+# You start with your engine from lesson 04. There, a rule is a function inside a function. You cannot look into it, and you cannot make it release what it holds (lesson 06 needs that). So a node becomes an object of a class called `Function`, with attributes that you can read.
 
 # %%
 start_lesson()
@@ -133,7 +133,7 @@ class Mul(Function):
         a, b = ctx.saved_tensors
         return grad * b, grad * a
 # %% [markdown]
-# An operation is a subclass with two static methods. `forward` computes with plain arrays. It hands what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. No graph is needed to try it. **Predict** the last line.
+# An operation is a subclass with two static methods. `forward` computes with plain arrays, and passes what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. You can try it without a graph. **Predict** the last line.
 
 # %%
 ctx = Mul()
@@ -144,13 +144,13 @@ print(Mul.backward(ctx, np.array(10.0)))
 # %% [markdown]
 # ### Exercise 1: two rules as classes
 #
-# Translate a difference and tanh from lesson 04. Of the difference only the rule is missing. Save only what a rule needs. For `tanh`, save the output: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts).
+# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. For `tanh`, save the output: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts).
 
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
 # The rule of a difference needs neither of its inputs. It returns two gradients, in a tuple.
 
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
-# `Tanh.forward` computes the output, saves it with `ctx.save_for_backward(output)`, and returns it. `Tanh.backward` starts with `(output,) = ctx.saved_tensors`; the brackets and the comma unpack a tuple of one.
+# `Tanh.forward` computes the output, saves it with `ctx.save_for_backward(output)`, and returns it. `Tanh.backward` starts with `(output,) = ctx.saved_tensors`; the parentheses and the comma unpack a tuple of one.
 
 # %% nbgrader={"grade": false, "grade_id": "rules_as_classes", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 class Sub(Function):
@@ -290,7 +290,7 @@ assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), (
 # %% [markdown]
 # ## 2. Which tensors keep a gradient?
 #
-# The engine of lesson 04 puts a `.grad` on every tensor of the graph. Of the gradients of a chain of 30 steps, an optimizer reads one: that of the parameter. All others should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? Five tensors; **predict** the columns.
+# The engine of lesson 04 puts a `.grad` on every tensor of the graph. Of all the gradients in a chain of 30 steps, an optimizer reads only that of the parameter. All others should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? Here are five tensors; **predict** the columns.
 
 # %% tags=["demo"] items="28 30 F41 F48"
 import warnings
@@ -315,18 +315,18 @@ for name, tensor in tensors.items():
 # | an operation made it, and an input requires a gradient | True | False | its node | only if asked, with `retain_grad` |
 # | an operation made it from tensors that require none | False | True | None | there is none |
 #
-# The flag **propagates**: if one input requires a gradient, the result does too. A leaf need not require a gradient: `data` is one. It normally needs none, because nobody updates the pictures in a data set. And "requires a gradient" does not mean "keeps one": `w.to(float64)` looks like a parameter, but it is the result of an operation, and its gradient goes through to `w`.
+# The flag **propagates**: if one input requires a gradient, the result does too. A leaf does not have to require a gradient: `data` does not. You don't update the pictures in a data set. And "requires a gradient" does not mean "keeps one": `w.to(float64)` looks like a parameter, but it is the result of an operation, and its gradient goes through to `w`.
 
 # %% [markdown]
 # ## 3. The new tensor
 #
-# So the class changes. A tensor no longer holds its inputs and its rule. It holds one thing, `grad_fn`, the **node** that made it. Leaves have none.
+# So the class changes. A tensor no longer holds its inputs and its rule. It holds only `grad_fn`, the **node** that made it. Leaves have none.
 
 # %% tags=["engine"]
 class MiniTensor:
     """An array, and what the engine needs to know about it."""
 
-    __array_ufunc__ = None  # array * tensor is our business, not NumPy's
+    __array_ufunc__ = None  # we handle array * tensor, not NumPy
 
     def __init__(self, data, requires_grad=False):
         self.data = np.asarray(data, dtype=np.float64)  # not copied if it is such an array already
@@ -371,12 +371,12 @@ class AccumulateGrad(Function):
     def name(cls):
         return "AccumulateGrad"
 # %% [markdown] items="22"
-# No operation made a leaf, and still a gradient has to end there. So an `AccumulateGrad` stands at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
+# No operation made a leaf, yet gradients have to end there. So an `AccumulateGrad` is at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
 
 # %% [markdown]
 # ### The other operations of lesson 04 (further)
 #
-# Run the next seven cells. You need not read them. The first removes the functions `add`, `multiply` and so on of the old class. The others hold the operations of lesson 04 as classes. First arithmetic, and what Python is to call for `+`, `-`, `*` and so on.
+# Run the next seven cells. You don't need to read them. The first removes the functions `add`, `multiply` and so on of the old class. The others contain the operations of lesson 04 as classes. First comes arithmetic, and what Python calls for `+`, `-`, `*` and so on.
 
 # %% tags=["engine"]
 for old_name in (
@@ -492,11 +492,11 @@ MiniTensor.tanh = lambda self: Tanh.apply(self)
 MiniTensor.relu = lambda self: Relu.apply(self)
 
 # %% [markdown]
-# Reductions. Their rules bring the gradient back to the shape before:
+# Reductions. Their rules bring the gradient back to the shape before the reduction:
 
 # %% tags=["engine"]
 def spread(array, shape, dim, keepdim):
-    """Bring what a reduction over dim has left back to the shape before it."""
+    """Bring the result of a reduction over dim back to the shape before it."""
     if dim is not None and not keepdim:
         array = np.expand_dims(array, dim)
     return np.broadcast_to(array, shape)
@@ -644,7 +644,7 @@ class LogSoftmax(Function):
 
 
 def cross_entropy(logits, labels):
-    """Minus the log-probability of the label, a mean over the rows; labels are whole numbers."""
+    """Minus the log-probability of the label, averaged over the rows; labels are integers."""
     rows = np.arange(len(labels))
     return -logits.log_softmax(1)[rows, labels].mean()
 
@@ -672,7 +672,7 @@ def topological_order(root):
 # %% [markdown] items="17 18 F53"
 # ### Exercise 2: record
 #
-# All the rules are there, and none of them runs yet: every operator calls `apply`, which you have still to write. There the calls become a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. (Some texts call these nodes parents.) PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
+# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. It turns the calls into a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. (Some texts call these nodes parents.) PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
 #
 # | the input is | its edge |
 # | --- | --- |
@@ -680,12 +680,12 @@ def topological_order(root):
 # | the result of an operation | `(tensor.grad_fn, 0)` |
 # | a leaf that requires a gradient | `(its AccumulateGrad, 0)` |
 #
-# The first two rows are written. In the last row there is a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad. So the leaf has to know its node. But the node holds the leaf already, and two objects that hold each other stay alive until Python's garbage collector finds them. The solution is a *weak* reference: `reference = weakref.ref(node)` does not keep the node alive; `reference()` gives the node, or None once it is gone. Keep it in `tensor._accumulate`.
+# The code for the first two rows is given. The last row has a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad. So the leaf has to know its node. But the node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. The solution is a *weak* reference: `reference = weakref.ref(node)` does not keep the node alive; `reference()` gives the node, or None once it is gone. Keep it in `tensor._accumulate`.
 #
 # Finish `edge_to`. Then write what is missing in `apply`: where an input requires a gradient, fill in `ctx.next_functions` and `ctx.input_shapes` (both are tuples with one entry per input), and give the output `requires_grad` and `grad_fn`.
 
 # %% [markdown] tags=["hint"] exercise="record"
-# Look first whether there is a node: `node = tensor._accumulate() if tensor._accumulate is not None else None`.
+# First check whether there is a node: `node = tensor._accumulate() if tensor._accumulate is not None else None`.
 
 # %% [markdown] tags=["hint"] exercise="record"
 # If there is none, make one with `AccumulateGrad(tensor)` and remember it with `tensor._accumulate = weakref.ref(node)`. Then return `(node, 0)`.
@@ -858,7 +858,7 @@ assert w.is_leaf and not product.is_leaf and plain.is_leaf, "a leaf is a tensor 
 ### END HIDDEN TESTS
 
 # %% [markdown] items="17 23"
-# Each result now names the operation that made it. **Predict** the four names.
+# Each result now names the operation that made it. **Predict** the four lines.
 
 # %%
 w, b = MiniTensor([[1.0], [2.0]], requires_grad=True), MiniTensor(0.5, requires_grad=True)
@@ -868,7 +868,7 @@ for tensor in (w, hidden, shifted, (shifted**2).mean()):
     print(tensor.grad_fn and tensor.grad_fn.name())
 
 # %% [markdown]
-# PyTorch calls the product of two matrices `MmBackward0` (yours says `MatMul`, because it also takes vectors and batches). The other names are the same. The 0 tells apart several forms of one operation. *Further* prints whole graphs.
+# PyTorch calls the product of two matrices `MmBackward0` (yours says `MatMul`, because it also takes vectors and batches). The other names are the same. The 0 distinguishes several forms of one operation. *Further* prints whole graphs.
 
 # %% [markdown] items="47"
 # ## 4. Where gradients end
@@ -877,17 +877,17 @@ for tensor in (w, hidden, shifted, (shifted**2).mean()):
 #
 # When a gradient arrives at a leaf, it is **added**. If `.grad` is None, the gradient becomes `.grad`; otherwise `.grad` becomes the sum. As in PyTorch, `.grad` is a tensor itself, one that requires no gradient.
 #
-# Be careful with the first one. The rule of `+` returns one array twice, so the array that arrives here may be on its way to another leaf too. If both kept it, a change of one `.grad` would change the other. Keep a copy.
+# Be careful with the first gradient. The rule of `+` returns the same array twice, so this array may also go to another leaf. If both kept it, changing one `.grad` would change the other. Keep a copy.
 
 # %% [markdown] tags=["hint"] exercise="accumulate"
-# The leaf is `self.variable`. There are two cases: `leaf.grad is None`, and there is something to add to, whose array is `leaf.grad.data`.
+# The leaf is `self.variable`. There are two cases: `leaf.grad` is None, or there is something to add to, whose array is `leaf.grad.data`.
 
 # %% [markdown] tags=["hint"] exercise="accumulate"
-# In the first case `MiniTensor(grad.copy())`, in the second `MiniTensor(leaf.grad.data + grad)`; a sum is a new array anyway.
+# In the first case use `MiniTensor(grad.copy())`, in the second `MiniTensor(leaf.grad.data + grad)`; a sum is a new array anyway.
 
 # %% nbgrader={"grade": false, "grade_id": "accumulate", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def accumulate(self, grad):
-    """Add what arrives into `.grad` of the leaf of this node. `.grad` never shares memory with it.
+    """Add what arrives into `.grad` of this node's leaf. `.grad` never shares memory with it.
 
     self: AccumulateGrad; its leaf is self.variable
     grad: array of the leaf's shape
@@ -952,11 +952,11 @@ assert other.grad.shape == () and other.grad.item() == 2.0, (
 # %% [markdown]
 # ### Exercise 4: backward over nodes
 #
-# Sometimes you do want to see the gradient of a result in between. For that there is `retain_grad`. It is given: the result puts a weak reference to itself into `grad_fn.retaining`, and `keep_if_asked` adds the gradient to its `.grad`.
+# Sometimes you do want to see the gradient of an intermediate result. `retain_grad` is for that. It is given: the result puts a weak reference to itself into `grad_fn.retaining`, and `keep_if_asked` adds the gradient to its `.grad`.
 
 # %% tags=["engine"]
 def retain_grad(self):
-    """Ask that backward keeps the gradient of this result too. Nothing happens for a leaf."""
+    """Ask backward to keep the gradient of this result too. Does nothing for a leaf."""
     if self.grad_fn is not None:
         self.grad_fn.retaining = weakref.ref(self)
 
@@ -965,22 +965,22 @@ MiniTensor.retain_grad = retain_grad
 
 
 def keep_if_asked(node, grad):
-    """Add grad into .grad of the result of a node, if it has asked and still exists."""
+    """Add grad into .grad of a node's result, if it has asked and still exists."""
     tensor = node.retaining() if node.retaining is not None else None
     if tensor is not None:
         before = 0.0 if tensor.grad is None else tensor.grad.data
         tensor.grad = MiniTensor(before + grad)
 # %% [markdown] items="30"
-# Write the loop of `backward`. It goes over nodes, not tensors. Its beginning is given. For each node that a gradient `grad` has reached:
+# Write the loop of `backward`. It goes over nodes, not tensors. The start is given. For each node that a gradient `grad` has reached:
 #
 # * An `AccumulateGrad` is the end: call its `accumulate`.
-# * For any other node, call the rule, `node.backward(node, grad)`. It returns a tuple, or a single array for one input. Undo broadcasting with `sum_to(share, shape)` from lesson 04; the shapes are in `node.input_shapes`. Add what comes out to the pending gradient of the node at the end of the edge. Where the edge leads to None, or a rule returns None for an input, send nothing.
+# * For any other node, call the rule, `node.backward(node, grad)`. It returns a tuple, or a single array for one input. Undo broadcasting with `sum_to(share, shape)` from lesson 04; the shapes are in `node.input_shapes`. Add the result to the pending gradient of the node at the end of the edge. If the edge leads to None, or the rule returns None for an input, send nothing.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # `isinstance(node, AccumulateGrad)` tells the ends apart. After `node.accumulate(grad)`, `continue`.
 
 # %% [markdown] tags=["hint"] exercise="backward"
-# One array is no tuple yet: `shares = shares if isinstance(shares, tuple) else (shares,)`.
+# A single array is not a tuple yet: `shares = shares if isinstance(shares, tuple) else (shares,)`.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # The inner loop: `for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):`. If `source` and `share` are not None, `share = sum_to(share, shape)`, and then `pending[source] = pending[source] + share if source in pending else share`.
@@ -1148,7 +1148,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown]
-# The numbers are one half. The other half is what is kept where.
+# The numbers are one half of the job. The other half is what is kept where.
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward_keeps", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 x = MiniTensor([2.0, 3.0], requires_grad=True)
@@ -1205,7 +1205,7 @@ assert a.grad.shape == (1, 2) and b.grad.shape == () and b.grad.item() == 3.0, (
 ### END HIDDEN TESTS
 
 # %% [markdown] items="33"
-# Beside PyTorch: the mean of `3 * (m + 2)**2` for a matrix of ones, with the node of each step.
+# Compare with PyTorch: the mean of `3 * (m + 2)**2` for a matrix of ones, with the node of each step.
 
 # %% tags=["demo"] items="33"
 def steps_of(m):
@@ -1223,7 +1223,7 @@ for leaf in (ours, theirs):
     print("value", result.item(), "  gradient", leaf.grad)
 
 # %% [markdown] items="29"
-# Now the question of lesson 02 once more: `x = 2; y = x**2; z = y + 1; z.backward()`. Lesson 02's engine put a gradient on all three. **Predict** what yours does now, without and with `y.retain_grad()`.
+# Now the question of lesson 02 again: `x = 2; y = x**2; z = y + 1; z.backward()`. Lesson 02's engine put a gradient on all three. **Predict** what yours does now, without and with `y.retain_grad()`.
 
 # %% tags=["demo"] items="29 30"
 for retain in (False, True):
@@ -1239,7 +1239,7 @@ for retain in (False, True):
 # %% [markdown] items="47 48"
 # ## 5. A sum that you own
 #
-# `backward` adds into `.grad`, and nobody clears it but you. **Predict** the three numbers, then those of the loop, where the slopes are 1, 2 and 3.
+# `backward` adds into `.grad`, and only you clear it. **Predict** the three numbers, then those of the loop, where the slopes are 1, 2 and 3.
 
 # %% items="47 48 49"
 x = MiniTensor(2.0, requires_grad=True)
@@ -1257,11 +1257,11 @@ for i in range(3):
     print(f"x * {i + 1}:", x.grad)
 
 # %% [markdown] items="50 52 F27"
-# What does that do to a training step? In lesson 01, the gradients of the first two steps were -18 and -12. Without clearing, the second step uses -30, and goes two and a half times as far as it should.
+# What does this do to a training step? In lesson 01, the gradients of the first two steps were -18 and -12. Without clearing, the second step uses -30, and goes two and a half times as far as it should.
 #
-# Still, adding is the default. It serves a batch that is too big for the memory: cut it into micro-batches, let their gradients add up, and make **one** step (*Further*). It also serves several losses with a backward call each. (A weight that is used many times in *one* loss is no reason. Those contributions are summed in `pending`, before `.grad` sees them.)
+# Still, adding is the default. It helps with a batch that is too big for memory: split it into micro-batches, let their gradients add up, and take **one** step (*Further*). It also helps with several losses with a backward call each. (A weight that is used many times in *one* loss is not the reason. Those contributions are summed in `pending`, before they reach `.grad`.)
 #
-# A rumor says that repeated backward calls make gradients grow *exponentially*. **Predict** the factor after 1, 2, 4 and 8 calls on one graph. (`retain_graph=True` is needed for more than one call in PyTorch; lesson 06 says why.)
+# A rumor says that repeated backward calls make gradients grow *exponentially*. **Predict** the factor after 1, 2, 4 and 8 calls on one graph. (In PyTorch, more than one call needs `retain_graph=True`; lesson 06 explains why.)
 
 # %% tags=["demo"] items="F4"
 for calls in (1, 2, 4, 8):
@@ -1277,9 +1277,9 @@ for calls in (1, 2, 4, 8):
 # %% [markdown] items="62"
 # ### Exercise 5: an optimizer
 #
-# Someone has to read `.grad`, move the parameters, and clear. Write `step` and `zero_grad` of `SGD`. It is used like PyTorch's, and it can do momentum: then it steps along a running sum, the *buffer*, in which older gradients fade.
+# Something has to read `.grad`, move the parameters, and clear. Write `step` and `zero_grad` of `SGD`. It works like PyTorch's, and it supports momentum: then it steps along a running sum, the *buffer*, in which older gradients fade.
 #
-# Work on `parameter.data`, the plain array. Nothing is recorded that way, and the parameter remains the same object, a leaf.
+# Work on `parameter.data`, the plain array. That way nothing is recorded, and the parameter stays the same object, a leaf.
 
 # %% [markdown] tags=["hint"] exercise="sgd"
 # In `step`, go through `enumerate(self.parameters)`. Skip a parameter whose `.grad` is None.
@@ -1289,7 +1289,7 @@ for calls in (1, 2, 4, 8):
 
 # %% nbgrader={"grade": false, "grade_id": "sgd", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 class SGD:
-    """Gradient descent, with momentum if wanted; used like torch.optim.SGD.
+    """Gradient descent, with optional momentum; used like torch.optim.SGD.
 
     >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = SGD([w], lr=0.1)
@@ -1453,12 +1453,12 @@ with torch.no_grad():
 print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untracked.requires_grad)
 
 # %% [markdown] items="61"
-# The formula gives a new tensor: in the one case a result whose history reaches back into the old step, in the other a constant. The optimizer would go on moving the old `w`, which no loss looks at any more. Changing in place preserves no graph; it keeps the parameter the **object** that everybody knows. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
+# The formula gives a new tensor: in the first case a result whose history reaches back into the old step, in the second a constant. The optimizer would keep moving the old `w`, which no loss uses anymore. Changing in place does not preserve a graph; it keeps the parameter the same **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
 
 # %% [markdown] items="57 58"
 # ## 6. Clearing: how, and where
 #
-# PyTorch can clear gradients by several calls. Two of them write zeros, and the others take the gradient away. Which are which?
+# PyTorch has several calls that clear gradients. Two of them write zeros, and the others remove the gradient. Which are which?
 
 # %% tags=["demo"] items="57 58 F25"
 model = torch.nn.Linear(2, 1)
@@ -1476,7 +1476,7 @@ for name, clear in calls.items():
     print(f"{name:40s} .grad is {model.weight.grad}")
 
 # %% [markdown] items="58 F25"
-# `set_to_none` is no extra: it is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer passes over the parameter. Zeros mean "a gradient, which is zero", and momentum keeps the parameter sliding. You have written both cases.
+# `set_to_none` is no extra: it is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
 
 # %% [markdown] items="59"
 # **Where** to clear? Many tutorials insist on one place, before the forward pass. There are four places in a step. **Predict** which of them give the same weight.
@@ -1502,14 +1502,14 @@ for chosen in places:
     print(f"{chosen:30s} w = {w.item()}")
 
 # %% [markdown]
-# Three places are equal to the last bit. The one forbidden place is between `backward` and `step`: there the gradient is thrown away before anybody has read it. Anywhere after `step` and before the next `backward` is right.
+# Three places give the same weight, to the last bit. The one forbidden place is between `backward` and `step`: there the gradient is thrown away before it is read. Anywhere after `step` and before the next `backward` is right.
 
 # %% [markdown] items="55"
 # ## 7. What forgetting does
 #
-# Back to the two programs. In the second one, `.grad` at step *t* is the sum of all gradients so far, and the step goes along that sum. Where have you just seen a step along a running sum? Look at your own `SGD`: `buffer = momentum * buffer + gradient`. With momentum 1, nothing fades.
+# Back to the two programs. In the second one, `.grad` at step *t* is the sum of all gradients so far, and the step follows that sum. Where have you just seen a step along a running sum? Look at your own `SGD`: `buffer = momentum * buffer + gradient`. With momentum 1, nothing fades.
 #
-# So here is a prediction that can fail: **forgetting to clear is exactly momentum 1.0.** Two runs of your engine.
+# So here is a prediction that can fail: **forgetting to clear is exactly momentum 1.0.** Test it with two runs of your engine.
 
 # %% tags=["demo"] items="55 F1"
 forgotten = train(MiniTensor, SGD, 300, forget=True)
@@ -1520,13 +1520,13 @@ print("largest difference:                   ", np.abs(forgotten - momentum).max
 print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zeroing[:300]).max():.1e}")
 
 # %% [markdown] items="55 F1"
-# They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball is faster than a careful walker. That explains the first picture. At the bottom the ball swings on. By itself it keeps its energy, so the sentence "without zeroing, gradients grow exponentially" is false as it stands.
+# They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball is faster than a careful walker. That explains the first picture. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
 #
-# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape is another one at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0.
+# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0.
 
 # %% items="F1 55"
 def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05, clip=np.inf):
-    """Distance from the best weights, step by step; by hand, since it is only a few lines."""
+    """Distance from the best weights, step by step; written by hand, since it is so short."""
     rng = np.random.default_rng(0)
     x, best = rng.normal(size=(256, 10)), rng.normal(size=(10, 1))
     y, w, found = x @ best, np.zeros((10, 1)), []
@@ -1554,12 +1554,12 @@ for name, run in {
     print(f"   last 100 of {len(run)}: {max(run[-100:]):8.2g}")
 
 # %% [markdown]
-# The correct sentence is: **never clearing adds up all gradients, which is momentum without friction. It oscillates at best, and it grows exponentially as soon as anything pumps energy in: mini-batch noise, the optimizer's own momentum, or learning rate times curvature above 4.** (*Further* looks at the ball, and at a run that ends badly.)
+# The correct statement is: **never clearing adds up all gradients, which is momentum without friction. It oscillates at best, and it grows exponentially as soon as anything pumps energy in: mini-batch noise, the optimizer's own momentum, or learning rate times curvature above 4.** (*Further* looks at the ball, and at a run that ends badly.)
 
 # %% [markdown]
 # ## Quiz
 #
-# The question on three micro-batches is about *Further*.
+# The question about three micro-batches is about *Further*.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_05", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 question(
@@ -1635,18 +1635,18 @@ question(
 # | leaf | a tensor without `grad_fn`; it may or may not require a gradient |
 # | `requires_grad` | starts the record, and propagates to every result |
 # | `Function` | one operation; an instance is one call, the node of the graph and the `ctx` of its rule |
-# | `next_functions` | the edges of a node, towards where gradients go; `(None, 0)` for constants |
+# | `next_functions` | the edges of a node, toward where gradients go; `(None, 0)` for constants |
 # | `AccumulateGrad` | the end of every path: adds into `.grad` of its leaf, one per leaf |
-# | `retain_grad` | asks that a result in between keeps its gradient |
+# | `retain_grad` | asks an intermediate result to keep its gradient |
 # | `.grad` | a sum that you own: `backward` adds, the optimizer reads, you clear |
 # | clearing | anywhere after `step` and before the next `backward`; None is the default, and not the same as zeros |
 # | micro-batches (*Further*) | each part's mean counts by its share of the rows |
 # | never clearing | momentum 1.0: a ball without friction, until something pushes it |
 
 # %% [markdown] items="140"
-# Here are four pictures for it. The graph is the **pile of receipts** that collects while you shop: each receipt says what was bought and which earlier receipts it refers to. `grad_fn` is the **number on the back** of a thing, which says to which receipt it belongs; what you brought along yourself has none. A saved value is a **dish left standing on the stove** because the next cook will need it. And `.grad` is a **mailbox**: anybody may put something in, one person takes it out to read, and nobody but you ever empties it.
+# Four pictures may help. The graph is the **pile of receipts** that grows while you shop: each receipt says what was bought and which earlier receipts it refers to. `grad_fn` is the **number on the back** of an item, which says which receipt it belongs to; what you brought yourself has none. A saved value is a **dish left on the stove** because the next cook will need it. And `.grad` is a **mailbox**: anybody may put something in, one person reads what is there, and only you ever empty it.
 #
-# Every node still holds what it saved, even after `backward`, when nobody needs it any more. In the next lesson you let go of it, and find out why PyTorch then refuses a second backward.
+# Every node still holds what it saved, even after `backward`, when it is no longer needed. In the next lesson you release it, and find out why PyTorch then refuses a second backward.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1657,21 +1657,21 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. Its sections do not depend on each other.
 
 # %% [markdown] items="18"
 # ## Look at the graph
 #
 # ### Exercise 6: a graph printer
 #
-# Write a function that walks over `next_functions` and gives one line per node it meets: its name, with four blanks in front for each step away from the root. It uses nothing but `node.name()` and `node.next_functions`, so it runs on PyTorch's graph as well. Three things to care for:
+# Write a function that walks over `next_functions` and gives one line per node it meets: its name, with four spaces in front for each step away from the root. It uses only `node.name()` and `node.next_functions`, so it also works on PyTorch's graph. Note three things:
 #
 # * `(None, 0)` has no line.
-# * PyTorch says `torch::autograd::AccumulateGrad`. Show what stands after the last `::`.
-# * A node that is reached a second time gets its line with ` (again)` after the name, and its inputs are not listed once more. Without that, the sixty doublings of lesson 02 would print for centuries.
+# * PyTorch says `torch::autograd::AccumulateGrad`. Show what comes after the last `::`.
+# * A node that is reached a second time gets a line with ` (again)` after the name, and its inputs are not listed again. Otherwise, the sixty doublings of lesson 02 would print for centuries.
 
 # %% [markdown] tags=["hint"] exercise="graph_lines"
-# An inner function `visit(node, depth)` that appends one line to a list and then visits the inputs with `depth + 1`. A set of nodes that have been met decides about `(again)`.
+# Write an inner function `visit(node, depth)` that appends one line to a list and then visits the inputs with `depth + 1`. Keep a set of the nodes already met, to know when to add `(again)`.
 
 # %% [markdown] tags=["hint"] exercise="graph_lines"
 # The line is `"    " * depth + node.name().split("::")[-1]`. If the node is in the set, append the line with `" (again)"` and return.
@@ -1794,7 +1794,7 @@ side_by_side(lambda x, y: (x * y) ** 2, 2.0, 3.0)
 side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 
 # %% [markdown]
-# The same graph as a picture, drawn from your own nodes. Here the two uses of `x` are two edges to one box.
+# Here is the same graph as a picture, drawn from your own nodes. The two uses of `x` are two edges to one box.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -1815,7 +1815,7 @@ for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_gra
     print("    edges of the product:", len(middle.next_functions))
 
 # %% [markdown] items="23"
-# Names of nodes are worth reading. When a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training has started. **Predict** the six root names:
+# Names of nodes are worth reading. If a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training starts. **Predict** the six root names:
 
 # %% tags=["demo"] items="23"
 m = torch.ones(2, 2, requires_grad=True)
@@ -1825,7 +1825,7 @@ for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
 # %% [markdown] items="51 53 54"
 # ## Micro-batches that add up
 #
-# If a batch is too big for the memory, cut it into micro-batches. A batch of 32 in four parts of 8, or 64 in 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. But is it the sum that you want? If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows that it is given.
+# If a batch is too big for memory, split it into micro-batches. Split 32 rows into four parts of 8, or 64 into 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. But is the sum what you want? If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows it gets.
 
 # %% items="53 54 F46"
 def big_batch_gradient(x, y, start):
@@ -1863,7 +1863,7 @@ for name, sizes, weight in (
 # %% [markdown]
 # Without dividing, the gradient is four times too long: with SGD that is a learning rate four times too large. Dividing by the number of parts is right only if they have equal sizes; in general each part's mean must count by its share of the rows.
 #
-# Even then there is a condition: the loss must be a plain average over rows that know nothing of each other. Layers that normalize over the batch break it. The next cell splits 32 rows into 4 x 8, divided by 4, for three networks in PyTorch:
+# Even then there is a condition: the loss must be a plain average over rows that do not affect each other. Layers that normalize over the batch break it. The next cell splits 32 rows into 4 x 8, divided by 4, for three networks in PyTorch:
 
 # %% tags=["demo"] items="F46"
 def split_error(middle):
@@ -1887,7 +1887,7 @@ for middle in (torch.nn.Identity(), torch.nn.LayerNorm(8), torch.nn.BatchNorm1d(
     print(f"{type(middle).__name__:12s} relative error {split_error(middle):.1e}")
 
 # %% [markdown] items="53"
-# In a loop it looks like this: divide each loss by the number of parts, and step and clear only after every fourth.
+# In a loop it looks like this: divide each loss by the number of parts, and step and clear only after every fourth part.
 
 # %% tags=["demo"] items="53"
 parameters = [MiniTensor(array.copy(), requires_grad=True) for array in layers]
@@ -1903,7 +1903,7 @@ whole = ((network(points[:64], parameters) - heights[:64]) ** 2).mean().item()
 print(f"after 5 steps of 4 x 16 = 64 rows: loss {whole:.4f}")
 
 # %% [markdown] items="60"
-# A whole loop, with everything that one wants to see. Each line says why it is there.
+# Here is a whole loop, with everything you want to see. Comments say why the lines are there.
 
 # %% tags=["demo"] items="60"
 torch.manual_seed(0)
@@ -1924,7 +1924,7 @@ for step in range(100):
 # %% [markdown] items="31"
 # ## Frozen parameters
 #
-# To fine-tune a network, one often keeps most of its parameters as they are: `requires_grad=False`, *frozen*. That saves work and memory, but how much depends on **which** layers are frozen. Eight layers, four of them frozen. **Predict** the number of nodes: with the first four frozen, and with the last four.
+# When you fine-tune a network, you often keep most of its parameters fixed: `requires_grad=False`, *frozen*. That saves work and memory, but how much depends on **which** layers are frozen. Take eight layers, four of them frozen. **Predict** the number of nodes: with the first four frozen, and with the last four.
 
 # %% tags=["demo"] items="31 F26"
 def chain_of_layers(frozen, count=8):
@@ -1952,9 +1952,9 @@ for frozen in (range(0), range(4), range(4, 8)):
     chain_of_layers(frozen)
 
 # %% [markdown]
-# If the first layers are frozen, the graph is shorter: nothing before layer 5 is recorded at all. If the last layers are frozen, only four ends are missing, because the gradient has to pass through these layers on its way to the first ones. (Some work is saved there too, but not in your engine yet. In lesson 08 its rules learn to ask first.)
+# If the first layers are frozen, the graph is shorter: nothing before layer 5 is recorded at all. If the last layers are frozen, only four ends are missing, because the gradient has to pass through these layers on its way to the first ones. (That can save some work too, but not in your engine yet. In lesson 08 its rules learn to check first.)
 #
-# A frozen parameter is still a parameter. What does `parameters()` of a PyTorch module give?
+# A frozen parameter is still a parameter. What does `parameters()` of a PyTorch module return?
 
 # %% tags=["demo"] items="F26"
 model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
@@ -1962,7 +1962,7 @@ model[0].requires_grad_(False)
 print([parameter.requires_grad for parameter in model.parameters()])
 
 # %% [markdown]
-# All of them, frozen or not. An optimizer passes over the frozen ones because their `.grad` is None.
+# All of them, frozen or not. An optimizer skips the frozen ones because their `.grad` is None.
 
 # %% [markdown]
 # ## The ball
@@ -1999,7 +1999,7 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 plt.show()
 
 # %% [markdown]
-# A spring without friction. It swings forever, and it neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
+# It is a spring without friction. It swings forever, and neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
 
 # %% items="F1"
 def swing(lr, steps=5000):
@@ -2021,7 +2021,7 @@ for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
     print(f"{lr:<4}   {abs(1 - lr) ** 200:24.2g}   {early:8.3g} {late:8.3g}{stopped}")
 
 # %% [markdown] items="55"
-# If you clear correctly, gradient descent breaks down above learning rate 2. The mistake holds out until 4.
+# If you clear correctly, gradient descent breaks down above learning rate 2. With the mistake, it holds out until 4.
 #
 # A ball that rolls without friction keeps its energy. With the loss as height and the buffer as speed, `loss + lr / 2 * norm**2` should stay nearly the same, step by step. That also bounds the buffer: `norm <= sqrt(2 * first loss / lr)`.
 
@@ -2031,12 +2031,12 @@ from mini_autograd.widgets import accumulation
 accumulation(forget=True)
 
 # %% [markdown] items="56"
-# The norm of `.grad` climbs towards its bound and stays there: what the loss gives, the buffer takes. Nothing grows beyond that, so an alarm for exploding gradients does not find this mistake. Lay *momentum 1.0 on top*, change the learning rate, and look again. The button *A spring* shows the ball of before.
+# The norm of `.grad` climbs toward its bound and stays there: what the loss gives up, the buffer takes. Nothing grows beyond that, so an alarm for exploding gradients does not find this mistake. Lay *momentum 1.0 on top*, change the learning rate, and look again. The button *A spring* shows the ball from before.
 
 # %% [markdown] items="63"
 # ## A post-mortem that you can replay
 #
-# One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and which met NaN only in production. No data come with the story, so take it as fiction. This one you can run: the network of the first cell, never cleared, with mini-batches of 64.
+# One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and then hit NaN in production. The story comes without data, so take it as fiction. This one you can run: the network of the first cell, never cleared, with mini-batches of 64.
 
 # %% tags=["demo"] items="63 F2"
 window = 100
@@ -2057,13 +2057,13 @@ plt.show()
 # | assumption | "the learning rate is too high for the end of the training" |
 # | cause | `zero_grad` was lost when the loop was rewritten; the sum of all gradients acts as momentum without friction, and the batches feed it |
 # | fix | one line |
-# | what would have found it | `assert all(p.grad is None for p in parameters)` before `backward`, or a look at the *fresh* gradient: `.grad` after `backward` less `.grad` before |
+# | what would have found it | `assert all(p.grad is None for p in parameters)` before `backward`, or a look at the *fresh* gradient: `.grad` after `backward` minus `.grad` before |
 #
-# Does clipping help? **Predict**, for the regression with batches of 16: gradient clipped to length 1, never cleared.
+# Does clipping help? **Predict** the result for the regression with batches of 16, with the gradient clipped to length 1 and never cleared.
 
 # %% tags=["demo"] items="63"
 print("never cleared:         ", distances(16)[-1])
 print("never cleared, clipped:", distances(16, clip=1.0)[-1])
 
 # %% [markdown]
-# Clipping hides it. Nothing explodes, no number looks alarming, and the run never arrives.
+# Clipping hides the mistake. Nothing explodes, no number looks alarming, and the run never converges.

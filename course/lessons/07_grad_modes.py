@@ -17,7 +17,7 @@
 #
 # *Core: about 90 minutes; section 4 is a good place for a break. Further: about 25 minutes, optional. You build `no_grad`, `enable_grad`, `inference_mode` and `detach`. You need lessons 05 and 06.*
 #
-# The same model is trained three times. It has one weight, a squared error, and a penalty that keeps the weight small. The second program takes the number of the penalty out of its tensor, with `.item()`. The third one computes the loss with recording switched off. Both are mistakes in one line. **Predict** what each program does.
+# The same model is trained three times. It has one weight, a squared error, and a penalty that keeps the weight small. The second program takes the penalty out of its tensor as a number, with `.item()`. The third computes the loss with recording off. Each mistake is in one line. **Predict** what each program does.
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -58,12 +58,12 @@ for slip in ("none", "item()", "recording off"):
         print(f"{slip:14s} RuntimeError: {error}")
 
 # %% [markdown]
-# The smallest loss is at `72 / 38 = 1.8947`. One mistake stops the program in the first step, with a message. The other program trains to the end and gives a wrong model, without a message.
+# The smallest loss is at `72 / 38 = 1.8947`. One mistake stops the program in the first step, with a message. With the other, the program trains to the end and gives a wrong model, without a message.
 #
 # **Which mistakes does autograd notice, and why?** In this lesson you will
 #
-# 1. switch recording off and on for a piece of code, so that the switch is always put back;
-# 2. cut a single tensor off its history, and say what it still shares with the original;
+# 1. turn recording off and on for a piece of code, and always restore the switch;
+# 2. cut a single tensor off from its history, and say what it still shares with the original;
 # 3. say what `inference_mode` forbids that `no_grad` allows, and when the error comes;
 # 4. choose between them for a task.
 #
@@ -75,7 +75,7 @@ start_lesson()
 # %% [markdown]
 # ## 1. One place to ask
 #
-# To evaluate a model you need no gradients. Still your engine keeps everything that a backward pass would use. How much is that? The next cell sends 200 rows through eight layers and adds up the arrays that the nodes have saved.
+# To evaluate a model you need no gradients. Yet your engine keeps everything that a backward pass would use. How much is that? The next cell sends 200 rows through eight layers and adds up the sizes of the arrays that the nodes have saved.
 
 # %%
 def layers(count, width, make=MiniTensor):
@@ -102,9 +102,9 @@ print(f"{len(nodes)} nodes keep {sum(saved.values()) / 1024:.0f} KiB", end=", ")
 print(f"the result itself needs {output.data.nbytes / 1024:.0f} KiB")
 
 # %% [markdown] items="75"
-# If you want only the result, all of that is waste. You need a switch: *recording on* or *off*. One place can ask it, because every operation goes through `apply`.
+# If you want only the result, all of that is waste. You need a switch: *recording on* or *off*. A single place can check it, because every operation goes through `apply`.
 #
-# The switch belongs to the **thread**, not to the program. A thread that evaluates a model must not switch off the recording of another one that trains. With `threading.local`, each thread has its own attributes, and begins with the values of the class. `record` is what the second half of `apply` did in lesson 05.
+# The switch belongs to the **thread**, not to the program. A thread that evaluates a model must not turn off recording in another thread that trains. With `threading.local`, each thread has its own attributes, and begins with the values of the class. `record` does what the second half of `apply` did in lesson 05.
 
 # %% tags=["engine"]
 class Switches(threading.local):
@@ -131,10 +131,10 @@ def record(ctx, inputs, output):
 # %% [markdown]
 # ### Exercise 1: ask before you record
 #
-# Complete `apply`. If recording is on **and** some input requires grad, call `record`, and leave the edges to it (exercise 5 replaces `record`). If not, the output stays a plain tensor. Return the output in both cases.
+# Complete `apply`. If recording is on **and** some input requires grad, call `record`, which makes the edges (exercise 5 replaces `record`). If not, the output stays a plain tensor. Return the output in both cases.
 
 # %% [markdown] tags=["hint"] exercise="apply"
-# Write both conditions in one `if`: `is_grad_enabled()` and `any(x.requires_grad for x in inputs)`.
+# Put both conditions in one `if`: `is_grad_enabled()` and `any(x.requires_grad for x in inputs)`.
 
 # %% [markdown] tags=["hint"] exercise="apply"
 # Inside the `if`, call `record(ctx, inputs, output)`. It changes `output` and returns nothing. `return output` comes after the `if`, not inside it.
@@ -241,7 +241,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown] items="27"
-# `requires_grad` of a result now depends on the switch. That of a leaf does not: you say it when you make the leaf. **Predict** the three answers.
+# `requires_grad` of a result now depends on the switch. That of a leaf does not: you set it when you make the leaf. **Predict** the three answers.
 
 # %%
 switches.recording = False
@@ -255,7 +255,7 @@ print("now:       ", (made_meanwhile * 3).requires_grad)
 # %% [markdown]
 # ## 2. Always put it back
 #
-# Setting the switch by hand is dangerous. If a line between the two settings fails, recording stays off. Python has a statement for this: `with`. It works with an object that has two methods. `__enter__` runs at the beginning of the block. `__exit__` runs at the end, **also if the block ends with an error**.
+# Setting the switch by hand is dangerous. If a line between the two settings fails, recording stays off. Python has a statement for this: `with`. It works with an object that has two methods. `__enter__` runs at the beginning of the block. `__exit__` runs at the end, **even if the block ends with an error**.
 
 # %%
 class Announce:
@@ -275,11 +275,11 @@ except KeyError:
     print("the error went on")
 
 # %% [markdown]
-# The three arguments of `__exit__` describe the error. Without an error they are all None. If `__exit__` returns something true, Python swallows the error. If it returns nothing, the error goes on.
+# The three arguments of `__exit__` describe the error. Without an error they are all None. If `__exit__` returns something true, Python swallows the error. If it returns nothing, the error propagates.
 #
 # ### Exercise 2: no_grad and enable_grad
 #
-# Blocks can be nested in any order. Leaving a block does not mean "on again". It means **as it was when this block was entered**. Write the two methods. The attribute `recording` of the class says what holds inside. (`__call__` belongs to exercise 3.)
+# Blocks can be nested in any order. Leaving a block does not mean "on again". It means **as it was when this block was entered**. Write the two methods. The class attribute `recording` says what holds inside. (`__call__` is for exercise 3.)
 #
 # If an attempt leaves the switch off, run `switches.recording = True`.
 
@@ -291,8 +291,8 @@ except KeyError:
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "no_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class GradMode:
-    """A context manager: it sets switches.recording, and puts back what it found at the end, also
-    after an error. The error goes on.
+    """A context manager: it sets switches.recording, and restores at the end what it found, even
+    after an error. The error propagates.
 
     >>> with no_grad():
     ...     with enable_grad():
@@ -326,7 +326,7 @@ class no_grad(GradMode):
 
 
 class enable_grad(GradMode):
-    """Recording is on inside, also within no_grad."""
+    """Recording is on inside, even within no_grad."""
 
     recording = True
 
@@ -440,7 +440,7 @@ print("yours:  ", three_answers(MiniTensor(2.0, requires_grad=True), no_grad, en
 print("PyTorch:", three_answers(leaf(2.0), torch.no_grad, torch.enable_grad))
 
 # %% [markdown]
-# The switch belongs to the thread. Ask a second thread while the first one is inside `no_grad`:
+# The switch belongs to the thread. Ask a second thread while the first is inside `no_grad`:
 
 # %%
 def ask():
@@ -456,7 +456,7 @@ with no_grad():
 print("this thread:", answers[0], "  the other thread:", answers[1])
 
 # %% [markdown] items="F12 85"
-# You can read that `no_grad` switches the backward pass off. **Predict:** the graph is recorded first, then `backward` is called *inside* `no_grad`. Does it raise an error, give None, or give 12?
+# Some texts say that `no_grad` turns off the backward pass. The graph is recorded first, then `backward` is called *inside* `no_grad`. **Predict:** does it raise an error, give None, or give 12?
 
 # %% tags=["demo"] items="F12"
 x, x_torch = MiniTensor(2.0, requires_grad=True), leaf(2.0)
@@ -498,7 +498,7 @@ for inside in ("nothing", "the whole step", "the first layer"):
         print(f"{inside:16s} RuntimeError: {error}")
 
 # %% [markdown] items="85 F15"
-# If the whole step is inside, the mistake is **loud**: there is no graph, and `backward` raises an error. If a part is inside, the mistake is **quiet**: that part has become a constant. Its `.grad` is not zero. It is `None`, because no gradient arrived. A check for zero norms would miss it; a check for `w.grad is None` finds it. PyTorch gives the same three answers:
+# If the whole step is inside, the mistake is **loud**: there is no graph, and `backward` raises an error. If only a part is inside, the mistake is **quiet**: that part has become a constant. Its `.grad` is not zero. It is `None`, because no gradient arrived. A check for zero norms would miss it; a check for `w.grad is None` finds it. PyTorch gives the same three answers:
 
 # %% tags=["demo"] items="F15"
 def one_step_torch(inside):
@@ -521,25 +521,25 @@ for inside in ("nothing", "the whole step", "the first layer"):
 # %% [markdown] items="75"
 # ## 3. A whole function
 #
-# Often a whole function should run without recording: an evaluation, or the update of an average. `@no_grad()` above the function says that in one line. A decorator is called with the function and returns another one, which replaces it. So an object of your class has a third method, `__call__`. It calls the function that you write now.
+# Often a whole function should run without recording: an evaluation, or the update of an average. `@no_grad()` above the function says that in one line. A decorator is called with the function and returns another function, which replaces it. So your class has a third method, `__call__`. It calls the function that you write now.
 #
 # ### Exercise 3: the decorator
 #
 # Write `decorated(self, function)`. It returns a function that takes any arguments, positional and named, runs `function` inside the mode of `self`, and returns its result. Remember:
 #
 # * the mode holds while the function **runs**, not while you decorate it;
-# * if the function fails, the switch is put back and the error goes on;
-# * if the function calls itself, the mode is entered twice before it is left, and the switch must still be put back;
-# * `functools.wraps(function)` above the new function keeps name and docstring.
+# * if the function fails, the switch is restored and the error propagates;
+# * if the function calls itself, the mode is entered twice before it is left, and the switch must still be restored;
+# * `functools.wraps(function)` above the new function keeps the name and docstring.
 
 # %% [markdown] tags=["hint"] exercise="decorated"
 # Inside `decorated`, define `def call(*arguments, **named):` and return `call`, not `call()`.
 
 # %% [markdown] tags=["hint"] exercise="decorated"
-# If the function calls itself, the block is entered twice before it is left once. With a single object the second `__enter__` overwrites what the first one kept. Make a new object for each call: `with type(self)():`.
+# If the function calls itself, the block is entered twice before it is left once. With a single object, the second `__enter__` overwrites what the first one kept. Make a new object for each call: `with type(self)():`.
 
 # %% [markdown] tags=["hint"] exercise="decorated"
-# The body of `call` is `with type(self)():` and below it `return function(*arguments, **named)`. `@functools.wraps(function)` stands above `def call`.
+# The body of `call` is `with type(self)():` and below it `return function(*arguments, **named)`. `@functools.wraps(function)` goes above `def call`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "decorated", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def decorated(self, function):
@@ -666,13 +666,13 @@ with no_grad():
 ### END HIDDEN TESTS
 
 # %% [markdown] items="75"
-# In PyTorch you may leave out the parentheses: `@torch.no_grad` works too. With your class it is an error.
+# In PyTorch you may leave out the parentheses: `@torch.no_grad` works too. With your class that is an error.
 #
-# A third form takes the answer as an argument. That helps when the same code serves training and validation.
+# A third form takes the mode as an argument. That helps when training and validation share the same code.
 
 # %% tags=["engine"]
 def set_grad_enabled(recording):
-    """enable_grad() or no_grad(), as the argument says: a context manager and a decorator."""
+    """enable_grad() or no_grad(), depending on the argument: a context manager and a decorator."""
     return enable_grad() if recording else no_grad()
 
 # %%
@@ -686,11 +686,11 @@ for training in (True, False):
 #
 # ## 4. One tensor: detach
 #
-# A mode holds for a piece of *code*. `detach` works on a single *tensor*: it returns a new tensor with the same numbers, no `grad_fn` and no `requires_grad`. The memory is the same too: nothing is copied.
+# A mode applies to a piece of *code*. `detach` works on a single *tensor*: it returns a new tensor with the same numbers, no `grad_fn` and no `requires_grad`. The memory is the same too: nothing is copied.
 #
 # ### Exercise 4: detach
 #
-# Write `detach`. It must work whether recording is on or off, and leave the original as it is.
+# Write `detach`. It must work whether recording is on or off, and leave the original unchanged.
 
 # %% [markdown] tags=["hint"] exercise="detach"
 # A new MiniTensor around `self.data` is a leaf that does not require grad. The constructor calls `np.asarray`, which does not copy an array that is already float64.
@@ -779,7 +779,7 @@ except RuntimeError as error:
 # %% [markdown] items="78 F31 79"
 # The node of `x**2` had saved the array, and the write through the twin changed it. Your engine computes a wrong gradient without a message. PyTorch counts the writes to a piece of memory, and original and twin share the counter. You build that in lesson 09.
 #
-# Where does the gradient go if a tensor is detached inside a model? An **autoencoder** turns its input into a short code and reconstructs the input from it. Here the code is detached between the two halves. **Predict** which of the four gradients are None.
+# Where does the gradient go if a tensor is detached inside a model? An **autoencoder** turns its input into a short code and reconstructs the input from that code. Here the code is detached between the two halves. **Predict** which of the four gradients are None.
 
 # %% items="79 80"
 generator = np.random.default_rng(3)
@@ -815,7 +815,7 @@ found = ["None" if net.bias.grad is None else "set" for net in (encoder_torch, d
 print(f"PyTorch: encoder bias {found[0]}   decoder bias {found[1]}")
 
 # %% [markdown]
-# Now look at the picture of a loss in which one factor is detached. The detached tensor is a leaf, so an edge is missing.
+# Here is the graph of a loss with one factor detached. The detached tensor is a leaf, so an edge is missing.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -828,7 +828,7 @@ explore(out)
 # %% [markdown] items="82"
 # | | `no_grad` | `detach` |
 # | --- | --- | --- |
-# | holds for | a piece of code | one tensor |
+# | applies to | a piece of code | one tensor |
 # | the operations | run, and make no node | were recorded before; the gradient stops here |
 # | memory of the result | new, as always | shared with the original |
 # | memory of the history | never kept | kept as long as something holds the original |
@@ -838,7 +838,7 @@ explore(out)
 #
 # ### Loud or quiet
 #
-# `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, it is 1. Here are twelve forms of `g` in PyTorch: **mark each one** as right, loud or quiet before you run the cell.
+# Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch: **mark each one** as right, loud or quiet before you run the cell.
 
 # %% tags=["demo"] items="F16 73 82"
 import math
@@ -872,7 +872,7 @@ for text, way in ways.items():
             print(f"{text:22s} loud: {str(error)[:51]} ...")
 
 # %% [markdown] items="F16 73"
-# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (`float()` may add a warning, once per session, and still goes on.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
+# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (`float()` may also warn, once per session, but still continues.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
 #
 # Your engine has `item()` too:
 
@@ -884,13 +884,13 @@ print("with item():", x.grad.item())
 # %% [markdown] items="76"
 # ## 5. inference_mode
 #
-# `no_grad` promises little: its results are ordinary tensors and may be used anywhere later. PyTorch has a stricter mode for code that will *never* need gradients. In `inference_mode` nothing is recorded either, and new tensors made inside are **marked for good**. PyTorch then skips some work: such a tensor has no version counter, for example. The price is an error where a gradient needs such a tensor later. (PyTorch does not mark a view of an ordinary tensor, such as `w.detach()`. Your engine does, because `detach` makes a new MiniTensor.)
+# `no_grad` is not strict: its results are ordinary tensors, and you may use them anywhere later. PyTorch has a stricter mode for code that will *never* need gradients. In `inference_mode` nothing is recorded either, and new tensors made inside are **marked permanently**. PyTorch then skips some work: such a tensor has no version counter, for example. The price is an error if a gradient needs such a tensor later. (PyTorch does not mark a view of an ordinary tensor, such as `w.detach()`. Your engine does, because `detach` makes a new MiniTensor.)
 #
 # Marking is easy, because every tensor goes through one constructor.
 
 # %% tags=["engine"]
 def marked(self, data, requires_grad=False):
-    """A new leaf, which knows whether it was made in inference mode."""
+    """A new leaf that knows whether it was made in inference mode."""
     self.data = np.asarray(data, dtype=np.float64)
     self.requires_grad = requires_grad
     self.grad = None
@@ -956,25 +956,25 @@ attempt("t after the error", lambda: t_torch.tolist())
 #
 # ### Exercise 5: inference_mode
 #
-# This has two parts. First write a class `inference_mode(mode=True)`. Inside, `switches.recording` is off and `switches.inference` is on. At the end **both** are put back, in nested blocks and after errors too. It is a context manager and a decorator, so it needs four methods: `__init__`, `__enter__`, `__exit__` and `__call__`. `inference_mode(False)` inside another does the opposite: recording on, marking off.
+# This has two parts. First write a class `inference_mode(mode=True)`. Inside, `switches.recording` is off and `switches.inference` is on. At the end **both** are restored, in nested blocks and after errors too. It is a context manager and a decorator, so it needs four methods: `__init__`, `__enter__`, `__exit__` and `__call__`. `inference_mode(False)` inside another does the opposite: recording on, marking off.
 #
-# Second, complete the new `record`. It looks at what the operation has saved. If one of the arrays in `ctx.saved_tensors` *is* the `data` of a marked input, raise `RuntimeError(SAVED_INFERENCE)`. (The first two lines are given: in inference mode nothing is recorded, not even inside `enable_grad`.)
+# Second, complete the new `record`. It checks what the operation has saved. If one of the arrays in `ctx.saved_tensors` *is* the `data` of a marked input, raise `RuntimeError(SAVED_INFERENCE)`. (The first two lines are given: in inference mode nothing is recorded, not even inside `enable_grad`.)
 
 # %% [markdown] tags=["hint"] exercise="inference_mode"
-# The class may keep both switches at once: `self.before = switches.recording, switches.inference`, and put both back from the pair. It needs an `__init__` that keeps its argument.
+# Keep both switches as a pair, `self.before = switches.recording, switches.inference`, and restore both from it. The class needs an `__init__` that keeps its argument.
 
 # %% [markdown] tags=["hint"] exercise="inference_mode"
-# The decorator must make `inference_mode(self.mode)` for each call. `decorated` uses `type(self)()`, which has no argument, so write `__call__` again.
+# The decorator must make `inference_mode(self.mode)` for each call. `decorated` uses `type(self)()`, without an argument, so write a new `__call__`.
 
 # %% [markdown] tags=["hint"] exercise="inference_mode"
-# The same object, not the same numbers: `any(saved is x.data for saved in ctx.saved_tensors)` for each `x` in `inputs` with `x.is_inference()`. (`x.data in ctx.saved_tensors` compares numbers.)
+# Check for the same object, not the same numbers: `any(saved is x.data for saved in ctx.saved_tensors)` for each `x` in `inputs` with `x.is_inference()`. (`x.data in ctx.saved_tensors` compares numbers.)
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "inference_mode", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class inference_mode:
     """Inside, nothing is recorded, and new tensors are marked.
 
     mode: True, or False to leave inference mode for a block: recording is on, and no mark is set
-    A context manager and a decorator. At the end both switches are put back, also after an error.
+    A context manager and a decorator. At the end both switches are restored, even after an error.
 
     >>> with inference_mode():
     ...     t = MiniTensor([1.0, 2.0]) * 2
@@ -1093,7 +1093,7 @@ assert np.allclose(w.grad.data, [1.0, 10.0]), (
 
 
 def refusal(compute):
-    """The text of the error of a computation; nothing if it runs."""
+    """The text of a computation's error; empty if it runs."""
     try:
         compute()
     except NotImplementedError:
@@ -1193,7 +1193,7 @@ assert is_grad_enabled() and not is_inference_mode_enabled(), "put back after a 
 ### END HIDDEN TESTS
 
 # %% [markdown] items="88"
-# Your engine beside PyTorch, the same attempts:
+# The same attempts with your engine and PyTorch:
 
 # %% tags=["demo"] items="88 89"
 with inference_mode():
@@ -1221,7 +1221,7 @@ attempt("yours:   (t + 0) * q, backward", lambda: my_gradient((mine + 0) * p))
 attempt("PyTorch: (t + 0) * q, backward", lambda: gradient_of((t_torch + 0) * q_torch, q_torch))
 
 # %% [markdown] items="F11 F13"
-# You can read that *the modes differ because `no_grad` counts a version for every operation*, and that *only `no_grad` allows writing to a leaf*. **Predict** the version numbers, and how many of the two writes fail.
+# Some texts say that *the modes differ because `no_grad` counts a version for every operation*, and that *only `no_grad` allows writing to a leaf*. **Predict** the version numbers, and how many of the two writes fail.
 
 # %% tags=["demo"] items="F11 F13"
 with torch.no_grad():
@@ -1243,26 +1243,26 @@ with torch.inference_mode():
     attempt("version of an inference tensor", lambda: torch.ones(2)._version)
 
 # %% [markdown] items="F11 F13 88"
-# Both statements are wrong. A version counts **writes**, not operations, and writing to a leaf is allowed in both modes. (Outside of them it is an error. So an optimizer's step runs under `no_grad`.) The modes differ in what you may do with the tensors *afterwards*.
+# Both statements are wrong. A version counts **writes**, not operations, and writing to a leaf is allowed in both modes. (Outside them it is an error. So an optimizer's step runs under `no_grad`.) The modes differ in what you may do with the tensors *afterward*.
 
 # %% [markdown] items="81 83 F51"
 # ## 6. What to use when
 #
-# Stopping a gradient is not only about cost. Some methods need a stop to be **right**. They learn from their own predictions, or have two networks with opposite aims (*Further*).
+# Stopping a gradient is not only about cost. Some methods need it to be **correct**. They learn from their own predictions, or have two networks with opposite aims (*Further*).
 #
 # | you want to | use | because |
 # | --- | --- | --- |
-# | validate during training | `no_grad` | results may be used anywhere afterwards |
-# | serve a finished model | `inference_mode`, or `no_grad` | the stricter mode is safe here and at times a little faster; `no_grad` is no mistake |
+# | validate during training | `no_grad` | results may be used anywhere afterward |
+# | serve a finished model | `inference_mode`, or `no_grad` | the stricter mode is safe here and sometimes a little faster; `no_grad` is fine too |
 # | log a loss | `item()` | a number keeps no graph alive |
 # | keep a tensor for later | `detach` | the values stay, the history can go |
 # | stop a gradient inside a loss | `detach` | it cuts one edge, the rest is recorded |
 # | update weights by hand | `no_grad` | the update is not part of the function |
-# | train only a part of a model | `requires_grad = False` on the rest | the rest saves nothing and gets no `.grad` |
+# | train only part of a model | `requires_grad = False` on the rest | the rest saves nothing and gets no `.grad` |
 #
 # The rule "never use `no_grad` for serving" is a preference: the times differ little (*Further*).
 #
-# `model.eval()` is another thing. It does not change recording. It changes what some layers **compute**: Dropout stops dropping, BatchNorm uses its stored statistics. **Predict** the two answers in each line.
+# `model.eval()` is something else. It does not change recording. It changes what some layers **compute**: Dropout stops dropping, BatchNorm uses its stored statistics. **Predict** the two answers in each line.
 
 # %% tags=["demo"] items="84"
 model = torch.nn.Sequential(torch.nn.Linear(4, 64), torch.nn.Dropout(0.5))
@@ -1289,7 +1289,7 @@ with torch.no_grad():
 # %% [markdown]
 # ## Quiz
 #
-# The last two questions are about *Further*: memory, and two networks.
+# The last two questions are about *Further*: memory and two networks.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_07", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="85 88"
 question(
@@ -1362,14 +1362,14 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | the switch | one flag per thread, asked in one place: `apply` |
-# | `no_grad`, `enable_grad` | set it for a block or a function, and put back what was there before |
+# | the switch | one flag per thread, checked in one place: `apply` |
+# | `no_grad`, `enable_grad` | set it for a block or a function, and restore what was there before |
 # | `inference_mode` | records nothing and marks what it makes; a marked tensor cannot be saved for backward |
 # | `detach` | same memory, no history |
 # | loud | no graph at all: `backward` raises an error. `.numpy()` of a recorded tensor |
 # | quiet | a part without a graph: `.grad` is None. `item()`, `.data`, comparisons |
 #
-# Now you can answer the question from the start. Autograd notices a mistake when `backward` finds no graph, or when a program asks for something that does not exist. Once you take a plain number out, autograd cannot notice.
+# Now you can answer the opening question. Autograd notices a mistake when `backward` finds no graph, or when a program asks for something that does not exist. Once you take a plain number out, autograd cannot notice.
 #
 # In the next lesson you write operations with your own rules.
 
@@ -1382,7 +1382,7 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without exercise 6. Run the next cell first. After it, the sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without exercise 6. Run the next cell first. After that, the sections do not depend on each other.
 
 # %% tags=["demo"]
 import time
@@ -1420,12 +1420,12 @@ print(f"after 300 steps, with the target detached: {stopped[-1]:5.2f}")
 print(f"                 without:                  {through[-1]:5.2f}   right: 10")
 
 # %% [markdown] items="81"
-# Through the target, the gradient moves both sides at once: raising `v` raises the target by 0.9 as much, so only a tenth of the gradient is left. With the stop, the target is a goal, and the prediction goes there. So methods that learn from their own predictions stop the gradient at the target. Examples are target networks in reinforcement learning, and momentum encoders, which keep a slowly moving average of a network, updated under `no_grad`.
+# Without the stop, the gradient moves both sides at once: raising `v` raises the target by 0.9 as much, so only a tenth of the gradient is left. With the stop, the target is a goal, and the prediction moves toward it. So methods that learn from their own predictions stop the gradient at the target. Examples are target networks in reinforcement learning, and momentum encoders, which keep a slowly moving average of a network, updated under `no_grad`.
 
 # %% [markdown] items="81 F30"
 # ## Two networks with opposite aims
 #
-# In a **GAN** a generator `G` turns noise into samples, and a discriminator `D` says how real a sample looks. `D` is trained to tell real from made, `G` is trained to fool `D`. They have separate optimizers and take turns. Where does a `detach` belong? A tutorial says: *stop the gradient in the discriminator while training the generator.* Try it: the loss of `G` in three variants.
+# In a **GAN** a generator `G` turns noise into samples, and a discriminator `D` says how real a sample looks. `D` is trained to tell real samples from made ones, `G` is trained to fool `D`. They have separate optimizers and take turns. Where does a `detach` belong? A tutorial says: *stop the gradient in the discriminator while training the generator.* Try three variants of the loss of `G`.
 
 # %% items="81 F30"
 noise = MiniTensor([[0.5], [-1.0], [2.0]])
@@ -1454,11 +1454,11 @@ for variant in ("nothing detached", "D's verdict detached", "sample detached"):
         print(f"{variant:22s} RuntimeError: {error}")
 
 # %% [markdown] items="F30"
-# With the tutorial's advice, nothing is trained. `G` learns *through* `D`: the gradient of the verdict with respect to the sample is all that `G` gets. The stop belongs in the other turn. When `D` is trained, the samples are only examples, so detach them: `D` gets its gradient, and the work of going back through `G` is saved.
+# With the tutorial's advice, nothing is trained. `G` learns *through* `D`: the gradient of the verdict with respect to the sample is all that `G` gets. The stop belongs in the other turn. When `D` is trained, the samples are only examples, so detach them: `D` gets its gradient, and you save the work of going back through `G`.
 #
 # ### Exercise 6: the two losses of a GAN
 #
-# The docstrings say what to write. The scores are compared with 1 for real and 0 for made, by squared errors.
+# The docstrings say what to write. The squared errors compare the scores with 1 for real and 0 for made samples.
 
 # %% [markdown] tags=["hint"] exercise="gan_losses"
 # The loss of the discriminator has two means: of `(discriminator(real) - 1) ** 2`, and of `discriminator(made) ** 2`, where `made` comes from the generator and is detached.
@@ -1523,7 +1523,7 @@ def generator_loss(generator, discriminator, noise):
 
 # %% nbgrader={"grade": true, "grade_id": "test_gan_losses", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_gan(seed, rows, features):
-    """Both losses for linear networks, beside what comes out on paper."""
+    """Both losses for linear networks, compared with the results on paper."""
     draw = np.random.default_rng(seed)
     G, D = draw.normal(size=(2, features)), draw.normal(size=(features, 1))
     real, noise = draw.normal(size=(rows, features)), draw.normal(size=(rows + 2, 2))
@@ -1592,7 +1592,7 @@ who_has_a_gradient("turn of G, D frozen:", generator_loss(G, D, z))
 # %% [markdown] items="F10"
 # ## What recording costs: time
 #
-# "Inference mode is 10 to 34 percent faster" is a number from a tutorial. Its program timed the three modes one after the other, cold, in one order. Do the same here, with one difference: the three candidates are **the same code**. **Predict** the three times.
+# "Inference mode is 10 to 34 percent faster" is a claim from a tutorial. Its program timed the three modes one after the other, without a warm-up, in one order. Do the same here, with one difference: the three candidates are **the same code**. **Predict** the three times.
 
 # %% tags=["demo"] items="F10"
 cold_rows = torch.randn(256, 512)
@@ -1604,9 +1604,9 @@ for name in ("first", "second", "third"):
     print(f"{name:7s} {1000 * (time.perf_counter() - start) / 3:6.2f} ms")
 
 # %% [markdown] items="F10 86"
-# The code is the same, and the times differ: the first may pay for a cold start, and the machine does other work. Measure properly: warm up, take turns, change the order from round to round, and compare **within** each round, so that other work disturbs all three alike.
+# The code is the same, but the times differ: the first may pay for a cold start, and the machine does other work. Measure properly: warm up, take turns, change the order from round to round, and compare **within** each round, so that other work disturbs all three equally.
 #
-# **Predict** the two ratios for forty tiny operations, for a small network and for a large one.
+# **Predict** the two ratios for forty tiny operations, a small network and a large one.
 
 # %% tags=["demo"] items="F10 86"
 def ratios(action, modes, inner, rounds=61):
@@ -1692,12 +1692,12 @@ fig.legend(loc="outside upper center", ncols=2, fontsize=9)
 plt.show()
 
 # %% [markdown] items="F10 86"
-# The modes save a small amount **per operation**: a node that is not made, a counter that is not kept. With tiny operations you can see it. With large matrices the arithmetic takes nearly all of the time, and the ratio between `no_grad` and `inference_mode` is 1, plus or minus the noise of the machine. In your engine `no_grad` saves the node; `inference_mode` saves nothing more.
+# The modes save a small amount **per operation**: a node that is not made, a counter that is not kept. With tiny operations you can see it. With large matrices the arithmetic takes nearly all the time, and the ratio between `no_grad` and `inference_mode` is 1, apart from timing noise. In your engine `no_grad` saves the node; `inference_mode` saves nothing more.
 
 # %% [markdown] items="87 F36"
 # ## What recording costs: memory
 #
-# A node keeps what its rule needs. Under `no_grad` nothing is kept, so each activation is freed as soon as the next one is there. You can read "two to three times less". **Predict:** how does the ratio depend on the number of layers?
+# A node keeps what its rule needs. Under `no_grad` nothing is kept, so each activation is freed as soon as the next one exists. Some texts say "two to three times less". **Predict:** how does the ratio depend on the number of layers?
 
 # %% tags=["demo"] items="87 F36"
 class LiveBytes(TorchDispatchMode):
@@ -1761,7 +1761,7 @@ for name, values in curves.items():
     print(f"{name:12s}", "  ".join(f"{depth}: {value:.1f}" for depth, value in zip(depths, values)))
 
 # %% [markdown] items="87 F36"
-# There is no fixed factor. With recording, memory grows with the depth; without, it does not. One layer saves nothing, 32 layers save a lot. Both numbers count activations only. The weights are there in any case, so the saving is a smaller part of the whole.
+# There is no fixed factor. With recording, memory grows with the depth; without, it does not. One layer saves nothing, 32 layers save a lot. Both numbers count only activations. The weights are there in any case, so the saving is a smaller part of the total.
 #
 # Freezing does the same as `no_grad` here: if no weight requires grad, `apply` records nothing.
 
@@ -1781,4 +1781,4 @@ print("yours:  ", list(no_grad()(batches)(x)))
 print("PyTorch:", list(torch.no_grad()(batches)(x_torch)))
 
 # %% [markdown]
-# Calling a generator function runs nothing of its body. It returns at once and your `with` block ends. The body runs later, in the mode of its user. PyTorch asks whether the function is a generator. If so, it enters the mode for each step and leaves it at each `yield`.
+# Calling a generator function does not run its body. It returns at once and your `with` block ends. The body runs later, in the caller's mode. PyTorch asks whether the function is a generator. If so, it enters the mode for each step and leaves it at each `yield`.

@@ -17,7 +17,7 @@
 #
 # *Core: about 90 minutes; section 3 is a good place for a break. Further: about 50 minutes, optional. You build operations with your own rules, and the check that tests such rules. You need lessons 05 to 07.*
 #
-# Two people have each written an operation for PyTorch, with a gradient rule of their own. One operation is the absolute value. The other one rounds to whole numbers. Both rules return the gradient as it came. Both authors run PyTorch's test for such rules, `gradcheck`.
+# Two people have each written an operation for PyTorch, with their own gradient rule. One operation is the absolute value. The other rounds to whole numbers. Both rules return the gradient unchanged. Both authors run PyTorch's test for such rules, `gradcheck`.
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -32,7 +32,7 @@ import torch
 
 
 def with_slope_one(value):
-    """An operation of PyTorch with the given value. Its rule returns the gradient as it came."""
+    """A PyTorch operation with the given value. Its rule returns the gradient unchanged."""
 
     class SlopeOne(torch.autograd.Function):
         @staticmethod
@@ -66,7 +66,7 @@ print("gradcheck of their_abs:  ", passes(their_abs, points))
 print("gradcheck of their_round:", passes(their_round, points))
 
 # %% [markdown]
-# One passes, the other fails. Now both are used. A weight starts at 0 and is to come close to 3: once with the loss `|w - 3|`, once with `(round(w) - 3)**2`. **Predict** where the two weights end.
+# One passes, the other fails. Now use both. A weight starts at 0 and should come close to 3: once with the loss `|w - 3|`, once with `(round(w) - 3)**2`. **Predict** where the two weights end up.
 
 # %% tags=["demo"]
 def trained(loss, steps=200):
@@ -87,11 +87,11 @@ print(f"with their_round: w = {w:.2f}, which rounds to {round(w)}")
 # The rule that passed drives the weight away from its goal. The rule that failed brings it there. **What does a gradient check prove, and what makes a rule right?** In this lesson you will
 #
 # 1. write rules, and choose what they keep;
-# 2. decide what the gradient is where mathematics gives none;
+# 2. decide what the gradient is where there is no derivative;
 # 3. write a rule that stays finite where the formula overflows;
 # 4. build `gradcheck`, and say what a pass proves and what it cannot see.
 #
-# In the optional part, rounding learns, and your engine trains two networks step for step like PyTorch.
+# In the optional part, you train with rounded weights, and your engine trains two networks step for step like PyTorch.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -104,9 +104,9 @@ start_lesson()
 # Your operations already have the form of PyTorch's. A `Function` is a class with two static methods, and you call it through `apply`:
 #
 # * `forward(ctx, ...)` computes the output. What the rule needs goes to `ctx.save_for_backward`. Plain numbers such as a `dim` or a shape may be attributes of `ctx`.
-# * `backward(ctx, grad)` gets the gradient of the output. It returns one gradient per input tensor, in their order, and `None` where there is none.
+# * `backward(ctx, grad)` gets the gradient of the output. It returns one gradient per input tensor, in order, and `None` where there is none.
 #
-# Here are a relu with a mask, and a square. In the square, what is saved? In the relu, why is the *mask* saved and not the input?
+# Here are a relu with a mask, and a square. What does the square save? Why does the relu save the *mask* and not the input?
 
 # %% items="93 94"
 class MaskedRelu(Function):
@@ -142,15 +142,15 @@ print(y.data, x.grad.data, y.grad_fn.name())
 # %% [markdown] items="98"
 # Why write a rule, when the engine differentiates every program? There are four reasons: **stability** (section 3), **speed**, **memory**, and a gradient that **differs on purpose** from the true one (*Further*). Begin with speed.
 #
-# A layer computes `x @ w + b`. In the first layer `x` is data, and its gradient is not needed. Still the rule of `MatMul` computes it: a whole product of matrices for nothing. So in PyTorch, a rule can ask `ctx.needs_input_grad`, a tuple with one True or False per input.
+# A layer computes `x @ w + b`. In the first layer `x` is data, and its gradient is not needed. Yet the rule of `MatMul` computes it: a whole matrix product for nothing. So in PyTorch, a rule can check `ctx.needs_input_grad`, a tuple with one True or False per input.
 #
 # ### The new apply (further)
 #
-# Run the next cell. You need not read it: it sets `ctx.needs_input_grad`.
+# Run the next cell. You don't need to read it: it sets `ctx.needs_input_grad`.
 
 # %% tags=["engine"]
 def apply(cls, *inputs, **options):
-    """As in lesson 07, and ctx.needs_input_grad tells which inputs require grad."""
+    """As in lesson 07, but ctx.needs_input_grad says which inputs require grad."""
     inputs = [as_tensor(x) for x in inputs]
     ctx = cls()
     ctx.needs_input_grad = tuple(x.requires_grad for x in inputs)
@@ -165,7 +165,7 @@ Function.apply = classmethod(apply)
 # %% [markdown]
 # ### Exercise 1: only what is needed
 #
-# Write the rule of `Linear`. It computes only the gradients that are needed.
+# Write the rule of `Linear`. It should compute only the gradients that are needed.
 
 # %% [markdown] tags=["hint"] exercise="linear"
 # The gradient of `x` is `grad @ w.T`, that of `w` is `x.T @ grad`, that of `b` is `grad` summed over the rows. `b` was broadcast over the rows, so the engine would sum `grad` itself; you may also return `grad`.
@@ -356,14 +356,14 @@ for name, rule in rules.items():
 # %% [markdown] items="101"
 # ## 2. Where there is no derivative
 #
-# `|a|` has slope -1 to the left of 0, slope 1 to the right, and no slope at 0. Training can still reach 0, and the rule has to return *something*. Any number between the two slopes is a *subgradient* and does no harm; PyTorch chose 0. The author of a rule decides, and should say so.
+# `|a|` has slope -1 to the left of 0, slope 1 to the right, and no slope at 0. Training can still reach 0, and the rule has to return *something*. Any number between the two slopes is a *subgradient* and does no harm; PyTorch chose 0. The author of a rule decides, and should document the choice.
 #
 # ### Exercise 2: abs
 #
-# Write `Abs`. At 0 the gradient is **0**, whatever arrives.
+# Write `Abs`. At 0 the gradient is **0**, no matter what arrives.
 
 # %% [markdown] tags=["hint"] exercise="abs"
-# `np.sign` is -1, 0 or 1. It is exactly the factor that you need, and you can save it in place of the input.
+# `np.sign` is -1, 0 or 1. It is exactly the factor that you need, and you can save it instead of the input.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "abs", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Abs(Function):
@@ -450,7 +450,7 @@ for name, function in (("relu", torch.relu), ("clamp(min=0)", lambda x: x.clamp(
 #
 # ## 3. A rule that stays finite
 #
-# `log(sum(exp(a)))` is a soft maximum. Every classifier with cross entropy computes it. For a row like `[1000, 999]` the answer is about 1000.3. **Predict** what the formula gives, and what its gradient is.
+# `log(sum(exp(a)))` is a soft maximum. Every classifier with cross entropy computes it. For a row like `[1000, 999]` the answer is about 1000.3. **Predict** what the formula and its gradient give.
 
 # %% items="97"
 a = MiniTensor([[1000.0, 999.0]], requires_grad=True)
@@ -465,7 +465,7 @@ for dtype in (torch.float16, torch.float32, torch.float64):
     print(f"{dtype!s:14s} exp overflows above {np.log(float(largest)):8.3f}")
 
 # %% [markdown] items="97 95"
-# The result is an ordinary number, but an intermediate value is too large. Subtract `m`, the largest entry of the row:
+# The true result is an ordinary number, but an intermediate value is too large. Subtract `m`, the largest entry of the row:
 #
 # > `log(sum(exp(a))) = m + log(sum(exp(a - m)))`.
 #
@@ -476,7 +476,7 @@ for dtype in (torch.float16, torch.float32, torch.float64):
 # Write `LogSumExp` along one dimension. What do you save: the input, the output, or the softmax?
 
 # %% [markdown] tags=["hint"] exercise="logsumexp"
-# With `keepdims=True`: `m = a.max(axis=dim, keepdims=True)`, then `output = m + np.log(np.exp(a - m).sum(axis=dim, keepdims=True))`. It has a 1 at the place of `dim`, so it fits `a`.
+# With `keepdims=True`: `m = a.max(axis=dim, keepdims=True)`, then `output = m + np.log(np.exp(a - m).sum(axis=dim, keepdims=True))`. It keeps `dim` with size 1, so it fits `a`.
 
 # %% [markdown] tags=["hint"] exercise="logsumexp"
 # Save `np.exp(a - output)`, the softmax. The function returns `output.squeeze(axis=dim)`, so the incoming gradient lacks the dimension: `np.expand_dims(grad, ctx.dim)` adds it again.
@@ -589,7 +589,7 @@ assert np.allclose(a.grad.data.sum(), 2.0), "the softmax sums to 1 for small ent
 credit
 
 # %% [markdown] items="95 F42 F52"
-# Compare with PyTorch. PyTorch has this function, and it is stable. The trick written in plain operations is stable too. **Predict** which of the three ways are right for `[1000, 999]`.
+# Compare with PyTorch. PyTorch has this function, and it is stable. The trick in plain operations is stable too. **Predict** which of the three versions are right for `[1000, 999]`.
 
 # %% tags=["demo"] items="95 F42 F52"
 rows = np.random.default_rng(4).normal(size=(4, 8))
@@ -613,7 +613,7 @@ for name, way in ways.items():
     print(f"{name:23s} gradient {a_torch.grad.numpy().round(4)}")
 
 # %% [markdown] items="F42 F52 92"
-# It is the *formula* that overflows, not autograd: the second way has no rule of its own, and its gradient is right. Your rule saves work: one node and one saved array in place of six. And a gradient is plain data: its sum has no `grad_fn`, unless the backward pass itself is recorded (lesson 10).
+# It is the *formula* that overflows, not autograd: the second version has no special rule, and its gradient is right. Your rule saves work: one node and one saved array instead of six. And a gradient is plain data: its sum has no `grad_fn`, unless the backward pass itself is recorded (lesson 10).
 #
 # In PyTorch your class needs one more word. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`.
 
@@ -641,7 +641,7 @@ print("yours, ported:", ported.grad.numpy().round(4), "   PyTorch:", built_in.gr
 # %% [markdown] items="104"
 # ## 4. The check
 #
-# In lesson 01 you moved inputs and looked at one number. Here the output may have any shape. So there is a whole table of slopes, the **Jacobian** of lesson 04. `gradcheck` in PyTorch transposes it, and so do we: one row per entry of the *input*, one column per entry of the *output*. There are two methods to fill the table:
+# In lesson 01 you moved inputs and looked at one number. Here the output may have any shape. So there is a whole table of slopes, the **Jacobian** of lesson 04. `gradcheck` in PyTorch transposes it, and so do we: one row per entry of the *input*, one column per entry of the *output*. There are two ways to fill the table:
 #
 # * **numerically**, row by row: move one entry of the input in both directions, and see how *all* outputs move. This function is given;
 # * **analytically**, column by column: send a cotangent backward that is 1 at one output and 0 elsewhere, and read the gradient of *all* entries of the input.
@@ -657,7 +657,7 @@ def numerical_jacobian(function, inputs, number, eps=1e-6):
     for position in range(kept.size):
         ends = []
         for step in (eps, -eps):
-            x.data = kept.copy()  # and put back afterwards: x + eps - eps is not always x
+            x.data = kept.copy()  # and restored afterward: x + eps - eps is not always x
             x.data.reshape(-1)[position] += step
             ends.append(function(*inputs).data.reshape(-1).copy())
         rows.append((ends[0] - ends[1]) / (2 * eps))
@@ -667,10 +667,10 @@ def numerical_jacobian(function, inputs, number, eps=1e-6):
 # %% [markdown]
 # ### Exercise 4: the analytical Jacobian
 #
-# Write `analytical_jacobian`. It must leave `.grad` of all inputs as it was.
+# Write `analytical_jacobian`. It must leave `.grad` of all inputs unchanged.
 
 # %% [markdown] tags=["hint"] exercise="jacobians"
-# Call the function once, with new tensors `MiniTensor(x.data, requires_grad=x.requires_grad)` in place of the inputs: then `.grad` of the inputs is safe. For each column, set `x.grad = None`, run `backward` with the cotangent and `retain_graph=True`, and read `x.grad`.
+# Call the function once, with new tensors `MiniTensor(x.data, requires_grad=x.requires_grad)` instead of the inputs: then `.grad` of the inputs is safe. For each column, set `x.grad = None`, run `backward` with the cotangent and `retain_graph=True`, and read `x.grad`.
 
 # %% [markdown] tags=["hint"] exercise="jacobians"
 # A cotangent with a single 1: `one = np.zeros(output.shape); one.reshape(-1)[column] = 1.0`. If `x.grad` is None after `backward`, no gradient arrived: that column is zero.
@@ -683,7 +683,7 @@ def analytical_jacobian(function, inputs, number):
     """The same table, found by backward: one backward pass per entry of the output.
 
     function: computes a MiniTensor of any shape from the MiniTensors that it gets as arguments
-    inputs: tuple of MiniTensors; their .grad is the same afterwards
+    inputs: tuple of MiniTensors; their .grad is the same afterward
     Returns: array of shape (entries of inputs[number], entries of the output); zeros where the
         output does not depend on inputs[number]
 
@@ -735,7 +735,7 @@ def analytical_jacobian(function, inputs, number):
 
 # %% nbgrader={"grade": true, "grade_id": "test_jacobians", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def try_jacobians(function, arrays, number, right):
-    """The table beside the right one; the inputs must be as before."""
+    """Compare the table with the right one; the inputs must be as before."""
     inputs = tuple(MiniTensor(array, requires_grad=True) for array in arrays)
     for x in inputs:
         (x * 7).sum().backward()
@@ -772,7 +772,7 @@ try_jacobians(lambda a, b: b * 2, [np.array([1.0, 5.0]), np.array([3.0])], 0, np
 # %% [markdown] items="104"
 # ### Exercise 5: gradcheck
 #
-# Now the test itself, with PyTorch's name and defaults. Two numbers agree if `|analytical - numerical| <= atol + rtol * |numerical|`. A NaN agrees with nothing. The docstring says the rest.
+# Now write the test itself, with PyTorch's name and defaults. Two numbers agree if `|analytical - numerical| <= atol + rtol * |numerical|`. A NaN agrees with nothing. The docstring says the rest.
 
 # %% [markdown] tags=["hint"] exercise="gradcheck"
 # `np.allclose(analytical, numerical, rtol=rtol, atol=atol)` uses this formula, and NaN fails. The second argument is the one on the right side of the formula.
@@ -795,7 +795,7 @@ def gradcheck(function, inputs, eps=1e-6, atol=1e-5, rtol=1e-3):
     Raises: ValueError if no input requires grad; its text begins with
             "gradcheck expects at least one input tensor to require gradient";
         GradcheckError for the first input whose tables disagree; its text begins with
-            "Jacobian mismatch for output 0 with respect to input 1" (the place of the input
+            "Jacobian mismatch for output 0 with respect to input 1" (the position of the input
             in inputs) and contains both tables
 
     >>> x, w = MiniTensor([1.0, 2.0]), MiniTensor([3.0, -1.0], requires_grad=True)
@@ -869,7 +869,7 @@ def expect(outcome, function, inputs, **options):
 
 
 def with_rule(rule):
-    """tanh, with a rule of its own."""
+    """tanh, with the given rule."""
 
     def function(x):
         class Wrong(Function):
@@ -944,7 +944,7 @@ assert np.allclose(x.grad.data, [[1.0, 2.0, 3.0]]) and np.allclose(x.data, [[0.5
 ### END HIDDEN TESTS
 
 # %% [markdown] items="104"
-# Use it on the three rules of this lesson, and on a mixture with earlier ones.
+# Use it on the three rules of this lesson, and on a mix of earlier operations.
 
 # %% items="104"
 generator = np.random.default_rng(5)
@@ -963,11 +963,11 @@ print("together: ", gradcheck(lambda x, w: (x @ w).relu().log_softmax(1) * w.max
 # %% [markdown] items="104 F21"
 # ## 5. What a pass proves
 #
-# The check compares two tables: at the points that you gave it, with the tolerance that you allowed, for the inputs that you marked, and with cotangents of its own choice. A mistake can hide behind each of these four. Here are three rules that pass and are wrong. They are written for your engine, and checked by your `gradcheck`.
+# The check compares two tables: at the points that you gave it, with the tolerance that you allowed, for the inputs that you marked, and with cotangents that it chooses. A mistake can hide behind each of these four. Here are three rules that pass and are wrong. They are written for your engine, and checked by your `gradcheck`.
 
 # %% items="F21 102"
 def rule_for(value, rule):
-    """An operation of a given value and rule; the rule gets the incoming gradient and the input."""
+    """An operation with a given value and rule; the rule gets the incoming gradient and the input."""
 
     class Custom(Function):
         @staticmethod
@@ -1002,14 +1002,14 @@ unsigned = rule_for(np.sin, lambda grad, a: np.abs(grad) * np.cos(a))
 print("sin whose rule takes |grad| instead of grad:      ", verdict(unsigned, [0.3, -0.8, 1.4]))
 
 # %% [markdown] items="F21"
-# The last one is special. A rule has to be **linear** in the incoming gradient: twice as much in, twice as much out; minus in, minus out. This one is not. If the loss *falls* where the output grows, the gradient has the wrong sign. The check cannot see it, because its cotangents contain only 0 and 1. The checks in this course use random cotangents of both signs for this reason. You can do the same with any rule: put a random factor after the operation.
+# The last one is special. A rule has to be **linear** in the incoming gradient: twice as much in, twice as much out; minus in, minus out. This one is not. If the loss *falls* as the output grows, the gradient has the wrong sign. The check cannot see it, because its cotangents contain only 0 and 1. That is why the checks in this course use random cotangents of both signs. You can do the same with any rule: put a random factor after the operation.
 
 # %%
 factor = MiniTensor([1.3, -0.7, -2.1])
 print("times a factor of both signs:", verdict(lambda a: unsigned(a) * factor, [0.3, -0.8, 1.4]))
 
 # %% [markdown] items="F21"
-# **A fail proves nothing either.** `relu` at 0 has a good rule, and the differences see half of each side. **Predict** both numbers.
+# **A failure proves nothing either.** `relu` at 0 has a good rule, but the differences average both sides. **Predict** both numbers.
 
 # %% tags=["demo"] items="F21"
 zero = MiniTensor([0.0], requires_grad=True)
@@ -1018,12 +1018,12 @@ print("analytical", analytical_jacobian(lambda a: a.relu(), (zero,), 0))
 print("yours:  ", verdict(lambda a: a.relu(), [0.0]), "  PyTorch:", passes(torch.relu, leaf([0.0])))
 
 # %% [markdown] items="98 F21"
-# Back to the beginning. `their_abs` is wrong, and passed because no point was negative. `their_round` fails because it differs from the true derivative, which is what its author wants (*Further*). **A pass is evidence for the points, the tolerance, the cotangents and the inputs that you tried. A rule is right if it returns, for every incoming gradient, that gradient times the Jacobian. If a rule differs on purpose, its docstring must say so.**
+# Back to the two rules from the start. `their_abs` is wrong, and passed because no point was negative. `their_round` fails because it differs from the true derivative, as its author intended (*Further*). **A pass is evidence for the points, the tolerance, the cotangents and the inputs that you tried. A rule is right if it returns, for every incoming gradient, that gradient times the Jacobian. If a rule differs on purpose, its docstring must say so.**
 
 # %% [markdown] items="100 132"
 # ## Quiz
 #
-# The last three questions are about *Further*: where to keep values, the precision, and rounding.
+# The last three questions are about *Further*: where to keep values, precision, and rounding.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_08", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="100 132 134"
 question(
@@ -1119,7 +1119,7 @@ question(
 # | gradcheck | two tables, at your points, with your tolerance, for your inputs, with cotangents of 0 and 1 |
 # | a right rule | for every incoming gradient: that gradient times the Jacobian |
 #
-# One weakness of your engine you have seen in lesson 07: when saved memory is written to, it silently computes a wrong gradient. The next lesson ends that.
+# In lesson 07 you saw a weakness of your engine: if saved memory is written to, it silently computes a wrong gradient. The next lesson fixes that.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1130,7 +1130,7 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without exercise 6. Run the next cell first. After it, the sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without exercise 6. Run the next cell first. After that, the sections do not depend on each other.
 
 # %% tags=["demo"]
 import gc
@@ -1167,7 +1167,7 @@ print(f"largest difference: {np.abs(numerical - analytical).max():.1e}")
 # %% [markdown] items="91 100"
 # ## Where to keep a value
 #
-# What is in `save_for_backward` gets three services: it is freed after the backward pass, a second backward pass gets a clear error, and PyTorch notices a change in between. An attribute of `ctx` has none of them. Is it therefore unsafe? Here are four ways to keep a tensor of 1 MB on `ctx`, with ten calls each, in PyTorch. **Predict** which of them still hold memory afterwards.
+# `save_for_backward` has three benefits: the value is freed after the backward pass, a second backward pass gets a clear error, and PyTorch notices a change in between. An attribute of `ctx` has none of them. Does that make it unsafe? Here are four ways to keep a 1 MB tensor on `ctx`, with ten calls each, in PyTorch. **Predict** which of them still hold memory afterward.
 
 # %% tags=["demo"] items="91 F43"
 def keeping(way):
@@ -1209,7 +1209,7 @@ for way in ("save_for_backward(y)", "ctx.kept = y", "ctx.kept = y.detach()", "ct
     print(f"{way:22s} of 10 outputs {alive:2d} are alive, {late} after a collection of cycles")
 
 # %% [markdown] items="91 F43"
-# Only the **output** as an attribute leaks: the output knows its node, the node knows its output, and such a circle waits for Python's collector. Plain numbers, shapes and flags belong on `ctx`; your `Sum` keeps its `dim` there. Inputs and outputs belong in `save_for_backward`, which in PyTorch takes only tensors:
+# Only the **output** as an attribute leaks: the output holds its node, the node holds its output, and such a cycle waits for Python's collector. Plain numbers, shapes and flags belong on `ctx`; your `Sum` keeps its `dim` there. Inputs and outputs belong in `save_for_backward`, which in PyTorch takes only tensors:
 
 # %% tags=["demo"] items="91 F43"
 class SavesANumber(torch.autograd.Function):
@@ -1227,7 +1227,7 @@ except TypeError as error:
 # %% [markdown] items="98"
 # ## What Linear saves
 #
-# One layer, data in, and a gradient for the weights. **Predict** the ratio of the two backward passes.
+# Take one layer with data as input and a gradient for the weights. **Predict** the ratio of the times of the two backward passes.
 
 # %% tags=["demo"] items="98"
 def backward_seconds(compute, rounds=9):
@@ -1251,12 +1251,12 @@ print(f"data @ weight + bias  {1000 * separate:5.1f} ms")
 print(f"Linear                {1000 * fused:5.1f} ms   ratio {fused / separate:.2f}")
 
 # %% [markdown] items="98"
-# The backward pass of the first has two products of the same size, and one of them is not needed. Its result, as large as the data, takes time to write as well.
+# The backward pass of the first version has two products of the same size, and one of them is not needed. Writing its result, as large as the data, takes time too.
 
 # %% [markdown] items="103 F32"
 # ## How PyTorch's own operations are made
 #
-# You can read that *every* operation in PyTorch is a class like yours. **Predict** the four answers.
+# Some texts say that *every* operation in PyTorch is a class like yours. **Predict** the four answers.
 
 # %% tags=["demo"] items="103 F32"
 built_in, custom = (x_torch**2).grad_fn, SquareTorch.apply(x_torch).grad_fn
@@ -1267,7 +1267,7 @@ for name, node in (("built in", built_in), ("custom", custom)):
     print("has save_for_backward:", saves)
 
 # %% [markdown] items="103 F32"
-# PyTorch's own operations are nodes written in C++, generated from a table of formulas. `Function` is for users. In your engine both are the same, which is easier to read and slower.
+# PyTorch's own operations are nodes written in C++, generated from a table of formulas. `Function` is for users. In your engine both are the same, which is easier to read but slower.
 
 # %% [markdown] items="104 F20"
 # ## Checking a model
@@ -1314,7 +1314,7 @@ def blind(x):
 print("no gradient for the parameters:", result_of(blind, (inputs,)))
 
 # %% [markdown] items="104 F20"
-# As written it cannot run. In float32 the differences are too noisy. And when it runs, it does not look at the parameters, because they are not among the inputs: a model that cannot learn passes. So give it the parameters as inputs:
+# As written it cannot run. In float32 the differences are too noisy. And when it does run, it ignores the parameters, because they are not among the inputs: a model that cannot learn passes. So pass the parameters as inputs:
 
 # %% tags=["demo"] items="104 F20"
 names = [name for name, _ in model.named_parameters()]
@@ -1331,7 +1331,7 @@ print("BlindLinear with them:    ", result_of(BlindLinear.apply, everything))
 # %% [markdown] items="104 F20"
 # ## Precision
 #
-# Here are a right rule for `sin` and a rule that is too large by half a percent, with 30 random inputs each. **Predict** the eight counts.
+# Here are a right rule for `sin` and a rule that is half a percent too large, with 30 random inputs each. **Predict** the eight counts.
 
 # %% tags=["demo"] items="F20 104"
 class SineAlmost(torch.autograd.Function):
@@ -1366,12 +1366,12 @@ for label, dtype, options in (
     print(f"{label:25s} {right:3d} of 30    {wrong:3d} of 30")
 
 # %% [markdown] items="F20 F21"
-# In float32 the defaults refuse even the right rule. A loose tolerance lets the wrong one pass. A larger step with a tolerance in between tells them apart, but it has to fit the size of your numbers. In float64 the defaults do.
+# In float32 the defaults refuse even the right rule. A loose tolerance lets the wrong one pass. A larger step with a tolerance in between tells them apart, but both have to fit the size of your numbers. In float64 the defaults do.
 
 # %% [markdown] items="F21"
 # ## PyTorch and the rule that is not linear
 #
-# **Predict** whether PyTorch's `gradcheck` sees the rule with `|grad|` of section 5.
+# **Predict** whether PyTorch's `gradcheck` catches the rule with `|grad|` from section 5.
 
 # %% tags=["demo"] items="F21"
 class Unsigned(torch.autograd.Function):
@@ -1399,7 +1399,7 @@ print("right:           ", (-points.detach().cos()).numpy().round(4))
 # %% [markdown] items="105"
 # ## Second derivatives
 #
-# `gradcheck` looks at first derivatives. If a rule is to be differentiated again (lesson 10), it must be made of recorded operations. `gradgradcheck` tests that. Here is `x**3` in PyTorch with three rules for the same number. **Predict** which pass which test.
+# `gradcheck` looks at first derivatives. To be differentiated again (lesson 10), a rule must consist of recorded operations. `gradgradcheck` tests that. Here is `x**3` in PyTorch with three rules that give the same number. **Predict** which rules pass which test.
 
 # %% tags=["demo"] items="105 134"
 def cube(rule):
@@ -1442,19 +1442,19 @@ for name, rule in rules.items():
     print(f"alone: {found[0]:5s}  in a sum: {found[1]}")
 
 # %% [markdown] items="105"
-# At 2 the second derivative is 12, and 16 if `x**2` is added to the gradient first. Asked alone, the second and third rule raise an error. In the sum, where something else can be differentiated, their part is **silently missing**: 4 in place of 16. The decorator `once_differentiable` should forbid a second derivative. Here it stays quiet: it acts only if the *incoming* gradient requires grad, and here that is the constant 1.
+# At 2 the second derivative is 12, and 16 if `x**2` is added to the gradient first. Alone, the second and third rules raise an error. In the sum, where something else can be differentiated, their part is **silently missing**: 4 instead of 16. The decorator `once_differentiable` should forbid a second derivative. Here it stays quiet: it acts only if the *incoming* gradient requires grad, and here that is the constant 1.
 
 # %% [markdown] items="96"
 # ## A rule that is wrong on purpose
 #
-# Rounding has slope 0 nearly everywhere. That is the true derivative, and with it nothing can be trained, because no gradient passes. So one pretends: forward rounds, and backward passes the gradient on **unchanged**. This rule is the *straight-through estimator* (Bengio and others, 2013). It is a *surrogate*: chosen because it trains, not because it is the derivative.
+# Rounding has slope 0 nearly everywhere. That is the true derivative, and with it nothing trains, because no gradient passes. So we pretend: forward rounds, and backward passes the gradient on **unchanged**. This rule is the *straight-through estimator* (Bengio and others, 2013). It is a *surrogate*: chosen because it trains, not because it is the derivative.
 #
 # ### Exercise 6: straight-through rounding
 #
-# Weights in 8 bits are whole multiples of a step. Write `Quantize`: forward rounds to the nearest multiple of `step`, backward is straight-through.
+# 8-bit weights are whole multiples of a step. Write `Quantize`: forward rounds to the nearest multiple of `step`, backward is straight-through.
 
 # %% [markdown] tags=["hint"] exercise="quantize"
-# `np.round(a / step) * step`. `step` is an option, as `dim` was. You need not save anything.
+# Use `np.round(a / step) * step`. `step` is an option, as `dim` was. You don't have to save anything.
 
 # %% nbgrader={"grade": false, "grade_id": "quantize", "locked": false, "schema_version": 3, "solution": true, "task": false}
 MiniTensor.quantize = lambda self, step: Quantize.apply(self, step=step)
@@ -1523,7 +1523,7 @@ assert np.allclose(a.grad.data, np.round(a.data / 0.5) * 0.5 + a.data), "the gra
 ### END HIDDEN TESTS
 
 # %% [markdown] items="96 F21"
-# `gradcheck` compares with the true derivative, so this rule must fail. **Predict** the four lines: straight-through as a class, straight-through as a formula of lesson 07 that needs no class, then PyTorch's own `round`.
+# `gradcheck` compares with the true derivative, so this rule must fail. **Predict** the four lines: straight-through as a class, straight-through as a formula with `detach` that needs no class, then PyTorch's own `round`.
 
 # %% tags=["demo"] items="96 F21"
 print("gradcheck of quantize:", verdict(lambda a: a.quantize(0.5), [0.3, -0.9, 1.2]))
@@ -1538,7 +1538,7 @@ a_torch.round().sum().backward()
 print("torch.round, the true derivative: ", a_torch.grad.numpy())
 
 # %% [markdown] items="96"
-# Does it train? A line is fitted with a slope and an offset that may only be multiples of 0.25. The exact weights are kept, and rounded in each forward pass.
+# Does it train? The next cell fits a line whose slope and offset may only be multiples of 0.25. The exact weights are kept, and rounded in each forward pass.
 
 # %% tags=["demo"] items="96"
 x_data = np.linspace(-1, 1, 40)
@@ -1576,12 +1576,12 @@ plt.show()
 print("least squares without rounding:", exact.round(3).tolist())
 
 # %% [markdown] items="96"
-# Straight-through training comes as near as multiples of 0.25 can, and then jumps between two neighbors. With the true derivative nothing moves at all.
+# Straight-through training gets as close as multiples of 0.25 can, and then jumps between two neighbors. With the true derivative nothing moves at all.
 
 # %% [markdown] items="98 99"
 # ## Memory
 #
-# A rule can save memory: a mask in place of an array. You can go much further. A Function may save only its **input** and compute the rest again in `backward`. That is *checkpointing*; you build it in lesson 13. PyTorch has it twice, once as a custom Function and once without:
+# A rule can save memory: a mask instead of an array. You can go much further. A Function may save only its **input** and recompute the rest in `backward`. That is *checkpointing*; you build it in lesson 13. PyTorch has it twice, once as a custom Function and once without:
 
 # %% tags=["demo"] items="99"
 from torch.utils.checkpoint import checkpoint
@@ -1600,7 +1600,7 @@ for reentrant in (True, False):
 
 # %%
 def two_moons(count, seed):
-    """Points of two half circles, with noise: an array (2 * count, 2), and their labels 0 and 1."""
+    """Points on two half circles, with noise: an array (2 * count, 2), and their labels 0 and 1."""
     generator = np.random.default_rng(seed)
     angle = generator.uniform(0, np.pi, size=(2, count))
     upper = np.stack([np.cos(angle[0]), np.sin(angle[0])], axis=1)
@@ -1698,7 +1698,7 @@ axes[1].grid(False)
 plt.show()
 
 # %% [markdown]
-# **Digits** are small pictures, 8 by 8, drawn by a program with shifts, slants and noise. The network has one layer and a softmax. The first 600 are for training, the rest for the test.
+# **Digits** are small pictures, 8 by 8, drawn by a program with shifts, slants and noise. The network has one layer and a softmax. The first 600 are for training, the rest for testing.
 
 # %% tags=["demo"]
 with np.load("data/digits.npz") as file:
@@ -1734,7 +1734,7 @@ plt.show()
 # %% [markdown] items="131 133 134 135"
 # ## Say it aloud
 #
-# Here are thirteen questions from interviews and forums. You have built the answer to each of them. Say it in two sentences, then open it.
+# Here are thirteen questions from interviews and forums. You have built the answer to each. Answer in two sentences, then open it.
 #
 # <details><summary>What is automatic differentiation, and what is its graph?</summary>
 #
@@ -1750,7 +1750,7 @@ plt.show()
 # </details>
 # <details><summary>What is a leaf?</summary>
 #
-# A tensor that no recorded operation made. Gradients are kept on leaves that require grad; a leaf need not require any.
+# A tensor that no recorded operation made. Gradients are kept on leaves that require grad; not every leaf does.
 # </details>
 # <details><summary>What does <code>dL/dw</code> mean? For example, <code>w.grad = -18</code>.</summary>
 #
@@ -1762,7 +1762,7 @@ plt.show()
 # </details>
 # <details><summary>Why does <code>.grad</code> add up, and when do you want that?</summary>
 #
-# So that several backward passes can make one step: micro-batches of a batch that does not fit in memory, or several losses. In all other cases, clear it between two steps.
+# So that several backward passes can feed one step: micro-batches of a batch that does not fit in memory, or several losses. Otherwise, clear it between steps.
 # </details>
 # <details><summary><code>backward</code> or <code>autograd.grad</code>?</summary>
 #
@@ -1774,7 +1774,7 @@ plt.show()
 # </details>
 # <details><summary>What is <code>save_for_backward</code> for?</summary>
 #
-# It keeps what a rule will need between the forward and the backward pass. It is freed after use, a change to it is noticed, and there is no circle of references.
+# It keeps what a rule will need between the forward and the backward pass. The value is freed after use, a change to it is noticed, and there is no reference cycle.
 # </details>
 # <details><summary><code>no_grad</code> or <code>inference_mode</code>?</summary>
 #

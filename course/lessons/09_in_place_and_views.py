@@ -17,7 +17,7 @@
 #
 # *Core: about 90 minutes; section 2 is a good place for a break. Further: about 70 minutes, optional. You build version counters, methods that write in place, and views. You need lessons 05 to 08.*
 #
-# A loss is `sum(w * x)`, so its slope with respect to `x` is `w`: `[2, 3, 4]`. Between the forward and the backward pass, something multiplies `w` by 10, in the same memory. Here are five ways to do that in PyTorch. **Predict** for each: the right slope, an error, or a wrong slope and no message?
+# A loss is `sum(w * x)`, so its slope with respect to `x` is `w`: `[2, 3, 4]`. Between the forward and the backward pass, something multiplies `w` by 10, in the same memory. Here are five ways to do that in PyTorch. **Predict** the result of each: the right slope, an error, or a wrong slope without a message?
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -71,11 +71,11 @@ for text, write in ways.items():
     attempt(text, lambda: slope_after(write), shown=54)
 
 # %% [markdown]
-# The same numbers are destroyed five times. Once PyTorch refuses at once, twice it refuses in `backward`, and twice it returns a wrong slope without a message. **What does it see, and what can it not see?** In this lesson you will
+# The same numbers are overwritten in five ways. PyTorch refuses one at once and two in `backward`; for two it returns a wrong slope without a message. **What can it see, and what can it not see?** In this lesson you will
 #
 # 1. count writes to memory, and refuse a backward pass that would use overwritten values;
 # 2. write methods that work in place;
-# 3. let tensors share memory, and its counter;
+# 3. let tensors share memory and its counter;
 # 4. find the writes that no counter sees;
 # 5. explain the errors of `.numpy()` and of two devices.
 #
@@ -87,7 +87,7 @@ start_lesson()
 # %% [markdown] items="113"
 # ## 1. Count the writes
 #
-# Begin with your engine as it is. The slope of `x**2` at 2 is 4. Between forward and backward, `x` becomes 3. **Predict** what your engine answers.
+# Begin with your engine as it is. The slope of `x**2` at 2 is 4. Between forward and backward, `x` becomes 3. **Predict** your engine's answer.
 
 # %% items="113 F17"
 x = MiniTensor(2.0, requires_grad=True)
@@ -97,9 +97,9 @@ y.backward()
 print("slope:", x.grad.item())
 
 # %% [markdown] items="113"
-# The slope is wrong, and there is no message. A node keeps arrays for its rule, and `save_for_backward` does not copy them. After a write to such an array, the rule computes with the new numbers. So in PyTorch each piece of memory has a **counter of writes**. Its number is the *version*. A node that saves a value notes the version, and compares it when a rule reads the value.
+# The slope is wrong, and there is no message. A node keeps arrays for its rule, and `save_for_backward` does not copy them. After a write to such an array, the rule computes with the new numbers. So in PyTorch each piece of memory has a **write counter**. Its value is the *version*. A node that saves a value notes the version, and compares it when a rule reads the value.
 #
-# Tensors that share memory must share its counter. So the counter is an object of its own.
+# Tensors that share memory must share its counter. So the counter is a separate object.
 
 # %% tags=["engine"]
 class Counter:
@@ -119,11 +119,11 @@ def version(self):
 MiniTensor._version = property(version)
 
 # %% [markdown]
-# After an operation has run, each of its saved values gets a note: **which** tensor was saved, and at which version.
+# After an operation has run, each of its saved values gets a note: **which** tensor was saved, and at what version.
 #
 # ### Where notes are taken (further)
 #
-# Run the next cell. You need not read it: it makes a counter for each new tensor, lets `apply` take the notes, and makes the error, `modified(node, position)`.
+# Run the next cell. You don't need to read it: it makes a counter for each new tensor, lets `apply` take the notes, and defines the error, `modified(node, position)`.
 
 # %% tags=["engine"]
 Note = collections.namedtuple("Note", "source counter version")
@@ -132,7 +132,7 @@ Function.returns_view = False  # section 3: whether the output may share memory 
 
 
 def initialize(self, data, requires_grad=False):
-    """As before, with a counter. The array is a new object, even where the memory is shared. So
+    """As before, with a counter. The array is a new object, even if the memory is shared. So
     `saved is x.data` is true only if x itself was saved."""
     self.data = np.asarray(data, dtype=np.float64).view()
     self.requires_grad = requires_grad
@@ -145,7 +145,7 @@ def initialize(self, data, requires_grad=False):
 
 
 def apply(cls, *inputs, **options):
-    """As before, but the output has memory of its own, except for views (section 3). If forward
+    """As before, but the output has its own memory, except for views (section 3). If forward
     has saved its output, the saved array is the object output.data."""
     inputs = [as_tensor(x) for x in inputs]
     ctx = cls()
@@ -195,7 +195,7 @@ Function.apply = classmethod(apply)
 # %% [markdown]
 # ### Exercise 1: note and compare
 #
-# A note is a named tuple, `Note(source, counter, version)`. Write `note_for`, which makes one, and `saved_tensors`, which compares the versions before it returns the values. Where a node never reads its values, no write can disturb it.
+# A note is a named tuple, `Note(source, counter, version)`. Write `note_for`, which makes one, and `saved_tensors`, which compares the versions before it returns the values. If a node never reads its values, no write can disturb it.
 
 # %% [markdown] tags=["hint"] exercise="versions"
 # Go through `[*enumerate(inputs), ("output", output)]`: pairs of a source and a tensor. If `saved is tensor.data`, the note is `Note(source, tensor._counter, tensor._counter.value)`.
@@ -208,15 +208,15 @@ Function.apply = classmethod(apply)
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "versions", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def note_for(saved, inputs, output):
-    """Which tensor a saved value is, and the version that it has now.
+    """Which tensor a saved value is, and its current version.
 
     saved: what save_for_backward got: an array, a NumPy number, None, ...
     inputs: list of MiniTensors; output: MiniTensor
-    Returns: Note(source, counter, version), with the counter of the tensor and its present value.
+    Returns: Note(source, counter, version), with the counter of the tensor and its current value.
         If saved is the same object as tensor.data (`is`, not equal numbers), source is the position
         of that tensor in inputs (the first one, if it is there twice), or "output".
         If saved only shares memory with a tensor, such as its transpose, source is None.
-        If saved shares memory with none of them, return None in place of a note.
+        If saved shares memory with none of them, return None instead of a note.
 
     >>> a, b = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
     >>> note = note_for(b.data, [a, b], a * b)
@@ -238,7 +238,7 @@ def note_for(saved, inputs, output):
 
 
 def saved_tensors(self):
-    """The tuple of what save_for_backward was given, if nothing has written to it.
+    """The tuple of what save_for_backward got, if nothing has written to it.
 
     Raises RuntimeError(SECOND_BACKWARD) if the values have been freed (self.saved is None);
         modified(self, position) for a value whose counter has moved since its note.
@@ -435,7 +435,7 @@ attempt("yours:", lambda: y.sum().backward(), shown=400)
 attempt("PyTorch:", lambda: y_torch.sum().backward(), shown=400)
 
 # %% [markdown] items="F11"
-# PyTorch's hint is about a tool that finds the operation; your message names it. What moves a counter? You can read that under `no_grad` *every* operation counts, or that computing does. **Predict** the four numbers in each line.
+# PyTorch's hint points to a tool that finds the operation; your message names it. What moves a counter? Some texts say that under `no_grad` *every* operation counts, or that computing does. **Predict** the four numbers in each line.
 
 # %% tags=["demo"] items="F11"
 for mode in (torch.enable_grad, torch.no_grad):
@@ -456,9 +456,9 @@ with torch.inference_mode():
 # %% [markdown] items="113 114"
 # ## 2. Methods that write
 #
-# In PyTorch a method whose name ends with an underscore works in place: `y.add_(1)` writes the sum into the memory of `y`, and returns `y`. But `y` is also a result with a history. After the write it is another result, so it needs another `grad_fn`. The trick is to split the write in two:
+# In PyTorch a method whose name ends with an underscore works in place: `y.add_(1)` writes the sum into the memory of `y`, and returns `y`. But `y` is also a result with a history. After the write it is a different result, so it needs a different `grad_fn`. The trick is to split the write in two:
 #
-# 1. compute the new value **out of place**, by a recorded operation, from a tensor `former`. It has the old history, and the old value in memory of its own;
+# 1. compute the new value **out of place**, by a recorded operation, from a tensor `former`. It has the old history, and the old value in its own memory;
 # 2. let `y` **take over** the history of the new value, write the numbers into the memory of `y`, and count the write.
 
 # %% [markdown] items="115 F17 F18"
@@ -466,11 +466,11 @@ with torch.inference_mode():
 #
 # ### What change needs (further)
 #
-# Run the next cell. You need not read it. `take_over(self, new)` gives `self` the history of `new`. `check_writable(self)` raises an error if nobody may write to `self` now: a leaf, as above, or a tensor of inference mode (lesson 07). `Copy` is the operation behind `copy_` and `zero_`.
+# Run the next cell. You don't need to read it. `take_over(self, new)` gives `self` the history of `new`. `check_writable(self)` raises an error if `self` must not be written to now: a leaf, as above, or an inference tensor (lesson 07). `Copy` is the operation behind `copy_` and `zero_`.
 
 # %% tags=["engine"]
 def set_history(tensor, node):
-    """Make tensor the result of node. A request by retain_grad moves to the new node."""
+    """Make tensor the result of node. A retain_grad request moves to the new node."""
     old = tensor.grad_fn
     if old is not None and old.retaining is not None and old.retaining() is tensor:
         old.retaining, node.retaining = None, old.retaining
@@ -536,7 +536,7 @@ def check_writable(self):
 # %% [markdown] items="115 F17 F18"
 # ### Exercise 2: change
 #
-# Write `change`. All methods below call it. Whenever `change` raises an error, **nothing** may have changed before: no number, no counter, no history.
+# Write `change`. All methods below call it. If `change` raises an error, **nothing** may have changed: no number, no counter, no history.
 
 # %% [markdown] tags=["hint"] exercise="change"
 # `former = MiniTensor(self.data.copy())`, then set its `requires_grad` and `grad_fn` to those of self. `new = operation(former)`.
@@ -553,7 +553,7 @@ def change(self, operation):
 
     self: MiniTensor
     operation: takes a MiniTensor `former` and returns a MiniTensor of the shape of self. former has
-        the value of self in memory of its own, and the requires_grad and grad_fn of self.
+        the value of self in its own memory, and the requires_grad and grad_fn of self.
     Returns: self. If the result of operation requires grad, call take_over(self, new) before
         anything is written. If it does not, requires_grad and grad_fn of self stay.
     Raises: what check_writable(self) and take_over raise; if the result has another shape,
@@ -772,7 +772,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown] items="115 F17 F18"
-# You can read that the error of `x.add_(1)` on a leaf comes from the `backward` below it. You can also read that the write corrupts gradients silently. **Predict** which line complains, what `x` is afterwards, and whether `backward` still works.
+# Some texts say that the error of `x.add_(1)` on a leaf comes from the `backward` below it. Others say that the write corrupts gradients silently. **Predict** which line complains, what `x` is afterward, and whether `backward` still works.
 
 # %% tags=["demo"] items="115 F17 F18"
 def written_leaf(x, name):
@@ -788,7 +788,7 @@ written_leaf(MiniTensor(2.0, requires_grad=True), "yours:  ")
 # %% [markdown] items="115 F17 F18 F13"
 # The line that would write is the line that complains. Nothing is written, so the graph is intact, and `backward` gives the right 4.
 #
-# With recording off, a leaf may be written to, in `no_grad` and in `inference_mode` alike. If a node has saved it, the backward pass notices. **Predict** for each line which slopes you get.
+# With recording off, a leaf may be written to, in `no_grad` and in `inference_mode` alike. If a node has saved it, the backward pass notices. **Predict** which slopes you get in each line.
 
 # %% tags=["demo"] items="F13 114"
 def write_between(x, compute, mode):
@@ -810,9 +810,9 @@ for text, compute in {"x**2": lambda x: x**2, "x.exp()": lambda x: x.exp()}.item
     attempt(f"yours:   {text:8s}no_grad", lambda: write_between(mine, compute, no_grad), shown=50)
 
 # %% [markdown] items="113 114"
-# The rule of `x**2` needs `x`. The rule of `exp` needs only its output, which is unchanged. The slope 7.389 belongs to the old `x`, and that is right, because the old `x` was what ran. The same write is harmless or fatal, depending on **what a rule has saved**. So you cannot learn by heart where it is safe to write. Write in place where memory matters, and rely on the counter.
+# The rule of `x**2` needs `x`. The rule of `exp` needs only its output, which is unchanged. The slope 7.389 belongs to the old `x`, and that is right, because the old `x` was what ran. The same write is harmless or fatal, depending on **what a rule has saved**. So you cannot memorize where it is safe to write. Write in place where memory matters, and rely on the counter.
 #
-# There are two repairs. **Compute out of place**: `x = x + 1` makes a new tensor, and what was saved stays. Or give the node a copy: `x.clone()**2`.
+# There are two fixes. **Compute out of place**: `x = x + 1` makes a new tensor, and what was saved stays. Or give the node a copy: `x.clone()**2`.
 
 # %% items="114"
 x = MiniTensor([2.0, 5.0], requires_grad=True)
@@ -832,7 +832,7 @@ for text, repair in repairs.items():
 #
 # ### An optimizer whose steps are counted (further)
 #
-# Run the next cell. You need not read it: it is `SGD` as before, but a step writes with `sub_`, with recording off, as in PyTorch.
+# Run the next cell. You don't need to read it: it is `SGD` as before, but a step writes with `sub_` and recording off, as in PyTorch.
 
 # %% tags=["engine"]
 class SGD:
@@ -860,7 +860,7 @@ class SGD:
 # %% [markdown]
 # ### A step too early
 #
-# Counted steps catch a common mistake. Two losses share a graph. The optimizer steps after the first `backward`, so the second one goes through a graph whose weights have changed. **Predict:** who notices it, the `SGD` of lesson 05 (its step was `parameter.data -= ...`), the new one, PyTorch's?
+# Counted steps catch a common mistake. Two losses share a graph. The optimizer steps after the first `backward`, so the second goes through a graph whose weights have changed. **Predict** which notice it: the `SGD` of lesson 05 (its step was `parameter.data -= ...`), the new one, PyTorch's?
 
 # %% tags=["demo"]
 def steps_too_early(parameter, optimizer):
@@ -887,14 +887,14 @@ attempt("PyTorch's", lambda: steps_too_early(w_torch, torch.optim.SGD([w_torch],
 # %% [markdown] items="gap:views"
 # ## 3. Two tensors, one memory
 #
-# `reshape`, `transpose` and `x[2:5]` need no new numbers. They read the old ones in another order. In NumPy they return a **view**: another array object on the same memory. Your engine has made views since lesson 04. Now that memory is written to, it must know about them:
+# `reshape`, `transpose` and `x[2:5]` need no new numbers. They read the old ones differently. In NumPy they return a **view**: another array object on the same memory. Your engine has made views since lesson 04. Now that memory is written to, it must know about them:
 #
 # * a view must hold the **counter** of the memory. Without it, one tensor would not notice a write through the other;
 # * a view must know its **base**, the tensor that owns the memory. A view of a view has the same base.
 #
 # ### What view needs (further)
 #
-# Run the next cell. You need not read it. `remember(self, output, recipe)` notes how a view is made from its base; the part *Further* uses it. `Index` is written again, because NumPy has an exception: `a[2]` of a vector is a number, and no view. With `...` added, it is a view of shape ().
+# Run the next cell. You don't need to read it. `remember(self, output, recipe)` notes how a view is made from its base; *Further* uses it. `Index` is rewritten, because NumPy has an exception: `a[2]` of a vector is a number, and no view. With `...` added, it is a view of shape ().
 
 # %% tags=["engine"]
 def remember(self, output, recipe):
@@ -938,7 +938,7 @@ Reshape.returns_view = Transpose.returns_view = True
 # %% [markdown]
 # ### Exercise 3: view and detach
 #
-# Not every result of these operations is a view. `x[[0, 2]]` picks entries, and NumPy copies them; `reshape` of a transposed matrix copies too. So `view` looks at the memory. `detach` shares memory and counter, but has no base, because no gradient goes through it.
+# Not every result of these operations is a view. `x[[0, 2]]` picks entries, and NumPy copies them; `reshape` of a transposed matrix copies too. So `view` checks the memory. `detach` shares memory and counter, but has no base, because no gradient goes through it.
 
 # %% [markdown] tags=["hint"] exercise="view"
 # `output = recipe(self)`. If `np.may_share_memory(output.data, self.data)`, set `output._counter` and `output._base`, then call `remember(self, output, recipe)`. Return the output in both cases.
@@ -1167,11 +1167,11 @@ for text, expression in shown.items():
 # %% [markdown] items="gap:views F31 F17 113"
 # Look at the last line: a detached tensor is **no view** for autograd, and shares the counter all the same. A write to it is a write to the original. A node that has saved the original will complain.
 #
-# A write through a view also changes the *history* of the base. PyTorch takes care of that; your engine does so after the first section of *Further*.
+# A write through a view also changes the *history* of the base. PyTorch handles that; your engine does after the first section of *Further*.
 #
 # ## 4. What no counter sees
 #
-# You can read in many tutorials that operations in place corrupt gradients silently. You have seen the opposite: a write by a method is counted, and a wrong version is an error. But a write that uses no method is not counted, and a version that no node has noted is not compared. **Predict** for each line in PyTorch: right, error, or silently wrong? "Right" is measured by central differences of the program that was meant.
+# Many tutorials say that in-place operations corrupt gradients silently. You have seen the opposite: a write by a method is counted, and a wrong version is an error. But a write that uses no method is not counted, and a version that no node has noted is not compared. **Predict** for each line in PyTorch: right, error, or silently wrong? Central differences of the intended program show what is right.
 
 # %% tags=["demo"] items="F17 113"
 def data_route(x):
@@ -1241,7 +1241,7 @@ for text, (program, meant) in routes.items():
 # * **`no_grad` before the value is saved**: the write *is* counted, but the node that saves `h` afterwards notes the new version. The clamp is in the values and not in the graph.
 # * **An index that occurs twice**: only one entry stays, and PyTorch's rule sends gradient to both.
 #
-# So a method alone is no guarantee: the last two kinds use methods. Your engine has the first three as well, because its `data` *is* a NumPy array. **Predict** the gradient.
+# So using a method is no guarantee: the last two kinds use methods. Your engine has the first three as well, because its `data` *is* a NumPy array. **Predict** the gradient.
 
 # %% items="F17 113"
 x, w = MiniTensor([1.0, 1.0], requires_grad=True), MiniTensor([2.0, 3.0])
@@ -1251,11 +1251,11 @@ y.sum().backward()
 print("memory written:", x.grad.data, "  right: [2. 3.]")
 
 # %% [markdown] items="113 117 F16"
-# A data loader that fills the same buffer again and again does this. The repair is a copy: `MiniTensor(buffer.copy())`.
+# A data loader that keeps refilling the same buffer does this. The fix is a copy: `MiniTensor(buffer.copy())`.
 #
 # ## 5. To NumPy, and to a second device
 #
-# A program that goes on in NumPy leaves the graph. A number from `item()` has no history, and you expect none. An *array* looks like a tensor, and you could compute with it for a long time before you miss the gradient. So PyTorch refuses `.numpy()` where a history would be lost. Yours does the same now:
+# A program that continues in NumPy leaves the graph. A number from `item()` has no history, and you expect none. An *array* looks like a tensor, and you could compute with it for a long time before you miss the gradient. So PyTorch refuses `.numpy()` where a history would be lost. Yours now does the same:
 
 # %% tags=["engine"] items="117 F16"
 def array_of(self):
@@ -1273,7 +1273,7 @@ def array_of(self):
 MiniTensor.numpy = array_of
 
 # %% [markdown] items="117 F16"
-# You can read that `.numpy()` loses the gradient silently, and that `.detach()` is always needed before it. **Predict** for each line: an array or an error?
+# Some texts say that `.numpy()` loses the gradient silently, others that `.detach()` is always needed before it. **Predict** for each line: an array or an error?
 
 # %% tags=["demo"] items="117 F16"
 x, x_torch = MiniTensor([1.0, 2.0], requires_grad=True), leaf([1.0, 2.0])
@@ -1294,7 +1294,7 @@ print("after a write to the array, x is", x_torch.tolist(), "at version", x_torc
 # %% [markdown] items="117 F16"
 # PyTorch complains only where something would be lost. You need `detach` if the tensor requires grad and operations are recorded, and `cpu` if the tensor is on another device. `detach().cpu().numpy()` is right for most tensors. `numpy(force=True)` does the same, and also serves a conjugated complex tensor. Neither helps with bfloat16, which NumPy does not have. The last line is the second silent kind again.
 #
-# Each tensor lives on one **device**. As a rule, an operation needs its inputs on the same device. This machine may have no GPU. So the next cell uses the device `meta`, which every machine has: its tensors have a shape and no numbers. **Predict** which lines complain.
+# Each tensor lives on one **device**. As a rule, an operation needs its inputs on the same device. Your machine may have no GPU. So the next cell uses the device `meta`, which every machine has: its tensors have a shape but no numbers. **Predict** which lines complain.
 
 # %% tags=["demo"] items="116"
 here, there = torch.ones(3), torch.ones(3, device="meta")
@@ -1307,7 +1307,7 @@ attempt("a 0-dim tensor there", lambda: torch.tensor(2.0, device="meta") * here)
 attempt("numpy() from there", there.numpy, shown=90)
 
 # %% [markdown] items="116 117"
-# A 0-dim tensor of the CPU counts as a number and may meet any device. The opposite is an error. Move data to the device of the model, `batch.to(device)`, once per batch, and fetch results with `.cpu()` when you want arrays. But `meta` is no GPU, and not every operation looks: `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` returns a CPU tensor with arbitrary numbers.
+# A 0-dim tensor of the CPU counts as a number and may meet any device. The opposite is an error. Move data to the device of the model, `batch.to(device)`, once per batch, and fetch results with `.cpu()` when you want arrays. But `meta` is not a GPU, and not every operation checks: `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` returns a CPU tensor with arbitrary numbers.
 
 # %% [markdown]
 # ## Quiz
@@ -1482,18 +1482,18 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | version | counts the writes to a memory, in every mode; operations do not count |
+# | version | counts the writes to a piece of memory, in every mode; operations do not count |
 # | the check | when a saved value is read, its version must be the one that was noted |
 # | in place | compute out of place from the former value, take over the history, write, count |
 # | a leaf that requires grad | the line that would write refuses, before it writes |
 # | view | shares memory and counter; knows its base |
-# | `detach` | shares memory and counter, and no history |
-# | silent | `.data`, shared NumPy memory, a write under `no_grad` before the value is saved, an index twice |
+# | `detach` | shares memory and counter, but no history |
+# | silent | `.data`, shared NumPy memory, a write under `no_grad` before the value is saved, a repeated index |
 # | `.numpy()`, devices | an error where a history would be lost, or numbers would have to move |
 #
-# Autograd protects what it can see. You know what it cannot see.
+# Autograd protects what it can see. Now you know what it cannot.
 #
-# All gradients so far were plain numbers: the backward pass itself is not recorded. In the next lesson it is recorded like any other computation, and can be differentiated again.
+# So far all gradients were plain numbers: the backward pass itself was not recorded. In the next lesson it is recorded like any other computation, and can be differentiated again.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1504,16 +1504,16 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points.
+# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points.
 
 # %% [markdown] items="gap:views"
 # ## Histories that share memory
 #
-# A write through a view changes the base. So the base is another result from now on, and so are all its other views. An engine that forgets this computes wrong gradients, although all numbers are right:
+# A write through a view changes the base. From then on the base is a different result, and so are all its other views. An engine that forgets this computes wrong gradients, although all values are right:
 #
 # > `y = a * 2`, then `y[0].mul_(b)`, then `y.sum().backward()`. What are the gradients of `a` and `b`, for `a = [1, 1]` and `b = 5`?
 #
-# **Predict** both, on paper and for your engine as it is now.
+# **Predict** them on paper, and for your engine as it is now.
 
 # %% items="gap:views"
 def row_scaled(a, b):
@@ -1540,29 +1540,29 @@ print("yours, as it is now:", show_gradients(mini_leaf))
 attempt("PyTorch:", lambda: show_gradients(leaf))
 
 # %% [markdown] items="gap:views"
-# The numbers in `y` are right, the gradients are not: the history of `y` does not know that its first entry is `2 * a[0] * b` now. In PyTorch, a write through a view is an operation **on the base**, `CopySlices`. Its inputs are the former base and the new part; its output is the base with the part in it. Then every view gets a new history from the base, by its recipe. Only histories change; the numbers are already right.
+# The numbers in `y` are right, the gradients are not: the history of `y` does not know that its first entry is now `2 * a[0] * b`. In PyTorch, a write through a view is an operation **on the base**, `CopySlices`. Its inputs are the former base and the new part; its output is the base with the part in it. Then every view gets a new history from the base, by its recipe. Only histories change; the numbers are already right.
 #
 # ### Exercise 4: CopySlices
 #
-# `positions` says where the part goes. It is an array of whole numbers with the shape of the part. Each says where an entry goes in the base, if the entries of the base are numbered row by row. So one class serves rows, columns, single entries and lists of indices.
+# `positions` says where the part goes. It is an array of integers with the shape of the part. Each says where an entry goes in the base, with the entries of the base numbered row by row. So one class handles rows, columns, single entries and lists of indices.
 #
 # A position may occur twice (`x[[0, 0]] = v`). NumPy writes one after the other, so the **last** one stays. The others have no effect, so their gradient is 0.
 
 # %% [markdown] tags=["hint"] exercise="copy_slices"
-# `array.put(positions, values)` writes and `array.take(positions)` reads at positions that are numbered row by row, for an array of any shape.
+# `array.put(positions, values)` writes and `array.take(positions)` reads at positions numbered row by row, for an array of any shape.
 
 # %% [markdown] tags=["hint"] exercise="copy_slices"
 # The gradient of the base is a copy of `grad` with zeros at the positions: these entries of the former base are gone. The gradient of the part is `grad.take(positions)`.
 
 # %% [markdown] tags=["hint"] exercise="copy_slices"
-# Which entry stays? Write numbers in place of values: with `owner = np.zeros(grad.size, int)` and `numbers = np.arange(positions.size).reshape(positions.shape)`, after `owner.put(positions, numbers)` the entries that stayed are those where `owner.take(positions) == numbers`.
+# Which entry stays? Write numbers instead of values: with `owner = np.zeros(grad.size, int)` and `numbers = np.arange(positions.size).reshape(positions.shape)`, after `owner.put(positions, numbers)` the entries that stayed are those where `owner.take(positions) == numbers`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "copy_slices", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class CopySlices(Function):
     """The base with a part in place of some of its entries.
 
-    forward: base and part are arrays, positions an array of whole numbers (an option, no input).
-        Entry part[i, j] goes to the place positions[i, j] of the base, numbered row by row. A part
+    forward: base and part are arrays, positions an array of integers (an option, not an input).
+        Entry part[i, j] goes to position positions[i, j] of the base, numbered row by row. A part
         of a smaller shape, such as (), is stretched to that of positions. If a position occurs
         twice, the last of its entries stays. base itself must not be written to.
     backward: one gradient for base, one for part. Entries that did not stay get 0.
@@ -1650,9 +1650,9 @@ class CopySlices(Function):
         return "CopySlices"
 
 # %% [markdown]
-# The rest is given. Your `change` calls `take_over` for every write that is recorded. `take_over` asks the recipe where the view stands in the base, puts `CopySlices` after the base, and gives all views a new history. (PyTorch waits with that until a view is used; the result is the same.)
+# The rest is given. Your `change` calls `take_over` for every recorded write. `take_over` asks the recipe where the view is in the base, puts `CopySlices` after the base, and gives all views a new history. (PyTorch does that only when a view is used; the result is the same.)
 #
-# A view that was made with recording off is a special case. Its values follow the base. Should its history follow too? PyTorch refuses to guess. Here such a view gets a history whose rule raises PyTorch's error.
+# A view made with recording off is a special case. Its values follow the base. Should its history follow too? PyTorch refuses to guess. Here such a view gets a history whose rule raises PyTorch's error.
 
 # %% tags=["engine"]
 class Forbidden(Function):
@@ -1665,14 +1665,14 @@ class Forbidden(Function):
 
 
 def positions_of(recipe, shape):
-    """Where the entries of a view stand in a base of the given shape, numbered row by row."""
+    """Where the entries of a view are in a base of the given shape, numbered row by row."""
     numbers = MiniTensor(np.arange(np.prod(shape, dtype=int)).reshape(shape))
     with no_grad():
         return recipe(numbers).data.astype(int)
 
 
 def take_over(self, new):
-    """Give self the history of new; if self is a view, its base. Then all views follow."""
+    """Give self, or its base if it is a view, the history of new. Then all views follow."""
     base = self
     if self._base is not None:
         if not self._recorded:
@@ -1684,7 +1684,7 @@ def take_over(self, new):
         set_history(shown, shown._recipe(base).grad_fn if shown._recorded else Forbidden())
 
 # %% [markdown]
-# `x[i] = value` can be said with this: `x[i]` is a view, and the value is copied into it.
+# You can now express `x[i] = value`: `x[i]` is a view, and the value is copied into it.
 
 # %% tags=["engine"]
 def setitem(self, index, value):
@@ -1797,7 +1797,7 @@ a, b = MiniTensor([1.0, 1.0], requires_grad=True), MiniTensor(5.0, requires_grad
 explore(row_scaled(a, b))
 
 # %% [markdown] items="F17"
-# An index that occurs twice is no problem for your rule. **Predict** the gradient, which PyTorch got wrong in section 4.
+# A repeated index is no problem for your rule. **Predict** the gradient, which PyTorch got wrong in section 4.
 
 # %% items="F17"
 x = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -1807,7 +1807,7 @@ z.sum().backward()
 print("gradient:", x.grad.data, "  right: [0. 1. 1.]")
 
 # %% [markdown] items="gap:views F17"
-# Is all this right in general? Test it with programs that nobody has designed: they make views, write through them, write to their bases, multiply and add, at random. Your engine and PyTorch run each of them. **Predict** how many of 150 give an error, and how many a wrong gradient.
+# Is all this right in general? Test it with random programs: they make views, write through them, write to their bases, multiply and add. Your engine and PyTorch run each of them. **Predict** how many of 150 give an error, and how many a wrong gradient.
 
 # %% tags=["demo"] items="gap:views F17"
 def random_program(seed):
@@ -1866,23 +1866,23 @@ for seed in range(150):
 print(dict(endings), f"  largest relative difference: {largest:.1e}")
 
 # %% [markdown] items="gap:views F17"
-# Each of these programs gives an error or right gradients: here, a write through a method is done right or refused. (An index that occurs twice is not among them.)
+# Each of these programs gives an error or right gradients: here, a write through a method is either handled correctly or refused. (None of them repeats an index.)
 
 # %% [markdown] items="113"
 # ## Fingerprints
 #
 # ### Exercise 5: fingerprints
 #
-# An instrument can find what a counter cannot see. `fingerprints(output)` goes through all nodes behind a tensor and takes a fingerprint of every saved array. Later, `silent_changes(before)` takes them again. It names the nodes whose saved arrays have changed **although their counter stands still**. That costs a pass over all saved memory, so use it for debugging only.
+# A tool can find what a counter cannot see. `fingerprints(output)` goes through all nodes behind a tensor and takes a fingerprint of every saved array. Later, `silent_changes(before)` takes them again. It names the nodes whose saved arrays have changed **although their counter has not moved**. That costs a pass over all saved memory, so use it only for debugging.
 
 # %% [markdown] tags=["hint"] exercise="fingerprints"
 # `topological_order(output.grad_fn)` lists the nodes. `node.saved` is the tuple of saved values, `()` if there are none, None if they have been freed. Read it there: `saved_tensors` would raise.
 
 # %% [markdown] tags=["hint"] exercise="fingerprints"
-# A fingerprint: `hash(saved.tobytes())`, or simply a copy. The key of the dict: `(node, position)`.
+# A fingerprint is `hash(saved.tobytes())`, or simply a copy. The key in the dict is `(node, position)`.
 
 # %% [markdown] tags=["hint"] exercise="fingerprints"
-# `silent_changes`: skip a key if `node.saved is None`. The counter stands still if `node.notes[position]` is None or its `counter.value == version`.
+# `silent_changes`: skip a key if `node.saved is None`. The counter has not moved if `node.notes[position]` is None or its `counter.value == version`.
 
 # %% nbgrader={"grade": false, "grade_id": "fingerprints", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def fingerprints(output):
@@ -1890,7 +1890,7 @@ def fingerprints(output):
 
     output: MiniTensor; without a history, the dict is empty
     Returns: dict (node, position in node.saved) -> fingerprint, in topological order. Saved values
-        that are no arrays, and freed ones, have none. Do not read them through saved_tensors.
+        that are not arrays, or are freed, have none. Do not read them through saved_tensors.
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
     >>> [(node.name(), position) for node, position in fingerprints((x * x).exp())]
@@ -2051,7 +2051,7 @@ assert silent_changes(before) == ["MulBackward0", "MulBackward0"]
 ### END HIDDEN TESTS
 
 # %% [markdown] items="113"
-# Now use it. A "loader" returns the same NumPy buffer again and again. The losses of three batches are added, and `backward` comes at the end. **Predict** how many of the three products have changed.
+# Now use it. A "loader" keeps returning the same NumPy buffer. The losses of three batches are added, and `backward` comes at the end. **Predict** how many of the three products have changed.
 
 # %% tags=["demo"] items="113"
 def batches(buffer):
@@ -2075,12 +2075,12 @@ for batch in batches(np.zeros(2)):
 print("changed: ", [silent_changes(before) for before in products])
 
 # %% [markdown] items="113"
-# The first two batches have been overwritten; only the last is unchanged. So the gradient is three times the last batch.
+# The first two batches were overwritten; only the last is unchanged. So the gradient is three times the last batch.
 
 # %% [markdown] items="113 114"
 # ## Which operations need their input or output?
 #
-# Which operations do not allow a write to their input, and which to their output? **Predict** three of these lines for your engine. The last column says whether PyTorch agrees.
+# Which operations forbid a write to their input, and which to their output? **Predict** three of these lines for your engine. The last column says whether PyTorch agrees.
 
 # %% tags=["demo"] items="113 114"
 operations = {
@@ -2116,4 +2116,4 @@ for text, operation in operations.items():
     print(f"{text:16s} {mine[0]:6s} {mine[1]:8s} {verdict}")
 
 # %% [markdown] items="113 114"
-# Where the two differ, the two rules have saved different things, and both are right. Your `x * 3` made a tensor of the 3 and saved both factors; for PyTorch's rule the 3 is enough. An `abs` may keep its input, or only a sign that no tensor shares.
+# Where the two differ, the two rules have saved different things, and both are right. Your `x * 3` turned the 3 into a tensor and saved both factors; for PyTorch's rule the 3 is enough. An `abs` may keep its input, or only a sign that no tensor shares.

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # The gradient of a gradient
 #
-# *Core: about 80 minutes; section 4 is a good place for a break. Further: about 70 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and the notes of lessons 05 to 09.*
+# *Core: about 80 minutes; section 4 is a good place for a break. Further: about 70 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and notes of lessons 05 to 09.*
 #
 # The slope of `x**3` at 2 is 12. The slope of that slope is also 12. Three programs ask PyTorch for both numbers. They differ in one argument. **Predict** which of them get the second number.
 
@@ -43,11 +43,11 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 # %% [markdown]
 # ### The programs (further)
 #
-# Run this cell. You need not read it.
+# Run this cell. You don't need to read it.
 
 # %% tags=["demo"]
 def leaf(value):
-    """A number or an array in double precision whose gradient PyTorch is to find."""
+    """A number or an array in double precision, for which PyTorch will find the gradient."""
     return torch.tensor(value, dtype=torch.float64, requires_grad=True)
 
 
@@ -69,10 +69,10 @@ for options in ({}, {"retain_graph": True}, {"create_graph": True}):
     print(f"{options!s:22s} {asked_twice(2.0, **options)}")
 
 # %% [markdown] items="121 F8"
-# You can often read that second derivatives need `retain_graph=True`. The middle line shows that this is wrong. **What does `retain_graph` keep, and what does `create_graph` make?** You will be able to
+# Many texts say that second derivatives need `retain_graph=True`. The middle line shows that this is wrong. **What does `retain_graph` keep, and what does `create_graph` make?** You will be able to
 #
 # 1. let the backward pass record itself, and say what a rule needs for that;
-# 2. take second and third derivatives, and multiply by a matrix of second derivatives that is never built;
+# 2. take second and third derivatives, and multiply by a matrix of second derivatives without building it;
 # 3. in the optional part, use hooks, clipping and Newton's method.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
@@ -97,13 +97,13 @@ except RuntimeError as error:
     print("RuntimeError:", error)
 
 # %% [markdown] items="121"
-# `retain_graph` keeps the **old** graph, from `x` to `y`. What is missing is a **new** graph, from `x` to the gradient. Nobody has recorded it, because your rules compute with arrays.
+# `retain_graph` keeps the **old** graph, from `x` to `y`. What is missing is a **new** graph, from `x` to the gradient. It was not recorded, because your rules compute with arrays.
 #
-# But look at a rule: `grad * exponent * a ** (exponent - 1)`. With MiniTensors for `grad` and `a`, `apply` records each of these operations. Try it: run the rule of `Pow` by hand, with a `ctx` of your own.
+# But look at a rule: `grad * exponent * a ** (exponent - 1)`. With MiniTensors for `grad` and `a`, `apply` records each of these operations. Try it: run the rule of `Pow` by hand, with a handmade `ctx`.
 
 # %%
 class HandMade:
-    """What the rule of Pow wants from its ctx."""
+    """What the rule of Pow needs from its ctx."""
 
     def __init__(self, exponent, *saved):
         self.exponent, self.saved_tensors = exponent, saved
@@ -127,11 +127,11 @@ print("the slope is", slope.item(), "  requires_grad:", slope.requires_grad)
 #
 # | what was saved | for example | where it came from |
 # | --- | --- | --- |
-# | an input | both factors of `Mul` | where the edge of that input leads |
+# | an input | both factors of `Mul` | where that input's edge leads |
 # | the output | `Exp`, `Tanh` | the node itself |
 # | anything else | a mask, a sign | nowhere: it is a constant |
 #
-# The notes of lesson 09 know the case. `node.notes` has one entry for each saved value, a note or None. The `source` of a note is the number of an input, or `"output"`, or None.
+# The notes of lesson 09 tell you which case it is. `node.notes` has one entry for each saved value, a note or None. The `source` of a note is the number of an input, `"output"`, or None.
 
 # %%
 x = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -142,13 +142,13 @@ for y in (x * 3, x / x.detach(), x.exp(), x.max(), x + 1):
 # %% [markdown]
 # ### Exercise 1: saved values that remember
 #
-# Complete `reconnected(node)`. It makes a new `MiniTensor` for each saved value. A tensor leads somewhere because of two attributes, and you may set both: `requires_grad` is True, and `grad_fn` is the node that its gradient goes to.
+# Complete `reconnected(node)`. It makes a new `MiniTensor` for each saved value. Two attributes make a tensor lead somewhere, and you may set both: `requires_grad` is True, and `grad_fn` is the node that its gradient goes to.
 #
-# * An input gets the node at the end of its edge as its `grad_fn`. If the input was a leaf, that node is an `AccumulateGrad`, which works like any other. If the edge leads to no node, the value is a constant.
+# * An input gets the node at the end of its edge as its `grad_fn`. If the input was a leaf, that node is an `AccumulateGrad`, which works like any other. If there is no node at the end, the value is a constant.
 # * The output gets `node` itself.
 # * All other values are constants.
 #
-# The counters are given: the second derivative notices a write to `x` after the first.
+# The counters are given, so the second derivative notices a write to `x` after the first.
 
 # %% [markdown] tags=["hint"] exercise="reconnected"
 # You need the node that the gradient goes to: `node` itself for `"output"`, `node.next_functions[note.source][0]` for a number, and none otherwise.
@@ -165,7 +165,7 @@ def reconnected(node):
         The output has requires_grad True and node as its grad_fn. An input whose edge leads to a
         node has requires_grad True and that node as its grad_fn. All others are constants, with
         requires_grad False and grad_fn None. A saved None stays None.
-        Where there is a note, _counter is the counter of the note. The node is not changed.
+        If there is a note, _counter is the counter of the note. The node is not changed.
     Raises what node.saved_tensors raises.
 
     >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -199,7 +199,7 @@ class AsTensors:
         self.node = node
 
     def __getattr__(self, name):
-        return getattr(self.node, name)  # all the rest is the node's own
+        return getattr(self.node, name)  # everything else comes from the node
 
     @property
     def saved_tensors(self):
@@ -319,7 +319,7 @@ assert abs(x.grad.item() - 12.0) < 1e-12
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# From now on, a rule that is to be recorded gets `AsTensors(node)` as its `ctx`. Every attribute is the node's own, except `saved_tensors`:
+# From now on, to record a rule, the engine passes it `AsTensors(node)` as its `ctx`. Every attribute is the node's, except `saved_tensors`:
 
 # %%
 x = MiniTensor(2.0, requires_grad=True)
@@ -331,7 +331,7 @@ print("slope", slope.item(), "  slope of the slope", x.grad.item())
 # %% [markdown]
 # ## 2. Rules made of operators
 #
-# Does every rule work on MiniTensors? Those that calculate with `*`, `/` and `-` do. **Predict** what the rules of `sum`, of `x @ w`, and of your `logsumexp` do.
+# Does every rule work on MiniTensors? Those that compute with `*`, `/` and `-` do. **Predict** what the rules of `sum`, `x @ w` and your `logsumexp` do.
 
 # %%
 x, w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True), MiniTensor(np.ones((3, 2)))
@@ -345,21 +345,21 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
         print(f"{name:10s} {type(error).__name__}: {str(error)[:70]}")
 
 # %% [markdown]
-# `np.broadcast_to`, `np.expand_dims` and `np.swapaxes` do not know MiniTensors. What they do has to become an operation of your engine, with a rule of its own. Such operations come in **pairs**, and each is the rule of the other:
+# `np.broadcast_to`, `np.expand_dims` and `np.swapaxes` do not know MiniTensors. What they do has to become an operation of your engine, with its own rule. Such operations come in **pairs**, and each is the rule of the other:
 #
 # | operation | what it does | its rule |
 # | --- | --- | --- |
-# | `Expand` | repeats entries, up to a shape | adds the repeated entries up: `SumTo` |
+# | `Expand` | repeats entries, up to a shape | adds up the repeated entries: `SumTo` |
 # | `SumTo` | undoes a broadcast | repeats: `Expand` |
 # | `Index` | takes entries out | puts them back among zeros: `Scatter` |
 # | `Scatter` | puts entries among zeros, and adds where an index is repeated | takes them out: `Index` |
 # | `Transpose`, `Reshape` | move entries | move them back |
 #
-# All of them are linear, so they save nothing but shapes and indices. `applied` lets one line serve both kinds of backward pass: an operation on a MiniTensor is recorded, an operation on an array is only computed.
+# All of them are linear, so they save only shapes and indices. `applied` lets one line work for both kinds of backward pass: an operation on a MiniTensor is recorded, an operation on an array is only computed.
 
 # %% tags=["engine"]
 def applied(operation, x, **options):
-    """An operation on a MiniTensor, recorded if need be, or on an array, computed and forgotten."""
+    """An operation on a MiniTensor, recorded if needed, or on an array, computed but not recorded."""
     if isinstance(x, MiniTensor):
         return operation.apply(x, **options)
     return operation.forward(operation(), x, **options)
@@ -407,17 +407,17 @@ class Scatter(Function):
 
 
 def turned(x, dim0=-1, dim1=-2):
-    """Two axes exchanged, of a MiniTensor or an array."""
+    """A MiniTensor or an array with two axes swapped."""
     return applied(Transpose, x, dim0=dim0, dim1=dim1)
 
 # %% [markdown]
 # ## The other rules in operators (further)
 #
-# Run the next two cells. You need not read them: they hold the rules that used NumPy's functions, written again with these operations, and in full the operations that you wrote yourself.
+# Run the next two cells. You don't need to read them: they contain the rules that used NumPy's functions, rewritten with these operations, and the operations that you wrote yourself in full.
 
 # %% tags=["engine"]
 def rule_of(operation):
-    """Above a function: it is the rule of this operation from now on."""
+    """A decorator: from now on, the function below it is the rule of this operation."""
 
     def put(rule):
         operation.backward = staticmethod(rule)
@@ -467,7 +467,7 @@ def matmul_rule(ctx, grad):
 
 
 def with_ones(grad, shape, dim):
-    """What a reduction over dim has left, with a 1 in place of each axis that went."""
+    """The result of a reduction over dim, with size 1 for each axis that was reduced."""
     reduced = range(len(shape)) if dim is None else (dim % len(shape),)
     return grad.reshape(tuple(1 if axis in reduced else size for axis, size in enumerate(shape)))
 
@@ -536,7 +536,7 @@ class Abs(Function):
 
 
 class CopySlices(Function):
-    """The base with a part in place of some of its entries, as in lesson 09."""
+    """The base with a part replacing some of its entries, as in lesson 09."""
 
     @staticmethod
     def forward(ctx, base, part, positions):
@@ -593,7 +593,7 @@ WRONG_NUMBER = "function {name} returned an incorrect number of gradients (expec
 def shares_of(node, grad):
     """What the rule of node sends along its edges, one gradient or None for each: arrays if grad is
     an array, MiniTensors if grad is one. Broadcasting is undone. Raises RuntimeError if there are
-    too few gradients, or too many; None may stand beyond the last."""
+    too few gradients, or too many; extra values of None are allowed."""
     if isinstance(grad, MiniTensor):
         shares = recorded_shares(node, grad)
     else:
@@ -612,7 +612,7 @@ def shares_of(node, grad):
 
 
 def recorded_shares(node, grad):
-    """The shares as MiniTensors. Raises RuntimeError if the rule works on arrays only."""
+    """The shares as MiniTensors. Raises RuntimeError if the rule works only on arrays."""
     try:
         shares = node.backward(AsTensors(node), grad)
     except (TypeError, AttributeError, ValueError) as error:
@@ -623,7 +623,7 @@ def recorded_shares(node, grad):
     return shares
 
 # %% [markdown]
-# Gradients that stay in the engine are added up as before: in `.grad` of a leaf, and in `.grad` of a tensor that asked for it with `retain_grad`. If the gradient is a MiniTensor with a history, so is the sum.
+# Gradients that are kept are added up as before: in `.grad` of a leaf, and in `.grad` of a tensor that asked for it with `retain_grad`. If the gradient is a MiniTensor with a history, so is the sum.
 
 # %% tags=["engine"]
 def add_to_grad(tensor, grad):
@@ -647,7 +647,7 @@ AccumulateGrad.accumulate = lambda self, grad: add_to_grad(self.variable, grad)
 # %% [markdown]
 # ### The calls of hooks (further)
 #
-# Run this cell. You need not read it. A **hook** is a function that may look at the gradient of a tensor on its path, or replace it (see *Further*). `after_hooks` calls the hooks.
+# Run this cell. You don't need to read it. A **hook** is a function that may look at a tensor's gradient on its path, or replace it (see *Further*). `after_hooks` calls the hooks.
 
 # %% tags=["engine"]
 Function.hooks = None
@@ -655,7 +655,7 @@ MiniTensor.hooks = None
 
 
 class RemovableHandle:
-    """Puts a hook into a dict under a number of its own; remove() takes it out again."""
+    """Puts a hook into a dict under its own number; remove() takes it out again."""
 
     numbers = 0
 
@@ -688,7 +688,7 @@ MiniTensor.register_hook = register_hook
 def after_hooks(node, grad):
     """The gradient that goes on from a node, after all hooks of the tensor it belongs to.
 
-    For an AccumulateGrad that tensor is node.variable, else what node has made. grad is an array or a
+    For an AccumulateGrad that tensor is node.variable, else the node's result. grad is an array or a
     MiniTensor, and so is the result. Raises RuntimeError if a replacement has another shape.
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -712,13 +712,13 @@ def after_hooks(node, grad):
 # %% [markdown]
 # ### The plan of a walk
 #
-# Soon `backward` is not the only function that walks through the graph. `grad` (section 4) wants the gradients of certain tensors only, and changes no `.grad`. So the walk gets an argument `wanted`. `visits` makes the plan: which nodes to visit, in which order, and which of them *work*. Without wanted nodes, all work. With them, only those that lead to a wanted node work.
+# Soon `backward` will not be the only function that walks the graph. `grad` (section 4) wants only the gradients of certain tensors, and changes no `.grad`. So the walk gets an argument `wanted`. `visits` makes the plan: which nodes to visit, in which order, and which of them *work*. Without wanted nodes, all work. With them, only those that lead to a wanted node work.
 
 # %% tags=["engine"]
 def visits(root, wanted=()):
     """The nodes of a walk from root, in order, as pairs (node, works).
 
-    works: whether the rule of the node is to run or, for an AccumulateGrad, .grad is to be added to
+    works: whether the rule of the node runs or, for an AccumulateGrad, .grad is added to
     """
     order, ends, leading = topological_order(root), set(wanted), set()
     if not ends:
@@ -743,8 +743,8 @@ for wanted in (), [hidden.grad_fn]:
 #
 # * It goes through `visits(root, wanted)`.
 # * With `create_graph`, the gradients are MiniTensors, and recording is on. Without it they are arrays, and recording is off. PyTorch does the same: `create_graph` decides whether *the rules run with recording on or off*. The mode of the caller does not matter.
-# * At each node, when its gradient is complete, three things happen in this order. First `grad = after_hooks(node, grad)`; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into the result. They happen at every visited node, also at an `AccumulateGrad`.
-# * Only nodes that work go on. An `AccumulateGrad` does `node.accumulate(grad)`, which is given. For all others the rule runs (`shares_of`), the node is released unless `retain_graph`, and the shares are sent along the edges.
+# * At each node, when its gradient is complete, three things happen in this order. First `grad = after_hooks(node, grad)`; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into the result. They happen at every visited node, even an `AccumulateGrad`.
+# * Only nodes that work go on. An `AccumulateGrad` does `node.accumulate(grad)`, which is given. For all others the rule runs (`shares_of`), the node is released unless `retain_graph` is set, and the shares are sent along the edges.
 
 # %% [markdown] tags=["hint"] exercise="walk"
 # After the three lines for every node: `if not works: continue`. `found[node] = as_tensor(grad)` makes a MiniTensor of either kind.
@@ -753,7 +753,7 @@ for wanted in (), [hidden.grad_fn]:
 # `shares = shares_of(node, grad)` comes before `node.release()`: a released node has nothing left for its rule.
 
 # %% [markdown] tags=["hint"] exercise="walk"
-# The end of the loop: `for (source, _), share in zip(node.next_functions, shares):` and, if `share is not None`, `pending[source] = pending[source] + share if source in pending else share`. Do not use `+=` on an array: the same array may be on its path to another node.
+# The end of the loop: `for (source, _), share in zip(node.next_functions, shares):` and, if `share is not None`, `pending[source] = pending[source] + share if source in pending else share`. Do not use `+=` on an array: the same array may be on its way to another node.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "walk", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def walk(root, cotangent, retain_graph, create_graph, wanted=()):
@@ -761,12 +761,12 @@ def walk(root, cotangent, retain_graph, create_graph, wanted=()):
 
     root: node; cotangent: MiniTensor of the shape of what root made
     retain_graph: if False, each node whose rule has run is released
-    create_graph: if True, the rules run on MiniTensors with recording on, and what they compute has
+    create_graph: if True, the rules run on MiniTensors with recording on, and their results have
         a history; if False they run on arrays, with recording off
     wanted: list of nodes. If it is empty, gradients are added to .grad of the leaves. Otherwise no
         .grad of a leaf is changed, and only nodes that lead to a wanted one work: see visits.
-    Returns: dict from each wanted node that a gradient has reached to that gradient, a MiniTensor,
-        complete, and as after_hooks has left it
+    Returns: dict from each wanted node that a gradient has reached to that gradient: a MiniTensor,
+        complete, after after_hooks
 
     >>> x = MiniTensor(2.0, requires_grad=True)
     >>> end, _ = edge_to(x)
@@ -1152,22 +1152,22 @@ print(str(caught[0].message).split(". ")[0] + ".")
 torch.set_warn_always(False)
 
 # %% [markdown]
-# The cycle goes from the gradient, over its history, to the leaf, and back to the gradient. In PyTorch it stays in memory until you set `x.grad = None`. Both facts, the sum of 24 and the cycle, are reasons for a function that **returns** gradients and does not change `.grad`.
+# The cycle goes from the gradient, through its history, to the leaf, and back to the gradient. In PyTorch it stays in memory until you set `x.grad = None`. Both the sum of 24 and the cycle are reasons for a function that **returns** gradients and does not change `.grad`.
 #
 # ## 4. grad, and a matrix that is never built
 #
 # `torch.autograd.grad(outputs, inputs)` is that function. It returns one gradient per input. Inputs need not be leaves.
 #
-# Second derivatives of `n` numbers form a matrix with `n * n` entries, the **Hessian** `H`. For a million weights it cannot be stored. But its product with a vector `v` costs only a second backward pass. The gradient `g` is a function like any other, and
+# Second derivatives with respect to `n` numbers form a matrix with `n * n` entries, the **Hessian** `H`. For a million weights it cannot be stored. But its product with a vector `v` costs only a second backward pass. The gradient `g` is a function like any other, and
 #
 # > `d/dx sum(g * v) = H v`.
 #
 # ### Exercise 3: grad and hvp
 #
-# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk` returns. The errors have PyTorch's texts. Then write `hvp`, the Hessian-vector product. In `hvp`, think of a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
+# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk` returns. The errors have PyTorch's texts. Then write `hvp`, the Hessian-vector product. There, handle a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
 
 # %% [markdown] tags=["hint"] exercise="grad"
-# `retain_graph` None means: as `create_graph`. The nodes wanted are `[edge_to(x)[0] for x in inputs]`. `cotangent_of`, `edge_to(outputs)` and `walk` do the rest.
+# If `retain_graph` is None, use `create_graph`. The wanted nodes are `[edge_to(x)[0] for x in inputs]`. `cotangent_of`, `edge_to(outputs)` and `walk` do the rest.
 
 # %% [markdown] tags=["hint"] exercise="grad"
 # `hvp`: `(slope,) = grad(function(x), x, create_graph=True)`. If `slope.requires_grad` is False, the result is zeros. Otherwise `grad((slope * v).sum(), x, allow_unused=True)`, and zeros if that is `(None,)`.
@@ -1217,7 +1217,7 @@ def hvp(function, x, v):
     """The Hessian of function at x, times v, without the Hessian.
 
     function: takes a MiniTensor of the shape of x and returns a MiniTensor of shape ()
-    x: MiniTensor that requires grad; it stays as it is, its .grad too
+    x: MiniTensor that requires grad; it and its .grad stay unchanged
     v: array or MiniTensor of the shape of x
     Returns: MiniTensor of the shape of x; zeros if the gradient does not depend on x
 
@@ -1405,7 +1405,7 @@ assert np.allclose(hvp(lambda a: (a * 2).sum() + 0 * w.sum(), wide, np.ones((2, 
 ### END HIDDEN TESTS
 
 # %% [markdown] items="118 120 121 F8"
-# Ask both engines for three derivatives of `x**4 + exp(2 * x)` at 1. On paper they are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`. **Predict** how well the engines agree with each other and with the paper.
+# Ask both engines for three derivatives of `x**4 + exp(2 * x)` at 1. On paper they are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`. **Predict** how well the engines agree with each other and with these values.
 
 # %% tags=["demo"] items="118 120"
 def three_derivatives(x, grad):
@@ -1424,7 +1424,7 @@ print("on paper", np.array([4, 12, 24]) + np.array([2, 4, 8]) * math.e**2)
 print("largest difference", np.abs(mine - theirs).max())
 
 # %% [markdown] items="121 F8"
-# Now the two switches, in all combinations. **Predict** the table: does the second derivative come, and can the graph of `y` be walked again?
+# Now try the two switches in all combinations. **Predict** the table: do you get the second derivative, and can the graph of `y` be walked again?
 
 # %% items="121 F8"
 def tried(action):
@@ -1444,7 +1444,7 @@ for retain in (False, True):
         print(f"{retain!s:7s} {create!s:7s}  {second:31s}  {tried(lambda: grad(y, x))}")
 
 # %% [markdown] items="121 F8"
-# There are two switches and two columns. `retain_graph` decides about the last column, `create_graph` about the column before it. They seem to be one switch because `create_graph` sets the default of `retain_graph`.
+# There are two switches and two columns. `retain_graph` decides the last column, `create_graph` the column before it. They seem to be one switch because `create_graph` sets the default of `retain_graph`.
 #
 # Your engine can draw the graph that it has made. Here is the graph of the slope of `tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which edges lead from the rules back into it?
 
@@ -1543,13 +1543,13 @@ question(
 # | --- | --- |
 # | `create_graph` | the rules run on tensors, with recording on; the gradient gets a history |
 # | `retain_graph` | the old graph stays; it makes nothing new |
-# | a rule for all orders | saves inputs and outputs, and computes everything else from them in operators |
+# | a rule for all orders | saves inputs and outputs, and computes everything else from them with operators |
 # | `grad` | returns gradients, of any tensors, and does not change `.grad` |
 # | Hessian-vector product | the gradient of `sum(g * v)`: costs a few gradients, and builds no matrix |
 # | hook | called once, with the complete gradient; None keeps it, a tensor replaces it |
 # | clipping | by norm keeps the direction, by value does not; NaN stays NaN; the limit is a setting |
 #
-# Your engine now has every part that a training needs. The next lesson makes a library of them.
+# Your engine now has every part that training needs. The next lesson turns them into a library.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1560,7 +1560,7 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. Its sections do not depend on each other.
 
 # %% [markdown] items="123"
 # ## Hooks
@@ -1584,10 +1584,10 @@ hidden_torch.sum().backward()
 print("gradient of x:", x_torch.grad.tolist())
 
 # %% [markdown] items="123"
-# Hooks are called in the order in which you registered them. Each sees what the one before has returned. `register_hook` returns a handle, which removes the hook again. The hooks of a result are kept at its **node**, because the program may forget the result before the backward pass. The hooks of a leaf are kept at the **tensor**.
+# Hooks are called in the order in which you registered them. Each sees what the one before has returned. `register_hook` returns a handle that can remove the hook. The hooks of a result are kept on its **node**, because the program may drop the result before the backward pass. The hooks of a leaf are kept on the **tensor**.
 
 # %% [markdown] items="123"
-# One use is a **gradient reversal**. The features of a network should not tell a classifier which camera a picture came from. So the classifier gets the true gradient, and the features get it with a minus sign. One hook does that, in your engine and in PyTorch.
+# One use is **gradient reversal**. Suppose a network's features should not tell a classifier which camera a picture came from. Then the classifier gets the true gradient, and the features get it with a minus sign. One hook does that, in your engine and in PyTorch.
 
 # %% tags=["demo"] items="123"
 def reversed_features(make, array):
@@ -1605,7 +1605,7 @@ theirs = reversed_features(leaf, array)
 print("yours", mine, "  PyTorch", theirs, "  difference", np.abs(mine - theirs).max())
 
 # %% [markdown] items="123 121"
-# A hook runs in the middle of the walk, so it can tell in which mode the rules run. **Predict** the three answers of each engine: with `create_graph`, with `create_graph` inside `no_grad`, and without.
+# A hook runs in the middle of the walk, so it can tell which mode the rules run in. **Predict** the three answers of each engine: with `create_graph`, with `create_graph` inside `no_grad`, and without.
 
 # %% tags=["demo"] items="123 121"
 def modes(x, no_grad, is_grad_enabled):
@@ -1644,7 +1644,7 @@ with warnings.catch_warnings():
     print("PyTorch:", careless(leaf([1.0, 2.0]), leaf([1.0, 2.0])))
 
 # %% [markdown] items="123 gap:saved_tensor_hooks"
-# The rule of `+` sends the same array to both sides, and no counter guards gradients on their path. Return a new tensor in place of a write.
+# The rule of `+` sends the same array to both sides, and no counter guards gradients on their path. Return a new tensor instead of writing.
 #
 # PyTorch has a second kind of hook, for **saved values**. Inside a block `saved_tensors_hooks(pack, unpack)`, each value that a node wants to save goes through `pack`. It comes back through `unpack` when a rule reads it. So you can count what is saved, or store it smaller. **Predict** how the gradient changes if the saved values are kept in half precision.
 
@@ -1682,7 +1682,7 @@ print(f"   relative change of the gradient {(rough - exact).norm() / exact.norm(
 # %% [markdown] items="122"
 # ## Clipping
 #
-# One step with a huge gradient can ruin a network. So gradients are often *clipped* before `step`. **By value**: every entry is moved into a range. **By norm**: all gradients together are seen as one long vector; if it is too long, it is shortened as a whole. **Predict** which of them keeps the direction.
+# One step with a huge gradient can ruin a network. So gradients are often *clipped* before `step`. **By value**: every entry is moved into a range. **By norm**: all gradients together count as one long vector; if it is too long, it is shortened as a whole. **Predict** which of them keeps the direction.
 
 # %% tags=["demo"] items="122"
 def angle(a, b):
@@ -1732,21 +1732,21 @@ def clip_grad_value_(parameters, clip_value):
                 p.grad.copy_(np.clip(p.grad.data, -clip_value, clip_value))
 
 # %% [markdown] tags=["hint"] exercise="clip"
-# Put all entries into one array: `np.concatenate([g.data.reshape(-1) for g in grads])`. With no gradients at all, the norm is 0.
+# Put all entries into one array: `np.concatenate([g.data.reshape(-1) for g in grads])`. If there are no gradients, the norm is 0.
 
 # %% [markdown] tags=["hint"] exercise="clip"
 # `np.minimum(max_norm / (norm + 1e-6), 1.0)` keeps a NaN, as PyTorch does. Python's `min(1.0, nan)` is 1.0.
 
 # %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
-    """Shorten the gradients of parameters, all together, to a norm of max_norm at most.
+    """Shorten the gradients of parameters, all together, to a norm of at most max_norm.
 
     parameters: MiniTensor, or an iterable of them; those whose .grad is None are left out
     max_norm, norm_type: numbers; norm_type may be math.inf
     Returns: MiniTensor of shape (), the norm before clipping; 0 if there are no gradients.
     Each p.grad stays the same object. Its numbers are multiplied in place, by 1 too, and by NaN.
     Raises RuntimeError whose text begins with "The total norm of order 2.0 for gradients from
-        `parameters` is non-finite" (with norm_type in place of 2.0) if error_if_nonfinite and the
+        `parameters` is non-finite" (with norm_type instead of 2.0) if error_if_nonfinite and the
         norm is infinite or NaN; then no gradient is changed.
 
     >>> w = MiniTensor([0.0, 0.0], requires_grad=True)
@@ -1898,7 +1898,7 @@ assert clip_grad_norm_([], 1.0).item() == 0.0
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F22"
-# Clipping is often recommended **against NaN**. A gradient has overflowed: one entry is infinite, another is 1. **Predict** what clipping to norm 1 makes of it. Then predict the same for a model of three parameters, one of which has a NaN in its gradient.
+# Clipping is often recommended **against NaN**. A gradient has overflowed: one entry is infinite, another is 1. **Predict** what clipping to norm 1 does to it. Then predict the same for a model of three parameters, one of which has a NaN in its gradient.
 
 # %% items="F22"
 def clipped(*gradients):
@@ -1924,9 +1924,9 @@ except RuntimeError as error:
     print("RuntimeError:", str(error)[:88])
 
 # %% [markdown] items="F22"
-# Clipping makes it worse. The infinite entry becomes NaN (the factor is `1 / inf = 0`, and `0 * inf` is NaN), and the rest becomes 0. One NaN anywhere makes the norm NaN, and then *every* gradient of the model. Clipping shortens gradients that are too long; it cannot repair one that is not a number. What helps: look at the norm that is returned, and **skip the step** if it is not finite. Or set `error_if_nonfinite=True`, which stops at once.
+# Clipping makes it worse. The infinite entry becomes NaN (the factor is `1 / inf = 0`, and `0 * inf` is NaN), and the rest becomes 0. One NaN anywhere makes the norm NaN, and then *every* gradient of the model. Clipping shortens gradients that are too long; it cannot fix one that is not a number. What helps: check the returned norm, and **skip the step** if it is not finite. Or set `error_if_nonfinite=True`, which stops at once.
 #
-# "Clip at 1.0" is often given as a rule. But the norm of a gradient changes with the unit of the targets, with the size of the model, and with sum or mean. Here a line is fitted to lengths, once in meters and once in millimeters. **Predict** what the limit of 1.0 does in both.
+# "Clip at 1.0" is often given as a rule. But the norm of a gradient changes with the unit of the targets, with the size of the model, and with sum or mean. The next cell fits a line to lengths, once in meters and once in millimeters. **Predict** what the limit of 1.0 does in each.
 
 # %% items="F23"
 positions = np.linspace(-1, 1, 30)
@@ -1956,7 +1956,7 @@ for unit, name in ((1, "meters"), (1000, "millimeters")):
 # %% [markdown] items="105"
 # ## Is every rule right twice?
 #
-# You can check second derivatives with `gradcheck` of lesson 08, applied to the *gradient*. PyTorch calls it `gradgradcheck`. The gradients of all inputs are added up with random weights. Each input is added as well, times 0: so there is a path back to it even where a gradient is constant.
+# You can check second derivatives with `gradcheck` from lesson 08, applied to the *gradient*. PyTorch calls it `gradgradcheck`. The gradients of all inputs are added up with random weights. Each input times 0 is added too, so there is a path back to it even if a gradient is constant.
 
 # %% items="105"
 draw = np.random.default_rng(0)
@@ -1999,7 +1999,7 @@ for name, rule in rules.items():
 print(f"{'linear':17s} {twice_right(lambda x, w, c: x.linear(w, c[:2]).tanh(), a, b, c)}")
 
 # %% [markdown] items="105"
-# All of the given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and says so. (If you wrote it in operators, it passes already.)
+# All of the given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and says so. (If you wrote it with operators, it already passes.)
 #
 # A class that saves the softmax is right for one derivative and silently wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. **Predict** the second ones.
 
@@ -2031,16 +2031,16 @@ for save, rule in {
     print(f"saved: {save:15s} first {first.item():4.0f}   second {second.item():4.0f}")
 
 # %% [markdown] items="105"
-# The last rule gives 0 in place of 1, and no message. So: **save inputs and outputs, and compute everything else from them, in operators.**
+# The last rule gives 0 instead of 1, without a message. So: **save inputs and outputs, and compute everything else from them with operators.**
 #
 # ### Exercise 5: a rule that can be differentiated
 #
-# Write `LogSumExp` once more, as `SmoothLogSumExp`. Save what leads back, and let the rule compute the softmax from it, `exp(a - output)`, in a form that works for arrays and for MiniTensors. You can use operators and `reshape`. `applied(Exp, x)` is the exponential of either, `applied(Sum, x, dim=1)` the sum.
+# Write `LogSumExp` again, as `SmoothLogSumExp`. Save what leads back, and let the rule compute the softmax from it, `exp(a - output)`, in a form that works for arrays and for MiniTensors. You can use operators and `reshape`. `applied(Exp, x)` is the exponential of either, `applied(Sum, x, dim=1)` the sum.
 #
-# If you save the output, save the very array that `forward` returns, not a copy or another shape of it. This exercise is not part of the engine that goes on.
+# If you save the output, save the same array object that `forward` returns, not a copy or another shape of it. Later lessons do not use this exercise.
 
 # %% [markdown] tags=["hint"] exercise="logsumexp"
-# `forward` as in lesson 08: `largest`, then the sum with `keepdims=True`. Keep the shape with the 1 in `ctx.kept`. Then `output = output.squeeze(axis=dim)`, save `a` and this `output`, and return it.
+# Write `forward` as in lesson 08: `largest`, then the sum with `keepdims=True`. Keep the shape with the 1 in `ctx.kept`. Then set `output = output.squeeze(axis=dim)`, save `a` and this `output`, and return it.
 
 # %% [markdown] tags=["hint"] exercise="logsumexp"
 # In `backward`, `output.reshape(ctx.kept)` and `grad.reshape(ctx.kept)` have the axis again. The rule is `grad * exp(a - output)`.
@@ -2049,7 +2049,7 @@ for save, rule in {
 class SmoothLogSumExp(Function):
     """log(sum(exp(a))) along dim, which disappears from the shape; finite for finite a of any size.
 
-    forward: a an array of shape such as (3, 4), dim a whole number such as 1 or -1; returns (3,)
+    forward: a an array of shape such as (3, 4), dim an integer such as 1 or -1; returns (3,)
     backward: grad of shape (3,), an array or a MiniTensor; returns the same kind, of shape (3, 4).
         All derivatives are right, not only the first.
 
@@ -2110,7 +2110,7 @@ MiniTensor.logsumexp = logsumexp
 
 # %% nbgrader={"grade": true, "grade_id": "test_logsumexp", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_curvature(array, dim, seed):
-    """A Hessian-vector product of logsumexp beside its formula: s * v - s * sum(s * v) per row."""
+    """Compare logsumexp's Hessian-vector product with its formula: s * v - s * sum(s * v) per row."""
     random = np.random.default_rng(seed)
     a, v = MiniTensor(array, requires_grad=True), random.normal(size=np.shape(array))
     cotangent = random.normal(size=a.data.max(axis=dim).shape)
@@ -2154,7 +2154,7 @@ credit
 # %% [markdown] items="119"
 # ## What second derivatives are good for
 #
-# **Equations.** A network `u(t)` should satisfy `u' = cos(t)` and `u(0) = 0`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Take the inner derivative with `retain_graph=True`, and then with `create_graph=True`. **Predict:** does the first one stop with an error?
+# **Equations.** A network `u(t)` should satisfy `u' = cos(t)` and `u(0) = 0`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Take the inner derivative first with `retain_graph=True`, then with `create_graph=True`. **Predict:** does the first run stop with an error?
 
 # %% tags=["demo"] items="119 F8"
 times = MiniTensor(np.linspace(0, 4, 20).reshape(-1, 1), requires_grad=True)
@@ -2193,7 +2193,7 @@ plt.show()
 # %% [markdown] items="119 F8"
 # There is no error. The loss also depends on the weights through `u[0]`, so `backward` finds a path. The part of `slope` is silently missing.
 #
-# **Learning to learn.** A step of gradient descent, `w1 = w0 - 0.1 * g(w0)`, is a function of `w0`. How does the loss *after* the step depend on `w0`? Should the gradient be a constant, or have its history? Finite differences decide.
+# **Learning to learn.** A step of gradient descent, `w1 = w0 - 0.1 * g(w0)`, is a function of `w0`. How does the loss *after* the step depend on `w0`? Should the gradient be a constant, or keep its history? Finite differences decide.
 
 # %% tags=["demo"] items="119"
 def loss_of(w):
@@ -2254,11 +2254,11 @@ print(f"largest difference to PyTorch's: {np.abs(mine - theirs.numpy()).max():.1
 # %% [markdown]
 # ## The cycle of create_graph
 #
-# A loop makes ten leaves with such a cycle and forgets them. **Predict** how many are still in memory, before and after Python's garbage collector has run.
+# A loop makes ten leaves with such a cycle and drops them. **Predict** how many are still in memory before and after Python's garbage collector runs.
 
 # %% tags=["demo"]
 def alive(make, recording):
-    """How many of ten forgotten leaves are alive: before and after the collector of circles ran."""
+    """How many of ten dropped leaves are alive: before and after the garbage collector ran."""
     born = []
     gc.collect()
     gc.disable()
@@ -2291,7 +2291,7 @@ with warnings.catch_warnings():
 # %% [markdown]
 # ## Newton's method
 #
-# In a long curved valley gradient descent is slow: across the valley the slope is steep, along it there is hardly any. Newton's method also uses the curvature. Near `x` a function looks like a parabola, whose lowest point is at
+# In a long curved valley gradient descent is slow: the slope is steep across the valley and almost zero along it. Newton's method also uses the curvature. Near `x` a function looks like a parabola, whose lowest point is at
 #
 # > `x - H**-1 g`.
 #
@@ -2334,7 +2334,7 @@ for step, point in enumerate(by_newton):
 print(f"descent, step {len(by_descent) - 1}: distance {np.abs(by_descent[-1] - 1).max():.1e}")
 
 # %% [markdown]
-# From the fifth step on, the number of right digits roughly doubles with every step. Next, PyTorch's Hessian at the start, and a picture of the two paths:
+# From the fifth step on, the number of right digits roughly doubles with every step. Next come PyTorch's Hessian at the start and a picture of the two paths:
 
 # %% tags=["demo"]
 mine = hessian(rosenbrock, MiniTensor(start, requires_grad=True))
@@ -2354,7 +2354,7 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# Why does nobody train large networks like this? For `n` weights solving costs `n**3`. There is another reason. The function `x**3 - 3 * x` falls without end to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from -2, and from 0.2.
+# Why does nobody train large networks like this? For `n` weights, solving costs about `n**3` operations. There is another reason. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from -2, and from 0.2.
 
 # %%
 def hill_and_hollow(x):
@@ -2365,4 +2365,4 @@ for begin in (-2.0, 0.2, 2.0):
     print(f"from {begin:4.1f}:", newton(hill_and_hollow, [begin], 6).reshape(-1).round(4))
 
 # %% [markdown]
-# It goes where the slope is zero: to a minimum, a maximum or a saddle. Methods for networks use the cheap parts of the curvature, such as a product `H v`.
+# It goes where the slope is zero: to a minimum, a maximum or a saddle point. Methods for networks use cheap parts of the curvature, such as a product `H v`.

@@ -39,7 +39,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 # %% [markdown]
 # ### The counting (further)
 #
-# Run these two cells. You need not read them.
+# Run these two cells. You don't need to read them.
 
 # %% tags=["demo"]
 GiB = 2**30
@@ -69,7 +69,7 @@ class Transformer(nn.Module):
 
 # %% tags=["demo"] items="124 127"
 class LiveBytes(TorchDispatchMode):
-    """Counts the bytes of all tensors that are alive, except those that are known before."""
+    """Counts the bytes of all tensors that are alive, except those known beforehand."""
 
     def __init__(self, known):
         super().__init__()
@@ -116,15 +116,15 @@ for texts in (1, 4, 16, 32, 64):
     print(f"{texts:3d} texts {own:9.2f} {4 * own:28.2f} {held:13.2f} {peak:18.2f}")
 
 # %% [markdown] items="124"
-# The forward pass keeps values for the backward pass: the **activations**. For 32 texts they need more than thirty times the memory of the weights. But this factor is not fixed: activations grow with the batch and the length of the texts, weights do not. For one text the weights, their gradients and the two moments of Adam need more.
+# The forward pass keeps values for the backward pass: the **activations**. For 32 texts they need more than thirty times the memory of the weights. But this factor is not fixed: activations grow with the batch and the length of the texts, weights do not. For one text the weights, their gradients and the two moments of Adam need more than the activations.
 #
-# A rule needs its saved values **once**, long after they were made. **Must you keep them for all that time?** The input of a block is enough to compute them again. In this lesson you
+# A rule needs its saved values **once**, long after they were made. **Must you keep them all that time?** The input of a block is enough to compute them again. In this lesson you
 #
 # 1. measure which bytes a graph keeps;
 # 2. build `checkpoint`, which keeps only the inputs of a function and gives the same gradients to the last bit;
 # 3. cut a network into segments, and measure what that saves and costs.
 #
-# If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, which restores the engine, and then every cell below it.
 
 # %%
 start_lesson()
@@ -132,11 +132,11 @@ start_lesson()
 # %% [markdown]
 # ## 1. Which bytes a graph keeps
 #
-# In lesson 06 you added up what the nodes had saved, and told arrays apart by `id`. That is not enough. Two different arrays can share the same memory: `w.T` is a view of `w`. And a view of ten entries keeps the **whole** array alive. **Predict** the bytes in each line.
+# In lesson 06 you added up what the nodes had saved, and told arrays apart by `id`. That is not enough. Two different arrays can share the same memory: `w.T` is a view of `w`. And even a small view keeps the **whole** array alive. **Predict** the bytes in each line.
 
 # %% tags=["engine"]
 def owner(array):
-    """The array whose memory an array shows: itself, unless it is a view."""
+    """The array whose memory an array uses: itself, unless it is a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -158,10 +158,10 @@ for name, array in {"whole": whole, "whole.T": whole.T, "whole[0]": whole[0]}.it
 # %% [markdown]
 # ### Exercise 1: saved bytes, parameters apart
 #
-# Write `saved_bytes(output)`: the bytes of memory that the graph behind a tensor keeps for its rules.
+# Write `saved_bytes(output)`: the bytes that the graph behind a tensor keeps for its rules.
 #
 # * Go through all nodes that can be reached from `output.grad_fn`. `arrays_kept_by(node)`, given above, returns the arrays that a node has saved.
-# * Count **memory**, not arrays: each `owner` once, with all its bytes, even if many nodes and views show it.
+# * Count **memory**, not arrays: each `owner` once, with all its bytes, even if many nodes and views use it.
 # * **Separate the parameters**: the memory of the `data` of a leaf is alive anyway. Such a leaf is the `variable` of an `AccumulateGrad` node. Count this memory in a second number, and only if some node has saved it.
 
 # %% [markdown] tags=["hint"] exercise="saved_bytes"
@@ -175,12 +175,12 @@ for name, array in {"whole": whole, "whole.T": whole.T, "whole[0]": whole[0]}.it
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "saved_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def saved_bytes(output):
-    """The memory that the graph behind output keeps for its rules, each piece of it counted once.
+    """The memory that the graph behind output keeps for its rules, each piece counted once.
 
     output: MiniTensor of any shape
-    Returns: (bytes of activations, bytes of parameters), two whole numbers. Parameters: memory of
+    Returns: (bytes of activations, bytes of parameters), two integers. Parameters: memory of
         the data of leaves that require grad. Activations: all other memory that a node has saved,
-        data without gradient included. (0, 0) for a tensor without a grad_fn.
+        including data without gradient. (0, 0) for a tensor without a grad_fn.
 
     >>> w = MiniTensor(np.ones((3, 2)), requires_grad=True)
     >>> x = MiniTensor(np.ones((5, 3)))
@@ -290,7 +290,7 @@ assert tuple(saved_bytes(halved)) == (7, 0), "None keeps nothing, a mask one byt
 ### END HIDDEN TESTS
 
 # %% [markdown] items="124"
-# Now count what one forward pass of your own network keeps: eight layers of width 64, for several batches. **Predict** the batch from which the activations need more than the weights.
+# Now count what one forward pass of your own network keeps: eight layers of width 64, for several batch sizes. **Predict** the batch size at which the activations need more than the weights.
 
 # %% items="124"
 def tanh_layers(count, width):
@@ -317,9 +317,9 @@ for rows in (1, 16, 64, 256, 4096):
 # %% [markdown] items="gap:saved_tensor_hooks"
 # ## 2. Give the array away
 #
-# To keep less, you must act at the moment when a node saves an array. PyTorch has hooks for this, `torch.autograd.graph.saved_tensors_hooks(pack, unpack)`. Inside the block, each array that is saved is given to `pack`, and the node keeps **what pack returns**. When a rule asks for the array, `unpack` gets that thing and has to return an array.
+# To keep less, you must act when a node saves an array. PyTorch has hooks for this, `torch.autograd.graph.saved_tensors_hooks(pack, unpack)`. Inside the block, each array that is saved is given to `pack`, and the node keeps **what pack returns**. When a rule asks for the array, `unpack` gets that thing and has to return an array.
 #
-# Your engine gets the same hooks. In the next cell, `record` packs the saved arrays, and `saved_tensors` unpacks them when a rule asks. If one block is inside another, the inner one is used.
+# Your engine gets the same hooks. In the next cell, `record` packs the saved arrays, and `saved_tensors` unpacks them when a rule asks. In nested blocks, the inner one is used.
 
 # %% tags=["engine"]
 class SavedHooks(threading.local):
@@ -369,7 +369,7 @@ def saved_tensors(self):
 
 
 def release(self):
-    """As before; what pack returned is let go as well."""
+    """As before; what pack returned is released as well."""
     self.packed = self.unpack = None
     release_before(self)
 
@@ -380,7 +380,7 @@ Function.release, Function.saved_before = release, saved_before
 Function.saved_tensors = property(saved_tensors)
 
 # %% [markdown] items="gap:saved_tensor_hooks"
-# The first two hooks only print. **Predict** in which order the arrays come back.
+# The first two hooks only print. **Predict** the order in which the arrays come back.
 
 # %% items="gap:saved_tensor_hooks"
 def look_in(array):
@@ -402,12 +402,12 @@ y.backward()
 # %% [markdown] items="gap:saved_tensor_hooks"
 # Last in, first out, node by node. The block had ended when `backward` ran: a node remembers its own `unpack`.
 #
-# `pack` can return anything from which `unpack` can make the array: a smaller copy, the name of a file, or **a number**, if your program knows how to compute array number 7 again.
+# `pack` can return anything from which `unpack` can make the array: a smaller copy, a file name, or **a number**, if your program knows how to compute, say, array number 7 again.
 
 # %% [markdown] items="125"
 # ## 3. Checkpoint
 #
-# A first idea is one node for a whole function. Its `forward` runs the function without recording and saves the inputs. Its `backward` runs the function again, recorded, and calls `backward` inside. PyTorch's first checkpoints were made like this. **Predict** the gradient of the weight in two cases: the input of the block requires grad, or it is data, as in the first block of every network.
+# A first idea is one node for a whole function. Its `forward` runs the function without recording and saves the inputs. Its `backward` runs the function again, recorded, and calls `backward` inside. PyTorch's first checkpoints worked like this. **Predict** the gradient of the weight in two cases: the input of the block requires grad, or it is data, as in the first block of every network.
 
 # %% items="125 F40"
 class OneNode(Function):
@@ -449,19 +449,19 @@ for way in (plain_call, in_one_node):
 # %% [markdown] items="125 F40"
 # With data as input, no input of the node requires grad. So the node is not recorded, and the weight gets **no gradient and no error**. The weight came in through the closure, not as an input.
 #
-# The hooks avoid this. The function runs **recorded**, as always, so the graph has all its nodes and edges. Only the saved arrays are given away: `pack` keeps a number and drops the array. When the first rule asks, the function runs once more, and other hooks collect what it saves this time.
+# The hooks avoid this. The function runs **recorded**, as always, so the graph has all its nodes and edges. Only the saved arrays are given away: `pack` returns a number and drops the array. When the first rule asks, the function runs again, and other hooks collect what it saves this time.
 
 # %% [markdown] items="125 F40"
 # ### Exercise 2: checkpoint
 #
-# Write `checkpoint(function, *inputs)` with `saved_tensors_hooks`. It returns what the function returns. In the forward pass the function runs once, and of what it saves no array is kept. In the backward pass:
+# Write `checkpoint(function, *inputs)` with `saved_tensors_hooks`. It returns what the function returns. In the forward pass the function runs once, and none of the arrays it saves is kept. In the backward pass:
 #
-# * When the first array is asked for, the function runs **once** more, with the same inputs. `arrays_saved_in(function, inputs)` does this: it gives all arrays that the run saves, in order. It turns recording on, because `backward` may be called inside `no_grad`.
-# * Each array is handed out once and then dropped, so that the backward pass gives memory back step by step. If the array is asked for again (a second `backward` after `retain_graph=True`), the function runs again.
+# * When the first array is asked for, the function runs **once** more, with the same inputs. `arrays_saved_in(function, inputs)` does this: it returns all arrays that the run saves, in order. It turns recording on, because `backward` may be called inside `no_grad`.
+# * Each array is handed out once and then dropped, so that the backward pass frees memory step by step. If the array is asked for again (a second `backward` after `retain_graph=True`), the function runs again.
 # * The second run must save as many arrays as the first, of the same shapes, in the same order. Otherwise raise `RuntimeError(OTHER_RUN)`.
-# * An input may have been changed in place in between (lesson 09). `versions(inputs)` gives the versions of all tensors among the inputs. If they are not what they were before the first run, do not run the function again but raise `RuntimeError(CHANGED_INPUT)`.
+# * An input may have been changed in place since then (lesson 09). `versions(inputs)` gives the versions of all tensors among the inputs. If they differ from those before the first run, do not run the function again but raise `RuntimeError(CHANGED_INPUT)`.
 #
-# The graph and the function keep the inputs alive. You do not have to do anything for that.
+# The graph and the function keep the inputs alive. You don't have to do anything for that.
 
 # %% tags=["engine"]
 OTHER_RUN = (
@@ -475,12 +475,12 @@ CHANGED_INPUT = (
 
 
 def versions(inputs):
-    """The versions of those inputs that are MiniTensors."""
+    """The versions of the inputs that are MiniTensors."""
     return [x._version for x in inputs if isinstance(x, MiniTensor)]
 
 
 def arrays_saved_in(function, inputs):
-    """Runs function(*inputs), recorded, and gives the list of all arrays that its nodes save."""
+    """Run function(*inputs), recorded, and return the list of all arrays that its nodes save."""
     found = []
 
     def keep(array):
@@ -492,23 +492,23 @@ def arrays_saved_in(function, inputs):
     return found
 
 # %% [markdown] tags=["hint"] exercise="checkpoint"
-# `pack` in the forward pass: `shapes.append(array.shape)`, and return the number `len(shapes) - 1`. The list lives in `checkpoint`, and `pack` and `unpack` are functions inside it.
+# `pack` in the forward pass: call `shapes.append(array.shape)`, and return the number `len(shapes) - 1`. The list lives in `checkpoint`, and `pack` and `unpack` are functions inside it.
 
 # %% [markdown] tags=["hint"] exercise="checkpoint"
-# `unpack(number)` looks into a dict `again`. If the number is not there, compare the versions, call `arrays_saved_in(function, inputs)`, compare the shapes, and fill the dict: `again.update(enumerate(found))`. Store the versions of the beginning in the first line of `checkpoint`.
+# `unpack(number)` looks into a dict `again`. If the number is not there, compare the versions, call `arrays_saved_in(function, inputs)`, compare the shapes, and fill the dict: `again.update(enumerate(found))`. Store the initial versions in the first line of `checkpoint`.
 
 # %% [markdown] tags=["hint"] exercise="checkpoint"
-# `return again.pop(number)` hands out and drops. And the forward pass is `with saved_tensors_hooks(pack, unpack): return function(*inputs)`.
+# `return again.pop(number)` hands out an array and drops it. The forward pass is `with saved_tensors_hooks(pack, unpack): return function(*inputs)`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "checkpoint", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def checkpoint(function, *inputs):
-    """function(*inputs), of which nothing is saved; the backward pass runs the function again.
+    """function(*inputs), without saving anything; the backward pass runs the function again.
 
     function: takes the inputs; it may use other tensors too, such as weights, and other checkpoints
     inputs: MiniTensors or anything else; function gets them as they are
     Returns: what function returns. Values and gradients are those of function(*inputs), bit by bit.
-    Raises: in the backward pass, RuntimeError(OTHER_RUN) if the second run saves another number of
-        arrays, or arrays of other shapes; RuntimeError(CHANGED_INPUT) if an input that is a
+    Raises: in the backward pass, RuntimeError(OTHER_RUN) if the second run saves a different number
+        of arrays, or arrays of other shapes; RuntimeError(CHANGED_INPUT) if an input that is a
         MiniTensor has been changed in place since checkpoint was called
 
     >>> x = MiniTensor([0.5, 1.0], requires_grad=True)
@@ -616,7 +616,7 @@ def through(function, x, *others):
 
 
 def same_gradients(program, arrays, needed):
-    """Gradients of a program with checkpoints and without, which must be equal bit by bit."""
+    """Compare gradients with and without checkpoints, which must be equal bit by bit."""
     found = []
     for call in (lambda function, *inputs: function(*inputs), checkpoint):
         tensors = [MiniTensor(a, requires_grad=need) for a, need in zip(arrays, needed)]
@@ -853,7 +853,7 @@ assert message_of(lambda: output.backward()).startswith("checkpoint: an input ha
 ### END HIDDEN TESTS
 
 # %% [markdown] items="125"
-# Now run the first experiment again, with data as input. Then compare the network of section 1 with PyTorch, with each layer in its own checkpoint.
+# Now run the first experiment again, with data as input. Then compare a network like that of section 1 with PyTorch, with each layer in its own checkpoint.
 
 # %% tags=["demo"] items="125"
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
@@ -877,7 +877,7 @@ difference = max(np.abs(w.grad.data - t.grad.numpy()).max() for w, t in zip(weig
 print(f"gradients, difference to PyTorch's: {difference:.1e}")
 
 # %% [markdown]
-# How much memory is really in use? `saved_bytes` cannot say: it reads `saved_tensors`, and reading makes the checkpoint compute everything again. So measure from outside: NumPy tells Python's `tracemalloc` about all its memory. In the next cell every layer takes a sample when it runs, and when its rule runs. Where the picture has a gray line, the backward pass begins. **Predict** the three curves: no checkpoints, four segments of four layers, and one checkpoint around all sixteen.
+# How much memory is really in use? `saved_bytes` cannot say: it reads `saved_tensors`, and reading makes the checkpoint recompute everything. So measure from outside: NumPy tells Python's `tracemalloc` about all its memory. In the next cell every layer takes a sample when it runs, and when its rule runs. The gray line marks the start of the backward pass. **Predict** the three curves: no checkpoints, four segments of four layers, and one checkpoint around all sixteen.
 
 # %% tags=["demo"]
 import tracemalloc
@@ -942,12 +942,12 @@ axes[0].set(ylabel="MB in use", ylim=0)
 plt.show()
 
 # %% [markdown] items="F39"
-# Without checkpoints there is one hill. With four segments there are small hills: each segment is computed again, used, and given back. With **one** checkpoint around everything the hill is as high as before, only later: at the end of the second run all arrays are there. A single checkpoint saves nothing.
+# Without checkpoints there is one hill. With four segments there are small hills: each segment is recomputed, used, and freed. With **one** checkpoint around everything the hill is as high as before, only later: at the end of the second run all arrays are there. A single checkpoint saves nothing.
 
 # %% [markdown] items="127"
 # ## 4. Where to cut
 #
-# Sixteen layers each save one array of the same size. How many arrays are alive at the peak, if the segments have `k` layers each? The input of each segment is kept all the time, except that of the first, which is data. The `k` arrays of one segment are alive for a while. **Predict** the best `k`.
+# Sixteen layers each save one array of the same size. How many arrays are alive at the peak, if the segments have `k` layers each? The input of each segment is kept the whole time, except that of the first, which is data. The `k` arrays of one segment are alive for a while. **Predict** the best `k`.
 
 # %% items="F39"
 def most_alive(depth, length):
@@ -964,9 +964,9 @@ for depth in (16, 36, 100):
     print(f"best {least:2d} with segments of {best}, square root {depth**0.5:.0f}")
 
 # %% [markdown] items="F39"
-# Segments that are too long or too short both need more. A checkpoint around **each** layer keeps as much as no checkpoint at all: the input of every layer. The sum `n / k + k` is smallest for `k` near the square root of `n`. Then about `2 * sqrt(n)` arrays are alive in place of `n`.
+# Segments that are too long or too short both need more. A checkpoint around **each** layer keeps as much as no checkpoint at all: the input of every layer. The sum `n / k + k` is smallest for `k` near the square root of `n`. Then about `2 * sqrt(n)` arrays are alive instead of `n`.
 #
-# Try it. The planner measures time and memory in real steps, beside the prediction.
+# Try it. The planner measures time and memory in real steps, and shows the prediction beside them.
 
 # %% tags=["demo"] items="F39"
 from mini_autograd.widgets import checkpoint_planner
@@ -976,25 +976,25 @@ checkpoint_planner(depth="36", length=6)
 # %% [markdown]
 # ### Exercise 3: in segments
 #
-# Write `in_segments(layers, x, cuts)`: run a list of layers one after the other, cut into segments. `cuts` are the places before which a cut is made: with six layers and cuts `(2, 4)` the segments are layers 0 and 1, layers 2 and 3, layers 4 and 5.
+# Write `in_segments(layers, x, cuts)`: run a list of layers in order, cut into segments. `cuts` are the layers before which a cut is made: with six layers and cuts `(2, 4)` the segments are layers 0 and 1, layers 2 and 3, layers 4 and 5.
 #
-# Each segment runs in a `checkpoint`, **except the last**: the backward pass begins with it and would compute its arrays again at once, so dropping them saves nothing. Without cuts there is one segment, the last.
+# Each segment runs in a `checkpoint`, **except the last**: the backward pass begins with it and would recompute its arrays at once, so dropping them saves nothing. Without cuts there is one segment, the last.
 #
-# Take care: the functions run a second time after your loop has ended. A function that looks up a variable of the loop at that time finds its last value.
+# Be careful: the functions run a second time after your loop has ended. A function that looks up a loop variable then finds its last value.
 
 # %% [markdown] tags=["hint"] exercise="in_segments"
 # The borders are `[0, *cuts, len(layers)]`, and the segments lie between neighbors: `zip(borders, borders[1:])`.
 
 # %% [markdown] tags=["hint"] exercise="in_segments"
-# A helper that is called with the layers of one segment and returns a function has variables of its own. Or a default value, which is computed at once: `def segment(x, part=layers[start:end]):`.
+# Call a helper with the layers of one segment and let it return a function: it has its own variables. Or use a default value, which is computed at once: `def segment(x, part=layers[start:end]):`.
 
 # %% nbgrader={"grade": false, "grade_id": "in_segments", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def in_segments(layers, x, cuts):
-    """The layers applied to x in turn, each segment but the last one in a checkpoint.
+    """The layers applied to x in turn, each segment but the last in a checkpoint.
 
     layers: list of functions from a MiniTensor to a MiniTensor
     x: MiniTensor
-    cuts: increasing whole numbers from 1 to len(layers) - 1, or nothing: a segment begins at each
+    cuts: increasing integers from 1 to len(layers) - 1, or nothing: a segment begins at each
     Returns: MiniTensor
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -1051,7 +1051,7 @@ def runs_again(cuts):
 
 
 def try_segments(depth, cuts):
-    """Which layers run when, and gradients beside those without checkpoints, bit by bit."""
+    """Check which layers run when, and compare gradients with those without checkpoints, bit by bit."""
     arrays = np.random.default_rng(depth).uniform(0.5, 1.5, size=(depth, 3))
     gradients = []
     for places in ((), cuts):
@@ -1089,7 +1089,7 @@ assert y.data[0] == 17.0 and x.grad.data[0] == 160.0, "the layers run in the ord
 # %% [markdown] items="F39"
 # ## 5. What it costs
 #
-# "About 30 % more forward time": you can read this about checkpoints. **Predict** two ratios for a network in which every layer is in some checkpoint: how often the layers run, and how many multiplications a whole step needs.
+# Some texts say that checkpoints need "about 30 % more forward time". **Predict** two ratios for a network in which every layer is in some checkpoint: how often the layers run, and how many multiplications a whole step needs.
 
 # %% tags=["demo"] items="125 F37"
 def again(block, *inputs):
@@ -1130,7 +1130,7 @@ for name, count in without.items():
     print(f"ratio {with_checkpoints[name] / count:.2f}")
 
 # %% [markdown] items="125 F37"
-# The forward work **doubles**: every layer runs twice, +100 %. But the forward pass is only a third of a whole step, because the backward pass needs two products where the forward pass needs one. So the "30 %" belong to the step, not to the forward pass. The time need not follow this ratio exactly, since not all of it goes into products.
+# The forward work **doubles**: every layer runs twice, +100 %. But the forward pass is only a third of a whole step, because the backward pass needs two products where the forward pass needs one. So the "30 %" belongs to the step, not to the forward pass. The time may not follow this ratio exactly, since not all of it goes into products.
 #
 # And how much memory does it save? Put a checkpoint around each block of a Transformer in PyTorch, with 1, 2, 4, 8 and 16 blocks. **Predict** the first number.
 
@@ -1140,10 +1140,10 @@ for depth in (1, 2, 4, 8, 16):
     print(f"{depth:2d} blocks: saving {1 - peaks[1] / peaks[0]:4.0%}")
 
 # %% [markdown] items="125 F37"
-# There is no fixed factor here either. One block saves nothing; it even needs a little more. Many blocks save most of the memory. You can also read that checkpoints save "60 %". That is true for one depth only.
+# There is no fixed factor here either. One block saves nothing; it even needs a little more. Many blocks save most of the memory. Some texts say that checkpoints save "60 %". That is true for only one depth.
 
 # %% [markdown] items="126 F37"
-# Now return to the model of the beginning: 12 blocks, 32 texts, 50,000 words. **Predict** what `meta` says with a checkpoint around each block, and what is left when most of the activations are gone.
+# Now return to the model from the start: 12 blocks, 32 texts, 50,000 words. **Predict** what `meta` says with a checkpoint around each block, and what is left when most of the activations are gone.
 
 # %% tags=["demo"] items="126 F37 F38"
 print(f"{'GiB':29s} {'held':>6s} {'peak':>6s}   with checkpoints {'held':>6s} {'peak':>6s}")
@@ -1159,7 +1159,7 @@ print(f"one table of scores, 32 * 512 * 50000 numbers: {32 * 512 * 50_000 * 4 / 
 # %% [markdown] items="128"
 # ## Quiz
 #
-# Two questions, on dropout and on a changed closure, are about the optional part.
+# Two questions, about dropout and a changed closure, are about *Further*.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_13", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="124 125 127"
 question(
@@ -1232,17 +1232,17 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | activations | what rules need; they grow with the batch and the depth; weights grow with the depth alone |
+# | activations | what rules need; they grow with the batch and the depth; weights grow only with the depth |
 # | saved bytes | count memory, not arrays: views share it, parameters are alive anyway |
-# | saved-tensor hooks | a node keeps what `pack` returns; `unpack` must make the array of it |
-# | checkpoint | keep the inputs, run the function again, recorded, when the first rule asks |
+# | saved-tensor hooks | a node keeps what `pack` returns; `unpack` must turn it back into the array |
+# | checkpoint | keep the inputs; when the first rule asks, run the function again, recorded |
 # | the condition | the second run does the same: random numbers, counters, closures |
 # | the cost | forward work +100 %, a whole step about +33 % in multiplications |
 # | where to cut | near the square root for equal layers; after small outputs for others |
 # | one block | saves nothing; look at the peak, not at what is held after forward |
 # | `use_reentrant=False` | the hooks; True is one node that does not see closures |
 #
-# You have saved memory by computing more. The next lesson shows that computing is the cheap part: a chain of small operations spends most of its time on moving arrays. Your engine learns to run such a chain as one operation.
+# You have saved memory by computing more. The next lesson shows that computing is the cheap part: a chain of small operations spends most of its time moving arrays. Your engine learns to run such a chain as one operation.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1253,12 +1253,12 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. Its sections do not depend on each other.
 
 # %% [markdown] items="gap:saved_tensor_hooks"
 # ## Smaller copies
 #
-# Hooks can also keep each array in float16: a quarter of the bytes. **Predict** how the gradient changes. PyTorch runs the same two hooks, for comparison.
+# Hooks can also keep each array in float16: a quarter of the bytes. **Predict** how the gradient changes. PyTorch runs the same two hooks for comparison.
 
 # %% tags=["demo"] items="gap:saved_tensor_hooks"
 def small(array):
@@ -1297,9 +1297,9 @@ print(f"difference to PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
 # %% [markdown] items="F38 F39"
 # ## Plan the cuts
 #
-# Real layers differ. Some save a lot and have a small output. So do not cut at equal distances, but after a **small output**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut after it keeps all the time. At the peak, this many bytes are alive:
+# Real layers differ. Some save a lot and have a small output. So do not cut at equal distances, but after a **small output**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut after it keeps the whole time. At the peak, this many bytes are alive:
 #
-# > the outputs of all layers before a cut, plus `saved` of the one segment where it sums to most.
+# > the output of the layer before each cut, plus `saved` of the segment with the largest sum.
 
 # %% [markdown] items="F38 F39"
 # ### Exercise 4: a planner
@@ -1307,10 +1307,10 @@ print(f"difference to PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
 # Write both functions. `best_cuts` may simply try everything: for `n` layers there are `2 ** (n - 1)` ways to cut, and the checks use at most 12 layers. If several plans are equally good, any of them is right.
 
 # %% [markdown] tags=["hint"] exercise="best_cuts"
-# `peak_bytes`: a cut at place `c` keeps `outputs[c - 1]`. The segments lie between neighbors of `[0, *cuts, len(saved)]`; of `sum(saved[start:end])` the largest counts.
+# `peak_bytes`: a cut at `c` keeps `outputs[c - 1]`. The segments lie between neighbors of `[0, *cuts, len(saved)]`; the largest `sum(saved[start:end])` counts.
 
 # %% [markdown] tags=["hint"] exercise="best_cuts"
-# `itertools.combinations(range(1, n), count)` gives all choices of `count` places, in increasing order. Go through all counts from 0 to `n - 1`, and take the choice with the smallest `peak_bytes`: `min(choices, key=...)`.
+# `itertools.combinations(range(1, n), count)` gives all choices of `count` cuts, in increasing order. Go through all counts from 0 to `n - 1`, and take the choice with the smallest `peak_bytes`: `min(choices, key=...)`.
 
 # %% nbgrader={"grade": false, "grade_id": "best_cuts", "locked": false, "schema_version": 3, "solution": true, "task": false}
 import itertools
@@ -1319,9 +1319,9 @@ import itertools
 def peak_bytes(saved, outputs, cuts):
     """Bytes alive at the peak of a step: outputs before the cuts, plus the largest segment.
 
-    saved, outputs: lists of whole numbers, one per layer
-    cuts: increasing whole numbers from 1 to len(saved) - 1, or nothing
-    Returns: a whole number
+    saved, outputs: lists of integers, one per layer
+    cuts: increasing integers from 1 to len(saved) - 1, or nothing
+    Returns: an integer
 
     >>> peak_bytes([10, 10, 30, 10], [5, 1, 5, 5], (2,))
     41
@@ -1336,7 +1336,7 @@ def peak_bytes(saved, outputs, cuts):
 def best_cuts(saved, outputs):
     """The cuts with the smallest peak_bytes, as an increasing tuple.
 
-    saved, outputs: lists of whole numbers, one per layer, 1 to 12 layers
+    saved, outputs: lists of integers, one per layer, 1 to 12 layers
 
     >>> best_cuts([10, 10, 30, 10], [5, 1, 50, 5])
     (2,)
@@ -1429,7 +1429,7 @@ try_planner([1] * 12, [1] * 12)
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F39"
-# Try your planner on a network that becomes wider and narrower again. `saved_bytes` gives one number, the size of the output is the other. **Predict** where it cuts. Then `tracemalloc` measures the peak of a real step.
+# Try your planner on a network whose width goes up and down. `saved_bytes` gives one number, the size of the output is the other. **Predict** where it cuts. Then `tracemalloc` measures the peak of a real step.
 
 # %% items="F39 127"
 widths = [32, 32, 128, 128, 8, 128, 128, 8, 128, 128, 32]
@@ -1463,7 +1463,7 @@ print("the planner cuts before layers", plan)
 
 # %% tags=["demo"] items="127 F39"
 def measured_step(cuts):
-    """The most bytes in use during a step, beyond what was there, and the gradient."""
+    """The most bytes in use during a step, beyond those at its start, and the gradients."""
     for w in weights:
         w.grad = None
     tracemalloc.start()
@@ -1488,12 +1488,12 @@ for name, cuts in plans.items():
     print(f"measured {most / 1e6:5.2f} MB   {most / whole:4.0%}   same gradients: {same}")
 
 # %% [markdown] items="F39"
-# The measured values are higher than the predicted ones, because some gradients and unsaved products need memory too. The order is the predicted one.
+# The measured values are higher than predicted, because some gradients and unsaved products need memory too. The order is as predicted.
 
 # %% [markdown] items="125 F37"
 # ## A Transformer with checkpoints
 #
-# First, are the gradients the same? A small Transformer runs once plain, and once with a checkpoint around each block. **Predict** the difference of the gradients, and how many parameters get none.
+# First, are the gradients the same? A small Transformer runs once plain, and once with a checkpoint around each block. **Predict** the difference between the gradients, and how many parameters get none.
 
 # %% tags=["demo"] items="126"
 torch.manual_seed(0)
@@ -1510,7 +1510,7 @@ difference = max((a - b).abs().max().item() for a, b in zip(*found))
 print("largest difference of the gradients:", difference)
 
 # %% [markdown] items="F38"
-# Next, a piece of advice that you can read: "checkpoint the attention, but not the output projection, it is cheap to store". Measure what each kind of layer keeps, and what it costs to compute it again: multiplications and additions in matrix products, as PyTorch counts them. **Predict** which layer gives back the most memory for the work.
+# Next, some published advice: "checkpoint the attention, but not the output projection, it is cheap to store". Measure what each kind of layer keeps, and what it costs to recompute: multiplications and additions in matrix products, as PyTorch counts them. **Predict** which layer gives back the most memory for the work.
 
 # %% tags=["demo"] items="F38 127"
 from torch.utils.flop_counter import FlopCounterMode
@@ -1540,7 +1540,7 @@ with torch.device("meta"):
         del result
 
 # %% [markdown] items="F38"
-# The output projection is neither cheap to store nor cheap to repeat, and the cross entropy after it keeps as much again. An embedding, often called expensive to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
+# The output projection is neither cheap to store nor cheap to repeat, and the cross entropy after it keeps just as much. An embedding, often called expensive to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
 
 # %% [markdown] items="127"
 # ## What runs twice
@@ -1566,22 +1566,22 @@ for name, way in (("plain", plain_call), ("checkpoint", checkpoint)):
     print(f"{name:11s} dropped {(value == 1).astype(int)}   gradient {gradient.round(1)}")
 
 # %% [markdown] items="127"
-# In the plain run the gradient is 0 exactly where an entry was dropped. In the checkpoint the second run dropped others, and all shapes fit, so nobody complains: **the gradient belongs to another network** than the value. PyTorch keeps the state of its generator for this reason (`preserve_rng_state=True`).
+# In the plain run the gradient is 0 exactly where an entry was dropped. In the checkpoint the second run dropped others, and all shapes fit, so there is no error: **the gradient belongs to a different network** than the value. PyTorch keeps the state of its generator for this reason (`preserve_rng_state=True`).
 #
-# A generator of NumPy has a state that can be read and set: `generator.bit_generator.state`. Reading gives a dict of its own, which does not change when numbers are drawn.
+# A NumPy generator has a state that you can read and set: `generator.bit_generator.state`. Reading gives a separate dict, which does not change when numbers are drawn.
 
 # %% [markdown] items="127"
 # ### Exercise 5: repeatable
 #
-# Write `repeatable(function, generators)`. It returns a function that does what `function` does, with one difference. In its **first** call, which may come much later, the generators go on as usual. In **each later** call the function gets the same random numbers as in the first, and afterwards the generators stand where they stood before this call, as if it had never happened. Also if the function raises an error.
+# Write `repeatable(function, generators)`. It returns a function that does what `function` does, with one difference. In its **first** call, which may come much later, the generators advance as usual. In **each later** call the function gets the same random numbers as in the first, and afterward the generators are back in their state before this call, even if the function raises an error.
 #
-# Then `checkpoint(repeatable(function, [generator]), x)` is right: a new `repeatable` for each forward pass.
+# Then `checkpoint(repeatable(function, [generator]), x)` is right, with a new `repeatable` for each forward pass.
 
 # %% [markdown] tags=["hint"] exercise="repeatable"
-# At the first call, remember `[g.bit_generator.state for g in generators]` before the function runs. How do you know that it is the first call? Nothing has been remembered yet.
+# At the first call, remember `[g.bit_generator.state for g in generators]` before the function runs. How do you know that it is the first call? Nothing has been stored yet.
 
 # %% [markdown] tags=["hint"] exercise="repeatable"
-# At a later call: remember where the generators stand now, set the states of the first call, run the function inside `try:`, and set the states of now back in `finally:`.
+# In a later call: remember the current states, set the states of the first call, run the function inside `try:`, and restore the remembered states in `finally:`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "repeatable", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def repeatable(function, generators):
@@ -1589,7 +1589,7 @@ def repeatable(function, generators):
 
     function: any function; arguments and result stay as they are
     generators: list of np.random.Generator, those that function draws from
-    Returns: the function. After each call but the first, the generators stand where they did before.
+    Returns: the function. After each call but the first, the generators have the state from before.
 
     >>> generator = np.random.default_rng(0)
     >>> draw = repeatable(lambda: generator.integers(100, size=3).tolist(), [generator])
@@ -1732,7 +1732,7 @@ same = np.array_equal(dropped_gradient_again(plain_call), dropped_gradient_again
 print("plain and checkpoint, equal to the last bit:", same)
 
 # %% [markdown] items="127"
-# Random numbers are one thing that differs between two runs. Two others follow, a **side effect** and a **variable that has changed**. For the first, PyTorch's BatchNorm, which counts the batches it has seen, inside a checkpoint. **Predict** the counts after one training step.
+# Random numbers are one thing that differs between two runs. Two others are a **side effect** and a **variable that has changed**. For the first, PyTorch's BatchNorm, which counts the batches it has seen, inside a checkpoint. **Predict** the counts after one training step.
 
 # %% tags=["demo"] items="127"
 for name, way in (("plain", plain), ("checkpoint", again)):
@@ -1744,9 +1744,9 @@ for name, way in (("plain", plain), ("checkpoint", again)):
     print(f"{name:11s} after forward {before}, after backward {norm.num_batches_tracked.item()}")
 
 # %% [markdown] items="127"
-# "Side effects run twice during backward", you will read. In fact they run once in each pass: once forward, and once more during backward. What must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
+# Some texts say: "Side effects run twice during backward." In fact they run once in each pass: once forward, and once more during backward. What must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
 #
-# The second: a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines gives an error.
+# For the second, a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines gives an error.
 
 # %% tags=["demo"] items="127"
 def changed_in_between(way, as_argument):
@@ -1773,12 +1773,12 @@ w, x = np.array([0.5, 1.0]), np.array([1.0, 2.0])
 print("right for the weights of the forward pass:", (w * (1 - np.tanh(x * w) ** 2)).round(4))
 
 # %% [markdown] items="127"
-# Passed as an argument, the change is noticed, because PyTorch compares the versions of the arguments, as you do. Through a closure it is **silently wrong**. So: what may change should be an argument, and `optimizer.step()` comes after `backward`.
+# Passed as an argument, the change is noticed, because PyTorch compares the versions of the arguments, as you do. Through a closure it is **silently wrong**. So pass what may change as an argument, and call `optimizer.step()` after `backward`.
 
 # %% [markdown] items="F38"
 # ## Two variants in PyTorch
 #
-# `torch.utils.checkpoint` has an argument `use_reentrant`. True is the old way, the one node of section 3; False is the way of the hooks, which you have built. **Predict** what each does with a block whose input is data, and with `torch.autograd.grad`.
+# `torch.utils.checkpoint` has an argument `use_reentrant`. True selects the old version, the one node of section 3; False selects the hooks, which you have built. **Predict** what each does with a block whose input is data, and with `torch.autograd.grad`.
 
 # %% tags=["demo"] items="F40"
 import warnings
@@ -1814,7 +1814,7 @@ for action in ("backward", "grad of x"):
 # %% [markdown] items="F40"
 # ## Beyond one device
 #
-# Checkpoints shrink activations. When the batch is small and the model large, the rest is the problem: weights, gradients and the two moments of Adam, 16 bytes per parameter in float32. Several devices can share that. Each of them keeps only a part, and the parts are sent around when they are needed. **Predict** which step helps most.
+# Checkpoints shrink activations. When the batch is small and the model large, the rest is the problem: weights, gradients and the two moments of Adam, 16 bytes per parameter in float32. Several devices can share that. Each keeps only a part, and parts are sent around when needed. **Predict** which step helps most.
 
 # %% items="128"
 def gib_per_device(parameters, devices, shared):
@@ -1830,4 +1830,4 @@ for shared in ((), ("moments",), ("moments", "gradients"), ("moments", "gradient
 print("GiB per device for 7e9 parameters on 1, 8 and 64 devices")
 
 # %% [markdown] items="128"
-# The state of the optimizer is half of it, and it is touched only once per step, so it is shared out first. These three steps are called ZeRO 1, 2 and 3; PyTorch's fully sharded data parallel (FSDP) does the last one. None of them divides activations: those belong to the device's own part of the batch, and checkpoints go on top. The price is the network between the devices, which this machine cannot measure.
+# The optimizer state is half of it, and it is used only once per step, so it is split first. These three steps are called ZeRO 1, 2 and 3; PyTorch's fully sharded data parallel (FSDP) does the last one. None of them divides activations: those belong to each device's part of the batch, and checkpoints come on top. The price is the traffic between the devices, which your machine cannot measure.

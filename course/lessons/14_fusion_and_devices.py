@@ -17,9 +17,9 @@
 #
 # *Core: about 85 minutes; after exercise 2 is a good place for a break. Further: about 85 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
 #
-# A polynomial of degree six, at four million points: eleven operations of NumPy. The first program does them one after the other, each for all points. The second one takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 44 million multiplications and additions, in the same order for every point.
+# Take a polynomial of degree six at four million points: eleven NumPy operations. The first program does them one by one, each for all points. The second takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 44 million multiplications and additions, in the same order for every point.
 #
-# **Predict:** which is faster, and by which factor? Are the results the same, to the last bit?
+# **Predict:** which is faster, and by what factor? Are the results the same, to the last bit?
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -36,7 +36,7 @@ import time
 # %% [markdown]
 # ### The two programs and a clock (further)
 #
-# Run this cell. You need not read it.
+# Run this cell. You don't need to read it.
 
 # %%
 def horner(x):
@@ -48,7 +48,7 @@ def horner(x):
 
 
 def in_pieces(x, y, piece):
-    """The same, into the array y, a piece of x after the other."""
+    """The same, into the array y, piece by piece of x."""
     for start in range(0, len(x), piece):
         part, out = x[start : start + piece], y[start : start + piece]
         np.multiply(part, 0.1, out=out)
@@ -59,7 +59,7 @@ def in_pieces(x, y, piece):
 
 
 def milliseconds(compute, rounds=7):
-    """The shortest processor time of several calls; what other programs do does not count."""
+    """The shortest processor time of several calls; other programs' time does not count."""
     found = []
     for _ in range(rounds):
         start = time.process_time()
@@ -84,7 +84,7 @@ for piece in (1_000_000, 262_144, 16_384, 1024, 64):
 print("same bits:", np.array_equal(horner(many), in_pieces(many, existing, 16_384)))
 
 # %% [markdown]
-# **What does a program wait for, if it does not wait for its arithmetic? And what could cut a program into pieces for us?** In this lesson you will
+# **If a program does not wait for its arithmetic, what does it wait for? And what could cut a program into pieces for us?** In this lesson you will
 #
 # 1. let your engine work with arrays that are not NumPy's;
 # 2. record a chain of operations without computing it, and run it in blocks, forward and backward, with the same bits as before;
@@ -106,25 +106,25 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 # %% [markdown] items="129"
 # ## 1. What the time is spent on
 #
-# Between the processor and the memory lie caches: small, quick copies of what was used last. A piece that fits into a cache stays there for all eleven operations. A large array does not: each operation fetches it from memory and writes it back. If the pieces are too small, the program pays for calls.
+# Between the processor and the memory are caches: small, fast copies of what was used last. A piece that fits into a cache stays there for all eleven operations. A large array does not: each operation fetches it from memory and writes it back. If the pieces are too small, the program pays for calls.
 #
-# The name for this is **memory bound**: the processor waits for bytes. Taking a piece of an array through several operations while it is in the cache is called **fusing** them. Then a multiplication and an addition need one pass over the memory in place of two.
+# A program whose processor waits for bytes is **memory bound**. Taking a piece of an array through several operations while it is in the cache is called **fusing** them. Then a multiplication and an addition need one pass over the memory instead of two.
 #
-# To fuse a chain, a program must know the chain *before* it computes anything. Your engine computes each operation at once. This lesson uses one trick: your engine runs on arrays that contain no numbers, and only write down each operation.
+# To fuse a chain, a program must know the chain *before* it computes anything. Your engine computes each operation immediately. This lesson uses one trick: your engine runs on arrays that contain no numbers and only write down each operation.
 #
 # ## 2. Arrays that are not NumPy's
 #
-# NumPy's functions do not insist on NumPy's arrays. `np.exp(a)` looks whether its argument has a method `__array_ufunc__`, and if so leaves the work to it. So rules such as `grad * output` work on other arrays as they stand. **Predict** the four lines.
+# NumPy's functions do not insist on NumPy's arrays. `np.exp(a)` looks whether its argument has a method `__array_ufunc__`, and if so leaves the work to it. So rules such as `grad * output` work on other arrays without changes. **Predict** the four lines.
 
 # %%
 class Elsewhere:
-    """An array module, as NumPy is one."""
+    """An array module, like NumPy."""
 
     name = "elsewhere"
 
 
 class Silent(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array without numbers: it says what it is asked for, and gives another one."""
+    """An array without numbers: it says what it is asked for, and returns another such array."""
 
     shape, ndim, size = (3,), 1, 3
 
@@ -148,28 +148,28 @@ for attempt in (lambda: np.zeros(3) + a, lambda: MiniTensor(a)):
         print("TypeError:", error)
 
 # %% [markdown]
-# Your engine fails at the constructor, which wants a NumPy array. It must ask an array for its module. Arrays answer that themselves: `array.__array_namespace__()` is a standard, and NumPy's arrays answer `np`. (In *Further* the same question lets your engine compute on another device.)
+# Your engine fails in the constructor, which wants a NumPy array. It must ask an array for its module. Arrays answer that themselves: `array.__array_namespace__()` is a standard, and NumPy's arrays answer `np`. (In *Further* the same question lets your engine compute on another device.)
 #
 # ### Exercise 1: the module of an array
 #
-# Write `array_module`, and a constructor that leaves arrays of other modules alone. The constructor that your engine had until now is called as `MiniTensor.on_host(self, data, requires_grad)`. It prepares everything else that a tensor of your engine has. Keep using it, whatever the data: call it with some number if the data is not for it, and put the array in afterwards.
+# Write `array_module`, and a constructor that leaves arrays of other modules alone. You can call the constructor that your engine had until now as `MiniTensor.on_host(self, data, requires_grad)`. It prepares everything else that a tensor of your engine has. Always use it: if the data is not for it, call it with some number, and put the array in afterward.
 
 # %% tags=["engine"]
-if not hasattr(MiniTensor, "on_host"):  # once, also if this cell runs again
+if not hasattr(MiniTensor, "on_host"):  # only once, even if this cell runs again
     MiniTensor.on_host = MiniTensor.__init__
     MiniTensor.backward_from = MiniTensor.backward
     Function.apply_together = Function.__dict__["apply"]
 
 # %% [markdown] tags=["hint"] exercise="array_module"
-# `hasattr(value, "__array_namespace__")` says whether the value can answer. Numbers and lists cannot; for them the module is `np`.
+# `hasattr(value, "__array_namespace__")` says whether the value can answer. Numbers and lists cannot; their module is `np`.
 
 # %% [markdown] tags=["hint"] exercise="array_module"
-# In `initialize`: if `array_module(data) is np`, call `MiniTensor.on_host(self, data, requires_grad)` and be done. Otherwise call it with `0.0` in place of the data, then `self.data = data`.
+# In `initialize`: if `array_module(data) is np`, just call `MiniTensor.on_host(self, data, requires_grad)`. Otherwise call it with `0.0` instead of the data, then set `self.data = data`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "array_module", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def array_module(value):
-    """The module that makes arrays of the same kind: what value.__array_namespace__() says, if it
-    has this method, else np. value is an array of any module, a number, or a nested list.
+    """The module that makes arrays of the same kind: what value.__array_namespace__() returns, if
+    it has this method, else np. value is an array of any module, a number, or a nested list.
 
     >>> array_module(np.ones(3)) is np, array_module(2.0) is np, array_module([1.0, 2.0]) is np
     (True, True, True)
@@ -182,7 +182,7 @@ def array_module(value):
 
 def initialize(self, data, requires_grad=False):
     """As before for a number, a list or a NumPy array. An array of another module becomes self.data
-    as it is: the same object, nothing is copied or converted.
+    unchanged: the same object, not copied or converted.
 
     >>> MiniTensor([1, 2], requires_grad=True)
     MiniTensor([1. 2.], requires_grad=True)
@@ -278,17 +278,17 @@ assert np.allclose(a.grad.data, [504.0, 5040.0]) and np.allclose(b.grad.data, [[
 # %% [markdown]
 # ## 3. Arrays without numbers
 #
-# Here is an array module that computes **nothing**. Each operation on its arrays is written down as a **step**: the function, its arguments, and the name of the result. Your engine does not notice the difference: it asks for `exp` and for `*`, and gets an array back. You need these names:
+# Here is an array module that computes **nothing**. Each operation on its arrays is written down as a **step**: the function, its arguments, and the name of the result. Your engine does not notice the difference: it asks for `exp` or `*`, and gets an array back. You need these names:
 #
 # * `trace = Trace(shape)` is such a module, and `trace.steps` is its list of steps;
 # * `trace.array()` makes a new array, called `v0`, `v1` and so on;
-# * an array is a `Traced`; it knows its `trace` and its `name`;
+# * an array is a `Traced`, with attributes `trace` and `name`;
 # * `raise Untraceable("why")` says that something cannot be written down.
 
 # %% [markdown]
 # ### The module (further)
 #
-# Run the next two cells. You need not read them. In the second one, the numbers among the inputs of an operation become arrays of the module of the other inputs, and `sum_to` calls no function of NumPy.
+# Run the next two cells. You don't need to read them. In the second, numbers among the inputs of an operation become arrays of the other inputs' module, and `sum_to` calls no NumPy function.
 
 # %% tags=["engine"]
 class Untraceable(Exception):
@@ -304,7 +304,7 @@ def listing(steps):
 
 
 class Trace:
-    """An array module whose arrays have no numbers. What is asked of them stands in `steps`.
+    """An array module whose arrays have no numbers. What is asked of them is kept in `steps`.
 
     A step is (function, arguments, result): a function of NumPy such as np.multiply, a tuple of
     names and Python numbers, and the name of the result. All arrays have the same shape.
@@ -321,14 +321,14 @@ class Trace:
         return Traced(self, f"v{self.made - 1}", self.shape)
 
     def asarray(self, value):
-        """A number as an array without dimensions. An array of another place may change: refused."""
+        """A number as an array without dimensions. An array from elsewhere may change: refused."""
         if not isinstance(value, (bool, int, float)):
             raise Untraceable("an array from outside")
         return Traced(self, value, ())
 
     @classmethod
     def asked_by(cls, function, inputs=1):
-        """What a function asks of so many arrays, as lines; the last one says if it is refused."""
+        """What a function asks of that many arrays, as lines; the last one says if it is refused."""
         trace = cls((3,))
         try:
             function(*[trace.array() for _ in range(inputs)])
@@ -407,12 +407,12 @@ Function.apply = classmethod(apply)
 # %% [markdown]
 # ### Exercise 2: write it down
 #
-# `note` is called for every operation on such arrays. It adds one step to `self.trace.steps` and returns a new array of the trace; this end is given. Write what comes before. Make the list `names`: the name of each input that is an array, the number itself for a plain number. What cannot be run later, block by block, raises `Untraceable`, and then no step is added. Refuse
+# `note` is called for every operation on such arrays. It adds one step to `self.trace.steps` and returns a new array of the trace; this part is given. Write what comes before. Make the list `names`: the name of each input that is an array, the number itself for a plain number. If the operation cannot be run later, block by block, raise `Untraceable`; then no step is added. Refuse
 #
 # * a `method` other than `"__call__"`: `np.add.reduce` is a sum, not an addition;
 # * any `options`: with `out=` an array would be changed in place;
 # * functions with several results (`ufunc.nout`), and those that are not elementwise: `np.matmul` has a `ufunc.signature`, which is None for the others;
-# * inputs other than arrays of *this* trace and plain numbers (bool, int, float): an array with numbers in it could be another one next time.
+# * inputs other than arrays of *this* trace and plain numbers (bool, int, float): an array with numbers in it could be a different one next time.
 
 # %% [markdown] tags=["hint"] exercise="note"
 # For each input: `x.name` if it is a `Traced` with `x.trace is self.trace`, the number itself if it is a number, otherwise `raise Untraceable(...)`.
@@ -509,7 +509,7 @@ expect(["v1 = multiply(v0, 4.0)"], lambda x: x * x.trace.asarray(4.0))
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now the engine on such an array. The polynomial again, forward and then backward, and nobody computes anything. **Predict** how many steps the backward pass has.
+# Now run the engine on such an array. It is the polynomial again, forward and then backward, and nothing is computed. **Predict** how many steps the backward pass has.
 
 # %%
 trace = Trace((1_000_000,))
@@ -524,9 +524,9 @@ print(f"{forward_steps} steps forward, {len(trace.steps) - forward_steps} backwa
 print(f"the gradient of x is {x.grad.data.name}")
 
 # %% [markdown]
-# Nobody has written a rule for the gradient of the polynomial. The engine's own rules have written it, as a program, when they ran on arrays that take notes.
+# Nobody wrote a rule for the gradient of the polynomial. The engine's own rules wrote it, as a program, when they ran on arrays that take notes.
 #
-# One of the backward steps has a result that nobody uses: the rule of `Mul` computes two gradients, also where one factor is a constant, such as the 0.1 of the first step. In a list you can see the needless step in advance, and leave it out.
+# One of the backward steps has an unused result: the rule of `Mul` computes two gradients, even if one factor is a constant, such as the 0.1 of the first step. In a list you can see the unneeded step in advance, and leave it out.
 #
 # ## 4. In blocks
 #
@@ -534,7 +534,7 @@ print(f"the gradient of x is {x.grad.data.name}")
 #
 # In `needed_steps`, go through the steps from the last to the first. A step whose result is in `needed` is kept, and then its arguments are needed too.
 #
-# `run_in_blocks` takes one block of all inputs through all the steps, then the next block. The arrays are made: each result has one of the full size; each intermediate result has **one** array of the size of a block, which is used for every block. Write the loop over the blocks. Every step writes straight into its place, with `out=`.
+# `run_in_blocks` takes one block of all inputs through all the steps, then the next block. The code that makes the arrays is given: each result has a full-size array; each intermediate result has **one** block-size array, which is reused for every block. Write the loop over the blocks. Every step writes straight into its array, with `out=`.
 
 # %% [markdown] tags=["hint"] exercise="run_in_blocks"
 # In `needed_steps`: `for step in reversed(steps):`, and for a step that is kept, `needed.update(step[1])`.
@@ -569,7 +569,7 @@ def needed_steps(steps, results):
 def run_in_blocks(steps, arrays, results, block=BLOCK):
     """Compute results, block by block; the last block may be shorter.
 
-    arrays: dict from the names of the inputs to float64 arrays of one shape; they stay as they are
+    arrays: dict from the names of the inputs to float64 arrays of one shape; they stay unchanged
     results: list of names, of results of steps or of inputs; one array of the shape comes back for each
 
     >>> steps = [(np.multiply, ("v0", 2.0), "v1"), (np.add, ("v1", "v0"), "v2")]
@@ -767,11 +767,11 @@ assert found.max() < 400, "an intermediate result has the size of a block"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="129"
-# The backward pass needs the forward *steps* again, because nothing in between was stored. In the cache that is cheap. You know it from checkpointing: computing in place of storing.
+# The backward pass needs the forward *steps* again, because no intermediate value was stored. In the cache that is cheap. You know this from checkpointing: computing instead of storing.
 #
 # ## 5. The branch that ran
 #
-# What was recorded can be used again, for other numbers. Is that always right? Here is a function with a switch, and with the same trace used for both settings. **Predict** the two lines.
+# A recording can be used again for other numbers. Is that always right? Here is a function with a switch, with the same trace used for both settings. **Predict** the two lines.
 
 # %%
 def bent(x, steep):
@@ -789,7 +789,7 @@ for steep in (True, False):
     print(f"  the trace: {found.round(2)}")
 
 # %% [markdown]
-# **A trace keeps only the branch that ran.** The `if` was a decision of Python. No array has seen it, so it is not in the list. The result is wrong, and no error says so.
+# **A trace keeps only the branch that ran.** Python made the `if` decision. No array saw it, so it is not in the list. The result is wrong, without an error.
 #
 # If the decision depends on *numbers in the array*, your arrays without numbers are an advantage: they raise `Untraceable`. A tracer that runs on real numbers decides, and keeps one branch. PyTorch had such a tool for years, and warns of it now. **Predict** the second line.
 
@@ -807,11 +807,11 @@ print("  right would be", by_its_mean(-torch.ones(3)).tolist())
 print(*sorted({f"{w.category.__name__}: {str(w.message)[:70]} ..." for w in caught}), sep="\n")
 
 # %% [markdown]
-# The solution has two halves. What cannot be recorded is not fused: the function runs as it is. And what was recorded carries **guards**: what must be the same for the recording to be valid. Before each use they are compared. If they differ, the function is recorded again, and both recordings are kept.
+# The solution has two parts. What cannot be recorded is not fused: the function runs as usual. And each recording carries **guards**: what must be the same for the recording to be valid. They are compared before each use. If they differ, the function is recorded again, and both recordings are kept.
 #
 # ### Exercise 4: the chain as one operation
 #
-# In `record_chain`, run the function on the arrays without numbers, and then the backward pass of the engine, if the output requires grad. Then `cotangent` is the name of one more array of the trace; otherwise it is None. After that, write `guards`: its docstring says what counts.
+# In `record_chain`, run the function on the arrays without numbers, and then, if the output requires grad, the engine's backward pass. In that case `cotangent` is the name of one more array of the trace; otherwise it is None. Then write `guards`: its docstring says what counts.
 
 # %% tags=["engine"]
 Chain = collections.namedtuple("Chain", "steps inputs output cotangent gradients")
@@ -827,9 +827,9 @@ def record_chain(function, tensors):
     """What function asks for, and what the engine's backward pass asks for after it.
 
     function: takes as many MiniTensors as there are tensors, returns one MiniTensor
-    tensors: list of MiniTensors of one shape; only shape and requires_grad of them are used
+    tensors: list of MiniTensors of one shape; only their shape and requires_grad are used
     Returns: Chain: its steps, and the names of the inputs, the output, the cotangent and the
-        gradients; None for what there is not
+        gradients; None for what does not exist
 
     >>> chain = record_chain(lambda a, b: a * b, [MiniTensor([1.0, 2.0])] * 2)
     >>> chain.inputs, chain.output, chain.cotangent, chain.gradients
@@ -855,10 +855,10 @@ def record_chain(function, tensors):
 def guards(inputs):
     """What must be the same for a recording to be valid, as a tuple that can be the key of a dict.
 
-    inputs: the arguments of a function: MiniTensors, and numbers, texts or None
-    Two tuples are equal if and only if: MiniTensors stand in the same places, with the same shape
+    inputs: the arguments of a function: MiniTensors, and numbers, strings or None
+    Two tuples are equal if and only if: MiniTensors are in the same positions, with the same shape
         and requires_grad; all other arguments are equal and of the same type; and recording
-        is switched on (is_grad_enabled) for both or for neither.
+        is on (is_grad_enabled) for both or for neither.
 
     >>> x, y = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
     >>> guards((x, True)) == guards((y, True)), guards((x, True)) == guards((x, 1))
@@ -923,11 +923,11 @@ def guards(inputs):
 # %% [markdown]
 # ### What uses them (further)
 #
-# Run the next cell. You need not read it. `Fused` is one operation, one node; it saves its inputs and nothing else. `compiled(function)` keeps the recordings by their guards, and counts them in `traced`.
+# Run the next cell. You don't need to read it. `Fused` is one operation, one node; it saves only its inputs. `compiled(function)` keeps the recordings by their guards, and counts them in `traced`.
 
 # %% tags=["engine"]
 class Fused(Function):
-    """A recorded chain as one operation; its rule is what the engine's own rules asked for."""
+    """A recorded chain as one operation; its rule is what the engine's rules asked for."""
 
     @staticmethod
     def forward(ctx, *arrays, chain):
@@ -949,7 +949,7 @@ class Fused(Function):
 
 
 def can_be_fused(inputs):
-    """Whether there are MiniTensors, all of one shape and on the CPU, and else only simple values."""
+    """Whether there are MiniTensors, all of one shape on the CPU, and otherwise only simple values."""
     tensors = [x for x in inputs if isinstance(x, MiniTensor)]
     others = [x for x in inputs if not isinstance(x, MiniTensor)]
     return (
@@ -971,12 +971,12 @@ def try_to_record(function, inputs):
         return record_chain(of_tensors, [inputs[i] for i in places])
     except NotImplementedError:
         raise
-    except Exception:  # if it is a mistake of the function, running it will say so
+    except Exception:  # if the mistake is in the function, running it will show it
         return None
 
 
 def compiled(function):
-    """The function, fused where it can be. `traced` counts recordings, `chains` keeps them."""
+    """The function, fused where possible. `traced` counts recordings, `chains` keeps them."""
 
     @functools.wraps(function)
     def run(*inputs):
@@ -1012,7 +1012,7 @@ def switched(x, kind):
 
 
 def fused(expression):
-    """The expression, compiled by the notebook's engine; the other engines compute it as it is."""
+    """The expression, compiled by the notebook's engine; other engines compute it directly."""
 
     def run(*tensors):
         mine = type(tensors[0]).__name__ == "MiniTensor"
@@ -1085,7 +1085,7 @@ credit
 ### END HIDDEN TESTS
 
 # %% [markdown] items="129"
-# The value and the gradient beside the engine's and PyTorch's, the time, and what is kept between forward and backward. **Predict** the last two lines.
+# Now compare the gradient with the engine's and PyTorch's, then the time, and what is kept between forward and backward. **Predict** the last two lines.
 
 # %% tags=["demo"] items="129"
 points, cotangents = np.random.default_rng(4).normal(size=(2, 1_000_000))
@@ -1113,11 +1113,11 @@ for name, function in (("engine", horner), ("fused", fast)):
     print(f"   keeps {sum(saved.values()) / 1e6:5.1f} MB for the backward pass")
 
 # %% [markdown] items="129"
-# What is kept is the input alone. The backward pass computes the values in between once more, block by block, in the cache, where they cost no trip.
+# Only the input is kept. The backward pass recomputes the intermediate values, block by block, in the cache, where they cost no trip to memory.
 #
 # ## 6. What fusing cannot do
 #
-# Four functions of a million numbers, each compiled by you. **Predict** for each: recorded or not, and how much faster?
+# Your compiler now gets four functions of a million numbers. **Predict** for each: recorded or not, and how much faster?
 
 # %% tags=["demo"]
 functions = {
@@ -1137,25 +1137,25 @@ for name, function in functions.items():
     print(f"{name:17s} {text}")
 
 # %% [markdown]
-# A `tanh` is long arithmetic, and the arithmetic is the same; only the trips were saved. A **reduction** such as a mean needs every entry before it can say anything, so a block cannot go on alone. (Compilers can fuse the operations *before* a reduction into it; yours stops.) A **matrix product** needs whole rows and columns for each entry of its result. It also needs fusing least: in a product of matrices with 1000 rows, each number is used 1000 times.
+# A `tanh` takes a lot of arithmetic, and the arithmetic is the same; only the trips were saved. A **reduction** such as a mean needs every entry before it has a result, so a block cannot go on alone. (Compilers can fuse the operations *before* a reduction into it; yours stops.) A **matrix product** needs whole rows and columns for each entry of its result. It also needs fusing least: in a product of matrices with 1000 rows, each number is used 1000 times.
 #
-# One weakness of your guards is left. If the function finds a number *outside* itself, as in `lambda x: x * strength`, the number is a constant in the trace, and no guard watches it. (*Further* has a compiler that does.)
+# One weakness of your guards remains. If the function finds a number *outside* itself, as in `lambda x: x * strength`, the number is a constant in the trace, and no guard watches it. (*Further* has a compiler that does.)
 
 # %% [markdown] items="130"
 # ## 7. torch.compile
 #
-# PyTorch's compiler does the same three things: it **captures** the operations, it sets **guards**, and it hands the captured graph to a **backend** that writes one program for several operations. The usual backend needs a compiler for C++ or a graphics card, and time; any function can be a backend, though. The next one prints what it was given and lets it run as it is. A model is compiled as it is, without a change to it. **Predict** how often the cell prints "captured", and whether the results are right.
+# PyTorch's compiler does the same three things: it **captures** the operations, it sets **guards**, and it hands the captured graph to a **backend** that writes one program for several operations. The usual backend needs a C++ compiler or a graphics card, and time; any function can be a backend, though. The next one prints the graph it gets and runs it unchanged. You can compile a model without changing it. **Predict** how often the cell prints "captured", and whether the results are right.
 
 # %% tags=["demo"] items="130"
 def show(graph, example_inputs):
-    """A backend that does nothing to the graph but print it."""
+    """A backend that only prints the graph."""
     nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output")]
     print("   captured:", ", ".join(getattr(node.target, "__name__", node.target) for node in nodes))
     return graph.forward
 
 
 def with_compiler(text, function, *inputs):
-    """Run a compiled function; say so where PyTorch's compiler does not run on this computer."""
+    """Run a compiled function; say so if PyTorch's compiler does not run on this computer."""
     print(text)
     try:
         print("   right:", torch.equal(compiled_ones[function](*inputs), function(*inputs)))
@@ -1174,12 +1174,12 @@ for sign in (1, -1):
     with_compiler(f"mean {sign}", by_its_mean, sign * ones)
 
 # %% [markdown] items="130"
-# The third call of `bent` captured nothing: its guards were those of the first. Where a decision needs the numbers, the compiler cuts the graph in two: it computes the first part, lets Python decide, and captures what comes after. This is a **graph break**. The result is right, and less is fused.
+# The third call of `bent` captured nothing: its guards were those of the first. Where a decision needs the numbers, the compiler cuts the graph in two: it computes the first part, lets Python decide, and captures what comes after. This is a **graph break**. The result is right, but less is fused.
 
 # %% [markdown]
 # ## Quiz
 #
-# The two questions on devices are about *Further*.
+# The two questions about devices are about *Further*.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_14", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="116 129 130"
 question(
@@ -1255,14 +1255,14 @@ question(
 # | memory bound | little arithmetic per byte: the processor waits for memory |
 # | fusing | a block goes through the whole chain while it is in the cache; same operations, same bits |
 # | traffic | before: every step reads and writes; after: inputs once, results once (*Further* counts) |
-# | array module | ask the array, `array_module(x)`, wherever an array is made out of nothing |
-# | devices (*Further*) | no silent copies, no mixing, but for numbers; `.to` is an operation whose gradient goes back |
+# | array module | ask the array, `array_module(x)`, wherever an array is made from nothing |
+# | devices (*Further*) | no silent copies, no mixing, except for numbers; `.to` is an operation whose gradient goes back |
 # | trace | arrays without numbers write down what is asked of them, the backward pass too |
 # | guards | what must be the same: shapes, `requires_grad`, flags, the grad mode; in PyTorch also numbers from outside |
 # | limits | reductions, matrix products, decisions on numbers end a chain |
 # | `torch.compile` | capture, guards, a backend; graph breaks where Python must decide |
 #
-# You have run your engine on arrays that only take notes. The next lesson runs it on numbers that carry their own derivative with them, and turns the direction around: forward mode.
+# You have run your engine on arrays that only take notes. The next lesson runs it on numbers that carry their own derivative, and reverses the direction: forward mode.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1273,18 +1273,18 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. *Trips, counted* needs the stand-in of the section before; else its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. *Trips, counted* needs the stand-in of the section before; otherwise its sections do not depend on each other.
 
 # %% [markdown] items="116"
 # ## Arrays that live elsewhere
 #
-# A graphics card has its own memory. CuPy is a module like NumPy for arrays there: the same functions, the same names. PyTorch has `device="cuda"`. You need neither here. The next cell makes a stand-in: an array module whose numbers your program cannot see, unless it asks for a copy with `.get()`. It behaves like such a library in three ways: arrays of two places cannot be mixed, nothing is copied to the host silently, and a number that an operation returns is an array there as well. And it counts.
+# A graphics card has its own memory. CuPy is a module like NumPy for arrays there, with the same functions and names. PyTorch has `device="cuda"`. You need neither here. The next cell makes a stand-in: an array module whose numbers your program cannot see, unless it asks for a copy with `.get()`. It behaves like such a library in three ways: arrays from two places cannot be mixed, nothing is copied to the host silently, and a number that an operation returns is an array there as well. And it counts.
 #
-# You need not read it; what matters is what it refuses.
+# You don't need to read it; what matters is what it refuses.
 
 # %%
 class Remote:
-    """An array module: makes arrays that only it can read, and counts what happens there."""
+    """An array module that makes arrays only it can read, and counts what happens there."""
 
     def __init__(self, name):
         self.name = name
@@ -1307,7 +1307,7 @@ class Remote:
         return RemoteArray(self, np.zeros(shape))
 
     def inside(self, value):
-        """What an argument is in this place; an array of another place is refused."""
+        """What an argument is in this place; an array from another place is refused."""
         if isinstance(value, (tuple, list)):
             return type(value)(map(self.inside, value))
         if isinstance(value, RemoteArray) and value.module is self:
@@ -1375,7 +1375,7 @@ class RemoteArray(np.lib.mixins.NDArrayOperatorsMixin):
     copy, astype, argmax = map(method_of, ("copy", "astype", "argmax"))
 
     def get(self):
-        """A copy on the host, because somebody asks for it."""
+        """A copy on the host, made on request."""
         self.module.to_host += self.hidden.nbytes
         return self.hidden.copy()
 
@@ -1403,12 +1403,12 @@ for attempt in (lambda: a + np.ones(3), lambda: np.asarray(a), lambda: bool(a[0]
         print("TypeError:", error)
 
 # %% [markdown]
-# Your engine keeps such arrays, since exercise 1. But what makes an array **out of nothing**, such as `np.zeros(3)`, has no argument that could say where. There, too, the engine must ask an array for its module.
+# Since exercise 1, your engine keeps such arrays. But a function that makes an array **from nothing**, such as `np.zeros(3)`, has no argument that could say where. There, too, the engine must ask an array for its module.
 
 # %% [markdown] items="116"
 # ### To another device, and back
 #
-# A name for each place: `"cpu"` is NumPy, `"remote"` the stand-in. CuPy would be one more line in the table.
+# Each place has a name: `"cpu"` is NumPy, `"remote"` the stand-in. CuPy would be one more line in the table.
 #
 # The function `moved` copies an array. For the engine, the copy is an operation like any other: its output depends on its input. **Predict:** the gradient of the output arrives on the other device. What is the rule?
 
@@ -1424,7 +1424,7 @@ def device_of(array):
 
 
 def moved(array, module):
-    """A copy of an array in another module; the array itself if it is there already."""
+    """A copy of an array in another module; the array itself if it is already there."""
     if array_module(array) is module:
         return array
     return module.asarray(array if array_module(array) is np else array.get())
@@ -1437,7 +1437,7 @@ DEVICES["remote"] = remote
 print(device_of(np.ones(3)), device_of(a), moved(np.ones(3), remote), moved(a, np))
 
 # %% [markdown] items="116"
-# And what if the inputs of an operation are in different places? A library *could* copy silently. It would be a trap: a copy between devices often costs more than the operation. So PyTorch refuses as a rule. **Predict** which of these lines fail. (`meta` is a device of PyTorch that every computer has: its tensors have a shape and no numbers.)
+# And what if the inputs of an operation are in different places? A library *could* copy silently. That would be a trap: a copy between devices often costs more than the operation. So PyTorch refuses as a rule. **Predict** which of these lines fail. (`meta` is a device of PyTorch that every computer has: its tensors have a shape and no numbers.)
 
 # %% tags=["demo"] items="116"
 def result_of(text):
@@ -1460,20 +1460,20 @@ for text in (
     print(f"{text:27s} {result_of(text)}")
 
 # %% [markdown] items="116"
-# Only tensors **without dimensions, on the CPU**, may be mixed with others: a learning rate or a factor. A single number on the other device is no exception. Each operation checks this for itself, and not every one does: in PyTorch 2.13 `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` gives a tensor on the CPU, of numbers that nobody computed. (For graphics cards PyTorch words the message as *Expected all tensors to be on the same device*; your engine will say that.)
+# Only tensors **without dimensions, on the CPU**, may be mixed with others: a learning rate or a factor. A single number on the other device is no exception. Each operation has to check this itself, and not every one does: in PyTorch 2.13 `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` gives a tensor on the CPU, of numbers that nobody computed. (For graphics cards PyTorch's message is *Expected all tensors to be on the same device*; your engine will say that.)
 #
 # ### Exercise 5: to, and one device per operation
 #
-# Write the operation `To`, and `on_one_device`, which `apply` asks before it computes. The places are given as **modules**, because not each of them has a name in `DEVICES`. A number becomes a tensor by `MiniTensor(module.asarray(number))`, a tensor on the CPU without dimensions is moved by `To.apply(x, module=module)`, so that its gradient finds the way back.
+# Write the operation `To`, and `on_one_device`, which `apply` calls before it computes. The places are given as **modules**, because not all of them have a name in `DEVICES`. `MiniTensor(module.asarray(number))` turns a number into a tensor. `To.apply(x, module=module)` moves a tensor without dimensions from the CPU, so that its gradient gets back.
 
 # %% [markdown] tags=["hint"] exercise="to"
 # `To.forward` remembers `array_module(a)` on `ctx` and returns `moved(a, module)`. `To.backward` moves the gradient to the module that it remembers.
 
 # %% [markdown] tags=["hint"] exercise="to"
-# In `on_one_device`, first make arrays into tensors with `as_tensor`, but leave plain numbers for later. Then collect the modules that decide: of every tensor that has dimensions, or that is not on the CPU. More than one: the error. None: everything stays on the CPU.
+# In `on_one_device`, first turn arrays into tensors with `as_tensor`, but leave plain numbers for later. Then collect the modules that decide: those of every tensor that has dimensions or is not on the CPU. If there is more than one, raise the error. If there is none, everything stays on the CPU.
 
 # %% [markdown] tags=["hint"] exercise="to"
-# With the one `module` in hand, go through the inputs again. A number: `MiniTensor(module.asarray(float(x)))`. A tensor whose `array_module(x.data)` is the module: as it is. Another one: `To.apply(x, module=module)`.
+# With the one `module`, go through the inputs again. A number becomes `MiniTensor(module.asarray(float(x)))`. A tensor whose `array_module(x.data)` is the module stays. Any other becomes `To.apply(x, module=module)`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "to", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class To(Function):
@@ -1499,13 +1499,13 @@ class To(Function):
 
 
 def on_one_device(inputs):
-    """The inputs of an operation as a list of MiniTensors, in their order, all of one array module.
+    """The inputs of an operation as a list of MiniTensors, in order, all of one array module.
 
     inputs: MiniTensors, arrays and plain numbers
     An input with dimensions stays where it is, and so does an input without dimensions that is not
         on the CPU. Numbers, and MiniTensors without dimensions on the CPU, go where the others
-        are; with nothing but these, all is on the CPU. A MiniTensor that is in its place already
-        is in the list itself, not a copy of it.
+        are; if there are only these, all is on the CPU. A MiniTensor that is already in its place
+        is itself in the list, not a copy of it.
     Raises: RuntimeError if inputs that stay are in different places; the text begins with
         "Expected all tensors to be on the same device"
 
@@ -1600,7 +1600,7 @@ def on_one_device(inputs):
     return tensors
 
 # %% [markdown]
-# Three places of the engine use it. `apply` looks at its inputs, `.to` gives the tensor itself if there is nothing to do, and `backward` makes its 1 where the output is. On the CPU all three do what they did.
+# Three parts of the engine change. `apply` checks its inputs, `.to` returns the tensor itself if there is nothing to do, and `backward` makes its 1 where the output is. On the CPU all three work as before.
 
 # %% tags=["engine"]
 def apply(cls, *inputs, **options):
@@ -1612,14 +1612,14 @@ def apply(cls, *inputs, **options):
 
 
 def backward(self, gradient=None, *options, **named):
-    """As before; a gradient that is left out is made in the array module of self."""
+    """As before; a missing gradient is made in the array module of self."""
     if gradient is None and self.data.size == 1 and array_module(self.data) is not np:
         gradient = array_module(self.data).ones(self.shape)
     return self.backward_from(gradient, *options, **named)
 
 
 def to(self, device):
-    """This tensor on another device, such as "cpu"; itself, if it is there."""
+    """This tensor on another device, such as "cpu"; itself, if it is already there."""
     if device not in DEVICES:
         raise RuntimeError(f"Expected one of {', '.join(DEVICES)} as a device, not {device!r}")
     return self if self.device == device else To.apply(self, module=DEVICES[device])
@@ -1634,7 +1634,7 @@ DEVICES["remote"] = remote
 
 
 def there(x):
-    """To the stand-in; the other engines that this is compared with have none."""
+    """To the stand-in; the engines that this is compared with have none."""
     return x.to("remote") if type(x).__name__ == "MiniTensor" else x
 
 
@@ -1709,7 +1709,7 @@ credit
 ### END HIDDEN TESTS
 
 # %% [markdown] items="116"
-# The same lines in PyTorch, on `meta`, and a trap: `w` is a leaf. **Predict:** is `w.to(...)` one? Where does its gradient arrive?
+# Here are the same lines in PyTorch, on `meta`, and a trap: `w` is a leaf. **Predict:** is `w.to(...)` one? Where does its gradient arrive?
 
 # %% tags=["demo"] items="116"
 w, w_torch = MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_grad=True)
@@ -1752,7 +1752,7 @@ for name, operation in {
     print(f"{name:18s} {tried(operation)}")
 
 # %% [markdown]
-# What fails makes an array with `np.zeros`, or asks a number on the other device for its value, as Python's own `max` does. The fix is one word more. The rule of indexing, for any module:
+# The operations that fail make an array with `np.zeros`, or ask a number on the other device for its value, as Python's `max` does. The fix is small. Here is the rule of indexing, for any module:
 
 # %%
 class Pick(Function):
@@ -1773,7 +1773,7 @@ class Pick(Function):
 print("index", tried(lambda x: Pick.apply(x, index=(0, slice(None)))))
 
 # %% [markdown]
-# A whole training on the other device: 200 steps of a regression. The optimizer is yours as well. **Predict** how many bytes are copied to the host.
+# Here is a whole training run on the other device: 200 steps of a regression. **Predict** how many bytes are copied to the host.
 
 # %%
 generator = np.random.default_rng(3)
@@ -1805,7 +1805,7 @@ print("weights", w_here.data.ravel().round(3), "  now copied:", remote.to_host, 
 # %% [markdown]
 # ## Trips, counted
 #
-# The stand-in counts bytes too. A polynomial at a million points: how much does your engine move?
+# The stand-in also counts bytes. How much does your engine move for the polynomial at a million points?
 
 # %%
 points = np.random.default_rng(0).normal(size=1_000_000)
@@ -1821,24 +1821,24 @@ print(f"backward: {remote.operations:3d} operations, {backward_bytes / 1e6:4.0f}
 print(f"x, y, the gradient and the cotangent together: {4 * 8 * len(points) / 1e6:.0f} MB")
 
 # %% [markdown] items="129"
-# The last line is what has to come in or go out. Everything else is an intermediate result: it is written, and read again later, because the engine does one operation at a time.
+# The last line is what has to come in or go out. Everything else is intermediate results, written and read again later, because the engine does one operation at a time.
 #
 # ### Exercise 6: what a list moves
 #
-# Count the same bytes from the list of steps, for arrays of `size` entries of 8 bytes; numbers count nothing. **One operation at a time**: each step reads each *different* array among its arguments once and writes its result, and all the steps run. **Fused**: only the steps that are needed run; each *different* input that they use is read once, each result is written once, and everything else stays in the cache. An input is a name that no step has made.
+# Count the same bytes from the list of steps, for arrays of `size` entries of 8 bytes; numbers do not count. **One operation at a time**: each step reads each *different* array among its arguments once and writes its result, and all the steps run. **Fused**: only the needed steps run; each *different* input that they use is read once, each result is written once, and everything else stays in the cache. An input is a name that no step makes.
 
 # %% [markdown] tags=["hint"] exercise="traffic"
 # The different arrays of a step: `{a for a in arguments if isinstance(a, str)}`.
 
 # %% [markdown] tags=["hint"] exercise="traffic"
-# Fused: with `steps = needed_steps(steps, results)`, the names read are those of all arguments, without those of all results of steps. The number written is `len(set(results))`.
+# Fused: with `steps = needed_steps(steps, results)`, the names read are those of all arguments, minus those of all step results. The number written is `len(set(results))`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "traffic", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def traffic(steps, results, size, fused=False):
     """Bytes read and bytes written for arrays of size entries.
 
     steps: list of (function, arguments, result)
-    results: names that are made by steps; one that stands there twice is written once
+    results: names that steps make; one that appears twice is written once
     fused: False for one operation at a time, all of them; True for the needed ones in one pass
     Returns: (read, written)
 
@@ -1912,7 +1912,7 @@ assert tuple(traffic(THREE, ["v3"], 1, fused=True)) == (16, 8)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Two counts of the same thing: what the stand-in has seen go through its memory, and what your function says from the list.
+# Compare two counts of the same thing: what the stand-in saw go through its memory, and what your function finds from the list.
 
 # %% items="129"
 trace = Trace(points.shape)
@@ -1930,7 +1930,7 @@ print("fused, forward: ", sum(traffic(forward, [result], size, fused=True)))
 print("fused, backward:", sum(traffic(trace.steps, [gradient], size, fused=True)))
 
 # %% [markdown] items="129"
-# Two routes, one number. (Where they differ, the engine has made copies, which arrays without numbers do not need.) Fused, the traffic falls to a few per cent. The time falls less, as you saw in section 5: the arithmetic and the calls are still there, and the fused backward pass runs more steps. Counting bytes tells you the limit, not the result.
+# Both routes give the same number. (Where they differ, the engine has made copies, which arrays without numbers do not need.) With fusing, the traffic falls to a few percent. The time falls less, as you saw in section 5: the arithmetic and the calls are still there, and the fused backward pass runs more steps. Counting bytes tells you the limit, not the result.
 
 # %% [markdown]
 # ## A number from outside
@@ -1957,7 +1957,7 @@ for name, (compiler, make) in compilers.items():
         print(f"{name:14s} not possible here: {type(error).__name__}")
 
 # %% [markdown]
-# A real compiler looks at the names that the function uses and guards them too. `mini_autograd`, the reference engine of this course, also uses a buffer again as soon as its value is not needed any more. For a small chain, this is the program that it writes for one block, forward and backward (`i` are inputs, in the second program the last one is the cotangent; `r` are results, `b` buffers):
+# A real compiler checks the names that the function uses and guards them too. `mini_autograd`, the reference engine of this course, also reuses a buffer as soon as its value is no longer needed. For a small chain, here is the program that it writes for one block, forward and backward (`i` are inputs, and in the second program the last one is the cotangent; `r` are results, `b` buffers):
 
 # %% tags=["demo"]
 example = mini_autograd.tensor([1.0, 2.0], dtype=mini_autograd.float64, requires_grad=True)

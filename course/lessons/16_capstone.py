@@ -17,12 +17,12 @@
 #
 # *Core: about 90 minutes, and some time for training; before section 4 is a good place for a break. Further: about 50 minutes, optional. You build attention and a small Transformer, and train it beside PyTorch. You need lessons 11 and 14.*
 #
-# Here is a diary. Each line has a name, a thing, and the weather. The name and the thing are random. The weather is not: it follows from the thing, so a reader who has seen the thing knows it.
+# Here is a diary. Each line has a name, a thing, and the weather. The name and the thing are random. The weather is not: it follows from the thing, so a reader who has seen the thing knows the weather.
 
 # %% tags=["demo"]
 import os
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for NumPy, which is not loaded yet: see the part *Further*
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for NumPy, which is not loaded yet: see *Further*
 
 # %%
 from autograder.student import hints, quiz, start_lesson
@@ -44,7 +44,7 @@ import mini_autograd
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
-mini_autograd.allocator.keep_freed_memory()  # a training step uses again what the last one freed
+mini_autograd.allocator.keep_freed_memory()  # a training step reuses what the last one freed
 
 # %% tags=["demo"]
 NAMES = ["ada", "ben", "eva", "ida", "leo", "max", "tim"]
@@ -67,7 +67,7 @@ print(text[: text.index("\n", 80)])
 print(f"\n{len(text)} letters, {len(letters)} different ones: {''.join(letters)!r}")
 
 # %% [markdown]
-# The task: guess the next letter. You can guess without a network. You can always guess the most frequent letter. A table of pairs tells you which letter follows the *last* one most often. And a reader who knows the rules can be wrong in only two places of a line. **Predict** the share of right guesses for each of the three, on a new diary.
+# The task: guess the next letter. You can guess without a network. You can always guess the most frequent letter. A table of pairs tells you which letter follows the *last* one most often. And a reader who knows the rules can be wrong in only two places per line. **Predict** the share of right guesses for each of the three on a new diary.
 
 # %% tags=["demo"]
 number_of = {letter: number for number, letter in enumerate(letters)}
@@ -97,15 +97,15 @@ for name, share in guesses.items():
     print(f"{name:30s} {share:.1%}")
 
 # %% [markdown]
-# To get from the second line to the third, you need more memory than one letter: how a word goes on, where in the line you are, and which thing stood there. A small Transformer learns this in a few seconds, on **your** engine. You
+# To get from the second line to the third, you must remember more than one letter: how a word continues, where in the line you are, and which thing came before. A small Transformer learns this in a few seconds, on **your** engine. You
 #
 # 1. build the three layers that are still missing: embedding, layer norm, and causal self-attention;
 # 2. put them together, from the heads of one layer up to a model;
-# 3. train it beside PyTorch from the same weights, and compare the two curves.
+# 3. train it alongside PyTorch from the same weights, and compare the two curves.
 #
 # In the optional part at the end, your model writes with random letters, and you measure where time and memory go.
 #
-# If something breaks your engine, run the next cell again, and then every cell below it: it puts the engine back as it was.
+# If something breaks your engine, run the next cell again, which restores the engine, and then every cell below it.
 
 # %%
 start_lesson()
@@ -113,7 +113,7 @@ start_lesson()
 # %% [markdown] items="gap:repeated_indices"
 # ## 1. Letters become rows
 #
-# A network needs numbers that training can change a little, and a letter is no such number. So each letter has a row of a table, and the row is trained. An *embedding* looks rows up. A batch contains most letters many times. **Predict** the two gradients of a row that is looked up three times: that of your engine, and that of the tempting `gradient[ids] += ...`.
+# A network needs numbers that training can change a little, and a letter is not such a number. So each letter gets a row of a table, and training changes the row. An *embedding* looks up rows. A batch contains most letters many times. **Predict** two gradients of a row that is looked up three times: the one from your engine, and the one from the tempting `gradient[ids] += ...`.
 
 # %%
 table = MiniTensor(np.zeros((4, 2)), requires_grad=True)
@@ -131,19 +131,19 @@ print("tempting:", tempting.tolist())
 # %% [markdown]
 # ### Exercise 1: Lookup
 #
-# Write the rule of `Lookup`, an operation of one MiniTensor. `np.add.at(array, ids, values)` adds every value at its place, also when a place occurs several times.
+# Write `Lookup`, an operation on one MiniTensor. `np.add.at(array, ids, values)` adds every value at its position, even if a position occurs several times.
 
 # %% [markdown] tags=["hint"] exercise="embedding"
-# `Lookup` gets `ids` as an option: `Lookup.apply(table, ids=ids)`. In `forward` keep on `ctx` what `backward` needs: the ids and the shape of the table. Neither is a saved tensor.
+# `Lookup` gets `ids` as an option: `Lookup.apply(table, ids=ids)`. In `forward`, keep on `ctx` what `backward` needs: the ids and the shape of the table. Neither is a saved tensor.
 
 # %% [markdown] tags=["hint"] exercise="embedding"
-# The gradient starts as zeros of the shape of the table: `gradient = np.zeros(ctx.shape)`. Then `np.add.at(gradient, ctx.ids, grad)`.
+# The gradient starts as zeros in the shape of the table: `gradient = np.zeros(ctx.shape)`. Then use `np.add.at(gradient, ctx.ids, grad)`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "embedding", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Lookup(Function):
     """Rows of a table.
 
-    forward: table of shape (rows, width), ids an array of whole numbers of any shape, also an empty
+    forward: table of shape (rows, width), ids an array of integers of any shape, even an empty
         one; the result has the shape (*ids.shape, width)
     backward: grad of that shape; returns an array of the shape of the table. A row that was looked
         up several times gets the sum, one that was not gets zeros.
@@ -198,7 +198,7 @@ class Lookup(Function):
 
 # %% nbgrader={"grade": true, "grade_id": "test_embedding", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_lookup(rows, width, ids, seed):
-    """Rows of a new table and its gradient for a random cotangent, beside a loop."""
+    """Compare rows of a new table and its gradient for a random cotangent with a loop."""
     random = np.random.default_rng(seed)
     table = MiniTensor(random.normal(size=(rows, width)), requires_grad=True)
     found = Lookup.apply(table, ids=ids)
@@ -238,17 +238,17 @@ assert x.grad.data.tolist() == [[2.0], [320.0], [11.0]], "each lookup keeps its 
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The layer around `Lookup` checks its numbers first. NumPy reads the index -1 as *the last row*. A data set that marks missing letters with -1 would train the last letter, without an error. PyTorch refuses: `IndexError: index out of range in self`. So does this layer.
+# The layer around `Lookup` checks its numbers first. NumPy reads the index -1 as *the last row*. A data set that marks missing letters with -1 would train the last letter's row, without an error. PyTorch refuses: `IndexError: index out of range in self`. So does this layer.
 
 # %% tags=["engine"]
 class Embedding(Module):
     """A trained row for each of the numbers 0 to num_embeddings - 1.
 
-    weight: Parameter of shape (num_embeddings, embedding_dim), at the start standard normal
-    forward(ids): ids is an array or list of whole numbers of any shape, also an empty array; the
+    weight: Parameter of shape (num_embeddings, embedding_dim), initially standard normal
+    forward(ids): ids is an array or list of integers of any shape, even an empty array; the
         result is a MiniTensor of shape (*ids.shape, embedding_dim)
     Raises: IndexError("index out of range in self") if a number is negative or too large;
-        TypeError, with any text, if the numbers are not whole (their dtype is no integer dtype)
+        TypeError, with any text, if the dtype of the numbers is not an integer dtype
 
     >>> layer = Embedding(5, 3)
     >>> layer([[0, 4], [4, 4]]).shape
@@ -269,7 +269,7 @@ class Embedding(Module):
         return Lookup.apply(self.weight, ids=ids)
 
 # %% [markdown]
-# Compare the layer with PyTorch's. Then train it: in the first step all letters occur, in the second only the letter 0. **Predict** for SGD and for Adam which rows the *second* step moves.
+# Compare the layer with PyTorch's. Then train it: in the first step all letters occur, in the second only letter 0. **Predict** for SGD and Adam which rows the *second* step moves.
 
 # %% tags=["demo"]
 mine, theirs = Embedding(4, 2), torch.nn.Embedding(4, 2).double()
@@ -297,11 +297,11 @@ for kind in (SGD, Adam):
 # %% [markdown]
 # ## 2. Keep the numbers in range
 #
-# Batch normalization, in lesson 11, took the mean and the variance of each column over the rows of a batch. *Layer normalization* takes them of each row over its own entries. **Predict** for both: how does the result for the first row change when **another** row changes, in training and in evaluation?
+# Batch normalization, in lesson 11, took the mean and the variance of each column over the rows of a batch. *Layer normalization* takes them for each row over its own entries. **Predict** for both: how does the result for the first row change when **another** row changes, in training and in evaluation?
 
 # %%
 class RowNorm(Module):
-    """What layer normalization will do, in plain NumPy and without parameters."""
+    """What layer normalization does, in plain NumPy and without parameters."""
 
     def forward(self, x):
         x = as_tensor(x).data
@@ -325,7 +325,7 @@ for name, layer in (("BatchNorm1d", BatchNorm1d(5)), ("by rows", RowNorm())):
 #
 # Write `forward`: over the **last axis**, for inputs with any number of axes, `(x - mean) / sqrt(variance + eps) * weight + bias`. The variance is divided by the number of entries, as PyTorch does here in both modes. Mean and variance depend on `x`, so the gradient flows through them.
 #
-# Take care how you compute the variance. The mean of the squares minus the square of the mean is right on paper; but for entries like 1,000,000.5 both are near 10¹², and their difference has few right digits left.
+# Be careful how you compute the variance. The mean of the squares minus the square of the mean is right on paper; but for entries like 1,000,000.5 both are near 10¹², and their difference has few right digits left.
 
 # %% [markdown] tags=["hint"] exercise="layer_norm"
 # `centered = x - x.mean(-1, True)`, and the variance is the mean of `centered * centered`, again with `keepdim`.
@@ -337,10 +337,10 @@ for name, layer in (("BatchNorm1d", BatchNorm1d(5)), ("by rows", RowNorm())):
 class LayerNorm(Module):
     """Each row to mean 0 and variance 1, then scaled and shifted by parameters.
 
-    weight, bias: Parameters of shape (size,), at the start ones and zeros
+    weight, bias: Parameters of shape (size,), initially ones and zeros
     forward(x): x of shape (..., size), at least one axis; the result has the same shape. A row of
-        equal entries becomes bias. Entries may have a large offset, such as 1e6, and keep about ten
-        digits then. The same in training and in evaluation.
+        equal entries becomes bias. Entries may have a large offset, such as 1e6; about ten digits
+        are then right. The same in training and in evaluation.
 
     >>> LayerNorm(2)(MiniTensor([[1.0, 3.0], [5.0, 5.0]])).data.round(3) + 0.0
     array([[-1.,  1.],
@@ -401,7 +401,7 @@ class LayerNorm(Module):
 
 # %% nbgrader={"grade": true, "grade_id": "test_layer_norm", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
-    """Values and all gradients for a random cotangent, beside formulas."""
+    """Compare values and all gradients for a random cotangent with formulas."""
     random = np.random.default_rng(seed)
     layer, leaf = LayerNorm(size, eps), MiniTensor(x, requires_grad=True)
     weight, bias = random.normal(size=(2, size))
@@ -449,7 +449,7 @@ try_layer_norm(5, random.normal(size=(5, 5)) * np.arange(1, 6)[:, None], 9)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Compare it with PyTorch's layer, with an offset of a million and without. Also **predict** the sum of the gradient over the entries of one row, for a random cotangent.
+# Compare it with PyTorch's layer, with and without an offset of a million. Also **predict** the sum of the gradient over the entries of one row, for a random cotangent.
 
 # %% tags=["demo"]
 for offset in (0.0, 1e6):
@@ -464,14 +464,14 @@ for offset in (0.0, 1e6):
     print(f"largest sum of a row {np.abs(leaf.grad.data.sum(axis=-1)).max():.1e}")
 
 # %% [markdown]
-# The sum is 0: adding the same number to all entries of a row does not change the output, so the gradient has no part in that direction.
+# The sum is 0: adding the same number to all entries of a row does not change the output, so the gradient has no component in that direction.
 
 # %% [markdown]
 # ## 3. Attention
 #
-# Every position of a text gets three vectors, each computed by a linear layer from its row. A **query** says what the position looks for. A **key** says what it offers. A **value** is what it hands over when it is found. The query of one position is multiplied with the keys of all positions. Softmax turns the products into weights, and the result is the mean of the values with these weights. This is a soft lookup: it takes every row, with a weight, and the weights can be trained.
+# Every position of a text gets three vectors, each computed by a linear layer from its row. A **query** says what the position looks for. A **key** says what it offers. A **value** is what it hands over when it is found. The query of one position is multiplied with the keys of all positions. Softmax turns the products into weights, and the result is the mean of the values with these weights. This is a soft lookup: it takes every row, with a weight that training can change.
 #
-# There are two problems. The first is size. **Predict** how the largest of 20 weights changes when the queries and keys get longer. Their entries are random, of size 1.
+# There are two problems. The first is size. **Predict** how the largest of 20 weights changes as the queries and keys get longer. Their entries are random, of size 1.
 
 # %%
 def softmax_of(scores):
@@ -489,9 +489,9 @@ for length in (4, 16, 64, 256):
     print(f"{length:6d} {products.std():16.1f} {largest:20.2f} {divided:16.2f}")
 
 # %% [markdown]
-# A product of two long random vectors has the size of the root of their length. For large products, softmax takes nearly all from one row, and its gradient is nearly 0, so the layer learns little. So attention divides the products by the root of the length.
+# The size of a product of two random vectors grows as the square root of their length. For large products, softmax takes nearly everything from one row, and its gradient is nearly 0, so the layer learns little. So attention divides the products by the square root of the length.
 #
-# The second problem is time. Position 3 is trained to guess letter 4. If it can look at position 4, it need not guess. So position `t` may look only at the positions up to `t`: attention is **causal**. **Predict** which of two ways to enforce this is right: set the forbidden *weights* to 0, or set the forbidden *scores* to minus infinity before the softmax?
+# The second problem is time. Position 3 is trained to guess letter 4. If it can look at position 4, it does not have to guess. So position `t` may look only at the positions up to `t`: attention is **causal**. **Predict** which of two ways to enforce this is right: set the forbidden *weights* to 0, or set the forbidden *scores* to minus infinity before the softmax?
 
 # %%
 scores = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 5.0], [1.0, 1.0, 1.0]])
@@ -508,13 +508,13 @@ for name, weights in (
 # %% [markdown]
 # ### Exercise 3: attention
 #
-# Write `attention(q, k, v)`. Your engine has what you need: `@` for stacks of matrices, `transpose`, `where` from lesson 12, and a `softmax` that does not overflow. The axes in front of the last two are a stack of independent problems.
+# Write `attention(q, k, v)`. Your engine has what you need: `@` for stacks of matrices, `transpose`, `where` from lesson 12, and a `softmax` that does not overflow. The axes before the last two are a stack of independent problems.
 
 # %% [markdown] tags=["hint"] exercise="attention"
-# The scores are `q @ k.transpose(-1, -2)`, divided by the root of the last axis of `q`. They have the shape `(..., length, length)`; row `t` belongs to the query of position `t`.
+# The scores are `q @ k.transpose(-1, -2)`, divided by the square root of the size of `q`'s last axis. They have the shape `(..., length, length)`; row `t` belongs to the query of position `t`.
 
 # %% [markdown] tags=["hint"] exercise="attention"
-# `np.tril(np.ones((length, length), dtype=bool))` is True on the diagonal and below. `where(allowed, scores, -np.inf)` stretches it over the axes in front.
+# `np.tril(np.ones((length, length), dtype=bool))` is True on the diagonal and below. `where(allowed, scores, -np.inf)` stretches it over the other axes.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def attention(q, k, v):
@@ -575,7 +575,7 @@ def attention(q, k, v):
 
 # %% nbgrader={"grade": true, "grade_id": "test_attention", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def slopes_agree(forward, leaves, seed, what):
-    """Gradients for a random cotangent, beside differences of values along random directions."""
+    """Compare gradients for a random cotangent with differences of values along random directions."""
     random = np.random.default_rng(seed)
     for leaf in leaves:
         leaf.grad = None
@@ -597,7 +597,7 @@ def slopes_agree(forward, leaves, seed, what):
 
 
 def try_attention(q, k, v):
-    """The shapes, and what holds for all weights."""
+    """Check the shapes, and what holds for all weights."""
     both = attention(MiniTensor(q), MiniTensor(k), MiniTensor(v))
     assert isinstance(both, (tuple, list)) and len(both) == 2, "two results: the output, the weights"
     output, weights = both
@@ -656,7 +656,7 @@ slopes_agree(lambda: attention(shared, shared, shared)[0], [shared], 10, "one te
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# PyTorch has attention as one operation. Compare:
+# PyTorch has attention as a single operation. Compare:
 
 # %% tags=["demo"]
 arrays = np.random.default_rng(4).normal(size=(3, 2, 3, 6, 4))
@@ -672,7 +672,7 @@ for name, leaf, leaf_torch in zip("qkv", leaves, leaves_torch):
     print(f"gradient {name}  {np.abs(leaf.grad.data - leaf_torch.grad.numpy()).max():.1e}")
 
 # %% [markdown]
-# Here is the graph of one attention, for three positions. **Predict** which of `q`, `k` and `v` gets its gradient without a path through the softmax.
+# Here is the graph of attention for three positions. **Predict** which of `q`, `k` and `v` gets its gradient without a path through the softmax.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -683,9 +683,9 @@ explore(attention(q, k, v)[0].sum())
 # %% [markdown]
 # ### Heads
 #
-# One weighted mean looks at one thing at a time. So the vectors are cut into parts, called *heads*: head 0 uses the first entries of all queries, keys and values, head 1 the next. Each head computes its own attention. A linear layer then mixes the results.
+# One weighted mean looks at one thing at a time. So the vectors are split into parts, called *heads*: head 0 uses the first entries of all queries, keys and values, head 1 the next. Each head computes its own attention. A linear layer then mixes the results.
 #
-# To cut means to change the axes: from `(rows, length, heads * size)` to `(rows, heads, length, size)`. `reshape` alone can make an array of that shape. **Predict** what it puts into head 0.
+# Splitting changes the axes: from `(rows, length, heads * size)` to `(rows, heads, length, size)`. `reshape` alone can make an array of that shape. **Predict** what it puts into head 0.
 
 # %%
 marks = np.array([[["p0 h0", "p0 h1"], ["p1 h0", "p1 h1"], ["p2 h0", "p2 h1"]]])  # position, head
@@ -693,18 +693,18 @@ print("reshape alone:", marks.reshape(2, 3).tolist())
 print("reshape, then transpose:", marks.reshape(3, 2).T.tolist())
 
 # %% [markdown]
-# `reshape` keeps the entries in their order, so head 0 would get both halves of position 0 and a half of position 1. All shapes fit, and there is no error. First split the axis so that the heads get their own, then move it.
+# `reshape` keeps the entries in their order, so head 0 would get both halves of position 0 and a half of position 1. All shapes fit, and there is no error. First split the axis so that the heads have their own axis, then move it.
 
 # %% [markdown]
 # ### Exercise 4: causal self-attention
 #
-# Write `forward`. One linear layer computes queries, keys and values at once: the first `width` columns of its result are the queries, the next the keys, the last the values. Head `h` has the columns `h * size` to `(h + 1) * size` of each, where `size = width / heads`. What the heads find is put side by side again, in this order, and goes through `project`.
+# Write `forward`. One linear layer computes queries, keys and values at once: the first `width` columns of its result are the queries, the next the keys, the last the values. Head `h` has the columns `h * size` to `(h + 1) * size` of each, where `size = width / heads`. The results of the heads are put side by side again, in this order, and go through `project`.
 
 # %% [markdown] tags=["hint"] exercise="heads"
-# `self.qkv(x).reshape(rows, length, 3, heads, size)` gives each of the three, and each head, a place of its own. Index the axis of three, then `transpose(1, 2)`.
+# `self.qkv(x).reshape(rows, length, 3, heads, size)` has an axis for the three and one for the heads. Index the axis of three, then `transpose(1, 2)`.
 
 # %% [markdown] tags=["hint"] exercise="heads"
-# The way back: `output.transpose(1, 2).reshape(rows, length, width)`.
+# To go back: `output.transpose(1, 2).reshape(rows, length, width)`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class CausalSelfAttention(Module):
@@ -712,9 +712,9 @@ class CausalSelfAttention(Module):
 
     qkv: LinearLayer(width, 3 * width); project: LinearLayer(width, width)
     forward(x): x of shape (rows, length, width), any length; the result has the same shape. Position
-        t of the result depends on the positions 0 to t of x. Afterwards `pattern` is the array of
+        t of the result depends on the positions 0 to t of x. Afterward `pattern` is the array of
         the weights, of shape (rows, heads, length, length).
-    Raises: ValueError if width is no multiple of heads
+    Raises: ValueError if width is not a multiple of heads
 
     >>> layer = CausalSelfAttention(6, heads=2)
     >>> layer(MiniTensor(np.ones((1, 3, 6)))).shape, layer.pattern.shape
@@ -778,7 +778,7 @@ class CausalSelfAttention(Module):
 
 # %% nbgrader={"grade": true, "grade_id": "test_heads", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def try_heads(width, heads, rows, length, seed):
-    """Output and pattern beside NumPy, head by head; then the gradients."""
+    """Compare output and pattern with NumPy, head by head; then check the gradients."""
     random = np.random.default_rng(seed)
     layer, x = CausalSelfAttention(width, heads), random.normal(size=(rows, length, width))
     leaf = MiniTensor(x, requires_grad=True)
@@ -826,7 +826,7 @@ assert np.shape(layer.pattern) == (1, 2, 3, 3), "`pattern` is that of the last c
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# PyTorch's `MultiheadAttention` has the same parameters under other names. The gradient itself can show which positions an output depends on. For one text of six letters, **predict** the picture: positions of the output down, positions of the input across.
+# PyTorch's `MultiheadAttention` has the same parameters under other names. The gradient can show which positions an output depends on. For one text of six letters, **predict** the picture: positions of the output go down, positions of the input across.
 
 # %% tags=["demo"]
 manual_seed(2)
@@ -851,12 +851,12 @@ for position in range(6):
     print(position, "".join(" x" if size else " ." for size in np.abs(leaf.grad.data[0]).max(axis=1)))
 
 # %% [markdown]
-# On and below the diagonal there is a gradient, above it there is an exact 0. It is the picture of the mask, found without a look into the layer.
+# On and below the diagonal there is a gradient; above it is an exact 0. It is a picture of the mask, found without looking into the layer.
 
 # %% [markdown]
 # ## 4. Blocks, and a model
 #
-# A block of a Transformer has two halves. Attention moves things between positions; a small network of two linear layers then works on each position by itself. Each half gets the normalized `x`, and its result is **added** to `x`. So there is a path around each half. **Predict** the size of the gradient at the input of 30 layers, with the path around each layer and without.
+# A Transformer block has two halves. Attention moves information between positions; a small network of two linear layers then works on each position separately. Each half gets the normalized `x`, and its result is **added** to `x`. So there is a path around each half. **Predict** the size of the gradient at the input of 30 layers, with the path around each layer and without.
 
 # %%
 manual_seed(3)
@@ -869,12 +869,12 @@ for name, way in (("around", lambda x, layer: x + layer(x)), ("through", lambda 
     print(f"{name:8s} size of the gradient at the input: {np.linalg.norm(start.grad.data):.1e}")
 
 # %% [markdown]
-# A sum hands the cotangent to both branches unchanged. Along the path around the layers it arrives whole, for any layers.
+# A sum hands the cotangent to both branches unchanged. Along the path around the layers it arrives unchanged, whatever the layers are.
 
 # %% [markdown]
 # ### Exercise 5: the model
 #
-# Write `forward` twice. A block: `x` plus attention of the first norm; then that plus `mlp` of the second norm. The model: to the row of each letter the row of its *place* is added (the scores of attention do not know where a letter stands); then the blocks, the last norm, and a linear layer, which gives one score per letter of the alphabet.
+# Write `forward` twice. The block: `x` plus attention of the first norm; then that plus `mlp` of the second norm. The model: add to the row of each letter the row of its *place* (attention scores do not know where a letter is); then come the blocks, the last norm, and a linear layer, which gives one score per letter of the alphabet.
 #
 # At position `t` the scores are the guess for letter `t + 1`. So one text of 24 letters gives 24 tasks at once, and the mask hides the answers.
 
@@ -882,11 +882,11 @@ for name, way in (("around", lambda x, layer: x + layer(x)), ("through", lambda 
 # In the block `x` is used three times: `x = x + self.attention(self.norm1(x))`, and then the same with `mlp` and `norm2`.
 
 # %% [markdown] tags=["hint"] exercise="model"
-# `self.place(np.arange(length))` has the shape `(length, width)`, and is stretched over the rows. `self.blocks` is a Sequential.
+# `self.place(np.arange(length))` has the shape `(length, width)` and is stretched over the rows. `self.blocks` is a Sequential.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "model", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Block(Module):
-    """One block: x + attention(norm1(x)), and to that, called y, is added mlp(norm2(y)).
+    """One block: y = x + attention(norm1(x)), and the result is y + mlp(norm2(y)).
 
     forward(x): x of shape (rows, length, width); the result has the same shape
 
@@ -913,7 +913,7 @@ class CharTransformer(Module):
     """Scores for the next letter at every position of a text.
 
     vocabulary: how many letters there are; context: how many positions a text may have
-    forward(ids): ids is an array of whole numbers of shape (rows, length), length at most context;
+    forward(ids): ids is an array of integers of shape (rows, length), length at most context;
         the result has the shape (rows, length, vocabulary): head(norm(blocks(rows of the letters +
         rows of the places 0 to length - 1)))
     Raises: ValueError, with any text, if length is larger than context
@@ -985,7 +985,7 @@ def next_letter_loss(scores, targets):
 
 # %% nbgrader={"grade": true, "grade_id": "test_model", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_block(width, heads, rows, length, seed):
-    """A block beside its own parts, put together here."""
+    """Compare a block with its own parts, put together here."""
     block, draw = Block(width, heads), np.random.default_rng(seed + 100)
     for norm in (block.norm1, block.norm2):  # so that the two are not alike
         overwrite(norm.weight, draw.uniform(0.5, 2.0, size=width))
@@ -1002,7 +1002,7 @@ def try_block(width, heads, rows, length, seed):
 
 
 def try_model(model, ids):
-    """A model beside its own parts; the gradients of the first and the last layer."""
+    """Compare a model with its own parts; check gradients of the first and the last layer."""
     x = MiniTensor(model.token.weight.data[ids] + model.place.weight.data[: ids.shape[1]])
     for block in model.blocks:
         x = block(x)
@@ -1057,7 +1057,7 @@ end, _ = edge_to(x)
 print(f"{len(order)} nodes, {paths_to[end]} paths from the result to x")
 
 # %% [markdown]
-# The gradient of `x` is a sum over all these paths, and each further block multiplies their number. `backward` still runs every rule only once, because it follows the order that you have just used for counting.
+# The gradient of `x` is a sum over all these paths, and each additional block multiplies their number. `backward` still runs every rule only once, because it follows the order that you just used for counting.
 
 # %% [markdown]
 # ## 5. The training
@@ -1126,11 +1126,11 @@ difference = model(ids).data - model_torch(torch.tensor(ids)).detach().numpy()
 print(f"scores of the two models before training: difference {np.abs(difference).max():.1e}")
 
 # %% [markdown]
-# A batch is 16 pieces of the diary, each 24 letters long, from random places. The targets are the same pieces, one letter further on. Before the training, `preflight` of lesson 12 examines the model. And `greedy_text` lets the model write: it guesses the next letter, appends it, and asks again. **Predict** what the untrained model writes.
+# A batch is 16 pieces of the diary, each 24 letters long, from random places. The targets are the same pieces, shifted by one letter. Before training, `preflight` from lesson 12 checks the model. And `greedy_text` lets the model write: it guesses the next letter, appends it, and asks again. **Predict** what the untrained model writes.
 
 # %% tags=["demo"]
 def batches(count, seed=1, rows=16):
-    """Pairs (pieces, the same one letter further on), arrays of shape (rows, context)."""
+    """Pairs (pieces, the same shifted by one letter), arrays of shape (rows, context)."""
     generator, length = np.random.default_rng(seed), sizes["context"]
     for _ in range(count):
         starts = generator.integers(0, len(known) - length, size=(rows, 1))
@@ -1197,18 +1197,18 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# The two curves lie on each other. The dotted lines show the loss of the three ways to guess from the beginning. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random. **Predict** the share of right guesses at both.
+# The two curves coincide. The dotted lines show the loss of the three ways of guessing from the start. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random. **Predict** the share of right guesses at both.
 
 # %% tags=["demo"]
 def last_guesses(predict):
-    """For each piece of the unseen diary: the guess for the letter after it, and that letter."""
+    """For each piece of the unseen diary, the guess for the letter after it, and that letter."""
     length = sizes["context"]
     starts = np.arange(len(unknown) - length)[:, None]
     return predict(unknown[starts + np.arange(length)])[:, -1].argmax(axis=-1), unknown[length:]
 
 
 def after(words):
-    """The places of the unseen diary right after some words, counted like the guesses."""
+    """The positions in the unseen diary right after some words, counted like the guesses."""
     where = [i for i in range(sizes["context"], len(held_out)) if held_out[:i].endswith(words)]
     return np.array(where) - sizes["context"]
 
@@ -1229,9 +1229,9 @@ print(f"by chance {1 / len(WEATHER):.1%}")
 print(greedy_text("\n", 80))
 
 # %% [markdown]
-# If the share of all letters is a little above that of the rules, it is luck: a guess at a random place may be right. Greedy writing repeats itself: it always takes the most likely name and thing.
+# If the share for all letters is a little above that of the rules, it is luck: a guess at a random letter may be right. Greedy writing repeats itself: it always takes the most likely name and thing.
 #
-# How does the model know the weather? `pattern` shows it. Take one line up to the place where the model must guess the weather. **Predict** where the last row looks, in the head that found the thing.
+# How does the model know the weather? `pattern` shows it. Take one line up to where the model must guess the weather. **Predict** where the last row looks, in the head that found the thing.
 
 # %% tags=["demo"]
 line = "\nleo takes a kite in "
@@ -1253,35 +1253,35 @@ for head, row in enumerate(every[:, -1]):
     print(f"block {head // 2}, head {head % 2}: the last position looks at {looked}")
 
 # %% [markdown]
-# No code tells a head to look for the thing. The head learned it from the gradient of one letter, which came back through softmax, products and norms to three small matrices.
+# No code tells a head to look for the thing. The head learned it from the gradient of one letter, which flowed back through softmax, products and norms to three small matrices.
 
 # %% [markdown]
 # ## 6. What you have built
 #
 # Apart from NumPy, you built every part of this training. Lesson by lesson:
 #
-# | lesson | what you built | where it is at work in this model |
+# | lesson | what you built | what it does in this model |
 # | --- | --- | --- |
 # | 01 | numerical gradients, the chain rule by hand | the tests above compare slopes with differences |
 # | 02 | operations that remember, `backward` | one call, and every parameter has a gradient |
 # | 03 | an order for the graph, without recursion | `x` in a block takes two paths, and both contributions arrive before its rule runs |
 # | 04 | arrays, broadcasting, products, softmax | scores, patterns, the rows of the places that are stretched over the batch |
 # | 05 | leaves and accumulation | rows that are looked up many times |
-# | 06 | freeing what is saved | no step leaves anything to the next |
+# | 06 | freeing what is saved | no step leaves anything behind for the next |
 # | 07 | `no_grad`, `detach` | writing, the optimizer's step |
-# | 08 | operations with rules of your own, `gradcheck` | `Lookup`, `LogSoftmax`, the linear layers |
+# | 08 | operations with your own rules, `gradcheck` | `Lookup`, `LogSoftmax`, the linear layers |
 # | 09 | versions and views | heads are views; the optimizer writes in place, and a late backward would be noticed |
 # | 10 | derivatives of derivatives, hooks | a question about a gradient of a gradient, if one comes up |
 # | 11 | modules, Adam, the step | all of section 5 |
 # | 12 | instruments | `preflight`, `where`, `sqrt` |
 # | 13 | checkpoints | less memory, for one more pass through the blocks |
 # | 14 | a compiler | the activation in one pass |
-# | 15 | forward mode | not used here: there is one loss, and there are many weights. It tells how the loss moves along one direction |
+# | 15 | forward mode | not used here: there is one loss and many weights. It shows how the loss moves along one direction |
 
 # %% [markdown]
 # ## Quiz
 #
-# Two questions, on a loss that is too good and on a slow step, are about the optional part.
+# Two questions, about a loss that is too good and a slow step, are about *Further*.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_16", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="gap:repeated_indices"
 question(
@@ -1363,14 +1363,14 @@ question(
 # | idea | in one line |
 # | --- | --- |
 # | embedding | a gather; its gradient is a scatter-add, and repeated rows get the sum |
-# | layer norm | each row by itself, over its own entries: no modes, no buffers |
-# | attention | a soft lookup: softmax of query times key, divided by the root of the size, times values |
+# | layer norm | each row separately, over its own entries: no modes, no buffers |
+# | attention | a soft lookup: softmax of query times key, divided by the square root of the size, times values |
 # | causal | scores of later positions are set to minus infinity **before** the softmax |
-# | heads | give them an axis where they are, then move it; `reshape` alone mixes positions |
+# | heads | split off an axis for them, then move it; `reshape` alone mixes positions |
 # | block | `x` plus the result of its layers: the gradient has a path around them |
 # | writing | guess, append, ask again; greedy takes the most likely letter |
 # | is it right? | same weights, same batches, another library: the curves agree to rounding |
-# | is it real? | baselines before, new text after, and a loss that is too good is a symptom |
+# | is it real? | baselines first, new text afterward; a loss that is too good is a symptom |
 # | is it fast? | a stopwatch first |
 
 # %% [markdown] items="142"
@@ -1378,10 +1378,10 @@ question(
 #
 # The course ends here, but your engine can grow. Each of these takes an evening:
 #
-# * Give the model a text of your own: replace `text`, and `held_out` by its last tenth. A longer context and more width will be needed, and the part *Further* tells you what they cost.
-# * Writing computes everything again for each letter, although the keys and values of the earlier letters are the same. Keep them, and measure.
+# * Give the model your own text: replace `text`, and use its last tenth as `held_out`. You will need a longer context and more width; *Further* shows what they cost.
+# * Writing recomputes everything for each letter, although the keys and values of the earlier letters are the same. Keep them, and measure.
 # * `mini_autograd` is this engine, finished, with PyTorch's names. Read `autograd.py`, `backward.py` and `operations/attention.py`, and compare them with what you wrote.
-# * PyTorch's own rules stand in one file of its source, `derivatives.yaml`. Look up `tanh`, `mul` and `embedding`: you can read it now.
+# * PyTorch's own rules are in one file of its source, `derivatives.yaml`. Look up `tanh`, `mul` and `embedding`: you can read it now.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1392,12 +1392,12 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
+# This part is optional. Your engine works without its exercises, which only earn points. Its sections do not depend on each other.
 
 # %% [markdown]
 # ## Writing
 #
-# `greedy_text` always takes the most likely letter. A model writes in a more varied way if you **draw** the letter, with the chances that the scores give. The **temperature** divides the scores before the softmax. **Predict** the three rows: what does a low temperature do, and a high one?
+# `greedy_text` always takes the most likely letter. A model's text is more varied if you **draw** the letter, with the probabilities that the scores give. The **temperature** divides the scores before the softmax. **Predict** the three rows: what does a low temperature do, and a high one?
 
 # %%
 print("scores              ", [2.0, 1.0, 0.0])
@@ -1406,27 +1406,27 @@ for temperature in (0.1, 1.0, 10.0):
     print(f"temperature {temperature:4.1f}    ", chances.round(3).tolist())
 
 # %% [markdown]
-# Near 0 the best letter gets all the chances. So let temperature 0 mean greedy, in place of a division by zero.
+# Near 0 the best letter gets all the probability. So let temperature 0 mean greedy, instead of a division by zero.
 
 # %% [markdown]
 # ### Exercise 6: generate
 #
-# Write `choose`, which draws one letter, and `generate`, which writes. Nothing is recorded, and the model is in evaluation mode while it writes. Afterwards it is in the mode of before, even after an error. The model sees at most its last `model.context` letters.
+# Write `choose`, which draws one letter, and `generate`, which writes. Nothing is recorded, and the model is in evaluation mode while it writes. Afterward it is back in its previous mode, even after an error. The model sees at most the last `model.context` letters.
 
 # %% [markdown] tags=["hint"] exercise="generate"
-# For temperature 0: `int(np.argmax(scores))`. Otherwise subtract the maximum **first**, then divide and take `np.exp`: nothing can overflow. `int(generator.choice(len(chances), p=chances))` draws.
+# For temperature 0, return `int(np.argmax(scores))`. Otherwise subtract the maximum **first**, then divide and take `np.exp`, so that nothing overflows. `int(generator.choice(len(chances), p=chances))` draws.
 
 # %% [markdown] tags=["hint"] exercise="generate"
-# In `generate`: `ids = [int(i) for i in ids]` is a new list, so the one that you were given stays as it is. Each round: `model(np.array([ids[-model.context :]]))`, of which `.data[0, -1]` are the scores after the last letter. The mode: as in `evaluate` of lesson 11, with `try` and `finally`.
+# In `generate`, `ids = [int(i) for i in ids]` makes a new list, so the given one stays unchanged. In each round, call `model(np.array([ids[-model.context :]]))`; its `.data[0, -1]` holds the scores after the last letter. Handle the mode as in `evaluate` of lesson 11, with `try` and `finally`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def choose(scores, generator, temperature=1.0):
-    """Draw a number with the chances softmax(scores / temperature).
+    """Draw a number with the probabilities softmax(scores / temperature).
 
-    scores: array of shape (vocabulary,), entries of any size; it stays as it is
+    scores: array of shape (vocabulary,), entries of any size; it stays unchanged
     generator: a NumPy generator; no other random numbers are used
     temperature: at least 0; 0 gives the number of the largest score, the first one of several
-    Returns: a whole number, an int. Raises: ValueError, with any text, for a negative temperature
+    Returns: an int. Raises: ValueError, with any text, for a negative temperature
 
     >>> choose(np.array([0.0, 3.0, 1.0]), np.random.default_rng(0), temperature=0)
     1
@@ -1442,14 +1442,14 @@ def choose(scores, generator, temperature=1.0):
 
 
 def generate(model, ids, count, generator, temperature=1.0):
-    """Let a model write on: each number is drawn by choose from the scores at the last position.
+    """Let a model continue a text: choose draws each number from the scores at the last position.
 
     model: has context, and model(array of shape (1, length)) gives scores of shape
         (1, length, vocabulary). In each round it gets all numbers so far, but at most the last
         model.context.
-    ids: list or array of at least one whole number, which stays as it is
+    ids: list or array of at least one integer, which stays unchanged
     Returns: list of ints: ids, and count new ones
-    The model runs in evaluation mode and unrecorded. Afterwards model.training is what it was, also
+    The model runs in evaluation mode and unrecorded. Afterward model.training is what it was, even
     if the model raises an error.
 
     >>> model = CharTransformer(vocabulary=5, context=4, width=6, heads=2, depth=1)
@@ -1495,7 +1495,7 @@ def generate(model, ids, count, generator, temperature=1.0):
 
 # %%
 class Counting(Module):
-    """Asks for the number after the last one, and says nothing sensible at the other positions."""
+    """Predicts the number after the last one, and nothing sensible at the other positions."""
 
     context = 4
 
@@ -1515,14 +1515,14 @@ class Counting(Module):
 
 # %% nbgrader={"grade": true, "grade_id": "test_generate", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def many(self, choose, scores, temperature, draws, seed):
-    """Draws from one generator, one after the other."""
+    """Several draws from one generator, in a row."""
     generator = np.random.default_rng(seed)
     with np.errstate(over="ignore"):  # a very small chance may be 0
         return [choose(scores, generator, temperature) for _ in range(draws)]
 
 
 def after_writing(self, generate, model, ids):
-    """What was given, after it was written on."""
+    """The given ids after generate has run."""
     generate(model, ids, 2, np.random.default_rng(0))
     return ids
 
@@ -1638,7 +1638,7 @@ for temperature in (0, 1.0, 3.0):
 # %% [markdown]
 # ## A loss that is too good
 #
-# Is it really the attention that guesses? Train three more models in PyTorch, with a single block and fewer steps. In the first, each position looks back, as in yours. In the second it may look **everywhere**, in the third only at **itself**. **Predict** for each the loss in training, and the share of right guesses after the last letter of a piece, where there is nothing more to look at.
+# Does attention really do the guessing? Train three more models in PyTorch, with a single block and fewer steps. In the first, each position looks back, as in yours. In the second it may look **everywhere**, in the third only at **itself**. **Predict** for each the training loss, and the share of right guesses after the last letter of a piece, where there is nothing more to look at.
 
 # %% tags=["demo"]
 print("looks          loss in training   right guesses at the end of a piece")
@@ -1652,7 +1652,7 @@ for look in ("back", "everywhere", "nowhere"):
     print(f"{look:12s} {np.mean(found[-10:]):14.3f} {(guessed == right_letters).mean():24.1%}")
 
 # %% [markdown]
-# The model that may look everywhere has a lower loss in training than a reader who knows the rules: it copies the letter to the right. Where there is no such letter, it guesses worse than the model that may only look back. A loss that is too good is a symptom. The model that looks only at itself knows a letter and its place, and ends near the table of pairs.
+# The model that may look everywhere has a lower training loss than a reader who knows the rules: it copies the letter to the right. Where there is no such letter, it guesses worse than the model that may only look back. A loss that is too good is a symptom. The model whose positions see only themselves knows one letter and its place, and ends near the table of pairs.
 
 # %% [markdown]
 # ## One table for both ends
@@ -1679,12 +1679,12 @@ print(f"parameters {count}, tied {count_tied}")
 print(f"sum of the two gradients, minus the tied one: {np.abs(of_token + of_head - of_both).max():.1e}")
 
 # %% [markdown]
-# They add up: this is the rule of lesson 02, for a value that is used twice.
+# They add up: this is the rule of lesson 02 for a value that is used twice.
 
 # %% [markdown]
 # ## What it costs
 #
-# One training step of this model, in three libraries: your engine, `mini_autograd`, and PyTorch, each on one thread, by turns, in processor time. **Predict** the ratios.
+# The next cell times one training step of this model in three libraries: your engine, `mini_autograd`, and PyTorch, each on one thread, taking turns, in processor time. **Predict** the ratios.
 
 # %% tags=["demo"]
 def shortest(action, rounds=3):
@@ -1736,7 +1736,7 @@ for name, milliseconds in medians.items():
     print(f"{name:14s} {milliseconds:7.2f} ms per step   {ratio:5.2f} times PyTorch")
 
 # %% [markdown]
-# Where does your time go? A stopwatch around every rule of your engine. Before you look, **predict** the share of the matrix products, and which operation costs most.
+# Where does your time go? Put a stopwatch around every rule of your engine. Before you look, **predict** the share of the matrix products, and which operation costs most.
 
 # %% tags=["demo"] items="112"
 def kinds_below(kind):
@@ -1746,7 +1746,7 @@ def kinds_below(kind):
 
 
 class Stopwatch:
-    """Inside, the processor time of each rule is added up, without that of rules it calls itself."""
+    """Inside, the processor time of each rule is added up, without that of rules that it calls."""
 
     def __enter__(self):
         self.milliseconds, self.calls, self.inside, self.before = {}, {}, [0.0], []
@@ -1779,7 +1779,7 @@ class Stopwatch:
 
 
 def by_operation(action, rounds=5):
-    """Pairs (operation, [calls, forward, backward]), dearest first: one action, in milliseconds."""
+    """Pairs (operation, [calls, forward, backward]), slowest first: one action, in milliseconds."""
     with Stopwatch() as watch:
         for _ in range(rounds):
             action()
@@ -1814,7 +1814,7 @@ print(f"forward {times['forward']:.1f} ms, backward {backward_time:.1f} ms", end
 print(f"optimizer {times['the optimizer']:.1f} ms, {len(nodes)} nodes")
 
 # %% [markdown]
-# Look at `Pow`. Two of its calls are the `self**3` in the tanh form of GELU, the others the roots in the norms. A third power of as many numbers as the activation gets: **predict** how much longer it takes than a square, and whether the signs matter.
+# Look at `Pow`. Two of its calls are the `self**3` in the tanh form of GELU, the others the square roots in the norms. Take the third power of as many numbers as the activation gets. **Predict** how much longer it takes than a square, and whether the signs matter.
 
 # %% tags=["demo"]
 hidden = np.random.default_rng(0).normal(size=(16 * 24, 128))
@@ -1828,9 +1828,9 @@ for name, compute in (
     print(f"{name:7s} {found[0]:9.3f} ms {found[1]:12.3f} ms")
 
 # %% [markdown] items="129"
-# For a square NumPy takes a shortcut, for a third power it does not. Where the second column is much smaller, powers of positive numbers have a fast way of their own; but an activation gets both signs.
+# For a square NumPy takes a shortcut; for a third power it does not. Where the second column is much smaller, NumPy has a fast method for powers of positive numbers; but an activation gets both signs.
 #
-# Three ways to the same activation: as it is; with a product in place of the power; and fused, with the compiler of lesson 14. **Predict** the times for one activation of this model, forward and backward, and what becomes of the step.
+# Here are three ways to compute the same activation: as it is; with products instead of the power; and fused, with the compiler of lesson 14. **Predict** the times for one activation of this model, forward and backward, and for the whole step.
 
 # %% tags=["demo"]
 def gelu_as_product(a):
@@ -1878,14 +1878,14 @@ print(f"the step is {steps['with a power'] / best:.2f} times as fast as it was",
 print(f"and takes {best / steps['PyTorch']:.2f} times as long as PyTorch's")
 
 # %% [markdown]
-# What is worth changing was not to be found by thinking, but by a stopwatch.
+# A stopwatch, not thinking, showed what is worth changing.
 
 # %% [markdown] items="124 126"
-# And memory? What the graph keeps for its rules (lesson 13), and what it keeps with a checkpoint around each block. **Predict** the share that is left, and the price in time.
+# And memory? Measure what the graph keeps for its rules (lesson 13), and the peak with a checkpoint around each block. **Predict** the share that is left, and the price in time.
 
 # %% tags=["demo"] items="124 126"
 def peak(action):
-    """Most memory that NumPy had in use at a time, in megabytes, beyond what was there before."""
+    """Most memory that NumPy used at one time, in megabytes, beyond what was there before."""
     tracemalloc.start()
     action()
     found = tracemalloc.get_traced_memory()[1] / 1e6
@@ -1894,7 +1894,7 @@ def peak(action):
 
 
 def forward_of(blocks):
-    """The model with another path through its blocks; then one backward."""
+    """The loss of the model, with another path through its blocks."""
     rows = model.token(x) + model.place(np.arange(x.shape[1]))
     scores = model.head(model.norm(blocks(rows)))
     return next_letter_loss(scores, y)
