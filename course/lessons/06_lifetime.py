@@ -643,7 +643,7 @@ for leaf in (
 # %% [markdown]
 # ### The census (further)
 #
-# Run this cell. You need not read it.
+# Run this cell. You don't need to read it.
 
 # %% tags=["demo"]
 class Census:
@@ -947,7 +947,7 @@ class World:
 # %% [markdown]
 # ### The counting (further)
 #
-# Run this cell. You need not read it.
+# Run this cell. You don't need to read it.
 
 # %% tags=["demo"] items="F3 F5 71 72"
 def growth_of_mine(loop, iterations=20):

@@ -95,7 +95,7 @@ start_lesson()
 # %% [markdown]
 # ### What every module can do (further)
 #
-# Run this cell. You need not read it. A `Parameter` is a leaf like any other: the class is only a mark for modules. `named_parameters` gives each parameter **once**, even if two modules share it. `load_state_dict` copies a state into the module, and refuses a state that does not fit.
+# Run this cell. You don't need to read it. A `Parameter` is a leaf like any other: the class is only a mark for modules. `named_parameters` gives each parameter **once**, even if two modules share it. `load_state_dict` copies a state into the module, and refuses a state that does not fit.
 
 # %% tags=["engine"]
 class Parameter(MiniTensor):
@@ -460,7 +460,7 @@ class LinearLayer(Module):
 # %% [markdown]
 # ### Sequential, activations and a loss (further)
 #
-# Run this cell. You need not read it. `Sequential` runs modules one after the other, and names them "0", "1" and so on. GELU, the activations as modules, and `mse_loss` are as in PyTorch.
+# Run this cell. You don't need to read it. `Sequential` runs modules one after the other, and names them "0", "1" and so on. GELU, the activations as modules, and `mse_loss` are as in PyTorch.
 
 # %% tags=["engine"] items="61"
 class Sequential(Module):

@@ -65,7 +65,7 @@ start_lesson()
 # %% [markdown]
 # ## A new operation (further)
 #
-# Run this cell. You need not read it. Your engine has no `where` yet. Its rule sends the gradient to the side that was taken, and zeros to the other side.
+# Run this cell. You don't need to read it. Your engine has no `where` yet. Its rule sends the gradient to the side that was taken, and zeros to the other side.
 
 # %% tags=["engine"]
 class Where(Function):
@@ -115,7 +115,7 @@ print(x.grad.data)
 # %% [markdown]
 # ### The forward calls (further)
 #
-# Run this cell. You need not read it. `forward_calls` looks at the calls that are running. `record` and `shares_of` of lessons 09 and 10 get an addition each: in anomaly mode, `record` notes the calls in `node.calls`, and `shares_of` calls `check_shares`, which you write.
+# Run this cell. You don't need to read it. `forward_calls` looks at the calls that are running. `record` and `shares_of` of lessons 09 and 10 get an addition each: in anomaly mode, `record` notes the calls in `node.calls`, and `shares_of` calls `check_shares`, which you write.
 
 # %% tags=["engine"]
 Switches.anomaly = False  # whether this thread is in anomaly mode
