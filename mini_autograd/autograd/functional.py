@@ -13,6 +13,7 @@ import numpy as np
 
 from mini_autograd.graph.function import tensor_of
 from mini_autograd.graph.grad_mode import enable_grad
+from mini_autograd.numerics.arrays import unit
 from mini_autograd.operations.shapes.joining import stack
 from mini_autograd.tensors.gradients import grad
 from mini_autograd.tensors.tensor import Tensor
@@ -67,14 +68,13 @@ def jacobian_of(output: Tensor, xs: Sequence[Tensor], create_graph: bool, strict
     """One block of the Jacobian per input, row by row."""
     rows: list[list[Tensor]] = [[] for _ in xs]
     for position in range(output.numel()):
-        one = np.zeros(output.shape, output.dtype)
-        one.reshape(-1)[position] = 1
-        pulled_back = pulled([output], xs, [tensor_of(one)], create_graph, strict, "jacobian")
+        one = tensor_of(unit(output.array, position))
+        pulled_back = pulled([output], xs, [one], create_graph, strict, "jacobian")
         for block, row in zip(rows, pulled_back, strict=True):
             block.append(row)
     shapes = [(*output.shape, *x.shape) for x in xs]
     return [
-        stack(block).reshape(shape) if block else tensor_of(np.zeros(shape, x.dtype))
+        stack(block).reshape(shape) if block else tensor_of(np.zeros_like(x.array, shape=shape))
         for block, shape, x in zip(rows, shapes, xs, strict=True)
     ]
 

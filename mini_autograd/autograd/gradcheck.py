@@ -15,6 +15,7 @@ import numpy as np
 
 from mini_autograd.autograd import forward_ad
 from mini_autograd.graph.function import tensor_of
+from mini_autograd.numerics.arrays import on_device, on_host, unit
 from mini_autograd.tensors.gradients import grad
 from mini_autograd.tensors.tensor import Tensor
 
@@ -168,7 +169,8 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
         return [np.zeros((0, y.numel())) for y in outputs_of(func, arguments)]
     above, below = [], []
     node = x.gradient_edge  # held, so that not every call makes a new one  # noqa: F841
-    x.array = np.asarray(x.array)  # a NumPy scalar cannot be moved
+    if isinstance(x.array, np.generic):
+        x.array = np.asarray(x.array)  # a scalar cannot be moved
     elements = x.array.reshape(-1) if x.array.flags.c_contiguous else x.array.flat
     for position, value in enumerate(x.array.ravel().tolist()):
         try:
@@ -184,7 +186,7 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
 
 def _values(func: Callable, arguments: Sequence[Any]) -> list[np.ndarray]:
     """The outputs, copied: one may show the memory of an input."""
-    return [np.array(y.array, float) for y in outputs_of(func, arguments)]
+    return [np.array(on_host(y.array), float) for y in outputs_of(func, arguments)]
 
 
 def rows(arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -197,13 +199,13 @@ def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: 
 
     Raises GradcheckError if the function drops the further axis.
     """
-    x = np.asarray(arguments[which].array)
+    x = on_host(arguments[which].array)
     steps = eps * np.eye(x.size).reshape(x.size, *x.shape)
-    moved = tensor_of(np.concatenate([x + steps, x - steps]), None)
+    moved = tensor_of(on_device(np.concatenate([x + steps, x - steps]), arguments[which].device), None)
     values = outputs_of(func, [moved if i == which else argument for i, argument in enumerate(arguments)])
     if any(y.shape[:1] != moved.shape[:1] for y in values):
         raise GradcheckError("batched=True needs a function that keeps a further axis in front of its input")
-    rows = [np.asarray(y.array, dtype=float).reshape(2, x.size, -1) for y in values]
+    rows = [on_host(y.array).astype(float).reshape(2, x.size, -1) for y in values]
     return [(up - down) / (2 * eps) for up, down in rows]
 
 
@@ -214,13 +216,11 @@ def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarra
     """
     columns: list[list[np.ndarray]] = [[] for _ in xs]
     for position in range(output.numel()):
-        one = np.zeros(output.shape, output.dtype)
-        one.reshape(-1)[position] = 1
-        grads = grad(output, xs, tensor_of(one), retain_graph=True, allow_unused=True)
+        grads = grad(output, xs, tensor_of(unit(output.array, position)), retain_graph=True, allow_unused=True)
         for block, x, g in zip(columns, xs, grads, strict=True):
             if g is not None and g.dtype != x.dtype:
                 raise GradcheckError("Backward returned a gradient of another dtype than its input")
-            block.append(np.zeros(x.numel()) if g is None else np.asarray(g.array, dtype=float).reshape(-1))
+            block.append(np.zeros(x.numel()) if g is None else on_host(g.array).astype(float).reshape(-1))
     return [
         np.stack(block, axis=1) if block else np.zeros((x.numel(), 0)) for block, x in zip(columns, xs, strict=True)
     ]
@@ -264,14 +264,12 @@ def _check_forward(func: Callable, arguments: Sequence[Any], precision: Precisio
     for i, x in differentiable(arguments):
         numerical = numerical_jacobian(func, arguments, i, precision.eps)
         for position in range(x.numel()):
-            direction = np.zeros(x.shape, x.dtype)
-            direction.reshape(-1)[position] = 1
             with forward_ad.dual_level():
-                dual = forward_ad.make_dual(arguments[i], tensor_of(direction))
+                dual = forward_ad.make_dual(arguments[i], tensor_of(unit(x.array, position)))
                 given = [dual if k == i else a for k, a in enumerate(arguments)]
                 tangents = [(y, forward_ad.unpack_dual(y).tangent) for y in outputs_of(func, given)]
                 for number, (y, t) in enumerate(tangents):
-                    row = np.zeros((1, y.numel())) if t is None else np.asarray(t.detach().array).reshape(1, -1)
+                    row = np.zeros((1, y.numel())) if t is None else on_host(t.detach().array).reshape(1, -1)
                     expected = numerical[number][position : position + 1]
                     compare(row, expected, number, i, precision, False, "computed with forward mode ")
 
@@ -297,7 +295,8 @@ def gradgradcheck(
     outputs = outputs_of(func, arguments)
     if grad_outputs is None:
         generator = np.random.default_rng(0)
-        seeds = tuple(tensor_of(np.asarray(generator.normal(size=y.shape)).astype(y.dtype), None) for y in outputs)
+        draws = [np.asarray(generator.normal(size=y.shape)).astype(y.dtype) for y in outputs]
+        seeds = tuple(tensor_of(on_device(d, y.device), None) for d, y in zip(draws, outputs, strict=True))
     else:
         seeds = as_tuple(grad_outputs)
     count = len(arguments)

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from mini_autograd.graph.function import Value, as_array, wrap
-from mini_autograd.numerics.arrays import int64
+from mini_autograd.numerics.arrays import array_module, holds, int64
 from mini_autograd.operations.neural.activations import gelu, leaky_relu, sigmoid, silu, softplus
 from mini_autograd.operations.neural.attention import scaled_dot_product_attention
 from mini_autograd.operations.neural.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
@@ -153,9 +153,10 @@ def one_hot(tensor: Value, num_classes: int = -1) -> Value:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if labels.size == 0 and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if labels.size and labels.min() < 0:
+    if labels.size and holds(labels.min() < 0):
         raise RuntimeError("Class values must be non-negative.")
-    count = int(labels.max()) + 1 if num_classes == -1 else num_classes
-    if labels.size and labels.max() >= count:
+    count = int(labels.max().item()) + 1 if num_classes == -1 else num_classes
+    if labels.size and holds(labels.max() >= count):
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return wrap((labels[..., None] == range(count)).astype(int64), tensor)
+    classes = array_module(labels).arange(count)
+    return wrap((labels[..., None] == classes).astype(int64), tensor)

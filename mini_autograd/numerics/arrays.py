@@ -124,6 +124,23 @@ def on_device(array: Any, device: Any) -> Any:
         return cupy.asarray(array)
 
 
+def on_host(array: Any) -> np.ndarray:
+    """The numbers of an array as NumPy's, wherever it is; a NumPy scalar becomes an array without axes."""
+    return np.asarray(on_device(array, "cpu"))
+
+
+def unit(array: Any, position: int) -> Any:
+    """Zeros of the shape, dtype and device of an array, with a 1 at a position counted through all elements."""
+    one = np.zeros_like(array, order="C", shape=array.shape)
+    one.reshape(-1)[position] = 1
+    return one
+
+
+def address(array: Any) -> int:
+    """Where the first element stands in memory, the host's or a GPU's."""
+    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
+
+
 def keep_numpy_quiet() -> None:
     """No warnings of an overflow or an invalid value in this package: PyTorch gives inf and nan without a word.
 

@@ -18,7 +18,7 @@ from mini_autograd.graph.function import tensor_of
 from mini_autograd.graph.grad_mode import enable_grad
 from mini_autograd.graph.versions import note_change
 from mini_autograd.graph.views import memory_of
-from mini_autograd.numerics.arrays import dtype_name
+from mini_autograd.numerics.arrays import dtype_name, on_device
 from mini_autograd.tensors.tensor import Tensor
 
 Group = dict[str, Any]
@@ -164,7 +164,8 @@ class Optimizer:
         self.state.clear()
         for number, param in pairs:
             if number in kept:
-                self.state[param] = {name: taken(value, name) for name, value in kept[number].items()}
+                state = {name: taken(value, name) for name, value in kept[number].items()}
+                self.state[param] = {name: beside_param(value, name, param) for name, value in state.items()}
 
     def __repr__(self) -> str:
         text = f"{type(self).__name__} ("
@@ -191,6 +192,15 @@ def from_tensor(value: Any, name: str) -> Any:
     if name == "step":
         return int(value.item()) if isinstance(value, Tensor) else int(value)
     return changeable(value.array.copy()) if isinstance(value, Tensor) else value
+
+
+def beside_param(value: Any, name: str, param: Tensor) -> Any:
+    """A part of the state on the device of its parameter; a count of steps stays on the host, as in PyTorch."""
+    if name == "step" or param.device.type == "cpu":
+        return value
+    if isinstance(value, Tensor):
+        return value.to(param.device)
+    return on_device(value, param.device) if hasattr(value, "ndim") else value
 
 
 def as_it_is(value: Any) -> Any:

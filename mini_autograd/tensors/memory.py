@@ -49,7 +49,7 @@ def element_size(self: Tensor) -> int:
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element: views of the same start have the same."""
-    return int(memory_of(self).ctypes.data)
+    return arrays.address(memory_of(self))
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -98,9 +98,9 @@ def storage_offset(self: Tensor) -> int:
     """How many elements stand in memory before the first of this tensor."""
     memory = memory_of(self)
     owner = memory
-    while isinstance(owner.base, np.ndarray):
+    while isinstance(owner.base, type(memory)):
         owner = owner.base
-    return (memory.ctypes.data - owner.ctypes.data) // self.dtype.itemsize
+    return (arrays.address(memory) - arrays.address(owner)) // self.dtype.itemsize
 
 
 def new_tensor(self: Tensor, data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:

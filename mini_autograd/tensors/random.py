@@ -72,13 +72,13 @@ def randn(
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uniform numbers in the shape and dtype of `input`."""
-    return rand(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    """Uniform numbers in the shape and dtype of `input`, on its device."""
+    return rand(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, device=input.device)
 
 
 def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Normal numbers in the shape and dtype of `input`."""
-    return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    """Normal numbers in the shape and dtype of `input`, on its device."""
+    return randn(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, device=input.device)
 
 
 def randint(
@@ -119,8 +119,9 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator 
         size = np.broadcast_shapes(*[x.shape for x in (mean, std) if isinstance(x, Tensor)])
     if not isinstance(std, Tensor) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    device = next((x.device for x in (mean, std) if isinstance(x, Tensor)), None)
     with no_grad():
-        return randn(tuple(size), generator=generator) * std + mean
+        return randn(tuple(size), generator=generator, device=device) * std + mean
 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
@@ -129,11 +130,11 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     Raises RuntimeError for what is no probability.
     """
     check_floating(input.dtype, "bernoulli_tensor_cpu_p_")
-    probabilities = input.detach().numpy()
+    probabilities = arrays.on_host(input.detach().array)
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise RuntimeError("bernoulli: every element of input must be a probability, between 0 and 1")
     drawn = (generator or default_generator).uniform(input.shape, input.dtype)
-    return tensor_of((drawn < probabilities).astype(input.dtype))
+    return tensor_of(arrays.on_device((drawn < probabilities).astype(input.dtype), input.device))
 
 
 def multinomial(
@@ -152,7 +153,7 @@ def multinomial(
     if not input.is_floating_point():
         kind = arrays.dtype_name(input.dtype)
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {kind}")
-    weights = np.atleast_2d(input.detach().numpy())
+    weights = np.atleast_2d(arrays.on_host(input.detach().array))
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if (weights.sum(-1) <= 0).any():
@@ -170,7 +171,7 @@ def multinomial(
         with np.errstate(divide="ignore", invalid="ignore"):
             order = np.argsort(-(weights / exponential.astype(weights.dtype)), axis=-1, kind="stable")
         indices = order[:, :num_samples]
-    return tensor_of(indices.reshape((*input.shape[:-1], num_samples)))
+    return tensor_of(arrays.on_device(indices.reshape((*input.shape[:-1], num_samples)), input.device))
 
 
 def _sizes(sizes: tuple, named: Any) -> tuple[int, ...]:
@@ -193,5 +194,6 @@ def check_floating(dtype: np.dtype, kernel: str) -> None:
 
 
 def _made(numbers: np.ndarray, device: Any, requires_grad: bool) -> Tensor:
-    made = tensor(numbers, requires_grad=requires_grad)
-    return made if device is None else made.to(device)
+    if device is None:
+        return tensor(numbers, requires_grad=requires_grad)
+    return tensor_of(arrays.on_device(numbers, device), None).requires_grad_(requires_grad)  # moved first: a leaf

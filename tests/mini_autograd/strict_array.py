@@ -1,5 +1,5 @@
 """`StrictArray` stands in for an array on a GPU: it does what a CuPy array does, and raises where data would be copied
-to the host unasked, where it is mixed with a NumPy array, or where CuPy lacks a function.
+to the host unasked, where it is mixed with a NumPy array, or where CuPy lacks a function, a method or a parameter.
 
 Its numbers are a NumPy array that only this module looks at. `StrictArray.__module__` names a module of its own, in
 which `mini_autograd.numerics.arrays.array_module` finds the functions that make arrays out of nothing.
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from mini_autograd.graph.views import owner
+from tests.mini_autograd.cupy_signatures import check
 
 REDUCES = {"add", "multiply", "maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or"}
 UFUNC_METHODS = {
@@ -26,8 +27,8 @@ UFUNC_METHODS = {
 }
 """What CuPy's ufuncs have besides being called, and for which of them."""
 
-NOT_IN_CUPY = {"insert", "ix_", "apply_along_axis", "apply_over_axes", "nanquantile", "piecewise", "array_split"}
-"""Functions of NumPy that CuPy lacks, or that give a host array there."""
+ON_THE_HOST = {"ix_", "apply_along_axis", "apply_over_axes", "piecewise", "array_split"}
+"""Functions of CuPy that give a host array or ask for one."""
 
 UNASKED = "Implicit conversion to a NumPy array is not allowed. Use `.get()` to ask for a copy on the host."
 
@@ -75,6 +76,11 @@ class StrictArray(NDArrayOperatorsMixin):
 
     mT = property(lambda self: self._made(self._host.mT))  # noqa: N815
 
+    @property
+    def data(self) -> Any:
+        """What CuPy's `array.data` knows: the address on the device."""
+        return types.SimpleNamespace(ptr=self._host.ctypes.data)
+
     def item(self, *args: Any) -> Any:
         """One number, which somebody asked for."""
         return self._host.item(*args)
@@ -103,6 +109,7 @@ class StrictArray(NDArrayOperatorsMixin):
         self._host[on_host(index)] = on_host(value)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        check("functions", ufunc.__name__, (), {})
         known = UFUNC_METHODS.get(method, set())
         if known is not None and ufunc.__name__ not in known:
             raise NotImplementedError(f"CuPy has no {ufunc.__name__}.{method}")
@@ -116,10 +123,11 @@ class StrictArray(NDArrayOperatorsMixin):
         return None if method == "at" else on_device(result)
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        if function.__name__ in NOT_IN_CUPY:
-            raise NotImplementedError(f"CuPy has no {function.__name__}")
+        if function.__name__ in ON_THE_HOST:
+            raise NotImplementedError(f"CuPy's {function.__name__} works on the host")
         if function is np.asarray:  # with `like`: somebody asked for this array on the device
             return module.asarray(*args, **kwargs)  # type: ignore[attr-defined]
+        check("functions", function.__name__, args, kwargs)
         result = function(*on_host(args), **on_host(kwargs))
         if function in (np.shape, np.ndim, np.size, np.result_type, np.can_cast):
             return result
@@ -135,6 +143,7 @@ fill flatten ravel squeeze round repeat nonzero var std dot diagonal trace conj 
 
 def _method(name: str) -> Any:
     def method(self: StrictArray, *args: Any, **kwargs: Any) -> Any:
+        check("methods", name, args, kwargs)
         result = getattr(self._host, name)(*on_host(args), **on_host(kwargs))
         return None if result is None else on_device(result, self)
 
@@ -171,6 +180,7 @@ def _maker(name: str) -> Any:
     """A function that makes arrays, as the device's module has it."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
+        check("functions", name, args, kwargs)
         return on_device(getattr(np, name)(*on_host(args), **on_host(kwargs)))
 
     return make

@@ -71,11 +71,19 @@ def transposed(x: Value) -> Value:
     return x.mT if recorded(x) else x.mT.copy()
 
 
+def largest_of_rows(x: Any) -> Any:
+    """The largest number along the last axis, which stays with size 1. NumPy is twice as fast where it is told where to
+    start; CuPy cannot be told.
+    """
+    start = {"initial": -math.inf} if isinstance(x, np.ndarray) else {}
+    return x.max(axis=-1, keepdims=True, **start)
+
+
 @quiet
 def softmax_in_place(x: Any) -> Any:
     """Softmax along the last axis, of an array that nobody else needs: there are as many scores as memory allows."""
     if x.shape[-1]:
-        x -= x.max(axis=-1, keepdims=True, initial=-math.inf)
+        x -= largest_of_rows(x)
         np.exp(x, out=x)
         x /= x @ np.ones_like(x, shape=(x.shape[-1], 1))
     return x

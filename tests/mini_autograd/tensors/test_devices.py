@@ -16,6 +16,7 @@ import torch
 import mini_autograd as ma
 from mini_autograd.graph.function import tensor_of
 from mini_autograd.numerics.arrays import on_device
+from mini_autograd.widgets import explore
 from tests.mini_autograd import strict_array
 from tests.mini_autograd.same_as_torch import same
 from tests.mini_autograd.strict_array import StrictArray
@@ -270,6 +271,76 @@ def test_errors_about_devices() -> None:
         device_that_does_not_exist(ma)
     with pytest.raises(RuntimeError, match="at start of device string: gpu"):
         device_that_does_not_exist(torch)
+
+
+USES = {
+    "a leaf": lambda: ma.randn(3, device="cuda", requires_grad=True).sum().backward(),
+    "attention": lambda: attend(is_causal=True),
+    "a row in place": lambda: twice_a_row(ma.ones(3, 2, device="cuda", requires_grad=True) * 1),
+    "addresses": lambda: ma.ones(2, device="cuda")[1:].storage_offset() + ma.ones(2, device="cuda").data_ptr(),
+    "multinomial": lambda: ma.multinomial(ma.ones(2, 5, device="cuda"), 3),
+    "multinomial with replacement": lambda: ma.multinomial(ma.ones(5, device="cuda"), 30, replacement=True),
+    "bernoulli": lambda: ma.bernoulli(ma.full((5,), 0.5, device="cuda")),
+    "one_hot": lambda: ma.nn.functional.one_hot(ma.tensor([0, 2], device="cuda")),
+    "gradcheck": lambda: ma.autograd.gradcheck(curve, on_gpu_in_double(), check_forward_ad=True),
+    "gradcheck, batched": lambda: ma.autograd.gradcheck(curve, on_gpu_in_double(), check_batched_grad=True),
+    "gradgradcheck": lambda: ma.autograd.gradgradcheck(curve, on_gpu_in_double()),
+    "jacobian": lambda: ma.autograd.functional.jacobian(curve, ma.randn(2, 3, device="cuda")),
+    "hessian": lambda: ma.autograd.functional.hessian(lambda x: curve(x).sum(), ma.randn(3, device="cuda")),
+    "vhp": lambda: ma.autograd.functional.vhp(lambda x: curve(x).sum(), *(ma.randn(3, device="cuda"),) * 2)[1],
+    "an explorer": lambda: explore(curve(ma.randn(2, 3, device="cuda", requires_grad=True)).sum()),
+}
+"""What the operations' own samples do not ask: things that programs do besides."""
+
+
+def curve(x: ma.Tensor) -> ma.Tensor:
+    return (x * x).tanh()
+
+
+def on_gpu_in_double() -> ma.Tensor:
+    return ma.randn(2, 3, dtype=ma.float64, device="cuda", requires_grad=True)
+
+
+def attend(**options: Any) -> None:
+    x = ma.randn(2, 3, 4, 8, device="cuda", requires_grad=True)
+    ma.nn.functional.scaled_dot_product_attention(x, x, x, **options).sum().backward()
+
+
+def twice_a_row(x: ma.Tensor) -> None:
+    x[1] *= 2
+    x.sum().backward()
+
+
+@pytest.mark.parametrize("name", USES)
+def test_what_programs_do_besides_runs_on_the_device(gpu: None, name: str) -> None:
+    result = USES[name]()
+    for tensor in flat(result):
+        assert not isinstance(tensor, ma.Tensor) or on_gpu(tensor), "left the device"
+
+
+def test_tensors_that_are_made_on_the_device_are_leaves(gpu: None) -> None:
+    makers = (ma.zeros, ma.ones, ma.empty, ma.rand, ma.randn)
+    made = [make(3, device="cuda", requires_grad=True) for make in makers]
+    made.append(ma.randn_like(ma.zeros(3, device="cuda"), requires_grad=True))
+    assert all(tensor.is_leaf and on_gpu(tensor) for tensor in made)
+
+
+def test_the_state_of_an_optimizer_comes_to_the_device_of_its_parameters(gpu: None) -> None:
+    model = ma.nn.Linear(3, 2)
+    first = ma.optim.Adam(model.parameters())
+    model(ma.ones(1, 3)).sum().backward()
+    first.step()
+    saved = first.state_dict()
+    model.to("cuda")
+    second = ma.optim.Adam(model.parameters())
+    second.load_state_dict(saved)
+    model(ma.ones(1, 3, device="cuda")).sum().backward()
+    second.step()
+    state = [value for kept in second.state_dict()["state"].values() for value in kept.items()]
+    assert {name for name, value in state if isinstance(value, ma.Tensor) and on_gpu(value)} == {
+        "exp_avg",
+        "exp_avg_sq",
+    }
 
 
 @pytest.mark.gpu
