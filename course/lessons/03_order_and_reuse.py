@@ -885,7 +885,7 @@ def longest_chain(backward, most):
     """The longest chain of negations that a backward pass gets through without a RecursionError.
 
     backward: function of the last result of a chain
-    most: longer chains need not be tried; the answer is at most this
+    most: the answer is at most this; longer chains are not tried
     Returns: int
 
     >>> longest_chain(every_path, 20)

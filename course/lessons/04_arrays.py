@@ -1242,7 +1242,7 @@ for name in ("softmax(1).log()", "log_softmax(1)"):
     print(f"{name:17s} {result.tolist()}   gradient {logits.grad.tolist()}")
 
 # %% [markdown]
-# The small probability, `exp(-1000)`, is rounded to 0. Its logarithm is lost, and with it the gradient. You can compute the logarithm of a softmax without this loss: with `m` the largest logit of the row, it is `x - m - log(sum(exp(x - m)))`. Subtracting `m` changes nothing in exact arithmetic, and no `exp` can overflow.
+# The small probability, `exp(-1000)`, is rounded to 0. Its logarithm is lost, and with it the gradient. You can compute the logarithm of a softmax safely: with `m` the largest logit of the row, it is `x - m - log(sum(exp(x - m)))`. Subtracting `m` changes nothing in exact arithmetic, and no `exp` can overflow.
 #
 # The rule of the log-softmax is `v - p * (sum of v over the row)`.
 

@@ -144,7 +144,7 @@ def apply(cls, *inputs, **options):
     """Compute one operation, and record it if recording is on and some input requires grad.
 
     cls: the operation, a subclass of Function
-    inputs: MiniTensors, numbers or arrays; options are passed to forward as they are
+    inputs: MiniTensors, numbers or arrays; options are passed to forward unchanged
     Returns: MiniTensor; if it was not recorded, its requires_grad is False and its grad_fn None
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -699,7 +699,7 @@ for training in (True, False):
 def detach(self):
     """The same numbers in the same memory, as a leaf that does not require grad.
 
-    self: MiniTensor of any shape, which stays as it is
+    self: MiniTensor of any shape, which stays unchanged
     Returns: MiniTensor of the same shape
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -1565,7 +1565,7 @@ assert is_grad_enabled(), "the switch must be as before"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F30"
-# Your two functions work on PyTorch's networks too, because they use only operators and `detach`. (If you used your `no_grad` in place of `detach`, the first line says "set" for `G`: your switch is not PyTorch's.) **Predict** the two answers in each line: in the turn of `G`, do the parameters of `D` get a gradient?
+# Your two functions work on PyTorch's networks too, because they use only operators and `detach`. (If you used your `no_grad` instead of `detach`, the first line says "set" for `G`: your switch is not PyTorch's.) **Predict** the two answers in each line: in the turn of `G`, do the parameters of `D` get a gradient?
 
 # %% tags=["demo"] items="F30"
 G, D = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)

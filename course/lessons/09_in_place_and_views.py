@@ -87,7 +87,7 @@ start_lesson()
 # %% [markdown] items="113"
 # ## 1. Count the writes
 #
-# Begin with your engine as it is. The slope of `x**2` at 2 is 4. Between forward and backward, `x` becomes 3. **Predict** your engine's answer.
+# Start with your engine unchanged. The slope of `x**2` at 2 is 4. Between forward and backward, `x` becomes 3. **Predict** your engine's answer.
 
 # %% items="113 F17"
 x = MiniTensor(2.0, requires_grad=True)
@@ -1559,7 +1559,7 @@ attempt("PyTorch:", lambda: show_gradients(leaf))
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "copy_slices", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class CopySlices(Function):
-    """The base with a part in place of some of its entries.
+    """The base with a part replacing some of its entries.
 
     forward: base and part are arrays, positions an array of integers (an option, not an input).
         Entry part[i, j] goes to position positions[i, j] of the base, numbered row by row. A part

@@ -351,7 +351,7 @@ saved_before = getattr(Function, "saved_before", Function.__dict__["saved_tensor
 
 
 def record(ctx, inputs, output):
-    """As before; and inside saved_tensors_hooks the node hands over what it has saved."""
+    """As before; but inside saved_tensors_hooks the node packs what it has saved."""
     record_before(ctx, inputs, output)
     if saved_hooks.pairs and output.grad_fn is ctx and ctx.saved_tensors:
         pack, unpack = saved_hooks.pairs[-1]
@@ -505,7 +505,7 @@ def checkpoint(function, *inputs):
     """function(*inputs), without saving anything; the backward pass runs the function again.
 
     function: takes the inputs; it may use other tensors too, such as weights, and other checkpoints
-    inputs: MiniTensors or anything else; function gets them as they are
+    inputs: MiniTensors or anything else; function gets them unchanged
     Returns: what function returns. Values and gradients are those of function(*inputs), bit by bit.
     Raises: in the backward pass, RuntimeError(OTHER_RUN) if the second run saves a different number
         of arrays, or arrays of other shapes; RuntimeError(CHANGED_INPUT) if an input that is a
@@ -1587,7 +1587,7 @@ for name, way in (("plain", plain_call), ("checkpoint", checkpoint)):
 def repeatable(function, generators):
     """A function that draws the same random numbers in every call as in its first one.
 
-    function: any function; arguments and result stay as they are
+    function: any function; arguments and result stay unchanged
     generators: list of np.random.Generator, those that function draws from
     Returns: the function. After each call but the first, the generators have the state from before.
 

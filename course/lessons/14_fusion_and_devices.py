@@ -382,7 +382,7 @@ select.nout, select.signature = 1, None  # as NumPy's functions have them
 
 # %% tags=["engine"]
 def of_one_module(inputs):
-    """The inputs; beside an array of another module, numbers become arrays of that module."""
+    """The inputs; if one is an array of another module, numbers become arrays of that module."""
     modules = [array_module(x.data) for x in inputs if isinstance(x, MiniTensor)]
     module = next((module for module in modules if module is not np), np)
     if module is np:

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # A Transformer on your own engine
 #
-# *Core: about 90 minutes, and some time for training; before section 4 is a good place for a break. Further: about 50 minutes, optional. You build attention and a small Transformer, and train it beside PyTorch. You need lessons 11 and 14.*
+# *Core: about 90 minutes, and some time for training; before section 4 is a good place for a break. Further: about 50 minutes, optional. You build attention and a small Transformer, and train it alongside PyTorch. You need lessons 11 and 14.*
 #
 # Here is a diary. Each line has a name, a thing, and the weather. The name and the thing are random. The weather is not: it follows from the thing, so a reader who has seen the thing knows the weather.
 
