@@ -1110,7 +1110,7 @@ for x in (MiniTensor(2.0), leaf(2.0)):
     print(type(x).__name__, x.grad, y.grad, z.grad)
 
 # %% [markdown] items="30"
-# PyTorch keeps `.grad` only on leaves, to save memory. For a node in between you ask before, with `y.retain_grad()`; then `y.grad` is 1 here. Your engine keeps it on every node. In lesson 05 it learns to do as PyTorch does.
+# PyTorch keeps `.grad` only on leaves, to save memory. To keep it for an intermediate node, call `y.retain_grad()` first; then `y.grad` is 1 here. Your engine keeps it on every node. In lesson 05 it learns to do as PyTorch does.
 
 # %% [markdown] items="43"
 # `torch.autograd.grad` leaves `.grad` alone and *returns* the gradients. Use it when you want a gradient as a value; use `backward` when an optimizer reads `.grad`.
@@ -1121,7 +1121,7 @@ print(torch.autograd.grad((x_torch + y_torch) ** 2, (x_torch, y_torch)))
 print(x_torch.grad, y_torch.grad)
 
 # %% [markdown]
-# For a single number the incoming gradient is 1 unless you say otherwise. If the output is a list of numbers, there is no obvious choice, and PyTorch refuses. Either make one number of it, with `.sum()` or `.mean()`, or pass the incoming gradient, one entry per output:
+# For a single number the incoming gradient is 1 unless you say otherwise. If the output is a list of numbers, there is no obvious choice, and PyTorch refuses. Either reduce it to one number, with `.sum()` or `.mean()`, or pass the incoming gradient, one entry per output:
 
 # %% tags=["demo"] items="42"
 v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -1260,7 +1260,7 @@ print("captured bend at 3", captured(torch.tensor(3.0)).item())
 print("warnings:", sorted({warning.category.__name__ for warning in caught}))
 
 # %% [markdown]
-# The captured graph knows only the branch that ran. Its gradients are right for *that graph*; the program is different. And PyTorch does not keep quiet about it: there was a warning. `torch.compile` captures more carefully, and notices when another branch is needed.
+# The captured graph knows only the branch that ran. Its gradients are right for *that graph*; the program is different. And PyTorch does say so: there was a warning. `torch.compile` captures more carefully, and notices when another branch is needed.
 #
 # Recording has a price. Compare a neuron on plain floats with the same neuron on MiniTensors, which builds its graph again each time:
 

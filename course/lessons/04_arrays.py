@@ -95,7 +95,7 @@ print("the rule: ", (v * np.exp(x)).round(4))
 # %% [markdown]
 # ## 2. Small arrays are stretched
 #
-# NumPy adds arrays of different shapes if one can be stretched to fit the other. This is called **broadcasting**. It has two rules. Shapes are lined up at their *last* axis, and missing axes in front are added with size 1. Then every axis of size 1 is repeated as often as needed.
+# NumPy adds arrays of different shapes if they can be stretched to a common shape. This is called **broadcasting**. It has two rules. Shapes are lined up at their *last* axis, and missing axes in front are added with size 1. Then every axis of size 1 is repeated as often as needed.
 #
 # **Predict** the shape of the sum of a `(3, 1)` and a `(4,)`.
 

@@ -1476,7 +1476,7 @@ for name, clear in calls.items():
     print(f"{name:40s} .grad is {model.weight.grad}")
 
 # %% [markdown] items="58 F25"
-# `set_to_none` is no extra: it is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
+# `set_to_none` is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
 
 # %% [markdown] items="59"
 # **Where** to clear? Many tutorials insist on one place, before the forward pass. There are four places in a step. **Predict** which of them give the same weight.

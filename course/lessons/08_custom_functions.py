@@ -615,7 +615,7 @@ for name, way in ways.items():
 # %% [markdown] items="F42 F52 92"
 # It is the *formula* that overflows, not autograd: the second version has no special rule, and its gradient is right. Your rule saves work: one node and one saved array instead of six. And a gradient is plain data: its sum has no `grad_fn`, unless the backward pass itself is recorded (lesson 10).
 #
-# In PyTorch your class needs one more word. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`.
+# In PyTorch your class needs one addition. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`.
 
 # %% tags=["demo"] items="92"
 class LogSumExpTorch(torch.autograd.Function):

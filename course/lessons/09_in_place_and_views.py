@@ -1236,7 +1236,7 @@ for text, (program, meant) in routes.items():
 # %% [markdown] items="F17 113"
 # Four kinds of write are silent:
 #
-# * **`.data`** is the same memory with a counter of its own. `detach()` shares the counter, so use that.
+# * **`.data`** is the same memory with its own counter. `detach()` shares the counter, so use that.
 # * **Shared memory**: `torch.from_numpy` and `.numpy()` copy nothing, and NumPy knows nothing of counters.
 # * **`no_grad` before the value is saved**: the write *is* counted, but the node that saves `h` afterwards notes the new version. The clamp is in the values and not in the graph.
 # * **An index that occurs twice**: only one entry stays, and PyTorch's rule sends gradient to both.

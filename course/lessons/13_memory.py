@@ -1773,7 +1773,7 @@ w, x = np.array([0.5, 1.0]), np.array([1.0, 2.0])
 print("right for the weights of the forward pass:", (w * (1 - np.tanh(x * w) ** 2)).round(4))
 
 # %% [markdown] items="127"
-# Passed as an argument, the change is noticed, because PyTorch compares the versions of the arguments, as you do. Through a closure it is **silently wrong**. So pass what may change as an argument, and call `optimizer.step()` after `backward`.
+# If the weight is an argument, the change is noticed, because PyTorch compares the versions of the arguments, as you do. Through a closure it is **silently wrong**. So pass what may change as an argument, and call `optimizer.step()` after `backward`.
 
 # %% [markdown] items="F38"
 # ## Two variants in PyTorch

@@ -791,7 +791,7 @@ for steep in (True, False):
 # %% [markdown]
 # **A trace keeps only the branch that ran.** Python made the `if` decision. No array saw it, so it is not in the list. The result is wrong, without an error.
 #
-# If the decision depends on *numbers in the array*, your arrays without numbers are an advantage: they raise `Untraceable`. A tracer that runs on real numbers decides, and keeps one branch. PyTorch had such a tool for years, and warns of it now. **Predict** the second line.
+# If the decision depends on *numbers in the array*, your arrays without numbers are an advantage: they raise `Untraceable`. A tracer that runs on real numbers decides, and keeps one branch. PyTorch had such a tool for years, and now warns about it. **Predict** the second line.
 
 # %% tags=["demo"]
 def by_its_mean(x):
