@@ -815,7 +815,7 @@ print(f"forward             {weights:9,d}, one per weight")
 print(f"backward            {1:9,d}")
 
 # %% [markdown] items="5 F35"
-# That is why training goes backward. With one input and many outputs it is the other way round, and forward mode wins (lesson 15 measures it). PyTorch is mostly known for backward mode, but it has both:
+# That is why training goes backward. With one input and many outputs it is the other way around, and forward mode wins (lesson 15 measures it). PyTorch is mostly known for backward mode, but it has both:
 
 # %% tags=["demo"]
 x_torch = torch.tensor(0.7, dtype=torch.float64)

@@ -934,7 +934,7 @@ c = a + b
 d = c + a
 d.backward(3.0)
 found = (a.grad, b.grad)
-assert found == (6.0, 3.0), f"for a + b + a, where a and b are both 2, 6 and 3 are due, not {found}"
+assert found == (6.0, 3.0), f"for a + b + a, where a and b are both 2, expected 6 and 3, not {found}"
 assert c.grad == 3.0, f"the gradient of a node in between is added to its .grad too: 3, not {c.grad}"
 assert d.grad == 3.0, f"so is the gradient that `backward` was given: 3, not {d.grad}"
 d.backward(3.0)
@@ -1070,7 +1070,7 @@ loss = z**2
 explore(loss, predict=True)
 
 # %% [markdown] items="17 18 23"
-# In PyTorch a node is not the tensor but an object of its own, which the tensor holds as `grad_fn`. It is named after the operation whose rule it is, as in `MulBackward0`. Its inputs are in `next_functions`. Walk over both graphs with the same few lines:
+# In PyTorch a node is not the tensor but a separate object, which the tensor holds as `grad_fn`. It is named after the operation whose rule it is, as in `MulBackward0`. Its inputs are in `next_functions`. Walk over both graphs with the same few lines:
 
 # %% tags=["demo"] items="19"
 def show(node, depth=0):
@@ -1121,7 +1121,7 @@ print(torch.autograd.grad((x_torch + y_torch) ** 2, (x_torch, y_torch)))
 print(x_torch.grad, y_torch.grad)
 
 # %% [markdown]
-# For a single number the incoming gradient is 1 unless you say otherwise. If the output is a list of numbers, there is no obvious choice, and PyTorch refuses. Either reduce it to one number, with `.sum()` or `.mean()`, or pass the incoming gradient, one entry per output:
+# For a single number the incoming gradient is 1 unless you say otherwise. If the output has several numbers, there is no obvious choice, and PyTorch refuses. Either reduce it to one number, with `.sum()` or `.mean()`, or pass the incoming gradient, one entry per output:
 
 # %% tags=["demo"] items="42"
 v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -1172,7 +1172,7 @@ question(
 )
 question(
     "waiting",
-    "In `e = c + d` with `d = c + a`, why may `c` not be dealt with right after `e`?",
+    "In `e = c + d` with `d = c + a`, why can `c` not come right after `e`?",
     right("`d` will still send something to `c`.", "`c` would push on a gradient that is not complete yet, and what comes later would be lost or would need a second visit."),
     wrong("Leaves must come last.", "`c` is no leaf here. Leaves may come as soon as all their uses are done.", misconception="leaves_last"),
     wrong("`d` was computed later, and the latest always goes first.", "The order of computing does give a valid order. But the reason is the edge from `d` to `c`; without it, any order would do.", misconception="order_by_time"),

@@ -583,7 +583,7 @@ if says([d, c, b, a], True, "in d, c, b, a each comes before its inputs") and sa
     [d, b, c, a], False, "in d, b, c, a the node c comes after its input b"
 ):
     credit = 1 + says([d, c, b], False, "in d, c, b the input a is missing")
-    credit += says([d, c, c, b, a], False, "in d, c, c, b, a a node stands twice")
+    credit += says([d, c, c, b, a], False, "d, c, c, b, a has a node twice")
 print(f"{credit} of 3 points")
 ### BEGIN HIDDEN TESTS
 x, y = MiniTensor(1.0), MiniTensor(2.0)
@@ -1367,7 +1367,7 @@ question(
     "deep",
     "A recursive engine passes every test of its author and fails on a sequence of 5,000 letters. Why?",
     right(
-        "The recursion goes down once per operation on the longest way, and Python's stack of calls is limited.",
+        "The recursion goes down once per operation on the longest path, and Python's stack of calls is limited.",
         "Depth counts, not size: a graph of a million nodes side by side would be fine.",
     ),
     wrong("Too many nodes: the set of visited nodes is full.", "Sets grow as needed. A wide graph with as many nodes passes.", misconception="size_or_depth"),

@@ -415,7 +415,7 @@ def backward(self, gradient=None):
 
     self: MiniTensor of any shape; its own .grad gets the cotangent added
     gradient: the cotangent, of the shape of self; may be left out if self has exactly one entry
-    Returns: None. Afterwards each .grad is an array of the shape of its node.
+    Returns: None. Afterward each .grad is an array of the shape of its node.
 
     >>> a, b = MiniTensor([[1.0], [2.0]]), MiniTensor([10.0, 20.0, 30.0])
     >>> (a * b).backward(np.ones((2, 3)))

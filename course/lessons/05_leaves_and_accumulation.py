@@ -312,7 +312,7 @@ for name, tensor in tensors.items():
 # | --- | --- | --- | --- | --- |
 # | you made it, with `requires_grad=True`: a parameter | True | True | None | yes |
 # | you made it without: data, labels | False | True | None | there is none |
-# | an operation made it, and an input requires a gradient | True | False | its node | only if asked, with `retain_grad` |
+# | an operation made it, and an input requires a gradient | True | False | its node | only if you call `retain_grad` |
 # | an operation made it from tensors that require none | False | True | None | there is none |
 #
 # The flag **propagates**: if one input requires a gradient, the result does too. A leaf does not have to require a gradient: `data` does not. You don't update the pictures in a data set. And "requires a gradient" does not mean "keeps one": `w.to(float64)` looks like a parameter, but it is the result of an operation, and its gradient goes through to `w`.

@@ -410,7 +410,7 @@ backward_of_lesson_05 = MiniTensor.backward
 
 
 def backward(self, gradient=None, retain_graph=False):
-    """The loop of lesson 05 as it is; each rule is called through a node that lets go afterwards."""
+    """The loop of lesson 05 as it is; each rule is called through a node that lets go afterward."""
     order = topological_order(edge_to(self)[0])
     kinds = {type(node) for node in order if not isinstance(node, AccumulateGrad)}
     rules = {kind: kind.__dict__["backward"] for kind in kinds}

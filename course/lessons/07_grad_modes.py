@@ -468,7 +468,7 @@ print("yours:", x.grad.item(), "  PyTorch:", x_torch.grad.item(), end="   ")
 print("difference:", abs(x.grad.item() - x_torch.grad.item()))
 
 # %% [markdown] items="F12 85 F15"
-# It works: `apply` asks the switch when an operation is recorded. `backward` walks a graph that exists, and does not ask.
+# It works: `apply` checks the switch when it records an operation. `backward` walks a graph that exists, and does not check.
 #
 # What happens to a program that trains inside `no_grad` by accident? There are three cases: nothing is inside, the whole step is inside, or only the first part of the model. **Predict** for each whether there is an error.
 
@@ -834,7 +834,7 @@ explore(out)
 # | memory of the history | never kept | kept as long as something holds the original |
 # | ends with | the block, or `enable_grad` | nothing: the twin has no history |
 #
-# You can read that `no_grad` allocates no memory. It does: each result needs memory of its own.
+# Some texts say that `no_grad` allocates no memory. It does: each result needs its own memory.
 #
 # ### Loud or quiet
 #
@@ -952,7 +952,7 @@ attempt("t after the error", lambda: t_torch.tolist())
 # %% [markdown] items="F14 89"
 # The sum is allowed, the product is not. A sum saves nothing. The product must **save** `t` for the gradient of `q`. That is forbidden, and the error comes at the moment of saving: in the forward pass, not in `backward`. A clone made outside is an ordinary tensor.
 #
-# Look at the last line again. The write was refused, and still it has happened: PyTorch computes first and looks at the mark afterwards.
+# Look at the last line again. The write was refused, and still it has happened: PyTorch computes first and checks the mark afterward.
 #
 # ### Exercise 5: inference_mode
 #
@@ -1327,7 +1327,7 @@ question(
 question(
     "restore",
     "A `no_grad` sets recording to True in `__exit__` instead of putting back what was there. When does it go wrong?",
-    right("When it stands inside another `no_grad`.", "After the inner block, the rest of the outer one is recorded."),
+    right("When it is inside another `no_grad`.", "After the inner block, the rest of the outer one is recorded."),
     wrong("When the block ends with an error.", "`__exit__` runs then as well.", misconception="exit_skipped_on_error"),
     wrong("Never: recording is on by default.", "By default, but not everywhere.", misconception="modes_do_not_nest"),
     wrong("When the block is left by `return`.", "`__exit__` runs then too.", misconception="exit_skipped_on_error"),

@@ -299,7 +299,7 @@ w, b = MiniTensor([[0.5], [-0.25]], requires_grad=True), MiniTensor([0.1], requi
 explore(x.linear(w, b).tanh().sum())
 
 # %% [markdown] items="92"
-# In PyTorch the class has another base, `torch.autograd.Function`, and its `forward` gets tensors. The rest is the same, with one exception: `backward` returns one gradient per argument of `forward`, so an argument that is no tensor gets `None`. Section 3 shows one.
+# In PyTorch the base class is `torch.autograd.Function`, and its `forward` gets tensors. The rest is the same, with one exception: `backward` returns one gradient per argument of `forward`, so an argument that is not a tensor gets `None`. Section 3 shows one.
 
 # %% tags=["demo"] items="90 94"
 class SquareTorch(torch.autograd.Function):
@@ -1096,7 +1096,7 @@ question(
     right("The differences are wrong: with eps = 1e-6 rounding destroys them.", "A float32 has about seven digits. The rule is innocent."),
     wrong("The rule is less exact in float32.", "It is, by about 1e-7. That would pass.", misconception="range_and_precision"),
     wrong("Because float32 has no gradients.", "It is the usual type in training.", misconception="float32_has_no_gradients"),
-    wrong("One has to raise atol to 1e-2, then the check is as good.", "Then a rule that is half a per cent off passes as well.", misconception="tolerance_cures"),
+    wrong("One has to raise atol to 1e-2, then the check is as good.", "Then a rule that is half a percent off passes as well.", misconception="tolerance_cures"),
 )
 question(
     "check_fails",

@@ -894,7 +894,7 @@ attempt("PyTorch's", lambda: steps_too_early(w_torch, torch.optim.SGD([w_torch],
 #
 # ### What view needs (further)
 #
-# Run the next cell. You don't need to read it. `remember(self, output, recipe)` notes how a view is made from its base; *Further* uses it. `Index` is rewritten, because NumPy has an exception: `a[2]` of a vector is a number, and no view. With `...` added, it is a view of shape ().
+# Run the next cell. You don't need to read it. `remember(self, output, recipe)` notes how a view is made from its base; *Further* uses it. `Index` is rewritten, because NumPy has an exception: `a[2]` of a vector is a number, not a view. With `...` added, it is a view of shape ().
 
 # %% tags=["engine"]
 def remember(self, output, recipe):
@@ -1094,7 +1094,7 @@ assert picked._base is None and picked._counter is not x._counter, "picked entri
 
 w = MiniTensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
 twin = w.detach()
-assert twin._counter is w._counter and not twin._is_view(), "the same counter, and no view"
+assert twin._counter is w._counter and not twin._is_view(), "the same counter, but not a view"
 assert twin.is_leaf and not twin.requires_grad, "a detached tensor is a leaf that requires no grad"
 square = w * w
 twin.add_(1.0)
@@ -1165,7 +1165,7 @@ for text, expression in shown.items():
     print(f"{text:30s} {mine:25s} PyTorch: {'the same' if mine == theirs else theirs}")
 
 # %% [markdown] items="gap:views F31 F17 113"
-# Look at the last line: a detached tensor is **no view** for autograd, and shares the counter all the same. A write to it is a write to the original. A node that has saved the original will complain.
+# Look at the last line: a detached tensor is **not a view** for autograd, but it still shares the counter. A write to it is a write to the original. A node that has saved the original will complain.
 #
 # A write through a view also changes the *history* of the base. PyTorch handles that; your engine does after the first section of *Further*.
 #
@@ -1237,8 +1237,8 @@ for text, (program, meant) in routes.items():
 # Four kinds of write are silent:
 #
 # * **`.data`** is the same memory with its own counter. `detach()` shares the counter, so use that.
-# * **Shared memory**: `torch.from_numpy` and `.numpy()` copy nothing, and NumPy knows nothing of counters.
-# * **`no_grad` before the value is saved**: the write *is* counted, but the node that saves `h` afterwards notes the new version. The clamp is in the values and not in the graph.
+# * **Shared memory**: `torch.from_numpy` and `.numpy()` copy nothing, and NumPy knows nothing about counters.
+# * **`no_grad` before the value is saved**: the write *is* counted, but the node that saves `h` afterward notes the new version. The clamp is in the values and not in the graph.
 # * **An index that occurs twice**: only one entry stays, and PyTorch's rule sends gradient to both.
 #
 # So using a method is no guarantee: the last two kinds use methods. Your engine has the first three as well, because its `data` *is* a NumPy array. **Predict** the gradient.

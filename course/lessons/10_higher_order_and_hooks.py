@@ -1521,7 +1521,7 @@ question(
 )
 question(
     "clip_nan",
-    "One entry of one gradient is NaN. All gradients are clipped to norm 1. What is true afterwards?",
+    "One entry of one gradient is NaN. All gradients are clipped to norm 1. What is true afterward?",
     right("All entries of all gradients are NaN.", "The norm is NaN, so the factor is NaN too."),
     wrong("The NaN has become 0.", "No comparison with NaN is true, and no multiplication removes it.", misconception="clipping_cures_nan"),
     wrong("Only this entry is NaN.", "That is the result of clipping by *value*.", misconception="clip_by_value_or_norm"),

@@ -1053,7 +1053,7 @@ class SGD(Optimizer):
 
 # %% tags=["demo"] items="62 F47"
 def try_update(layer, update):
-    """Whether the layer has the same parameter afterwards, as a leaf in the same memory."""
+    """Whether the layer has the same parameter afterward, as a leaf in the same memory."""
     before = layer.weight, layer.weight.detach()
     (layer(np.ones((1, 2))) if isinstance(layer, Module) else layer(torch.ones(1, 2))).sum().backward()
     try:
@@ -1549,7 +1549,7 @@ for _, modes, recording in model.calls:
 assert isinstance(found, float), f"the loss should be returned as a float, not {found}"
 assert np.isclose(found, 5.0), f"the mean over the five samples is 5.0, not {found}"
 assert [rows for rows, _, _ in model.calls] == [2, 2, 1], "each batch goes through the model once"
-assert model.training and model.inner.training, "afterwards the model is in training mode as before"
+assert model.training and model.inner.training, "afterward the model is in training mode as before"
 assert model.weight.grad is None, "an evaluation leaves no gradient"
 assert np.allclose(model.weight.data, [[1.0], [2.0]]), "an evaluation changes no weight"
 model.eval()
@@ -1739,7 +1739,7 @@ question(
     "eval_or_no_grad",
     "A model is tried on other data under `no_grad()`, without `model.eval()`. What happens?",
     right("Dropout drops, and batch normalization updates its running statistics.", "`no_grad` only stops the recording. What layers compute is a matter of the mode."),
-    wrong("The same as with `eval()`, only slower.", "The numbers differ, and the model has changed afterwards.", misconception="no_grad_is_eval"),
+    wrong("The same as with `eval()`, only slower.", "The numbers differ, and the model has changed afterward.", misconception="no_grad_is_eval"),
     wrong("The weights may change.", "Weights are changed by an optimizer only. Buffers are changed by forward passes.", misconception="buffers_are_parameters"),
     wrong("An error: batch normalization needs gradients.", "It computes as always.", misconception="no_grad_is_eval"),
 )
@@ -1859,7 +1859,7 @@ for p in (0.2, 0.5, 0.9):
 # %% [markdown] items="84"
 # ## Looking changes a model
 #
-# How bad is `no_grad` without `eval()`? A model is trained, then tried on other data ten times. No optimizer runs. **Predict** whether the model is the same afterwards.
+# How bad is `no_grad` without `eval()`? A model is trained, then tried on other data ten times. No optimizer runs. **Predict** whether the model is the same afterward.
 
 # %% tags=["demo"] items="84"
 def trained_model():

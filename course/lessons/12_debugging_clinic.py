@@ -1158,7 +1158,7 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, x, y))
 # * the loss of the untrained model is about what chance gives (the log of the number of classes)
 # * a few hundred steps on a *single* small batch bring its loss near 0; if not, more data does not help
 # * `zero_grad` comes after `step` and before `backward`
-# * validation has `eval()` and `no_grad()`, and `train()` afterwards
+# * validation has `eval()` and `no_grad()`, and `train()` afterward
 # * what is kept is a number (`.item()`), or detached
 # * the loss is tested for NaN, and the norm of the gradient is in the log
 # * prediction and target have the same shape
@@ -1295,7 +1295,7 @@ del losses, loss
 print("nodes alive without it:          ", sum(node() is not None for node in nodes))
 
 # %% [markdown]
-# You can read that `print(loss)` in a loop has the same effect. That is wrong: `print` makes a text and keeps nothing.
+# Some texts say that `print(loss)` in a loop has the same effect. That is wrong: `print` makes a text and keeps nothing.
 #
 # **Patient 8** classifies. The loss falls and then stops, far from 0, although the three points are easily told apart. Its first step looks reasonable: cross entropy is about probabilities, after all.
 
@@ -1359,7 +1359,7 @@ def train_epochs(model, optimizer, loader, validation, epochs, loss_function):
     loader, validation: give pairs (x, y); validation changes nothing in the model, and records nothing
     Returns: pair of lists of floats: the training loss of each batch, over all epochs, before its
         step; and the mean loss over the samples of validation after each epoch
-    Afterwards the model is in training mode.
+    Afterward the model is in training mode.
     """
     losses, validated = [], []
     ### BEGIN SOLUTION
@@ -1473,7 +1473,7 @@ assert len(losses) == 4, f"one training loss per batch and epoch: 4, not {len(lo
 assert len(validated) == 2, f"one validation loss per epoch: 2, not {len(validated)}"
 assert all(isinstance(loss, float) for loss in losses + validated), "plain numbers, which hold no graph"
 assert np.allclose(losses[:2], [10.0, 20.25]), f"the first losses are 10.0 and 20.25, not {losses[:2]}"
-assert model.training, "afterwards the model is in training mode"
+assert model.training, "afterward the model is in training mode"
 double = lambda prediction, target: mse_loss(prediction, target) * 2.0
 doubled, _ = train_epochs(Counting(), SGD(Counting().parameters()), loader, loader, 1, double)
 assert np.allclose(doubled, [20.0, 72.0]), (
@@ -1513,14 +1513,14 @@ for _ in range(2):
     after.append(((points.arrays[0] * 2 * w - points.arrays[1]) ** 2).mean())
 assert np.allclose(losses, seen), f"training losses {seen}, not {losses}"
 assert np.allclose(validated, after), f"validation by samples {after}, not {validated}"
-assert np.isclose(model.weight.item(), w) and model.training, "training mode afterwards"
+assert np.isclose(model.weight.item(), w) and model.training, "training mode afterward"
 model = Counting()
 model.eval()
 model.weight.grad = MiniTensor([[99.0]])
 train_epochs(model, SGD(model.parameters(), lr=0.05), loader, [(MiniTensor([[1.0]]), MiniTensor([[2.0]]))], 1, mse_loss)
 assert model.modes == ["train", "train", "eval"], "a model that comes in evaluation mode is trained all the same"
 assert np.isclose(model.weight.item(), 0.5 + 0.05 * 2 * 3 * (6 - 3 * 0.5)), "gradients from before do not count"
-assert model.training, "afterwards it is in training mode, whatever it was"
+assert model.training, "afterward it is in training mode, whatever it was"
 first = MiniTensor(np.random.default_rng(3).normal(size=(6, 4)) * 100, requires_grad=True)
 loss, accuracy = classification(first, first.data.argmax(axis=1))
 assert accuracy == 1.0 and isinstance(accuracy, float) and loss.requires_grad and loss.item() < 0.5

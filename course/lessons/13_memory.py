@@ -19,7 +19,7 @@
 #
 # Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. **Predict**, in GiB: how much memory do the weights need, and how much does the step need at its peak? And with only one text?
 #
-# You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape and no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
+# You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape but no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -1167,7 +1167,7 @@ question(
     "What needs most memory in training?",
     right("It depends: activations grow with the batch, weights and moments do not.", "In your table a batch of one was dominated by the weights and what belongs to them, a batch of 64 by the activations."),
     wrong("Always the weights", "With 32 texts the activations were more than thirty times the weights.", misconception="weights_dominate"),
-    wrong("Always the activations", "For one text it was the other way round.", misconception="fixed_factor"),
+    wrong("Always the activations", "For one text it was the other way around.", misconception="fixed_factor"),
     wrong("The gradients of the activations", "They live for a moment: each is dropped when the next node has run.", misconception="all_gradients_are_kept"),
 )
 question(
@@ -1534,7 +1534,7 @@ with torch.device("meta"):
         with FlopCounterMode(display=False) as counter, LiveBytes(known) as live:
             result = compute()
         flops, mebibytes = counter.get_total_flops() / 1e9, live.now() / 2**20
-        print(f"{name:18s} alive afterwards {mebibytes:5.0f} MiB", end="   ")
+        print(f"{name:18s} alive afterward {mebibytes:5.0f} MiB", end="   ")
         print(f"to compute again {flops:5.1f} GFLOP", end="   ")
         print(f"{mebibytes / flops:3.1f} MiB per GFLOP" if flops else "")
         del result
@@ -1809,7 +1809,7 @@ for action in ("backward", "grad of x"):
         print(f"{action:9s} {said:8s} {try_variant(action, **options)}")
 
 # %% [markdown] items="F40"
-# The old variant loses the gradient of the first block, and refuses `autograd.grad`. The new one leaves the nodes of the function in the graph; it has no node of its own. If you do not say which, you get the old variant and a warning in this version of PyTorch: so say `use_reentrant=False`.
+# The old variant loses the gradient of the first block, and refuses `autograd.grad`. The new one leaves the nodes of the function in the graph; it has no node of its own. If you do not choose, you get the old variant and a warning in this version of PyTorch: so say `use_reentrant=False`.
 
 # %% [markdown] items="F40"
 # ## Beyond one device

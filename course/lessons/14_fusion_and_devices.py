@@ -114,7 +114,7 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 #
 # ## 2. Arrays that are not NumPy's
 #
-# NumPy's functions do not insist on NumPy's arrays. `np.exp(a)` looks whether its argument has a method `__array_ufunc__`, and if so leaves the work to it. So rules such as `grad * output` work on other arrays without changes. **Predict** the four lines.
+# NumPy's functions do not insist on NumPy's arrays. `np.exp(a)` checks whether its argument has a method `__array_ufunc__`, and if so leaves the work to it. So rules such as `grad * output` work on other arrays without changes. **Predict** the four lines.
 
 # %%
 class Elsewhere:
@@ -1225,7 +1225,7 @@ question(
 question(
     "leaf_there",
     "`w = torch.ones(3, requires_grad=True).to(device)` on another device. What is `w.grad` after the backward pass?",
-    right("None: `w` is the result of a copy, not a leaf.", "The gradient went back through the copy to the tensor on the CPU, which nobody holds any more."),
+    right("None: `w` is the result of a copy, not a leaf.", "The gradient went back through the copy to the tensor on the CPU, which nothing holds anymore."),
     wrong("A tensor on the device", "Only leaves keep a gradient, and `.to` is an operation.", misconception="to_keeps_leaves"),
     wrong("A tensor on the CPU", "The leaf on the CPU gets one. `w` is not that leaf.", misconception="to_keeps_leaves"),
     wrong("An error: a copy has no derivative", "It has: the gradient is moved back.", misconception="copies_cut_the_graph"),
@@ -1437,7 +1437,7 @@ DEVICES["remote"] = remote
 print(device_of(np.ones(3)), device_of(a), moved(np.ones(3), remote), moved(a, np))
 
 # %% [markdown] items="116"
-# And what if the inputs of an operation are in different places? A library *could* copy silently. That would be a trap: a copy between devices often costs more than the operation. So PyTorch refuses as a rule. **Predict** which of these lines fail. (`meta` is a device of PyTorch that every computer has: its tensors have a shape and no numbers.)
+# And what if the inputs of an operation are in different places? A library *could* copy silently. That would be a trap: a copy between devices often costs more than the operation. So PyTorch usually refuses. **Predict** which of these lines fail. (`meta` is a device of PyTorch that every computer has: its tensors have a shape but no numbers.)
 
 # %% tags=["demo"] items="116"
 def result_of(text):

@@ -1634,7 +1634,7 @@ print(
 # %% [markdown]
 # ### Exercise 6: tags
 #
-# Of two tags the larger one is newer, so it belongs to the inner derivative, and stands outside: a `Tagged` with tag 2 may hold numbers with tag 1, never the other way round. `tagged_add` is given. Write the other three.
+# Of two tags the larger one is newer, so it belongs to the inner derivative, and stands outside: a `Tagged` with tag 2 may hold numbers with tag 1, never the other way around. `tagged_add` is given. Write the other three.
 
 # %% [markdown] tags=["hint"] exercise="tags"
 # `parts_of`: if `tag_of(x) == tag`, the pair is `x.value, x.tangent`. Else all of `x` is constant: `x, 0.0`.

@@ -503,7 +503,7 @@ for name, weights in (
     print(name, weights.round(3).tolist(), "  sums of the rows", weights.sum(axis=1).round(3).tolist())
 
 # %% [markdown]
-# In the first way the rows do not sum to 1, and they depend on the future: a larger last score in the second row makes its other weights smaller. In the second way `exp(-inf)` is 0, exactly, in value and gradient.
+# In the first way the rows do not sum to 1, and they depend on the future: a larger last score in the second row makes its other weights smaller. In the second way, `exp(-inf)` is 0, exactly, in value and gradient.
 
 # %% [markdown]
 # ### Exercise 3: attention
@@ -693,7 +693,7 @@ print("reshape alone:", marks.reshape(2, 3).tolist())
 print("reshape, then transpose:", marks.reshape(3, 2).T.tolist())
 
 # %% [markdown]
-# `reshape` keeps the entries in their order, so head 0 would get both halves of position 0 and a half of position 1. All shapes fit, and there is no error. First split the axis so that the heads have their own axis, then move it.
+# `reshape` keeps the entries in order, so head 0 would get both halves of position 0 and half of position 1. All shapes fit, and there is no error. First split the axis so that the heads have their own axis, then move it.
 
 # %% [markdown]
 # ### Exercise 4: causal self-attention
@@ -784,7 +784,7 @@ def try_heads(width, heads, rows, length, seed):
     leaf = MiniTensor(x, requires_grad=True)
     found = layer(leaf)
     assert found.shape == x.shape, f"the shape should stay {x.shape}, not become {found.shape}"
-    assert layer.pattern is not None, "afterwards `pattern` should be the array of the weights"
+    assert layer.pattern is not None, "afterward `pattern` should be the array of the weights"
     pattern, shape = np.array(layer.pattern), (rows, heads, length, length)
     assert pattern.shape == shape, f"`pattern` should be an array of shape {shape}, not {pattern.shape}"
     q, k, v = np.split(x @ layer.qkv.weight.data.T + layer.qkv.bias.data, 3, axis=-1)
@@ -820,7 +820,7 @@ layer = CausalSelfAttention(6, 2)
 alone, together = np.random.default_rng(7).normal(size=(2, 2, 4, 6))
 together[1] = alone[0]
 apart = layer(MiniTensor(alone)).data[0] - layer(MiniTensor(together)).data[1]
-assert np.allclose(apart, 0, atol=1e-12), "the rows of a batch know nothing of each other"
+assert np.allclose(apart, 0, atol=1e-12), "the rows of a batch know nothing about each other"
 layer(MiniTensor(alone[:1, :3]))
 assert np.shape(layer.pattern) == (1, 2, 3, 3), "`pattern` is that of the last call"
 ### END HIDDEN TESTS
@@ -1286,7 +1286,7 @@ for head, row in enumerate(every[:, -1]):
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_16", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="gap:repeated_indices"
 question(
     "repeated_rows",
-    "The letter e stands 40 times in a batch. What is the gradient of its row in the table?",
+    "The letter e occurs 40 times in a batch. What is the gradient of its row in the table?",
     right("The sum of the 40 gradients that arrive at its places", "A value that is used often gets the sum over its uses, here as in lesson 02."),
     wrong("Their mean", "Only the loss may divide, by the number of letters. A rule of backward adds.", misconception="embedding_rows_averaged"),
     wrong("The last of them", "That is `gradient[ids] += ...`, which you ran in section 1.", misconception="repeated_indices_overwrite"),
@@ -1577,7 +1577,7 @@ assert windows == [[[3, 4]], [[3, 4, 5]], [[3, 4, 5, 0]], [[4, 5, 0, 1]], [[5, 0
 assert not any(training for _, training, _ in counting.calls), "the model should be in evaluation mode"
 assert not any(recording for _, _, recording in counting.calls), "nothing should be recorded"
 assert counting.training and counting.inner.training and is_grad_enabled(), (
-    "afterwards all is as before"
+    "afterward everything is as before"
 )
 counting.eval()
 generate(counting, given, 1, np.random.default_rng(1))
@@ -1592,7 +1592,7 @@ for mode in (True, False):
         said = str(error)
     assert said == "this model fails", f"the error of the model should come through, not {said!r}"
     assert failing.training is mode and is_grad_enabled(), (
-        f"the model raised an error: training was {mode} before and is {failing.training} afterwards"
+        f"the model raised an error: training was {mode} before and is {failing.training} afterward"
     )
 ### BEGIN HIDDEN TESTS
 try_chances([0.0, 0.5, 0.2, -1.0], 0.5)

@@ -14,7 +14,7 @@ from mini_autograd.tensors.tensor import Tensor
 
 
 class IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What `load_state_dict` found: keys that the module has and the state not, and the other way round."""
+    """What `load_state_dict` found: keys that the module has and the state not, and the other way around."""
 
     __slots__ = ()
 
