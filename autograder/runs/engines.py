@@ -5,6 +5,7 @@ All of them follow the protocol of `engine_protocol.run_programs`. PyTorch is im
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import warnings
@@ -132,13 +133,20 @@ def has_torch() -> bool:
 def prepare_torch_in_background() -> None:
     """Import PyTorch and differentiate something with it, so that the first check need not wait for all of that.
 
-    For kernels only: a process that forks must have no thread in the middle of an import.
+    For kernels only: a process that forks must have no thread in the middle of an import. No garbage is collected
+    meanwhile: in Python 3.11, two threads that parse get in each other's way (SystemError) when it is collected then.
     """
 
     def prepare() -> None:
-        TORCH(np.ones(()), requires_grad=True).tanh().backward()
+        try:
+            TORCH(np.ones(()), requires_grad=True).tanh().backward()
+        finally:
+            if collects:
+                gc.enable()
 
     if has_torch():
+        collects = gc.isenabled()
+        gc.disable()
         threading.Thread(target=prepare, name="prepare PyTorch").start()
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +75,10 @@ def stage(folder: Path, runs: Path) -> None:
     runs.mkdir(parents=True, exist_ok=True)
     texts = lesson_texts(COURSE)
     (folder / "lessons").mkdir(parents=True)
-    with ThreadPoolExecutor(KERNELS) as threads:
-        pages = threads.map(lambda text: lesson_page(text, runs), texts)
-        shown = threads.submit(gallery_run, runs)
+    # Processes, not threads: in Python 3.11, threads that parse at the same time can raise SystemError.
+    with ProcessPoolExecutor(KERNELS) as processes:
+        pages = processes.map(partial(lesson_page, runs=runs), texts)
+        shown = processes.submit(gallery_run, runs)
         for text, page in zip(texts, pages, strict=True):
             (folder / "lessons" / f"{text.stem}.md").write_text(page, encoding="utf-8")
     demos = shown.result()
