@@ -35,6 +35,9 @@ COMMANDS = (
     Command("demos", "autograder.lessons.commands.demos", "open all demos on one full page, for an audience"),
     Command("audit", "autograder.lessons.commands.audit", "check that lessons are sound and their tests strict"),
     Command("coverage", "autograder.lessons.commands.coverage", "show which cell teaches each topic of the checklist"),
+    Command(
+        "reference", "autograder.lessons.commands.reference", "give a class the reference engine that was held back"
+    ),
     Command("grade", "autograder.grading.commands.grade", "grade the submissions of a class"),
     Command(
         "import", "autograder.grading.commands.import_lms", "take over submissions downloaded from Canvas or Moodle"

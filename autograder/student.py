@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.cards.check_report import Line, Report
 from autograder.cards.credit import Credit
 from autograder.checks.gradients import gradients_report
-from autograder.quizzes.sealing import open_questions
+from autograder.quizzes.sealing import is_held_back, open_questions
 from autograder.quizzes.typed_quiz import Hints, quiz_report
 from autograder.runs.context import current
 from autograder.runs.engines import prepare_torch_in_background
@@ -209,8 +209,13 @@ def expose(
 def quiz(answers: Any, sealed: str, *, points: float | None = None) -> Credit | None:
     """Score a quiz, question by question, and explain every chosen option. Never raises for a wrong answer.
 
-    In a notebook it can also be answered with clicks; the letters are then written into the cell of the answers.
+    In a notebook it can also be answered with clicks; the letters are then written into the cell of the answers. Where
+    the class holds the answers back, the letters are recorded, and explained when they are graded.
     """
+    if is_held_back(sealed):
+        if current().graded:
+            raise LessonError("the answers of this quiz are held back, and the gradebook does not have them either")
+        points = None
     report = quiz_report(answers, sealed, points)
     current().reports.append(report)
     live = _clickable(answers, sealed, points)

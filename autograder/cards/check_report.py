@@ -34,7 +34,7 @@ from autograder.cards.style import (
 __all__ = ["LONGEST", "Line", "Report", "escaped"]
 
 MOST_LINES = 40
-COLOURS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED}
+COLOURS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED, "answered": TEXT}
 LIKELY = "Likely:"
 SEVERAL = "one of these"  # begins a diagnosis that is not sure
 HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
@@ -43,8 +43,8 @@ ASKED_FIRST = "A question first"
 
 @dataclass(frozen=True)
 class Line:
-    """One expression, function or question: `status` is "right", "wrong", "not yet" or "unanswered". `details` are
-    facts that a card shows on demand.
+    """One expression, function or question: `status` is "right", "wrong", "not yet", "unanswered", or "answered" where
+    the verdict comes later. `details` are facts that a card shows on demand.
     """
 
     name: str
@@ -91,10 +91,11 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        right = sum(line.passed for line in self.lines)
         if len(self.lines) == 1:
             return self.lines[0].status
-        return f"{right} of {len(self.lines)} right"
+        statuses = [line.status for line in self.lines]
+        counted = "answered" if {*statuses} <= {"answered", "unanswered"} else "right"
+        return f"{statuses.count(counted)} of {len(self.lines)} {counted}"
 
     @property
     def message(self) -> str:

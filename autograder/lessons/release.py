@@ -7,7 +7,6 @@ comes out is searched for anything that a student must not see, and refused if s
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator
 from inspect import cleandoc
 from typing import Any
@@ -25,7 +24,6 @@ from autograder.notebooks.cells import grade_id
 from autograder.notebooks.regions import edges, regions
 from autograder.quizzes import sealing
 
-SEALED = re.compile(r'"((?:quiz|hints)\d+\.[0-9a-f]+\.[\w\-=]+)"')
 SHORTEST_SECRET = 20
 
 
@@ -66,7 +64,7 @@ def _secrets(source: NotebookNode) -> Iterator[tuple[str, str]]:
     for cell in source.cells:
         for region in regions(cell.source):
             yield from _long_enough(region.kind.lower(), region.text)
-        for sealed in SEALED.findall(cell.source):
+        for sealed in sealing.SEALED_TEXT.findall(cell.source):
             if sealed.startswith("hints"):
                 for hint in sealing.open_hints(sealed):
                     yield from _long_enough("a hint", hint)
@@ -92,5 +90,5 @@ def _processed(source: NotebookNode, steps: list[type], config: Config | None) -
     notebook = copy.deepcopy(source)
     resources: dict[str, Any] = ResourcesDict(nbgrader={}, metadata={})
     for step in steps:
-        notebook, resources = step(config=config or Config()).preprocess(notebook, resources)
+        notebook, resources = step(config=config or Config())(notebook, resources)
     return notebook

@@ -20,6 +20,7 @@ FORMGRADER_TEMPLATES = FORMGRADER / "templates"
 JUDGE = f"{PLUGINS}.judge_notebook.JudgeNotebook"
 COMMENTS = f"{PLUGINS}.auto_comments.AutoComments"
 QUIZ_STUBS = f"{PLUGINS}.release.QuizStubs"
+HOLD_BACK = f"{PLUGINS}.release.HoldBack"
 UNCLAIMED_POINTS = f"{PLUGINS}.release.RefuseUnclaimedPoints"
 
 SANITIZE = [
@@ -51,6 +52,7 @@ RELEASE = [
     "nbgrader.preprocessors.ComputeChecksums",
     UNCLAIMED_POINTS,
     "nbgrader.preprocessors.SaveCells",
+    HOLD_BACK,
     "nbgrader.preprocessors.ClearHiddenTests",
     "nbgrader.preprocessors.ClearMarkScheme",
     "nbgrader.preprocessors.ComputeChecksums",
@@ -111,6 +113,7 @@ NEIGHBORS = (
     (COMMENTS, "SaveAutoGrades", "after"),
     (QUIZ_STUBS, "ClearSolutions", "after"),
     (UNCLAIMED_POINTS, "SaveCells", "before"),
+    (HOLD_BACK, "SaveCells", "after"),
     (f"{PLUGINS}.feedback.HideHiddenTests", "GetGrades", "after"),
     (f"{PLUGINS}.first_screen.FirstScreen", "GetGrades", "after"),
 )

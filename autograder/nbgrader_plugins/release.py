@@ -7,9 +7,12 @@ import re
 from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Bool
 
-from autograder.notebooks.cells import grade_id, is_code_solution, is_test
+from autograder.notebooks.cells import grade_id, is_code_solution, is_locked, is_test
 from autograder.notebooks.unclaimed import unclaimed_points
+from autograder.quizzes import sealing
+from autograder.sandbox.inside import engine_file
 
 QUIZ_ANSWERS = re.compile(r"\A\w+_answers = \{\n(?:    .*\n)*\}\n")
 
@@ -28,6 +31,33 @@ class RefuseUnclaimedPoints(NbGraderPreprocessor):
         if is_test(cell) and (lost := unclaimed_points(cell.source)):
             raise ReleaseError(f"test cell {grade_id(cell)!r}, line {lost[0]}: {lost[1]}")
         return cell, resources
+
+
+class HoldBack(NbGraderPreprocessor):
+    """Takes the reference engine and the answers of quizzes out of what students get. After SaveCells: the gradebook
+    has the whole cells, and puts them back for grading."""
+
+    enabled = Bool(False, help="Release neither the reference engine nor the answers of quizzes").tag(config=True)
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
+    ) -> tuple[NotebookNode, ResourcesDict]:
+        """Raises ReleaseError for a cell that grading would not get back, because it is not locked."""
+        source = engine_file.SEALED_ENGINE.sub(_without_solutions, cell.source)
+        source = sealing.SEALED_TEXT.sub(_without_records, source)
+        if source != cell.source and not is_locked(cell):
+            raise ReleaseError(f"cell {grade_id(cell) or cell.id!r} must be locked, or its answers cannot be held back")
+        cell.source = source
+        return cell, resources
+
+
+def _without_solutions(call: re.Match[str]) -> str:
+    engine = engine_file.held_back(engine_file.open_engine(call[1]))
+    return call[0].replace(call[1], engine_file.seal_engine(engine))
+
+
+def _without_records(text: re.Match[str]) -> str:
+    return f'"{sealing.held_back(text[1])}"' if text[1].startswith("quiz") else text[0]
 
 
 class QuizStubs(NbGraderPreprocessor):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from autograder.notebooks.cells import grade_id, is_grade
+from autograder.notebooks.cells import grade_id, is_grade, is_solution
 
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 
@@ -17,12 +17,12 @@ def headings(markdown: str) -> list[str]:
 
 
 def titles(cells: Iterable[Any]) -> dict[str, str]:
-    """The heading above each cell that gives points, by the cell's name; cells without one are left out."""
+    """The heading above each test and each answer, by the cell's name; cells without one are left out."""
     found: dict[str, str] = {}
     heading = ""
     for cell in cells:
         if cell["cell_type"] == "markdown":
             heading = (headings("".join(cell["source"])) or [heading])[-1]
-        if is_grade(cell) and heading:
+        if heading and (is_grade(cell) or is_solution(cell)):
             found[grade_id(cell)] = heading
     return found

@@ -18,7 +18,7 @@ from typing import Any
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.given_data import given_data
 from autograder.notebooks.statements import bound_names, parse
-from autograder.sandbox.inside.engine_file import open_engine
+from autograder.sandbox.inside.engine_file import SEALED_ENGINE, open_engine
 
 # What test cells conventionally mean by these names, should no cell of the instructor's say so.
 CONVENTIONAL = {
@@ -31,7 +31,6 @@ CONVENTIONAL = {
 }
 # Their state is what a test is about, so they are the submission's own.
 STATEFUL = ("matplotlib", "seaborn", "pylab", "mpl_toolkits", "IPython")
-SEALED_ENGINE = re.compile(r'^start_lesson\("([^"]+)"\)', re.MULTILINE)
 CLASS_NAME = re.compile(r"_*[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*_*")
 
 

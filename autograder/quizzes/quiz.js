@@ -21,6 +21,7 @@ function render({ model, el }) {
     model.save_changes();
     notebook?.write(key, letter);
   };
+  const heldBack = model.get("questions").every(({ records }) => Object.keys(records).length === 0);
   const shown = model.get("questions").map((question, index) => addQuestion(root, question, index + 1, choose));
   el.replaceChildren(root);
 
@@ -28,7 +29,9 @@ function render({ model, el }) {
     const opened = shown.map((question) => question.show(model.get("answers")[question.key] ?? ""));
     const [right, answered] = [opened.filter((answer) => answer?.right), opened.filter(Boolean)];
     const open = opened.length - answered.length;
-    score.textContent = `${right.length} of ${opened.length} right${open ? `, ${open} to answer` : ""}`;
+    score.textContent = heldBack
+      ? `${answered.length} of ${opened.length} answered. Explained when it is graded.`
+      : `${right.length} of ${opened.length} right${open ? `, ${open} to answer` : ""}`;
   };
   const settle = () => {
     // It draws the quiz anew, which would lose the focus. A view that was replaced has no say any more.
@@ -80,10 +83,17 @@ function addQuestion(root, { key, text, options, records }, number, choose) {
   });
   root.append(make("div", { class: "aq-question", "data-question": key }, title, group));
 
+  const answerOf = (chosen) => {
+    if (chosen in records) {
+      const answer = opened(records[chosen], key, chosen);
+      return { ...answer, verdict: answer.right ? "right" : "wrong" };
+    }
+    return chosen in options && Object.keys(records).length === 0 ? { verdict: "chosen", explanation: "" } : null;
+  };
   const show = (chosen) => {
-    const answer = chosen in records ? opened(records[chosen], key, chosen) : null;
+    const answer = answerOf(chosen);
     for (const [index, { letter, button, mark, why }] of rows.entries()) {
-      const verdict = letter === chosen && answer ? (answer.right ? "right" : "wrong") : "";
+      const verdict = letter === chosen && answer ? answer.verdict : "";
       button.setAttribute("aria-checked", String(Boolean(verdict)));
       button.tabIndex = verdict || (!answer && index === 0) ? 0 : -1;
       button.dataset.verdict = why.dataset.verdict = mark.textContent = verdict;

@@ -13,6 +13,8 @@ and which misconception it shows. All records of a question are equally long, so
     open_questions(sealed)                 -> what may be read before answering: texts and options, and the records
     open_answer(sealed, "sum_rule", "b")   -> Answer(right=True, explanation="...", misconception="", text="")
 
+A class may hold the records back until its submissions are graded. The texts of the questions then stand alone.
+
 Hints: one masked list of Markdown texts, the mildest hint first.
 
     open_hints(seal_hints(["Look at ...", "Then ..."]))  -> ["Look at ...", "Then ..."]
@@ -28,12 +30,15 @@ import base64
 import binascii
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 VERSION = 1
+SEALED_TEXT = re.compile(r'"((?:quiz|hints)\d+\.[0-9a-f]+\.[\w\-=]+)"')
+"""A sealed quiz, or sealed hints, in the source of a cell."""
 LONGEST_SEALED_TEXT = 1_000_000
 LONGEST_OPENED_TEXT = 4_000_000
 
@@ -107,6 +112,19 @@ def seal_quiz(questions: Mapping[str, Mapping[str, Answer]], texts: Mapping[str,
         if texts is not None:
             body[-1] += [texts[key], {letter: answer.text for letter, answer in options.items()}]
     return _wrap("quiz", _to_bytes(body))
+
+
+def held_back(sealed: str) -> str:
+    """A sealed quiz without its records: it can be answered, and tells nothing about answers. Raises SealError."""
+    questions = open_questions(sealed)
+    if len(questions) < len(question_keys(sealed)):
+        raise SealError("a quiz that was sealed without its texts cannot be answered without its records")
+    return _wrap("quiz", _to_bytes([[question.key, {}, question.text, question.options] for question in questions]))
+
+
+def is_held_back(sealed: str) -> bool:
+    """Whether a quiz has no records. Raises SealError when the text is damaged."""
+    return not any(_quiz(sealed).values())
 
 
 def question_keys(sealed: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Quizzes and hints in a notebook. The right answers are sealed in the notebook; a chosen letter opens only its own
-explanation, so a wrong answer never shows which letter is right.
+explanation, so a wrong answer never shows which letter is right. A class may hold the right answers back; the quiz
+then says which letters are recorded.
 """
 
 from __future__ import annotations
@@ -8,7 +9,15 @@ from typing import Any
 
 from autograder.cards.check_report import Line, Report
 from autograder.cards.style import SANS, TEXT, steps
-from autograder.quizzes.sealing import SealError, UnknownLetterError, open_answer, open_hints, question_keys
+from autograder.quizzes.sealing import (
+    SealError,
+    UnknownLetterError,
+    is_held_back,
+    open_answer,
+    open_hints,
+    open_questions,
+    question_keys,
+)
 from autograder.runs.errors import LessonError
 
 LONGEST_HINT = 5_000
@@ -16,8 +25,12 @@ LABELS = ("First hint", "Second hint", "Third hint")
 
 
 def quiz_report(answers: Any, sealed: str, points: float | None) -> Report:
-    """The verdict on every question of a quiz. `answers` may be anything; only its plain strings count."""
+    """The verdict on every question of a quiz, or what was answered, where its answers are held back. `answers` may be
+    anything; only its plain strings count.
+    """
     try:
+        if is_held_back(sealed):
+            return _recorded(answers, sealed)
         keys = question_keys(sealed)
     except SealError as error:
         raise LessonError(str(error)) from error
@@ -27,9 +40,9 @@ def quiz_report(answers: Any, sealed: str, points: float | None) -> Report:
 
 
 def _question(sealed: str, key: str, answers: Any) -> Line:
-    letter = answers.get(key) if type(answers) is dict else None
+    letter = _letter(answers, key)
     name = key.replace("_", " ")
-    if letter is None or (type(letter) is str and not letter.strip()):
+    if letter is None:
         return Line(name, "unanswered", "no answer yet")
     try:
         answer = open_answer(sealed, key, letter)
@@ -37,6 +50,28 @@ def _question(sealed: str, key: str, answers: Any) -> Line:
         return Line(name, "wrong", str(error))
     chosen = f"{str(letter).strip().lower()}: {answer.text or ''}".strip().replace("`", "")
     return Line(name, "right" if answer.right else "wrong", answer.explanation, (("your answer", chosen),))
+
+
+def _letter(answers: Any, key: str) -> Any:
+    """What a student gave as the answer to a question; None for nothing."""
+    letter = answers.get(key) if type(answers) is dict else None
+    return None if type(letter) is str and not letter.strip() else letter
+
+
+def _recorded(answers: Any, sealed: str) -> Report:
+    """The answers to a quiz that is explained when it is graded."""
+    lines = []
+    for question in open_questions(sealed):
+        letter, name = _letter(answers, question.key), question.key.replace("_", " ")
+        chosen = letter.strip().lower() if type(letter) is str and len(letter) < 100 else ""
+        if letter is None:
+            lines.append(Line(name, "unanswered", "no answer yet"))
+        elif chosen not in question.options:
+            letters = ", ".join(sorted(question.options))
+            lines.append(Line(name, "unanswered", f"answer {question.key!r} with one of the letters {letters}"))
+        else:
+            lines.append(Line(name, "answered", f"{chosen}: {question.options[chosen]}".replace("`", "")))
+    return Report("Quiz, explained when it is graded", tuple(lines))
 
 
 class Hints:

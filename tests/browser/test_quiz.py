@@ -11,12 +11,13 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from playwright.sync_api import expect
+from traitlets.config import Config
 
 from autograder.judge.judge import judge_notebook
 from autograder.lessons.build.notebook import assemble
-from autograder.lessons.release import SEALED, release_notebook
+from autograder.lessons.release import release_notebook
 from autograder.notebooks.cells import grade_id
-from autograder.quizzes.sealing import open_answer, open_questions
+from autograder.quizzes.sealing import SEALED_TEXT, open_answer, open_questions
 from tests.browser.conftest import LOOKS_ONCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.sandbox]
@@ -75,7 +76,7 @@ def quiz(lab):
     lab.open_notebook(lab.write_notebook(f"{LESSON}/{LESSON}.ipynb", cells))
     lab.run_all()
     assert lab.errors() == []
-    sealed = SEALED.search(released.cells[check].source)[1]
+    sealed = SEALED_TEXT.search(released.cells[check].source)[1]
     lab.cell(CHECK)
     yield Quiz(lab, open_questions(sealed), sealed)
     assert lab.external_requests == []
@@ -185,6 +186,25 @@ def what_was_clicked_is_what_is_graded(quiz):
     notebook = nbformat.read(quiz.lab.root / LESSON / f"{LESSON}.ipynb", as_version=4)
     verdict = judge_notebook(notebook, source=assemble(TEXT), secret=b"secret")
     assert [(cell.points, cell.max_points) for cell in verdict.cells] == [(1.5, 4)]
+
+
+def test_a_quiz_that_is_held_back_takes_answers_and_tells_nothing(lab):
+    released = release_notebook(assemble(TEXT), Config({"HoldBack": {"enabled": True}}))
+    check = next(i for i, cell in enumerate(released.cells) if grade_id(cell) == "quiz_02")
+    cells = [new_code_cell(SETUP), *released.cells[check - 2 : check + 1]]
+    lab.open_notebook(lab.write_notebook(f"{LESSON}/{LESSON}.ipynb", cells))
+    lab.run_all()
+    sealed = SEALED_TEXT.search(released.cells[check].source)[1]
+    quiz = Quiz(lab, open_questions(sealed), sealed)
+    lab.cell(CHECK)
+    for count, letter in ((1, "a"), (1, "b")):
+        quiz.option(quiz.questions[0], letter).click()
+        expect(quiz.score).to_have_text(f"{count} of {len(quiz.questions)} answered. Explained when it is graded.")
+        expect(quiz.option(quiz.questions[0], letter)).to_have_attribute("aria-checked", "true")
+        expect(quiz.option(quiz.questions[0], letter).locator(".aq-mark")).to_have_text("chosen")
+        expect(quiz.root.locator("[aria-checked='true']")).to_have_count(1)
+        quiz.expect_written(quiz.questions[0], letter)
+    expect(quiz.why(quiz.questions[0])).to_have_count(0)
 
 
 def test_a_quiz_from_the_first_click_to_the_mark(quiz):

@@ -78,7 +78,7 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     from autograder.grading.journal import NAME, Journal
     from autograder.grading.report.class_report import ClassReport, made_now
     from autograder.grading.report.notices import notices
-    from autograder.grading.report.similarity import groups
+    from autograder.grading.report.similarity import as_reference, groups, joined
     from autograder.grading.run import read_records
     from autograder.grading.workers.spool import Spool
 
@@ -87,7 +87,8 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     if not records:
         raise CourseError(f"Nothing of {lesson!r} has been graded: run autograder grade {lesson}.")
     pages = _feedback(course, lesson, assignment.notebooks, records, target)
-    alike, complete = groups(dict(_answers(course, assignment, records)))
+    answers = dict(_answers(course, assignment, records))
+    alike, complete = groups({student: joined(texts.values()) for student, texts in answers.items()})
     said = notices(assignment, as_written=is_released_as_usual(course.app.config))
     journal = Journal.read(Spool.of(course.root, lesson).root / NAME)
     return ClassReport(
@@ -101,6 +102,7 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
         said,
         titles=_titles(course, assignment),
         answers=journal.answers,
+        as_reference=as_reference(answers, _reference(course, assignment)),
     )
 
 
@@ -132,16 +134,31 @@ def _feedback(
     return pages
 
 
-def _answers(course: Course, assignment: Assignment, records: Iterable[SubmissionRecord]) -> Iterable[tuple[str, str]]:
-    """Each student's answers as text. What was handed out is known from the gradebook."""
-    import nbformat
-
-    from autograder.grading.report.similarity import answers
-
-    given = {row["name"]: row["source"] for row in assignment.rows["source_cell"]}
+def _answers(
+    course: Course, assignment: Assignment, records: Iterable[SubmissionRecord]
+) -> Iterable[tuple[str, dict[str, str]]]:
+    """Each student's answers as text, by grade_id. What was handed out is known from the gradebook."""
+    given = _given(assignment)
     for record in records:
         if record.status != "graded":
             continue
         folder = course.folder("autograded", record.student, assignment.name)
-        paths = [path for name in assignment.notebooks if (path := folder / f"{name}.ipynb").is_file()]
-        yield record.student, "\n".join(answers(nbformat.read(path, as_version=4), given) for path in paths)
+        yield record.student, _answers_in(folder, assignment, given)
+
+
+def _reference(course: Course, assignment: Assignment) -> dict[str, str]:
+    """The solutions in the source notebooks, by grade_id; nothing where a course has none."""
+    return _answers_in(course.folder("source", ".", assignment.name), assignment, _given(assignment))
+
+
+def _given(assignment: Assignment) -> dict[str, str]:
+    return {row["name"]: row["source"] for row in assignment.rows["source_cell"]}
+
+
+def _answers_in(folder: Path, assignment: Assignment, given: dict[str, str]) -> dict[str, str]:
+    import nbformat
+
+    from autograder.grading.report.similarity import answers
+
+    paths = [path for name in assignment.notebooks if (path := folder / f"{name}.ipynb").is_file()]
+    return {name: text for path in paths for name, text in answers(nbformat.read(path, as_version=4), given).items()}

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from autograder.bugs.bank import BUGS
 from autograder.grading.journal import Answered
-from autograder.grading.report.similarity import Group
+from autograder.grading.report.similarity import AsReference, Group
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 
 BARS = 10
@@ -69,7 +69,7 @@ class Stuck:
 @dataclass(frozen=True)
 class ClassReport:
     """One lesson of one class. `titles` are the headings above tests, `answers` the attempts that were answered while
-    the class was watched, by student and in order.
+    the class was watched, by student and in order. `as_reference`: answers that are nearly the reference solution.
     """
 
     lesson: str
@@ -82,6 +82,7 @@ class ClassReport:
     notices: Sequence[str] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, Sequence[Answered]] = field(default_factory=dict)
+    as_reference: Sequence[AsReference] = ()
 
     @property
     def max_points(self) -> float:

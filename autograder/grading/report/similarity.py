@@ -1,7 +1,8 @@
 """Groups of submissions whose answers are nearly the same text, for a person to look at. Similar is not copied.
 
 Compared are the student's own answers without comments and blank lines; what everybody was given is taken out before.
-Equal texts are grouped first; of what is left, only pairs of about the same length are compared.
+Equal texts are grouped first; of what is left, only pairs of about the same length are compared. Each answer is also
+compared with the reference solution of its exercise.
 """
 
 from __future__ import annotations
@@ -31,25 +32,63 @@ class Group:
     likeness: float
 
 
-def answers(notebook: NotebookNode, given: Mapping[str, str]) -> str:
-    """The text of a student's answers, without comments, layout and what was handed out."""
-    texts = []
-    for cell in notebook.cells:
-        if is_code_solution(cell) and cell.source != given.get(grade_id(cell)):
-            texts.append(plain(cell.source))
-    return "\n".join(texts)[:LONGEST]
+@dataclass(frozen=True)
+class AsReference:
+    """An answer that is nearly the reference solution of its exercise."""
+
+    student: str
+    exercise: str
+    likeness: float
+
+
+def answers(notebook: NotebookNode, given: Mapping[str, str]) -> dict[str, str]:
+    """grade_id -> a student's answer, without comments, layout and what was handed out. Untouched ones are left out."""
+    return {
+        grade_id(cell): own_part(cell.source, given.get(grade_id(cell), ""))
+        for cell in notebook.cells
+        if is_code_solution(cell) and cell.source != given.get(grade_id(cell))
+    }
+
+
+def joined(answers: Iterable[str]) -> str:
+    """All answers of a student as one text, to be compared with those of others."""
+    return "\n".join(answers)[:LONGEST]
+
+
+def as_reference(answers: Mapping[str, Mapping[str, str]], reference: Mapping[str, str]) -> list[AsReference]:
+    """The answers (by student and grade_id) that are nearly the reference's, in the order of the lesson."""
+    found = []
+    for exercise, solution in reference.items():
+        if len(solution) < SHORTEST:
+            continue
+        for student, texts in sorted(answers.items()):
+            likeness = fuzz.ratio(texts.get(exercise, "")[:LONGEST], solution[:LONGEST], score_cutoff=NEARLY)
+            if likeness:
+                found.append(AsReference(student, exercise, likeness))
+    return found
+
+
+def own_part(source: str, given: str) -> str:
+    """What a student wrote in a cell, line by line as `plain` has it, without the lines that stood there."""
+    handed_out = set(plain(given).splitlines())
+    return "\n".join(line for line in plain(source).splitlines() if line not in handed_out)
 
 
 def plain(source: str) -> str:
-    """Python without comments, blank lines and spacing. A text that is no Python is taken as it is."""
-    ignored = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    """Python without comments, blank lines and spacing, a statement per line. A text that is no Python keeps its lines
+    and comments.
+    """
+    ignored = (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
     try:
         tokens = [
             token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type not in ignored
         ]
     except (tokenize.TokenError, SyntaxError, ValueError):
-        return " ".join(source.split())
-    return " ".join(token.string for token in tokens)
+        lines = [" ".join(line.split()) for line in source.splitlines()]
+    else:
+        words = ("\n" if token.type == tokenize.NEWLINE else token.string for token in tokens)
+        lines = [line.strip() for line in " ".join(words).split(" \n")]
+    return "\n".join(filter(None, lines))
 
 
 def groups(texts: Mapping[str, str], known: Iterable[str] = ()) -> tuple[list[Group], bool]:

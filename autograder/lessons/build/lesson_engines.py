@@ -23,7 +23,7 @@ from autograder.lessons.build.further import with_parts
 from autograder.lessons.build.lesson_files import LessonTextError, lesson_texts
 from autograder.lessons.build.names import is_of_course, missing_names, names_bound_by
 from autograder.lessons.build.rules import Owner, syntax_tree
-from autograder.lessons.build.text import TextCell, read_lesson
+from autograder.lessons.build.text import NBGRADER_DEFAULTS, TextCell, read_lesson
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 
 FIRST_LINE = "# Run this cell: it fetches the engine that this lesson goes on with."  # all that a folded cell shows
@@ -70,7 +70,10 @@ def with_engine(cell: TextCell, text: Path) -> TextCell:
         return cell
     sealed = json.dumps(seal_engine(engine_before(text)))
     source = CALL.sub(lambda match: f"start_lesson({sealed})", cell.source)
-    return replace(cell, source=f"{FIRST_LINE}\n{source}" if CALL.match(cell.source) else source)
+    source = f"{FIRST_LINE}\n{source}" if CALL.match(cell.source) else source
+    # Locked, so that grading has the instructor's cell, whatever a release or a submission made of it.
+    marks = NBGRADER_DEFAULTS | {"grade_id": f"engine_{text.stem[:2]}", "locked": True}
+    return replace(cell, source=source, metadata={**cell.metadata, "nbgrader": dict(sorted(marks.items()))})
 
 
 def calls_start(cell: TextCell) -> bool:

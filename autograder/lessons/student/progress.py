@@ -19,14 +19,13 @@ from autograder.cards.style import FAINT, RIGHT, RULE, SANS, TEXT, UNDECIDED
 from autograder.lessons.build.lesson_files import LESSON_NAME
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
 from autograder.notebooks.headings import headings
-from autograder.quizzes.sealing import SealError, open_answer, question_keys
+from autograder.quizzes.sealing import SEALED_TEXT, SealError, is_held_back, open_answer, question_keys
 
 DONE, NOT_YET, NOT_STARTED = "done", "not yet", "not started"
 COLORS = {DONE: RIGHT, NOT_YET: UNDECIDED, NOT_STARTED: FAINT}
 SHOWN_POINTS = re.compile(r"(\d+(?:\.\d+)?) of (\d+(?:\.\d+)?) points")
 CARD_POINTS = re.compile(r">([\d.]+) of ([\d.]+) points<")
 NUMBER = re.compile(r"\d+(\.\d+)?")
-SEALED = re.compile(r'"(quiz\d+\.[0-9a-f]+\.[\w\-=]+)"')
 NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add their points when you hand in."
 
 
@@ -202,11 +201,14 @@ def _exercise(title: str, optional: bool, solution: _Cell, tests: Sequence[_Cell
     return ExerciseProgress("Quiz" if is_quiz else title or solution.name, state, points, is_quiz, optional)
 
 
-def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float, float]] | None:
-    """Whether all letters of a quiz are right, and the points for them; None where the check holds no sealed quiz."""
-    found = SEALED.search(check.source)
+def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float, float] | None] | None:
+    """Whether all letters of a quiz are right, and the points for them; None where the check holds no sealed quiz.
+    Where its answers are held back: whether all questions have a letter."""
+    found = SEALED_TEXT.search(check.source)
     try:
         keys = question_keys(found[1]) if found else []
+        if found and is_held_back(found[1]):
+            return all(_letter(key, answers.source) for key in keys), None
         right = sum(_is_right(found[1], key, answers.source) for key in keys) if found else 0
     except SealError:
         return None
@@ -214,11 +216,16 @@ def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float,
 
 
 def _is_right(sealed: str, key: str, source: str) -> bool:
-    letters = re.findall(rf"""["']{re.escape(key)}["']\]?\s*[:=]\s*["']([^"'\n]*)["']""", source)
     try:
-        return bool(letters) and open_answer(sealed, key, letters[-1]).right
+        return open_answer(sealed, key, _letter(key, source)).right
     except SealError:  # no letter of this question
         return False
+
+
+def _letter(key: str, source: str) -> str:
+    """What a cell gives as the answer to a question; empty where it gives none."""
+    found = re.findall(rf"""["']{re.escape(key)}["']\]?\s*[:=]\s*["']([^"'\n]*)["']""", source)
+    return found[-1].strip() if found else ""
 
 
 def _untouched(solution: _Cell, is_quiz: bool) -> bool:

@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,10 @@ from autograder.sandbox.inside.engine_file import EngineError, SealedEngine
 
 SECONDS = 20.0  # for all checks of the own engine; they take about one
 INSIST = "Run start_lesson(own=True) to use yours all the same."
+HELD_BACK = (
+    "This class gives out the reference engine of lesson {number} later, as {file}. Finish lesson {number}, or put "
+    "that file into the folder {folder} once you have it. Then run this cell again."
+)
 
 
 class OwnTimeout(BaseException):
@@ -49,10 +53,17 @@ class Chosen:
 def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object] = lambda: None) -> Chosen:
     """Choose the engine, and write or remove engine.py. `own`: insist on it, or (False) on the reference.
 
-    `prepare` is called before the time for checks begins.
+    `prepare` is called before the time for checks begins. Raises EngineError where the reference is needed, and is held
+    back.
     """
     folder = lesson_folder(engine)
     file = folder / engine_file.FILE
+    missing = ""
+    if engine.is_held_back:
+        try:
+            engine = replace(engine_file.read_reference(folder, engine.after), start_of=engine.start_of)
+        except EngineError as error:
+            missing = str(error)
     try:
         source = _own_engine(engine, folder, own, prepare)
     except EngineError as error:
@@ -60,6 +71,9 @@ def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object]
             engine_file.read_file(file, engine.after)  # only a file that start_lesson wrote is taken away
             file.unlink()
         hint = f" {INSIST}" if isinstance(error, NotYetError) and not own else ""
+        if missing:
+            later = HELD_BACK.format(number=engine.number, file=engine_file.REFERENCE_FILE, folder=folder.name)
+            raise EngineError(f"There is no engine to go on with: {error}, and {missing}.{hint} {later}") from error
         message = f"Using the reference engine of lesson {engine.number}: {error}.{hint}"
         return Chosen(engine.source, engine_file.reference_name(engine), message)
     text = engine_file.file_text(source, engine.after)
@@ -205,6 +219,8 @@ def _base(engine: SealedEngine, folder: Path) -> str:
     try:
         return engine_file.read_file(folder / engine_file.FILE, earlier[-1].lesson).partition("\n")[2]
     except (FileNotFoundError, EngineError):
+        if engine.is_held_back:
+            return engine_file.read_reference(folder, earlier[-1].lesson).source
         return engine_file.join(part.source for part in earlier)
 
 

@@ -1,7 +1,8 @@
 """The engine that a lesson starts from: sealed in its call of `start_lesson`, or the student's own in engine.py.
 
 `start_lesson` on a laptop and its stand-in inside the sandbox both use this file, so that both run the same engine.
-Standard library only. Sealed means compressed: nobody reads a solution by accident, and nothing more is meant.
+Standard library only. Sealed means compressed: nobody reads a solution by accident, and nothing more is meant. An
+engine that a class holds back has no solutions in it; they come later, in a file of their own.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import linecache
 import re
 import sys
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 LAST: list[SealedEngine] = []  # the engine of the last call, for calls without one
 KIND = "engine1."
+SEALED_ENGINE = re.compile(r'^start_lesson\("(engine1\.[\w\-=]+)"\)', re.MULTILINE)
+"""The call of `start_lesson` in an instructor's notebook."""
 FILE = "engine.py"
+REFERENCE_FILE = "reference_engine.txt"  # the sealed engine, beside a lesson from which it was held back
 FIRST_LINE = "# Your engine after lesson {lesson}, written by start_lesson(). Do not edit it here. {digest}"
 FIRST_LINE_READ = re.compile(r"# Your engine after lesson (?P<lesson>\w+), .* (?P<digest>[0-9a-f]{16})")
 
@@ -58,6 +62,11 @@ class SealedEngine:
         return join(cell.source for cell in self.cells)
 
     @property
+    def is_held_back(self) -> bool:
+        """Whether the solutions are not in it."""
+        return any(cell.solution and not cell.source for cell in self.cells)
+
+    @property
     def number(self) -> str:
         """The number of the lesson after which the engine is like this, such as `02`."""
         return self.after.partition("_")[0]
@@ -85,6 +94,27 @@ def open_engine(sealed: object) -> SealedEngine:
         return SealedEngine(**{**record, "cells": cells, "checks": tuple(record["checks"])})
     except (ValueError, TypeError, KeyError, AttributeError, binascii.Error, zlib.error) as error:
         raise EngineError("the text in start_lesson(...) is damaged; fetch the lesson again") from error
+
+
+def held_back(engine: SealedEngine) -> SealedEngine:
+    """The engine without the solutions of exercises."""
+    cells = (replace(cell, source="") if cell.solution else cell for cell in engine.cells)
+    return replace(engine, cells=tuple(cells))
+
+
+def read_reference(folder: Path, after: str) -> SealedEngine:
+    """The reference engine after a lesson, from the file that a class gets later. Raises EngineError."""
+    try:
+        engine = open_engine((folder / REFERENCE_FILE).read_text(encoding="utf-8").strip())
+    except FileNotFoundError:
+        raise EngineError(f"{REFERENCE_FILE} is not in the folder {folder.name}") from None
+    except (OSError, ValueError) as error:
+        raise EngineError(f"{REFERENCE_FILE} is damaged; fetch it again") from error
+    if engine.after != after:
+        raise EngineError(f"{REFERENCE_FILE} in the folder {folder.name} belongs to another lesson")
+    if engine.is_held_back:
+        raise EngineError(f"{REFERENCE_FILE} in the folder {folder.name} has no solutions in it")
+    return engine
 
 
 def file_text(source: str, lesson: str) -> str:
@@ -137,6 +167,8 @@ def start_graded(sealed: object = None, own: bool | None = None) -> None:
     try:
         text = _handed_in(engine, own)
     except EngineError as error:
+        if engine.is_held_back:
+            raise
         define(engine.source, reference_name(engine), namespace)
         print(f"Using the reference engine of lesson {engine.number}: {error}.")
     else:

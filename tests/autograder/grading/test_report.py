@@ -19,7 +19,7 @@ from autograder.grading.errors import in_words
 from autograder.grading.gradebook.exporters import harmless
 from autograder.grading.report.class_report import ClassReport
 from autograder.grading.report.progress_display import results_table
-from autograder.grading.report.similarity import groups, plain
+from autograder.grading.report.similarity import as_reference, groups, own_part, plain
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
 from tests.autograder.grading.here import grade_all
 
@@ -73,6 +73,35 @@ def test_near_identical_answers_are_grouped(other: str, alike: bool) -> None:
     found, complete = groups({"ann": plain(LONG), "bob": plain(other), "cem": plain(LONG[::-1])})
     assert [group.students for group in found] == ([("ann", "bob")] if alike else [])
     assert complete
+
+
+STUB = "def mean(values):\n    raise NotImplementedError"
+SOLUTION = f"def mean(values):\n    # one after another\n{LONG}\n    return value_1".replace("\nvalue", "\n    value")
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        (SOLUTION, True),
+        (SOLUTION.replace("# one after another", "# mine").replace(" = ", "="), True),
+        (SOLUTION.replace("value_3", "x3"), True),
+        (SOLUTION.replace("value", "mine").replace("other", "second"), False),
+        (STUB, False),
+        ("def mean(values):\n    return sum(values) / len(values)", False),
+    ],
+    ids=["same", "layout and comments", "one name", "all names", "untouched", "short"],
+)
+def test_answers_like_the_reference_are_listed(answer: str, named: bool) -> None:
+    answers = {"ann": {"mean": own_part(answer, STUB), "other": own_part("x = 1", "")}, "bob": {}}
+    found = as_reference(answers, {"mean": own_part(SOLUTION, STUB), "other": "x = 1"})
+    assert [(answer.student, answer.exercise) for answer in found] == [("ann", "mean")] * named
+
+
+def test_what_was_given_makes_no_likeness() -> None:
+    """Two solutions of one line, in a cell of many given ones."""
+    given = f"{LONG}\nraise NotImplementedError"
+    answers = {"ann": {"sum": own_part(f"{LONG}\nresult = value_1 + value_2", given)}}
+    assert as_reference(answers, {"sum": own_part(f"{LONG}\nresult = value_2 + value_1", given)}) == []
 
 
 @pytest.fixture

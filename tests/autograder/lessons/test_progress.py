@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autograder.lessons.student.progress import ExerciseProgress, progress_of, read_progress
-from autograder.quizzes.sealing import Answer, seal_quiz
+from autograder.quizzes.sealing import Answer, held_back, seal_quiz
 from autograder.student import progress
 
 STUB = 'def power(a, n):\n    """a ** n"""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
@@ -102,6 +102,22 @@ def test_a_quiz_counts_by_its_letters_even_when_it_was_not_run_again(
     read = read_progress(write(tmp_path, "02_engine", code("quiz_02_answers", answers, []), check))
     assert read is not None
     assert read.exercises == (ExerciseProgress("Quiz", state, points, is_quiz=True),)
+
+
+@pytest.mark.parametrize(
+    ("letters", "state"), [(("", ""), "not started"), (("b", ""), "not yet"), (("b", "a"), "done")]
+)
+def test_a_quiz_whose_answers_are_held_back_is_done_when_it_is_answered(
+    letters: tuple[str, str], state: str, tmp_path: Path
+) -> None:
+    options = {"a": Answer(False, "no"), "b": Answer(True, "yes")}
+    sealed = held_back(seal_quiz({"one": options, "two": options}, {"one": "?", "two": "?"}))
+    answers = 'quiz_02_answers = {{\n    "one": "{}",\n    "two": "{}",\n}}'.format(*letters)
+    check = code("quiz_02", f'quiz(quiz_02_answers, points=4, sealed="{sealed}")', PARTLY, 4)
+    read = read_progress(write(tmp_path, "02_engine", code("quiz_02_answers", answers, []), check))
+    assert read is not None
+    assert read.exercises == (ExerciseProgress("Quiz", state, None, is_quiz=True),)
+    assert read.summary == f"quiz {state}"
 
 
 def test_all_lessons_of_the_folder_are_shown_and_nothing_else(

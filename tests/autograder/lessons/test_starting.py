@@ -6,15 +6,18 @@ import linecache
 import shutil
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 from autograder.judge import judge_notebook
 from autograder.lessons.audit import variants
 from autograder.lessons.build.notebook import assemble, notebook_text
+from autograder.lessons.release import release_notebook
 from autograder.lessons.student import starting
 from autograder.notebooks.cells import grade_id
 from autograder.sandbox import isolation_available
@@ -330,6 +333,77 @@ def test_grading_uses_the_engine_that_was_handed_in_and_else_the_reference(name:
     else:
         desk.engine_file.write_text(rewrite(desk.engine_file.read_text()))
     assert graded(desk) == ([("test_square", 2.0)], said + "\n")
+
+
+@pytest.fixture
+def held_back(desk: Desk) -> Desk:
+    """The desk of a student whose class gets the reference engine later."""
+    config = Config({"HoldBack": {"enabled": True}})
+    desk.sources = {name: release_notebook(source, config) for name, source in desk.sources.items()}
+    return desk
+
+
+def sealed(call: str) -> engine_file.SealedEngine:
+    found = engine_file.SEALED_ENGINE.search(call)
+    assert found
+    return engine_file.open_engine(found[1])
+
+
+def test_an_engine_that_is_held_back_has_no_solutions_and_is_whole_again_when_graded(
+    sources: dict[str, NotebookNode], held_back: Desk
+) -> None:
+    there, here = sealed(sources["03_more"].cells[0].source), sealed(held_back.sources["03_more"].cells[0].source)
+    assert "grad * b.data" in there.source
+    assert "class MiniTensor" in here.source, "given cells stay"
+    assert here.is_held_back
+    assert not there.is_held_back
+    assert [cell.cell for cell in here.cells] == [cell.cell for cell in there.cells]
+    assert [cell.source for cell in here.cells if cell.solution] == ["", ""]
+
+
+def test_the_own_engine_needs_no_reference(
+    sources: dict[str, NotebookNode], held_back: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held_back.put(students(sources["02_numbers"]))
+    assert held_back.start()["MiniTensor"](0.0).exp().data == 1.0
+    assert capsys.readouterr().out == f"{OWN}\n"
+    assert held_back.engine_file.exists()
+
+
+def test_who_has_neither_is_told_what_to_do(sources: dict[str, NotebookNode], held_back: Desk) -> None:
+    held_back.put(students(sources["02_numbers"], ("product", "grad * b.data,", "grad,")))
+    with pytest.raises(engine_file.EngineError, match=r"Exercise 1: product.*gives out .*reference_engine\.txt"):
+        held_back.start()
+    assert not held_back.engine_file.exists()
+
+
+REFERENCES = {
+    "as given out": (lambda text: text, ""),
+    "cut off": (lambda text: text[:50], "not in the folder beside this one, and reference_engine.txt is damaged"),
+    "of another lesson": (
+        lambda text: engine_file.seal_engine(replace(engine_file.open_engine(text), after="05_other")),
+        "belongs to another lesson",
+    ),
+    "held back itself": (
+        lambda text: engine_file.seal_engine(engine_file.held_back(engine_file.open_engine(text))),
+        "has no solutions in it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_the_reference_comes_as_a_file(
+    name: str, sources: dict[str, NotebookNode], held_back: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite, refused = REFERENCES[name]
+    text = rewrite(engine_file.seal_engine(sealed(sources["03_more"].cells[0].source)))
+    (held_back.here / engine_file.REFERENCE_FILE).write_text(text + "\n")
+    if refused:
+        with pytest.raises(engine_file.EngineError, match=refused):
+            held_back.start()
+    else:
+        assert held_back.start()["MiniTensor"](0.0).exp().data == 1.0
+        assert capsys.readouterr().out.startswith(REFERENCE)
 
 
 @pytest.mark.slow

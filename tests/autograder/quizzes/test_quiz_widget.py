@@ -8,7 +8,18 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.quizzes.quiz_widget import QuizWidget, letter_of
-from autograder.quizzes.sealing import Answer, OpenQuestion, open_questions, seal_quiz
+from autograder.quizzes.sealing import (
+    Answer,
+    OpenQuestion,
+    SealError,
+    held_back,
+    is_held_back,
+    open_questions,
+    seal_quiz,
+)
+from autograder.runs.context import check_context
+from autograder.runs.errors import LessonError
+from autograder.student import quiz
 from mini_autograd.widgets.export import StillPictures
 
 QUIZ = {
@@ -108,3 +119,35 @@ def test_texts_are_shown_before_answering_and_their_damage_is_noticed():
     assert (first.key, first.text, first.options) == ("sum_rule", TEXTS["sum_rule"], {"a": "Half", "b": "All of it"})
     assert set(second.records) == {"a", "b"}
     assert open_questions(seal_quiz(QUIZ)) == []
+
+
+def test_answers_that_are_held_back_cannot_be_opened():
+    without = held_back(SEALED)
+    assert is_held_back(without)
+    assert not is_held_back(SEALED)
+    assert [q.options for q in open_questions(without)] == [q.options for q in open_questions(SEALED)]
+    assert [q.records for q in open_questions(without)] == [{}, {}]
+    with pytest.raises(SealError, match="without its texts"):
+        held_back(seal_quiz(QUIZ))
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({"sum_rule": "", "power_rule": ""}, "0 of 2 answered"),
+        ({"sum_rule": " B ", "power_rule": ""}, "1 of 2 answered"),
+        ({"sum_rule": "b", "power_rule": "a"}, "2 of 2 answered"),
+        ({"sum_rule": "z", "power_rule": 3}, "0 of 2 answered"),
+        (None, "0 of 2 answered"),
+    ],
+)
+def test_a_quiz_that_is_held_back_says_what_is_recorded(answers, said, capsys):
+    assert quiz(answers, held_back(SEALED), points=4) is None
+    card = capsys.readouterr().out
+    assert card.startswith(f"Quiz, explained when it is graded: {said}\n")
+    assert "Slope 1." not in card
+
+
+def test_a_quiz_that_is_held_back_is_not_graded():
+    with check_context(3, graded=True), pytest.raises(LessonError, match="held back"):
+        quiz({}, held_back(SEALED), points=4)
