@@ -65,7 +65,7 @@ class Report:
     """The outcome of one check. `points` None: it is not worth any. `hidden`: no numbers, no sources on the card.
 
     `diagnosis` names the likely bug, `place` where it goes wrong if no bug is certain; `place_facts` and `place_maps`
-    are what was seen there. `bugs` and `operations` are the names in these two.
+    are what was seen of either. `bugs` and `operations` are the names in these two.
     `hints` are up to three, each a step further: a question, the idea behind it, where to look. `asks_first`: they come
     before the diagnosis.
     """
@@ -151,7 +151,7 @@ class Report:
             colour = UNDECIDED
         inside = [_heading(self, colour)]
         seen = _facts(self.place_facts) + "".join(picture.html() for picture in self.place_maps)
-        found = [("Likely bug", self.diagnosis, ""), ("Where it goes wrong", self.place, seen)]
+        found = [("Likely bug", self.diagnosis, seen * (not self.place)), ("Where it goes wrong", self.place, seen)]
         found = [(label, sentence, facts) for label, sentence, facts in found if sentence]
         if self.asks_first and self.hints:
             inside.append(_conversation(self.hints, found))

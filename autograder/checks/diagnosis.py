@@ -10,6 +10,7 @@ from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.checks.outcome import Outcome
 from autograder.localise import numerical_gradient_detector
 from autograder.localise.localising import Place, localise
+from autograder.runs.reference_patch import symbol
 
 MOST_LOCALISED = 2  # expressions that are taken apart
 
@@ -19,7 +20,8 @@ def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, A
     diagnosis, place = _explained(engine, outcomes)
     if place is None:
         bugs = tuple(bug.name for bug in diagnosis.candidates)
-        return {"diagnosis": diagnosis.sentence(), "hints": _hints(diagnosis), "bugs": bugs}
+        facts = () if hidden else _example(engine, outcomes, diagnosis)
+        return {"diagnosis": diagnosis.sentence(), "hints": _hints(diagnosis), "bugs": bugs, "place_facts": facts}
     return {
         "diagnosis": diagnosis.sentence(),
         "hints": place.hints,
@@ -43,6 +45,14 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
     if place is not None and place.certain:
         return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
     return diagnosis, place if bug is None else None
+
+
+def _example(engine: Any, outcomes: Sequence[Outcome], diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
+    """What the one rule in which a bug sits gives when it is tried alone; nothing where it sits elsewhere."""
+    if diagnosis.certain is None or not diagnosis.certain.rules or len(diagnosis.operations) != 1:
+        return ()
+    place = _place(engine, outcomes)
+    return place.facts if place is not None and place.operations[:1] == (symbol(diagnosis.operations[0]),) else ()
 
 
 def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:

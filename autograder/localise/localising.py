@@ -16,6 +16,8 @@ import numpy as np
 
 from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.cards.heat_map import HeatMap
+from autograder.localise.formulas import formulas
+from autograder.localise.on_paper import on_paper
 from autograder.localise.returned import misfit
 from autograder.localise.rule_patterns import pattern
 from autograder.localise.showing import heat_maps, shown
@@ -130,7 +132,7 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     elementary = [trial for trial in tried[: len(probes)] if trial is not None and _ran(trial)]
     broken = [trial.part.steps[0].symbol for trial in elementary if trial.wrong]
     if len(elementary) > 2 and len(broken) == len(elementary):
-        return _everywhere_in_values(first) if forward else _everywhere(first)
+        return _everywhere_in_values(first) if forward else _with_example(engine, _everywhere(first), first)
     inner = [name for name in MADE_OF.get(symbol, ()) if name in broken and first.nodes != 1]
     for trial in elementary:
         if trial.part.steps[0].symbol in inner and (place := _of_the_rule(engine, trial)) is not None:
@@ -139,7 +141,16 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     broadcast = equal is not None and tried[-1] is not None and not tried[-1].wrong
     names = tuple(dict.fromkeys([*inner, symbol, *others]))
     squares = None if forward else _on_squares(engine, first)
-    return _described(first, names, inner, others, broadcast, forward, squares)
+    place = _described(first, names, inner, others, broadcast, forward, squares)
+    told = not forward and not (first.weighed and {"*", "sum"} & {*broken})  # else it is not sure what arrives
+    return _with_example(engine, place, first, formulas(squares or first) if told else ())
+
+
+def _with_example(engine: Any, place: Place, first: Trial, more: Sequence[tuple[str, str]] = ()) -> Place:
+    """The place with what its operation gives for numbers that can be checked on paper, and with more facts."""
+    simple = on_paper(engine, first)
+    facts = _facts(simple, "alone, for simple numbers" if simple is not first else "")
+    return replace(place, facts=(*facts, *more), maps=_maps(simple))
 
 
 def _of_the_rule(engine: Any, trial: Trial) -> Place | None:
@@ -251,7 +262,7 @@ def _everywhere(first: Trial) -> Place:
         "up is the work of `backward`.",
         "Look in `backward`: the first gradient, the loop over the nodes, and the line that writes `.grad`.",
     )
-    return Place(("backward",), f"{sentence} {pattern(first)}".rstrip(), sentence, _facts(first), _maps(first), hints)
+    return Place(("backward",), f"{sentence} {pattern(first)}".rstrip(), sentence, hints=hints)
 
 
 def _everywhere_in_values(first: Trial) -> Place:
@@ -327,10 +338,8 @@ def _described(
         names,
         f"{before}{sentence}.{after}{more}",
         f"{public}.{more}",
-        _facts(trial),
-        _maps(trial),
-        RAISED if trial.raised else _hints(start, "" if inner else place, broadcast, forward or alone),
-        certain,
+        hints=RAISED if trial.raised else _hints(start, "" if inner else place, broadcast, forward or alone),
+        bugs=certain,
     )
 
 
@@ -403,14 +412,17 @@ def _hints(symbol: str, place: str, broadcast: bool, forward: bool) -> tuple[str
     )
 
 
-def _facts(trial: Trial) -> tuple[tuple[str, str], ...]:
-    """What the part was given, what came out, and what should have."""
+def _facts(trial: Trial, alone: str = "") -> tuple[tuple[str, str], ...]:
+    """What the part was given, what came out, and what should have. `alone` says that the numbers are not those of the
+    expression.
+    """
     problem = trial.comparison.problem
     if problem is None:
         return ()
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
     facts = [("step", trial.part.origin) if trial.part.origin else ("part", trial.part.text())]
-    origins = dict(trial.part.inner)
+    facts += [(alone, trial.part.text())] if alone else []
+    origins = {} if alone else dict(trial.part.inner)
     labels = [f"{name} = {origins[name]}" if name in origins else name for name in trial.part.names]
     facts += [(label, shown(array)) for label, array in zip(labels, draw.inputs, strict=True)]
     if draw.cotangent is not None:

@@ -70,7 +70,7 @@ def pattern(trial: Trial) -> str:
     found = _transposed(trial) or _in_common(trial)
     if found:
         return f"{found[0].upper()}{found[1:]}"
-    wrongs = list(_wrong_inputs(trial))
+    wrongs = list(wrong_inputs(trial))
     sentences = [next((text for find in PATTERNS if (text := find(wrong))), "") for wrong in wrongs]
     if not wrongs or not all(sentences):
         return ""
@@ -93,7 +93,7 @@ def _in_common(trial: Trial) -> str:
     return in_common(got, right, allowed, trial.part.names)
 
 
-def _wrong_inputs(trial: Trial) -> Iterator[Wrong]:
+def wrong_inputs(trial: Trial) -> Iterator[Wrong]:
     """The inputs whose gradient is wrong in some draw, where all of it are numbers of the right shape."""
     runs, expected = trial.comparison.runs, trial.expected
     values = [entry.reference.value for entry in expected]
@@ -105,11 +105,11 @@ def _wrong_inputs(trial: Trial) -> Iterator[Wrong]:
         shapes = [entry.draw.inputs[number].shape for entry in expected]
         if any(a.shape != s or b.shape != s for a, b, s in zip(got, right, shapes, strict=True)):
             continue
-        if not all(np.all(_same(a, b)) for a, b in zip(got, right, strict=True)):
+        if not all(np.all(same(a, b)) for a, b in zip(got, right, strict=True)):
             yield Wrong(name, got, right, arriving, {**operands, "the output": values})
 
 
-def _same(first: Array, second: Array) -> Mask:
+def same(first: Array, second: Array) -> Mask:
     """Element by element."""
     return np.asarray(np.abs(first - second) <= PRECISE * np.maximum(1e-3, np.abs(second)), dtype=np.bool_)
 
@@ -122,17 +122,19 @@ def _transposed(trial: Trial) -> str:
             (run.dense()[number], entry.reference.dense()[number])
             for run, entry in zip(trial.comparison.runs, trial.expected, strict=True)
         ]
-        if all(a.ndim == 2 and a.shape == b.T.shape and np.all(_same(a, b.T)) for a, b in pairs):
-            if not all(a.shape == b.shape and np.all(_same(a, b)) for a, b in pairs):
+        if all(a.ndim == 2 and a.shape == b.T.shape and np.all(same(a, b.T)) for a, b in pairs):
+            if not all(a.shape == b.shape and np.all(same(a, b)) for a, b in pairs):
                 found.append(f"`{name}`")
-        elif not all(a.shape == b.shape and np.all(_same(a, b)) for a, b in pairs):
+        elif not all(a.shape == b.shape and np.all(same(a, b)) for a, b in pairs):
             return ""  # wrong in another way as well
     return f"the right gradient for {' and '.join(found)} came back transposed." if found else ""
 
 
 def _as_it_arrived(wrong: Wrong) -> str:
     """The local derivative is missing."""
-    if not _fit(wrong.arriving, wrong.right) or not wrong.everywhere(lambda n: _same(wrong.got[n], wrong.arriving[n])):
+    if not stretch(wrong.arriving, wrong.right) or not wrong.everywhere(
+        lambda n: same(wrong.got[n], wrong.arriving[n])
+    ):
         return ""
     return "is the gradient that arrives, as if the slope were 1 at every element"
 
@@ -140,10 +142,10 @@ def _as_it_arrived(wrong: Wrong) -> str:
 def _of_another_function(wrong: Wrong) -> str:
     """The slope of a function of the same input."""
     inputs = next(iter(wrong.operands.values()))
-    if len(wrong.operands) > 2 or not _fit(wrong.arriving, wrong.right) or _few(wrong):
+    if len(wrong.operands) > 2 or not stretch(wrong.arriving, wrong.right) or _few(wrong):
         return ""
     for name, derivative in DERIVATIVES.items():
-        if wrong.everywhere(lambda n, slope=derivative: _same(wrong.got[n], wrong.arriving[n] * slope(inputs[n]))):  # type: ignore[misc]
+        if wrong.everywhere(lambda n, slope=derivative: same(wrong.got[n], wrong.arriving[n] * slope(inputs[n]))):  # type: ignore[misc]
             return f"is right for another function: {name}"
     return ""
 
@@ -153,7 +155,7 @@ def _cut_off(wrong: Wrong) -> str:
     got, right = wrong.flat(wrong.got), wrong.flat(wrong.right)
     limit = float(np.max(np.abs(got), initial=0.0))
     beyond = np.abs(right) > limit
-    if limit == 0 or np.sum(beyond) < 2 or not np.all(_same(got, np.clip(right, -limit, limit))):
+    if limit == 0 or np.sum(beyond) < 2 or not np.all(same(got, np.clip(right, -limit, limit))):
         return ""
     return f"is right up to {limit:.4g} and cut off there: a larger one comes back as {limit:.4g}"
 
@@ -170,11 +172,11 @@ def _inverted(wrong: Wrong) -> str:
 def _at_some_elements(wrong: Wrong) -> str:
     """Wrong exactly where something is true."""
     got, right = wrong.flat(wrong.got), wrong.flat(wrong.right)
-    bad = ~_same(got, right)
+    bad = ~same(got, right)
     if np.all(bad) and not _all_or_nothing(got, right, bad):
         return ""
     what = _all_or_nothing(got, right, bad) or (
-        "has the wrong sign" if np.all(_same(got[bad], -right[bad])) else "is wrong"
+        "has the wrong sign" if np.all(same(got[bad], -right[bad])) else "is wrong"
     )
     where = next((text for text, true in _conditions(wrong, right) if np.array_equal(true & (got != right), bad)), "")
     if where:
@@ -192,7 +194,7 @@ def _all_or_nothing(got: Array, right: Array, bad: Mask) -> str:
 def _conditions(wrong: Wrong, right: Array) -> Iterator[tuple[str, Mask]]:
     """What may be true of some elements and not of others, at FEWEST of each."""
     candidates: list[tuple[str, Mask]] = []
-    operands = {name: arrays for name, arrays in wrong.operands.items() if _fit(arrays, wrong.right)}
+    operands = {name: arrays for name, arrays in wrong.operands.items() if stretch(arrays, wrong.right)}
     for name, arrays in operands.items():
         flat = wrong.flat(arrays)
         candidates += [(f"{name} is negative", flat < 0), (f"{name} is positive", flat > 0)]
@@ -200,7 +202,7 @@ def _conditions(wrong: Wrong, right: Array) -> Iterator[tuple[str, Mask]]:
     if len(inputs) == 2:
         (first, a), (second, b) = inputs
         candidates += [(f"{first} is larger than {second}", a > b), (f"{second} is larger than {first}", b > a)]
-    if _fit(wrong.arriving, wrong.right):
+    if stretch(wrong.arriving, wrong.right):
         flat = wrong.flat(wrong.arriving)
         candidates += [("the gradient that arrives is negative", flat < 0)]
     candidates += [("the right one is negative", right < 0), ("the right one is positive", right > 0)]
@@ -215,7 +217,7 @@ def _with_a_factor(wrong: Wrong) -> str:
         return ""
     with np.errstate(all="ignore"):
         for name, arrays in wrong.operands.items():
-            if not _fit(arrays, wrong.right):
+            if not stretch(arrays, wrong.right):
                 continue
             for power, text in POWERS.items():
                 for factor, word in FACTORS.items():
@@ -225,10 +227,10 @@ def _with_a_factor(wrong: Wrong) -> str:
 
 
 def _fits_times(wrong: Wrong, factors: list[Array]) -> bool:
-    return wrong.everywhere(lambda number: _same(wrong.got[number], wrong.right[number] * factors[number]))
+    return wrong.everywhere(lambda number: same(wrong.got[number], wrong.right[number] * factors[number]))
 
 
-def _fit(arrays: list[Array], right: list[Array]) -> bool:
+def stretch(arrays: list[Array], right: list[Array]) -> bool:
     """Whether arrays can be compared with a gradient element by element."""
     return all(_stretches(array, gradient) for array, gradient in zip(arrays, right, strict=True))
 

@@ -17,10 +17,13 @@ MOST_PICTURES = 3
 
 
 def shown(value: Any) -> str:
-    """The numbers of an array, one row per line, or only its shape where there are many."""
+    """The numbers of an array, one row per line, or only its shape where there are many. Integers and halves
+    are written as such."""
     array = np.asarray(value)
     if array.size > MOST_NUMBERS:
         return f"array of shape {array.shape}"
+    if array.dtype.kind == "f" and np.all(2 * array == np.round(2 * array)):
+        return np.array2string(array, separator=", ", formatter={"float_kind": lambda number: f"{number:g}"})
     return np.array2string(array, precision=4, separator=", ", max_line_width=100)
 
 

@@ -69,13 +69,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Trial:
-    """A part that was tried on a student's engine. `nodes`: how many operations that engine made of it (0: unknown)."""
+    """A part that was tried on a student's engine. `nodes`: how many operations that engine made of it (0: unknown).
+    `weighed`: its result was multiplied with the incoming gradient and summed up, because `backward` takes none.
+    """
 
     part: Part
     expected: tuple[Expected, ...]
     comparison: Comparison
     nodes: int
     raised: bool
+    weighed: bool
 
     @property
     def wrong(self) -> bool:
@@ -109,7 +112,14 @@ def _trial(part: Part, answer: Any) -> Trial | None:
     except LessonError:
         return None
     nodes = answer.get("nodes")
-    return Trial(part, expected, comparison, nodes if isinstance(nodes, int) else 0, "error" in answer)
+    return Trial(
+        part,
+        expected,
+        comparison,
+        nodes if isinstance(nodes, int) else 0,
+        "error" in answer,
+        answer.get("weighed") is True,
+    )
 
 
 def _by_reference(part: Part) -> tuple[Expected, ...]:

@@ -104,10 +104,11 @@ def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype
 def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
     """Run pieces of a traced expression (see `tracing.py`), each like a program of its own.
 
-    A part is {"steps": [...], "draws": [...]}. The answers are those of `run_programs`, with two more entries: `nodes`,
-    how many operations the engine itself recorded (0 where its graph cannot be read), and `plain`, whether numbers went
-    through `backward()` without an argument, because the engine takes none. Ends early after
-    so many seconds of processor time: what is found must not depend on the load of the machine.
+    A part is {"steps": [...], "draws": [...]}. The answers are those of `run_programs`, with three more entries:
+    `nodes`, how many operations the engine itself recorded (0 where its graph cannot be read); and where the engine's
+    `backward` takes no argument, `plain` for numbers, on which it was called so, and `weighed` for arrays, which were
+    multiplied with the incoming gradient and summed up. Ends early after so many seconds of processor time: what is
+    found must not depend on the load of the machine.
     """
     tracked = takes(engine, "requires_grad")
     end = time.thread_time() + seconds
@@ -120,7 +121,7 @@ def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[
 
 
 def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) -> dict[str, Any]:
-    nodes, plain_backward = 0, False
+    nodes, plain_backward, weighed = 0, False, False
 
     def function(*leaves: Any) -> Any:
         nonlocal nodes
@@ -136,6 +137,7 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
             return {"returned": names[0], "leaf": names[1], "draw": 0, "nodes": 0, "plain": False}
         takes = hasattr(engine, "start_backward") or _takes_gradient(output.backward)
         plain_backward = not takes and np.ndim(output.data) == 0
+        weighed = not takes and not plain_backward
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -143,7 +145,7 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
     if plain_backward:
         draws = [{**draw, "cotangent": None, "again": None} for draw in draws]
     answer = _run_program(engine, tracked, function, draws, BaseException)
-    return {**answer, "nodes": nodes, "plain": plain_backward}
+    return {**answer, "nodes": nodes, "plain": plain_backward, "weighed": weighed}
 
 
 def replayed(steps: list[Any], leaves: Any) -> Any:

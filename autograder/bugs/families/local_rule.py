@@ -214,7 +214,7 @@ square_forgotten = Bug(
     family=FAMILY,
     explanation="a square is missing in the formula",
     hint="Write the formula on paper, with every exponent, and compare it with your line term by term.",
-    misconception="The derivative of 1 / b is 1 / b.",
+    misconception="A formula that is right for one number is right for all.",
     rules={"Divide": undivided_square, "Tanh": slope(lambda x, y: 1.0 - y)},
     examples={"Divide": "a / b**2, not a / b", "Tanh": "1 - tanh(x)**2, not 1 - tanh(x)"},
 )
