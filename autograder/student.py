@@ -150,24 +150,24 @@ def check_tangents(
 
 
 def check_engine(
-    *behaviours: str, points: float | None = None, engine: Any = None, no_grad: Any = None, name: str | None = None
+    *behaviors: str, points: float | None = None, engine: Any = None, no_grad: Any = None, name: str | None = None
 ) -> Credit | None:
     """Check what gradients do not show, against PyTorch.
 
-    `behaviours`: "gradients of leaves only", "None and zero", "freed after backward", "retained graph", "no_grad".
+    `behaviors`: "gradients of leaves only", "None and zero", "freed after backward", "retained graph", "no_grad".
     `engine` and `no_grad`: `MiniTensor` and `no_grad` of the notebook if not given; only the last behavior needs the
     latter.
     """
     frame = sys._getframe(1)
     try:
         found = _in_caller(frame, ENGINE) if engine is None else engine
-        if no_grad is None and "no_grad" in behaviours:
+        if no_grad is None and "no_grad" in behaviors:
             no_grad = _in_caller(frame, "no_grad")
     except NameError as error:
         return _finish(_missing(error.name or ENGINE, points), points)
-    from autograder.checks.behaviour import behaviour_report
+    from autograder.checks.behavior import behavior_report
 
-    report = behaviour_report(found, behaviours, no_grad, current(), points=points, name=name)
+    report = behavior_report(found, behaviors, no_grad, current(), points=points, name=name)
     return _finish(report, points)
 
 

@@ -122,14 +122,14 @@ def trials(only: Sequence[str]) -> list[Trial]:
             entry = bug(mistake.bug)
             found.append(Trial(entry, mistake.where, style, _named(credit), credit != 1, took, searches[0], others))
     if not only or "engine" in only:
-        found += [_behaviour(planted, *mistake) for mistake in planted.BEHAVIOURS]
+        found += [_behavior(planted, *mistake) for mistake in planted.BEHAVIORS]
     return found
 
 
-def _behaviour(planted: Any, name: str, form: str) -> Trial:
+def _behavior(planted: Any, name: str, form: str) -> Trial:
     """A mistake that only `check_engine` can see."""
     entry, engine, check = bug(name), planted.STYLES["functions"]((name, form)), planted.CHECKS["engine"]
-    credit, took = timed(lambda: check_engine(entry.behaviour, points=1, engine=engine, no_grad=engine.no_grad))
+    credit, took = timed(lambda: check_engine(entry.behavior, points=1, engine=engine, no_grad=engine.no_grad))
     others = {style: notices(style, engine, list(check.expressions.values()), check.inputs) for style in STYLES}
     return Trial(entry, form, "functions", _named(credit), credit != 1, took, took, others)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from autograder.bugs.bug import Bug
 from autograder.bugs.families import (
-    behaviour,
+    behavior,
     broadcast,
     engine,
     linear_algebra,
@@ -18,7 +18,7 @@ from autograder.bugs.families import (
     upstream,
 )
 
-FAMILIES = (local_rule, upstream, broadcast, linear_algebra, reduction, shape, neural, engine, behaviour)
+FAMILIES = (local_rule, upstream, broadcast, linear_algebra, reduction, shape, neural, engine, behavior)
 
 BUGS: tuple[Bug, ...] = tuple(entry for family in FAMILIES for entry in family.BUGS)
 """All bugs. Where several explain a student's numbers equally well, the earlier one is named first."""

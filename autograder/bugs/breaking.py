@@ -87,8 +87,8 @@ class BrokenEngine:
 
 def broken(name: str) -> BrokenEngine:
     """The reference engine with that bug of the bank. Raises LessonError for a name that the bank does not have."""
-    if name not in BY_NAME or BY_NAME[name].behaviour:
-        known = ", ".join(sorted(bug.name for bug in BUGS if not bug.behaviour))
+    if name not in BY_NAME or BY_NAME[name].behavior:
+        known = ", ".join(sorted(bug.name for bug in BUGS if not bug.behavior))
         raise LessonError(f"there is no bug {name!r} to be planted; there are: {known}")
     return BrokenEngine(BY_NAME[name])
 

@@ -58,7 +58,7 @@ class Bug:
     `examples` shows the mistake in the formulas of some operations, for whom it is known to sit there.
     `forms` are further forms of the mistake: other wrong rules of the same kind. `shapes`: if the wrong rules give
     gradients of wrong shapes, what engines make of them: they keep them (True), or add them to zeros (False).
-    `behaviour`: what shows a bug that values and gradients do not show (see `checks.behaviour`).
+    `behavior`: what shows a bug that values and gradients do not show (see `checks.behavior`).
     `drops_gradients`: its rules leave out the gradient of an input, and so may return fewer gradients than inputs.
 
     `said_in` begins the sentence that names its rules, `{rules}` (with `{s}` for several of them and `{verb_s}` for a
@@ -76,7 +76,7 @@ class Bug:
     engine: Callable[[Sequence[str]], Sequence[Variant]] | None = None
     engine_operations: tuple[str, ...] = ()
     shapes: tuple[bool, ...] = ()
-    behaviour: str = ""
+    behavior: str = ""
     drops_gradients: bool = False
     said_in: str = "in the rule{s} of {rules}"
     look_at: str = "{where}"

@@ -31,7 +31,7 @@ __all__ = ["Diagnosis", "diagnose", "diagnose_all"]
 
 LARGEST = 20_000  # numbers in one draw
 MOST_NAMED = 3
-VISIBLE = tuple(bug for bug in BUGS if not bug.behaviour)
+VISIBLE = tuple(bug for bug in BUGS if not bug.behavior)
 """The bugs that values and gradients of an expression can show."""
 
 

@@ -34,7 +34,7 @@ from autograder.cards.style import (
 __all__ = ["LONGEST", "Line", "Report", "escaped"]
 
 MOST_LINES = 40
-COLOURS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED, "answered": TEXT}
+COLORS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED, "answered": TEXT}
 LIKELY = "Likely:"
 SEVERAL = "one of these"  # begins a diagnosis that is not sure
 HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
@@ -146,10 +146,10 @@ class Report:
 
     def html(self) -> str:
         """The report as a card."""
-        colour = RIGHT if self.passed else WRONG
+        color = RIGHT if self.passed else WRONG
         if not self.passed and all(line.status != "wrong" for line in self.lines):
-            colour = UNDECIDED
-        inside = [_heading(self, colour)]
+            color = UNDECIDED
+        inside = [_heading(self, color)]
         seen = _facts(self.place_facts) + "".join(picture.html() for picture in self.place_maps)
         found = [("Likely bug", self.diagnosis, seen * (not self.place)), ("Where it goes wrong", self.place, seen)]
         found = [(label, sentence, facts) for label, sentence, facts in found if sentence]
@@ -162,7 +162,7 @@ class Report:
         if self.compared:
             inside.append(folded("What was compared with what", _facts(self.compared)))
         style = (
-            f"border:1px solid {RULE};border-left:4px solid {colour};border-radius:4px;padding:10px 14px;margin:6px 0;"
+            f"border:1px solid {RULE};border-left:4px solid {color};border-radius:4px;padding:10px 14px;margin:6px 0;"
             f"max-width:860px;box-sizing:border-box;font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT}"
         )
         return f'<div class="autograder-card" style="{style}">{"".join(inside)}</div>'
@@ -204,13 +204,13 @@ def _indented(facts: Sequence[tuple[str, str]], maps: Sequence[HeatMap], margin:
     return [" " * margin + row for row in rows]
 
 
-def _heading(report: Report, colour: str) -> str:
+def _heading(report: Report, color: str) -> str:
     points = ""
     if report.points is not None:
         points = f'<span style="{QUIET}">{number(report.earned)} of {number(report.points)} points</span>'
     title = f'<span style="font-weight:600">{escaped(report.title)}</span>'
     row = "display:flex;flex-wrap:wrap;gap:4px 14px;align-items:baseline"
-    return f'<div style="{row}">{title}{marked(report.verdict, colour)}{points}</div>'
+    return f'<div style="{row}">{title}{marked(report.verdict, color)}{points}</div>'
 
 
 def _table(lines: Sequence[Line]) -> str:
@@ -221,8 +221,8 @@ def _table(lines: Sequence[Line]) -> str:
 
 
 def _row(line: Line) -> str:
-    colour = COLOURS.get(line.status, UNDECIDED)
-    status = f'<div style="width:104px;min-width:104px">{marked(line.status, colour)}</div>'
+    color = COLORS.get(line.status, UNDECIDED)
+    status = f'<div style="width:104px;min-width:104px">{marked(line.status, color)}</div>'
     name_style = f"font-family:{MONO};font-size:12px;white-space:pre-wrap;word-break:break-word"
     body = [f'<div style="{name_style}">{html.escape(cut(line.name))}</div>']
     if line.explanation:

@@ -74,11 +74,11 @@ def _cell(x: int, y: int, error: float) -> str:
     frame = 'stroke="currentColor" stroke-opacity="0.25"'
     if sign == ".":
         return f'<rect {place} fill="none" {frame}/>'
-    colour = {"-": TOO_SMALL, "+": TOO_LARGE, "?": NOT_FINITE}[sign]
+    color = {"-": TOO_SMALL, "+": TOO_LARGE, "?": NOT_FINITE}[sign]
     strength = STRENGTHS[-1] if sign == "?" else _strength(abs(error))
     shown = "\N{MINUS SIGN}" if sign == "-" else sign
     middle = f'x="{x + CELL // 2}" y="{y + CELL // 2 + 4}" text-anchor="middle" font-size="12" fill="currentColor"'
-    return f'<rect {place} fill="{colour}" fill-opacity="{strength}" {frame}/><text {middle}>{shown}</text>'
+    return f'<rect {place} fill="{color}" fill-opacity="{strength}" {frame}/><text {middle}>{shown}</text>'
 
 
 def _strength(error: float) -> float:

@@ -36,7 +36,7 @@ def escaped(text: str, longest: int = LONGEST) -> str:
     if len(parts) % 2 == 0:
         return "`".join(parts).replace("\n", "<br>")
     code = f"font-family:{MONO};font-size:12px;background:{CHIP};padding:1px 4px;border-radius:3px;color:{TEXT}"
-    shown = _emphasised(CODE.join(parts[::2]))  # emphasis may reach across code
+    shown = _emphasized(CODE.join(parts[::2]))  # emphasis may reach across code
     for part in parts[1::2]:
         shown = shown.replace(CODE, f'<code style="{code}">{part}</code>', 1)
     return shown.replace("\n", "<br>")
@@ -47,7 +47,7 @@ STRONG = re.compile(r"(?<![\w*])\*\*(\S(?:[^*]*[^*\s])?)\*\*(?![\w*])")
 EMPHASIS = re.compile(r"(?<![\w*])\*(\S(?:[^*]*[^*\s])?)\*(?![\w*])")
 
 
-def _emphasised(part: str) -> str:
+def _emphasized(part: str) -> str:
     """Escaped text with Markdown's emphasis; stars that mean a product stay."""
     return EMPHASIS.sub(r"<em>\1</em>", STRONG.sub(r"<strong>\1</strong>", part))
 
@@ -66,6 +66,6 @@ def steps(labels: Sequence[str], texts: Sequence[str], longest: int = LONGEST) -
     return inside
 
 
-def marked(text: str, colour: str) -> str:
+def marked(text: str, color: str) -> str:
     """A verdict: plain text beside a mark in a signal color."""
-    return f'<span style="border-left:4px solid {colour};padding-left:6px;font-weight:600">{escaped(text)}</span>'
+    return f'<span style="border-left:4px solid {color};padding-left:6px;font-weight:600">{escaped(text)}</span>'

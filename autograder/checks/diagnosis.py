@@ -8,11 +8,11 @@ from typing import Any
 
 from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.checks.outcome import Outcome
-from autograder.localise import numerical_gradient_detector
-from autograder.localise.localising import Place, localise
+from autograder.localize import numerical_gradient_detector
+from autograder.localize.localizing import Place, localize
 from autograder.runs.reference_patch import symbol
 
-MOST_LOCALISED = 2  # expressions that are taken apart
+MOST_LOCALIZED = 2  # expressions that are taken apart
 
 
 def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, Any]:
@@ -65,10 +65,10 @@ def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:
         and outcome.problem.public != numerical_gradient_detector.NOT_BACKPROPAGATION
     ]
     failing.sort(key=lambda outcome: len(outcome.program.function.__code__.co_code))
-    for outcome in failing[:MOST_LOCALISED]:
+    for outcome in failing[:MOST_LOCALIZED]:
         if outcome.problem is None:
             continue
-        place = localise(engine, outcome.program, outcome.expected, outcome.problem)
+        place = localize(engine, outcome.program, outcome.expected, outcome.problem)
         if place is not None:
             return place
     return None

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from autograder.cards.check_report import Line, Report
-from autograder.localise.error_patterns import arrays_of, in_common
-from autograder.localise.showing import shown
+from autograder.localize.error_patterns import arrays_of, in_common
+from autograder.localize.showing import shown
 from autograder.runs import engine_protocol
 from autograder.runs.answers import NO_RETURN, Unusable, failure_in, number_or_array, shown_shape
 from autograder.runs.comparison import EPSILON, ROUNDINGS, explained, largest_finite, worst_element

@@ -10,8 +10,8 @@ from typing import Any
 
 from autograder.cards.check_report import Line, Report
 from autograder.checks.outcome import Outcome
-from autograder.localise import numerical_gradient_detector
-from autograder.localise.showing import heat_maps, shown
+from autograder.localize import numerical_gradient_detector
+from autograder.localize.showing import heat_maps, shown
 from autograder.runs.answers import Problem, compared_on
 from autograder.runs.comparison import Worst, two_numbers
 from autograder.runs.context import CheckContext, tell

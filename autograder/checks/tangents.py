@@ -16,7 +16,7 @@ import numpy as np
 
 from autograder.cards.check_report import Line, Report
 from autograder.checks.functions import SAMPLES, Mismatch, allowed_for, compare_numbers, disturbed
-from autograder.localise.showing import shown
+from autograder.localize.showing import shown
 from autograder.runs import engine_protocol
 from autograder.runs.answers import Unusable, failure_in, number_or_array
 from autograder.runs.comparison import within

@@ -25,7 +25,7 @@ from autograder.judge.writing.answers import STOPPED, troubles
 from autograder.judge.writing.messages import cut, error_name, explain, said_by
 from autograder.judge.writing.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.writing.points import points_for_value
-from autograder.localise import probes, returned, watching
+from autograder.localize import probes, returned, watching
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse

@@ -32,7 +32,7 @@ ONLY_THERE = {
     "progress": "Here the notebook shows how far you have come, and what comes next.",
 }
 KEPT_TO_THE_NOTEBOOK = {"own_id", "layout", "tabbable", "tooltip"}
-TERMINAL_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 TITLE = re.compile(r"\A# (.*)$", re.MULTILINE)
 
 
@@ -121,7 +121,7 @@ def _output(output: NotebookNode, ran: NotebookNode) -> str:
 
 def _picture(data: dict[str, str]) -> str:
     """The image among the forms of an output, if there is one."""
-    words = escape(TERMINAL_COLOURS.sub("", data.get("text/plain", "")))
+    words = escape(TERMINAL_COLORS.sub("", data.get("text/plain", "")))
     for kind in ("image/svg+xml", "image/png"):
         if kind in data:
             content = data[kind] if kind == "image/png" else base64.b64encode(data[kind].encode()).decode()
@@ -144,7 +144,7 @@ def _code(source: str) -> str:
 
 
 def _text(text: str) -> str:
-    return _raw(f'<pre class="shown">{escape(TERMINAL_COLOURS.sub("", text))}</pre>') if text.strip() else ""
+    return _raw(f'<pre class="shown">{escape(TERMINAL_COLORS.sub("", text))}</pre>') if text.strip() else ""
 
 
 def _folded(words: str, content: str) -> str:

@@ -151,7 +151,7 @@ def _order(
         forth = sweep % 2 == 0
         position = {place: rank for row in rows for rank, place in enumerate(row)}
         for row in rows if forth else reversed(rows):
-            _sort_by_neighbours(row, places, position, forth)
+            _sort_by_neighbors(row, places, position, forth)
             position.update({place: rank for rank, place in enumerate(row)})
         crossings = count_crossings(places, rows)
         if crossings < fewest:
@@ -179,8 +179,8 @@ def _first_visit(places: list[_Place]) -> list[int]:
     return order
 
 
-def _sort_by_neighbours(row: list[int], places: list[_Place], position: dict[int, int], forth: bool) -> None:
-    def barycentre(place: int) -> float:
+def _sort_by_neighbors(row: list[int], places: list[_Place], position: dict[int, int], forth: bool) -> None:
+    def barycenter(place: int) -> float:
         near = places[place].before if forth else places[place].after
         if not near:
             return float(position[place])
@@ -188,7 +188,7 @@ def _sort_by_neighbours(row: list[int], places: list[_Place], position: dict[int
             return sum(position[other] for other in near) / len(near)
         return sum(position[other] + _port_share(places[other], place) for other in near) / len(near)
 
-    row.sort(key=barycentre)
+    row.sort(key=barycenter)
 
 
 def _port_share(user: _Place, source: int) -> float:

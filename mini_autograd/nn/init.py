@@ -1,4 +1,4 @@
-"""Initialisers: fill a tensor with first values, in place.
+"""Initializers: fill a tensor with first values, in place.
 
 The one idea to know: the variance of what is drawn is chosen so that a layer hands signals on (or gradients back) at
 the size at which it got them. The same seed gives PyTorch's numbers.

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 INK, PAPER = "#010203", "#fdfefd"
 """Colors that stand for the text and the background of the page, whatever its theme."""
 
-COLOURS = ("#1f83c4", "#d9660a", "#14966b", "#bd6a98", "#b98a00", "#7a72c8")
+COLORS = ("#1f83c4", "#d9660a", "#14966b", "#bd6a98", "#b98a00", "#7a72c8")
 """For lines: told apart by the color-blind, and readable on white and on black."""
 
 STYLE: dict[Any, Any] = {
@@ -236,7 +236,7 @@ def plotting() -> Any:
     import matplotlib as mpl
     from cycler import cycler
 
-    return mpl.rc_context(STYLE | {"axes.prop_cycle": cycler(color=COLOURS), "svg.hashsalt": f"demo{next(serial)}"})
+    return mpl.rc_context(STYLE | {"axes.prop_cycle": cycler(color=COLORS), "svg.hashsalt": f"demo{next(serial)}"})
 
 
 def svg_of(axis: Any, label: str) -> str:

@@ -354,7 +354,7 @@ function drag(view, choose) {
 const DRAWN = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "font-weight",
   "text-anchor", "visibility", "display", "paint-order", "opacity"];
 
-// The picture as it looks now, with its colours written out, so that it needs no page around it.
+// The picture as it looks now, with its colors written out, so that it needs no page around it.
 function standalone(svg) {
   const copy = svg.cloneNode(true);
   const [shown, copied] = [svg, copy].map((root) => [root, ...root.querySelectorAll("*")]);

@@ -81,24 +81,24 @@ def words(
     )
 
 
-def arrow(x: float, y: float, to_x: float, text: str = "", *, colour: str = "currentColor") -> str:
+def arrow(x: float, y: float, to_x: float, text: str = "", *, color: str = "currentColor") -> str:
     """A horizontal arrow with a word above it."""
     tip = 7 if to_x > x else -7
-    label = words((x + to_x) / 2, y - 7, text, size=SMALL, anchor="middle", fill=colour) if text else ""
+    label = words((x + to_x) / 2, y - 7, text, size=SMALL, anchor="middle", fill=color) if text else ""
     return (
-        f'<path d="M{x:.1f} {y:.1f}H{to_x - tip:.1f}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
-        f'<path d="M{to_x:.1f} {y:.1f}l{-tip} -4.5v9z" fill="{colour}"/>{label}'
+        f'<path d="M{x:.1f} {y:.1f}H{to_x - tip:.1f}" fill="none" stroke="{color}" stroke-width="1.6"/>'
+        f'<path d="M{to_x:.1f} {y:.1f}l{-tip} -4.5v9z" fill="{color}"/>{label}'
     )
 
 
-def segment(x: float, y: float, to_x: float, to_y: float, *, colour: str = "currentColor", width: float = 1.0) -> str:
+def segment(x: float, y: float, to_x: float, to_y: float, *, color: str = "currentColor", width: float = 1.0) -> str:
     """A straight line."""
-    return f'<path d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
+    return f'<path d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" fill="none" stroke="{color}" stroke-width="{width}"/>'
 
 
-def way(name: str, points: Sequence[tuple[float, float]], colour: str) -> str:
+def way(name: str, points: Sequence[tuple[float, float]], color: str) -> str:
     """A line through one point per step: in each step it is drawn as far as that. `name` is for `along`."""
-    return f'<path data-way="{escape(name)}" d="{through(points)}" fill="none" stroke="{colour}" stroke-width="2.4"/>'
+    return f'<path data-way="{escape(name)}" d="{through(points)}" fill="none" stroke="{color}" stroke-width="2.4"/>'
 
 
 def along(name: str, last: tuple[float, float], *parts: str) -> str:
@@ -111,10 +111,10 @@ def through(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
-def line(points: Sequence[tuple[float, float]], colour: str, dashes: str = "") -> str:
+def line(points: Sequence[tuple[float, float]], color: str, dashes: str = "") -> str:
     """A line through points."""
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return f'<path d="{through(points)}" fill="none" stroke="{colour}" stroke-width="2.2"{dashed}/>'
+    return f'<path d="{through(points)}" fill="none" stroke="{color}" stroke-width="2.2"{dashed}/>'
 
 
 def curved(route: Route) -> str:
@@ -124,10 +124,10 @@ def curved(route: Route) -> str:
     return f"M{x:.1f} {y:.1f}{''.join(pieces)}"
 
 
-def button(text: str, x: float, y: float, width: float = 0.0, *, colour: str = "currentColor") -> tuple[str, float]:
+def button(text: str, x: float, y: float, width: float = 0.0, *, color: str = "currentColor") -> tuple[str, float]:
     """What looks like a button, and its width: by its text where none is given."""
     wide = width or 26 + 9 * len(text)
-    drawing = box(x, y, wide, BUTTON, fill=colour, opacity=0.07 if colour == "currentColor" else 0.25, radius=5)
+    drawing = box(x, y, wide, BUTTON, fill=color, opacity=0.07 if color == "currentColor" else 0.25, radius=5)
     return drawing + words(x + wide / 2, y + 22, text, size=15, anchor="middle"), wide
 
 

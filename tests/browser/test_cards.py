@@ -74,11 +74,11 @@ HINTS = {
 
 # Per card: its size, the least contrast of a text with what is behind it, and whether anything is wider than the card.
 MEASURE = """() => {
-    const numbers = colour => (colour.match(/[\\d.]+/g) || []).map(Number);
+    const numbers = color => (color.match(/[\\d.]+/g) || []).map(Number);
     const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-    const over = (colours) => {
+    const over = (colors) => {
         canvas.clearRect(0, 0, 1, 1);
-        for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+        for (const color of colors) { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); }
         return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
     };
     const light = rgb => rgb.map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)

@@ -16,8 +16,9 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 
 from autograder.lessons.build.lesson_files import lesson_texts
 from autograder.lessons.build.notebook import assemble
-from autograder.lessons.release import SEALED, ReleaseError, verify_release
+from autograder.lessons.release import ReleaseError, verify_release
 from autograder.notebooks.regions import regions
+from autograder.quizzes.sealing import SEALED_TEXT
 from tests.browser.conftest import violations
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,7 +109,7 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_another_host(site: Pa
 def test_no_page_of_a_lesson_shows_a_solution_a_hidden_test_a_hint_or_an_answer(site: Path, text: Path) -> None:
     shown = Page(site / "lessons" / f"{text.stem}.html").text
     shown = shown.replace("\\n", "\n").replace('\\"', '"')  # data of widgets is JSON
-    assert not SEALED.search(shown), "a quiz or hints, which a page cannot ask"
+    assert not SEALED_TEXT.search(shown), "a quiz or hints, which a page cannot ask"
     source = assemble(text)
     verify_release(source, new_notebook(cells=[new_markdown_cell(shown)]))
     solution = max((region.text for cell in source.cells for region in regions(cell.source)), key=len, default="")

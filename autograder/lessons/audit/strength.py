@@ -93,11 +93,11 @@ def strength_of(checks: Sequence[Check], writes_backward: bool) -> Strength:
         graphs = {id(check): calls_in(check) for check in checks}
         for cell, its_checks in cells.items():
             for bug in BUGS:
-                if bug.engine is None and not bug.behaviour:
+                if bug.engine is None and not bug.behavior:
                     _rule_bug(found, cell, its_checks, graphs, bug)
         if writes_backward:
             for bug in BUGS:
-                if bug.engine is not None and not bug.behaviour:
+                if bug.engine is not None and not bug.behavior:
                     _engine_bug(found, checks, graphs, bug)
     return found
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.widgets.demo import COLOURS, INK, Choice, Demo, Shown, Slider, Switch, axes, plotting, svg_of
+from mini_autograd.widgets.demo import COLORS, INK, Choice, Demo, Shown, Slider, Switch, axes, plotting, svg_of
 
 RATES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 1.9, 2.1, 3.0, 3.9, 4.1)
 BATCHES = ("all", "64", "16", "8")
@@ -185,8 +185,8 @@ def energy_words(run: TrainingRun, lr: float, bound: float) -> str:
 
 
 STYLES: dict[str, dict[str, Any]] = {
-    "cleared": {"color": COLOURS[0]},
-    "never cleared": {"color": COLOURS[1]},
+    "cleared": {"color": COLORS[0]},
+    "never cleared": {"color": COLORS[1]},
     "cleared, momentum 1.0": {"color": INK, "linestyle": (0, (1, 3)), "linewidth": 2.5},
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.widgets.demo import COLOURS, Demo, Shown, Slider
+from mini_autograd.widgets.demo import COLORS, Demo, Shown, Slider
 from mini_autograd.widgets.sketch import PAPER, picture, segment, words
 
 UNITS = 6
@@ -162,16 +162,16 @@ def line(x: float, y: float, to_x: float, to_y: float, flow: float) -> str:
     if flow == 0:
         return f'<g opacity="0.22">{segment(x, y, to_x, to_y)}</g>'
     width = 0.8 + 2.6 * math.tanh(abs(flow))
-    return f'<g opacity="0.75">{segment(x, y, to_x, to_y, colour=COLOURS[1], width=round(width, 2))}</g>'
+    return f'<g opacity="0.75">{segment(x, y, to_x, to_y, color=COLORS[1], width=round(width, 2))}</g>'
 
 
 def circle(x: float, y: float, value: float, grad: float, dead: bool) -> str:
     """A unit with its output in it: filled where it passes gradient, hollow where not, crossed out where it is dead."""
     title = f"<title>output {value:.4g}, gradient {grad:.4g}{', at no x any gradient' if dead else ''}</title>"
-    stroke, dashes = ("currentColor", ' stroke-dasharray="3 3"') if grad == 0 else (COLOURS[1], "")
+    stroke, dashes = ("currentColor", ' stroke-dasharray="3 3"') if grad == 0 else (COLORS[1], "")
     parts = [
         f'<circle cx="{x}" cy="{y}" r="20" fill="{PAPER}"/>',
-        f'<circle cx="{x}" cy="{y}" r="20" fill="{COLOURS[1]}" fill-opacity="{0.28 if grad else 0}" '
+        f'<circle cx="{x}" cy="{y}" r="20" fill="{COLORS[1]}" fill-opacity="{0.28 if grad else 0}" '
         f'stroke="{stroke}" stroke-width="1.8"{dashes}>{title}</circle>',
         words(x, y + 5, f"{value + 0.0:z.2f}", size=15, anchor="middle"),
     ]
@@ -207,8 +207,8 @@ def plot(x: float, here: Pass, everywhere: Pass) -> str:
     return (
         axis
         + curve(target(INPUTS), 'stroke="currentColor" stroke-opacity="0.5" stroke-dasharray="3 4" stroke-width="1.5"')
-        + curve(everywhere.result, f'stroke="{COLOURS[0]}" stroke-width="2.2"')
-        + f'<circle cx="{place[0]}" cy="{place[1]}" r="5" fill="{COLOURS[0]}"/>'
+        + curve(everywhere.result, f'stroke="{COLORS[0]}" stroke-width="2.2"')
+        + f'<circle cx="{place[0]}" cy="{place[1]}" r="5" fill="{COLORS[0]}"/>'
         + words(22, top + 10, "output against x; dashed: the target", size=15, opacity=0.75)
     )
 

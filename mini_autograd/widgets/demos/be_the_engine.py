@@ -16,12 +16,12 @@ from mini_autograd.drawing.formatting import TIMES, factor, short
 from mini_autograd.drawing.layout import Layout, Spacing, lay_out
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
-from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Entry, Shown
+from mini_autograd.widgets.demo import COLORS, Choice, Demo, Entry, Shown
 from mini_autograd.widgets.sketch import BUTTON, PAPER, SMALL, box, button, curved, picture, press, words
 
 WIDTH, HEIGHT = 130.0, 78.0
 SPACING = Spacing(between=26.0, layers=48.0, margin=10.0, label=(34.0, 18.0))
-BLUE, ORANGE, GREEN = COLOURS[0], COLOURS[1], COLOURS[2]
+BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
 WRONG_ANSWERS = 3  # at most, beside the right one
 
 
@@ -280,15 +280,15 @@ def edges(play: Play, layout: Layout) -> list[str]:
     parts = []
     for edge, route in zip(drawn(play.graph), layout.routes, strict=True):
         sent, late = play.sent.get(edge), edge in play.late or edge.target in play.early
-        colour = "currentColor" if sent is None else ORANGE if late else GREEN
+        color = "currentColor" if sent is None else ORANGE if late else GREEN
         dashes = ' stroke-dasharray="6 4"' if sent is not None and late else ""
-        line = f'stroke="{colour}" stroke-width="{1.2 if sent is None else 2.6}"{dashes}'
+        line = f'stroke="{color}" stroke-width="{1.2 if sent is None else 2.6}"{dashes}'
         parts.append(f'<path d="{curved(route)}" fill="none" {line}/>')
         text = f"{TIMES} {factor(edge.local)}" if sent is None else short(sent)
         at_x, at_y = route.label
         wide = 9 + 8 * len(text)
         parts.append(box(at_x - wide / 2, at_y - 9, wide, 18, fill=PAPER, stroke="none"))
-        parts.append(words(at_x, at_y + 5, text, size=SMALL, anchor="middle", bold=sent is not None, fill=colour))
+        parts.append(words(at_x, at_y + 5, text, size=SMALL, anchor="middle", bold=sent is not None, fill=color))
     return parts
 
 
@@ -302,13 +302,13 @@ def node_part(play: Play, node: Node, x: float, y: float, made: Sequence[Sending
     """One node: its formula, its value, and what has arrived; an operation that may be clicked is a button."""
     shares, gone = play.arrived.get(node.index, []), node.index in play.done or node.name == asked
     sent = ORANGE if node.index in play.early else GREEN
-    colour = "currentColor" if not gone else BLUE if node.name == asked else sent
+    color = "currentColor" if not gone else BLUE if node.name == asked else sent
     sum_ = " + ".join(short(share) for share in shares)
     arrived = f"{sum_} = {short(sum(shares))}" if len(shares) > 1 else sum_ or "nothing yet"
     head = f"{node.name} = {node.formula}" if node.formula else node.name
     middle = x + WIDTH / 2
     drawing = "".join((
-        box(x, y, WIDTH, HEIGHT, fill=colour, opacity=0.14 if gone else 0.04, stroke=colour, line=2.4 if gone else 1.2,
+        box(x, y, WIDTH, HEIGHT, fill=color, opacity=0.14 if gone else 0.04, stroke=color, line=2.4 if gone else 1.2,
             radius=4 if node.kind == "operation" else 14),
         words(middle, y + 21, head, size=SMALL, anchor="middle", bold=True),
         words(middle, y + 42, f"value {short(node.value)}", size=SMALL, anchor="middle"),

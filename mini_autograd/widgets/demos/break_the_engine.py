@@ -19,11 +19,11 @@ from mini_autograd.autograd import Function
 from mini_autograd.numerics.dtypes import float64
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
-from mini_autograd.widgets.demo import COLOURS, Demo, Entry, Shown, Slider
+from mini_autograd.widgets.demo import COLORS, Demo, Entry, Shown, Slider
 from mini_autograd.widgets.sketch import SMALL, box, button, line, picture, press, segment, words
 
 POINTS, HIDDEN, RATE, STEPS, ROUNDS = 24, 6, 0.1, 120, 10
-BLUE, ORANGE, GREEN = COLOURS[0], COLOURS[1], COLOURS[2]
+BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
 WIDTH, HEIGHT, LEFT, GAP = 226.0, 140.0, 46.0, 54.0
 CHOICE, ROW = 410.0, 40.0  # the width of a choice, and how far apart two are
 CURVES: tuple[Callable[[Any], Any], ...] = (np.sin, lambda x: np.cos(2 * x), lambda x: np.tanh(2 * x) - x / 4)
@@ -179,8 +179,8 @@ def show(number: float, steps: float, guesses: str) -> Shown:
     top = HEIGHT + 62
     places = [(10 + (CHOICE + 12) * (place % 2), top + ROW * (place // 2)) for place in range(len(BUGS) + 1)]
     for (name, choice), (x, y) in zip(BUGS.items(), places, strict=False):
-        colour = "currentColor" if guess is None or name not in (guess, bug) else GREEN if name == bug else ORANGE
-        drawing, _ = button(choice.words, x, y, CHOICE, colour=colour)
+        color = "currentColor" if guess is None or name not in (guess, bug) else GREEN if name == bug else ORANGE
+        drawing, _ = button(choice.words, x, y, CHOICE, color=color)
         state = {"guesses": " ".join(f"{n}={b}" for n, b in {**made, current: name}.items())}
         parts.append(drawing if guess else press(drawing, choice.words, state))
     x, y = places[-1]
@@ -247,13 +247,13 @@ def bars(moment: Moment) -> list[str]:
 
     parts = frame(left, "broken gradient: 1 is right", "")
     for mark in (-2, 0, 1, 4):
-        parts.append(segment(at(mark), 30, at(mark), 30 + HEIGHT, colour=BLUE if mark == 1 else "currentColor"))
+        parts.append(segment(at(mark), 30, at(mark), 30 + HEIGHT, color=BLUE if mark == 1 else "currentColor"))
         parts.append(words(at(mark), 30 + HEIGHT + 18, mark, size=SMALL, anchor="middle"))
     for place, (name, part) in enumerate(zip(NAMES, moment.shares, strict=True)):
         y = 36 + place * HEIGHT / 4
         start, end = sorted((at(0.0), at(part)))
-        colour = BLUE if abs(part - 1) < 0.005 else ORANGE
-        parts.append(box(start, y, max(end - start, 1.0), 20, fill=colour, opacity=0.55, stroke=colour))
+        color = BLUE if abs(part - 1) < 0.005 else ORANGE
+        parts.append(box(start, y, max(end - start, 1.0), 20, fill=color, opacity=0.55, stroke=color))
         parts.append(words(left + WIDTH - 4, y + 15, f"{name}: {part:.2g}", size=SMALL, anchor="end", bold=True))
     return parts
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
-from mini_autograd.widgets.demo import COLOURS, Bet, Choice, Demo, Entry, Shown
+from mini_autograd.widgets.demo import COLORS, Bet, Choice, Demo, Entry, Shown
 from mini_autograd.widgets.sketch import SMALL, arrow, box, from_step, picture, words
 
 CELL, GAP, TOP = 34.0, 104.0, 26.0
@@ -182,9 +182,9 @@ def table(shapes: Sequence[Shape], result: Shape | None, wrong: Sequence[int] = 
             own = axis - (length - len(shape))
             size = shape[own] if own >= 0 else 1
             if axis in wrong:
-                parts.append(box(x, top, wide - 6, high, fill=COLOURS[1], opacity=0.35, stroke=COLOURS[1], line=2.5))
+                parts.append(box(x, top, wide - 6, high, fill=COLORS[1], opacity=0.35, stroke=COLORS[1], line=2.5))
             elif result is not None and size != result[axis]:
-                parts.append(from_step(2, box(x, top, wide - 6, high, fill=COLOURS[0], opacity=0.3, stroke="none")))
+                parts.append(from_step(2, box(x, top, wide - 6, high, fill=COLORS[0], opacity=0.3, stroke="none")))
                 parts.append(from_step(2, words(x + wide - 9, top + 11, f"x{result[axis]}", size=SMALL, anchor="end")))
             outline = box(x, top, wide - 6, high, dashes="" if own >= 0 else "4 3")
             number_text = words(x + wide / 2 - 3, top + 20, size, anchor="middle", size=15)
@@ -223,12 +223,12 @@ def entries(name: str, number: int, shape: Shape, done: Run, first: int, top: fl
     for step, (text, part) in zip(count(first), done.sums[number]):
         over = text.partition(", added")[0].partition(", stretched")[0]
         columns.append((step, f"{part.shape}", part, np.broadcast_to(owner, part.shape), over))
-    step, text, part, colours, over = columns.pop()
+    step, text, part, colors, over = columns.pop()
     last = done.grads[number] if done.sums[number] else part
-    columns.append((step, f"{name}.grad {shape}", last, colours, over))
+    columns.append((step, f"{name}.grad {shape}", last, colors, over))
     x, bottom, parts = 14.0, top, []
-    for position, (step, title, numbers, colours, over) in enumerate(columns):
-        grid, right, below = cells(x, top + TOP, title, numbers, colours)
+    for position, (step, title, numbers, colors, over) in enumerate(columns):
+        grid, right, below = cells(x, top + TOP, title, numbers, colors)
         middle = top + TOP + min(grid_height(numbers), grid_height(columns[-1][2])) / 2
         if position == 2:
             x_line = x - GAP / 2
@@ -259,8 +259,8 @@ def cells(x: float, y: float, title: str, numbers: np.ndarray, owner: np.ndarray
     for (slab, row, column), value in np.ndenumerate(as_slabs(numbers)):
         index = int(as_slabs(owner)[slab, row, column])
         top = y + (slab * as_slabs(numbers).shape[1] + row) * CELL + slab * 8
-        colour, strength = COLOURS[index % len(COLOURS)], 0.32 if index // len(COLOURS) % 2 == 0 else 0.12
-        parts.append(box(x + column * CELL, top, CELL, CELL, fill=colour, opacity=strength, stroke=colour, radius=1))
+        color, strength = COLORS[index % len(COLORS)], 0.32 if index // len(COLORS) % 2 == 0 else 0.12
+        parts.append(box(x + column * CELL, top, CELL, CELL, fill=color, opacity=strength, stroke=color, radius=1))
         text = f"{value:g}"
         size = 15 if len(text) < 4 else SMALL
         parts.append(words(x + (column + 0.5) * CELL, top + CELL * 0.66, text, size=size, anchor="middle"))

@@ -17,7 +17,7 @@ import numpy as np
 
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.utils.checkpoint import checkpoint
-from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
+from mini_autograd.widgets.demo import COLORS, Choice, Demo, Shown, Slider
 from mini_autograd.widgets.demos.stopwatch import Times, times
 from mini_autograd.widgets.sketch import SMALL, picture, segment, words
 
@@ -172,18 +172,18 @@ def curve(
     for place, length in enumerate(lengths):
         parts.append(words(x[place], bottom + 17, length or "none", size=SMALL, anchor="middle", bold=place == at))
     parts.append(words(left + width / 2, bottom + 36, "layers per segment", size=SMALL, anchor="middle"))
-    for name, values, colour, dashes, legend in zip(
-        ("predicted", "measured"), curves, (COLOURS[1], COLOURS[0]), ("6 4", "none"), (0.0, 110.0), strict=True
+    for name, values, color, dashes, legend in zip(
+        ("predicted", "measured"), curves, (COLORS[1], COLORS[0]), ("6 4", "none"), (0.0, 110.0), strict=True
     ):
         y = [bottom - value / most * height for value in values]
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-        line = f'fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"'
+        line = f'fill="none" stroke="{color}" stroke-width="2" stroke-dasharray="{dashes}"'
         if name == "predicted" or not spread:
             parts.append(f'<polyline points="{points}" {line}/>')
         else:
             scale = height / most
             parts += [
-                segment(a, bottom - low * scale, a, bottom - high * scale, colour=colour, width=2)
+                segment(a, bottom - low * scale, a, bottom - high * scale, color=color, width=2)
                 for a, (low, high) in zip(x, spread, strict=True)
             ]
         parts.append(f'<path d="M{left + legend:.1f} {top - 10}h24" {line}/>')
@@ -191,8 +191,8 @@ def curve(
         parts.append(words(left + legend + 30, top - 6, label, size=SMALL))
         if name == "measured":
             dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>' for a, b in zip(x, y, strict=True))
-            ring = f'<circle cx="{x[at]:.1f}" cy="{y[at]:.1f}" r="8" fill="none" stroke="{colour}" stroke-width="2.5"/>'
-            parts.append(f'<g fill="{colour}">{dots}</g>{ring}')
+            ring = f'<circle cx="{x[at]:.1f}" cy="{y[at]:.1f}" r="8" fill="none" stroke="{color}" stroke-width="2.5"/>'
+            parts.append(f'<g fill="{color}">{dots}</g>{ring}')
     return parts
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from mini_autograd.autograd.forward_ad import jvp
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.gradients import grad
-from mini_autograd.widgets.demo import COLOURS, Demo, Shown, Slider
+from mini_autograd.widgets.demo import COLORS, Demo, Shown, Slider
 from mini_autograd.widgets.demos.stopwatch import Times, times
 from mini_autograd.widgets.sketch import box, picture, segment, words
 
@@ -24,7 +24,7 @@ HIDDEN = 32
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 RUNS = 9
 """So many times each mode is run, in turns, so that a busy moment of the machine meets both."""
-FORWARD, REVERSE = COLOURS[0], COLOURS[1]
+FORWARD, REVERSE = COLORS[0], COLORS[1]
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,14 @@ def show(inputs: float, outputs: float) -> Shown:
     ]
     apart = done.forward_times.apart(done.reverse_times)
     parts = []
-    for number, (title, what, passes, taken, colour) in enumerate(rows):
+    for number, (title, what, passes, taken, color) in enumerate(rows):
         top = 14 + 152 * number
         parts.append(words(14, top + 14, f"{title}: {count(passes, 'pass', 'passes')}, one per {what}", bold=True))
-        parts += jacobian_picture(14, top + 26, n, m, what, colour)
-        parts.append(box(330, top + 26, 480 * passes / max(n, m), 26, fill=colour, opacity=0.5, stroke=colour))
+        parts += jacobian_picture(14, top + 26, n, m, what, color)
+        parts.append(box(330, top + 26, 480 * passes / max(n, m), 26, fill=color, opacity=0.5, stroke=color))
         for line in range(1, passes):
             x = 330 + 480 * line / max(n, m)
-            parts.append(segment(x, top + 26, x, top + 52, colour=colour, width=0.8))
+            parts.append(segment(x, top + 26, x, top + 52, color=color, width=0.8))
         if apart:
             parts.append(words(330, top + 74, f"median time {taken}"))
     sentences = (
@@ -116,19 +116,19 @@ def count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def jacobian_picture(x: float, y: float, n: int, m: int, what: str, colour: str) -> list[str]:
+def jacobian_picture(x: float, y: float, n: int, m: int, what: str, color: str) -> list[str]:
     """A Jacobian of m rows and n columns, cut as a mode computes it: the first pass is filled."""
     width, height = 24.0 + 36 * np.log2(n), 16.0 + 16 * np.log2(m)
     pieces = n if what == "column" else m
     across = width / n if what == "column" else width
     down = height if what == "column" else height / m
-    parts = [box(x, y, width, height, fill=colour, opacity=0.12, stroke=colour, radius=0)]
-    parts.append(box(x, y, across, down, fill=colour, opacity=0.7, stroke=colour, radius=0))
+    parts = [box(x, y, width, height, fill=color, opacity=0.12, stroke=color, radius=0)]
+    parts.append(box(x, y, across, down, fill=color, opacity=0.7, stroke=color, radius=0))
     for piece in range(1, pieces):
         if what == "column":
-            parts.append(segment(x + piece * across, y, x + piece * across, y + height, colour=colour, width=0.8))
+            parts.append(segment(x + piece * across, y, x + piece * across, y + height, color=color, width=0.8))
         else:
-            parts.append(segment(x, y + piece * down, x + width, y + piece * down, colour=colour, width=0.8))
+            parts.append(segment(x, y + piece * down, x + width, y + piece * down, color=color, width=0.8))
     return parts
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from mini_autograd.optim import SGD
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.widgets.census import Census, Sample, Seen
-from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Switch
+from mini_autograd.widgets.demo import COLORS, Choice, Demo, Shown, Switch
 from mini_autograd.widgets.sketch import PAPER, SMALL, box, from_step, only_step, picture, segment, words
 
 ROUNDS, BATCH, WIDTH = 3, 64, 32
 KEPT = ("nothing", "losses.append(loss.item())", "losses.append(loss)")
-BLUE, ORANGE = COLOURS[0], COLOURS[1]
+BLUE, ORANGE = COLORS[0], COLORS[1]
 
 
 def program(retain_graph: bool, kept: str, delete: bool) -> list[str]:
@@ -159,14 +159,12 @@ def curves(samples: Sequence[Sample], top: float) -> tuple[list[str], float]:
         ("saved arrays", [sample.size for sample in samples], BLUE, kilobytes),
         ("nodes", [s.nodes for s in samples], ORANGE, str),
     ]
-    for title, values, colour, text in rows:
+    for title, values, color, text in rows:
         bottom = top + 18 + high
         scale = high / max(*values, 1)
         x = [left + width * step / (len(samples) - 1) for step in range(len(samples))]
         path = "".join(f"H{a:.1f}V{bottom - value * scale:.1f}" for a, value in zip(x, values, strict=True))
-        parts.append(
-            f'<path d="M{left} {bottom}{path}V{bottom}Z" fill="{colour}" fill-opacity="0.3" stroke="{colour}"/>'
-        )
+        parts.append(f'<path d="M{left} {bottom}{path}V{bottom}Z" fill="{color}" fill-opacity="0.3" stroke="{color}"/>')
         once = " (an array that two nodes saved counts once)" if text is kilobytes else ""
         parts.append(words(left, top + 11, f"{title} alive, at most {text(max(values))}{once}", size=SMALL))
         parts.append(segment(left, bottom, left + width, bottom))
@@ -177,7 +175,7 @@ def curves(samples: Sequence[Sample], top: float) -> tuple[list[str], float]:
             for end in (top - 10, top - 38 - high):  # through each plot, below its title
                 parts.append(segment(x[step], end - high, x[step], end, width=0.6))
         parts.append(
-            only_step(step, segment(x[step], top - 2 * (high + 20), x[step], top - 8, colour=ORANGE, width=2.5))
+            only_step(step, segment(x[step], top - 2 * (high + 20), x[step], top - 8, color=ORANGE, width=2.5))
         )
     parts.append(words(left, top + 8, "step 1", size=SMALL))
     return parts, top + 18

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from mini_autograd.widgets.demos.series import Series
 from mini_autograd.widgets.sketch import box, picture, segment, words
 
-COLOURS = ("#1f83c4", "#d9660a", "#14966b", "#bd6a98", "#b98a00", "#7a72c8")
+COLORS = ("#1f83c4", "#d9660a", "#14966b", "#bd6a98", "#b98a00", "#7a72c8")
 DASHES = ("", "7 3", "2 3")
 WIDTH, PLOT, KEY = 440, 210, 18
 """Width and height of a plot, and the height of a line of its key."""
@@ -64,10 +64,10 @@ def some(norms: Mapping[str, Series]) -> dict[str, Series]:
 def bar(monitor: Progress, width: float) -> str:
     """How far the pass is, and how long it takes."""
     done = monitor.in_pass / monitor.total if monitor.total else float(monitor.state == "finished")
-    colour = COLOURS[1] if monitor.state.startswith("stopped") else COLOURS[0]
+    color = COLORS[1] if monitor.state.startswith("stopped") else COLORS[0]
     return (
         box(0.5, 0.5, width - 1, 14, radius=4)
-        + box(0.5, 0.5, max(0.0, min(1.0, done)) * (width - 1), 14, fill=colour, opacity=0.85, stroke="none", radius=4)
+        + box(0.5, 0.5, max(0.0, min(1.0, done)) * (width - 1), 14, fill=color, opacity=0.85, stroke="none", radius=4)
         + words(0, 34, f"{monitor.describe()}", size=14.3, bold=monitor.state.startswith("stopped"))
         + words(width, 34, speed(monitor), size=14.3, anchor="end", opacity=0.8)
     )
@@ -94,13 +94,13 @@ def plot(title: str, series: Mapping[str, Series], last: int) -> str:
     scale = Scale(finite, max(last, *(s.steps[-1] for s in series.values())))
     parts += scale.lines()
     for number, (name, one) in enumerate(series.items()):
-        colour, dashes = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
-        style = f'stroke="{colour}" stroke-width="1.5" stroke-opacity="0.9" fill="none" stroke-dasharray="{dashes}"'
+        color, dashes = COLORS[number % len(COLORS)], DASHES[number // len(COLORS) % len(DASHES)]
+        style = f'stroke="{color}" stroke-width="1.5" stroke-opacity="0.9" fill="none" stroke-dasharray="{dashes}"'
         points = [scale.place(step, value) for step, value in thinned(one)]
         parts.append(f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}" {style}/>' if points else "")
         if (lost := one.first_lost()) is not None:
             x = scale.place(lost, finite[0])[0]
-            parts.append(segment(x, 22, x, 22 + PLOT, colour=colour, width=1.5))
+            parts.append(segment(x, 22, x, 22 + PLOT, color=color, width=1.5))
             parts.append(words(x - 4, 34, f"{name}: {one.values[one.steps.index(lost)]}", size=14.3, anchor="end"))
         left, top = 46 + (number % 2) * WIDTH / 2, PLOT + 56 + KEY * (number // 2)
         parts.append(f'<path d="M{left} {top - 4}h22" {style}/>')

@@ -16,12 +16,12 @@ from mini_autograd.drawing.layout import Spacing, lay_out
 from mini_autograd.numerics.dtypes import float64
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
-from mini_autograd.widgets.demo import COLOURS, Choice, Demo, Shown, Slider
+from mini_autograd.widgets.demo import COLORS, Choice, Demo, Shown, Slider
 from mini_autograd.widgets.sketch import SMALL, box, curved, line, picture, segment, words
 
 WIDTH, HEIGHT, PLOT_WIDTH, PLOT_HEIGHT = 128.0, 96.0, 300.0, 200.0
 SPACING = Spacing(between=22.0, layers=36.0, margin=8.0)
-BLUE, ORANGE, GREEN = COLOURS[0], COLOURS[1], COLOURS[2]
+BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
 STEPS = tuple(round(0.05 * number, 2) for number in range(-40, 41))
 NOT_YET, SHOW = "not yet", "just show it"
 GUESSES = (NOT_YET, "above the prediction", "below it", "exactly on it", SHOW)
@@ -82,10 +82,10 @@ def node_part(before: Node, after: Node, hidden: bool, x: float, y: float) -> st
     moved = abs(new - old) > CLOSE
     head = f"{before.name} = {before.formula}" if before.formula else before.name
     change = "?" if hidden else f"{short(old)} \u2192 {short(new)}" if moved else short(old)
-    colour = ORANGE if moved and not hidden else "currentColor"
+    color = ORANGE if moved and not hidden else "currentColor"
     middle = x + WIDTH / 2
     return "".join((
-        box(x, y, WIDTH, HEIGHT, fill=colour, opacity=0.1, stroke=colour, radius=4 if before.formula else 14),
+        box(x, y, WIDTH, HEIGHT, fill=color, opacity=0.1, stroke=color, radius=4 if before.formula else 14),
         words(middle, y + 20, head, size=SMALL, anchor="middle", bold=True),
         words(middle, y + 42, change, size=SMALL, anchor="middle"),
         words(middle, y + 63, f"change {short(new - old)}" if moved and not hidden else "", size=SMALL,
@@ -117,7 +117,7 @@ def plot(expression: str, step: float, open_: bool, x: float, y: float) -> list[
     if open_:
         parts += [
             line([at(where, value) for where, (_, value) in zip(STEPS, lines, strict=True)], ORANGE),
-            segment(*at(step, predicted), *at(step, true), colour=ORANGE, width=5),
+            segment(*at(step, predicted), *at(step, true), color=ORANGE, width=5),
             mark(*at(step, true), ORANGE),
             words(right + 16, y + 66, f"true: {short(true)}", size=15, fill=ORANGE, bold=True),
             words(right + 16, y + 92, f"gap: {short(rounded(true - predicted))}", size=15),
@@ -125,8 +125,8 @@ def plot(expression: str, step: float, open_: bool, x: float, y: float) -> list[
     return parts
 
 
-def mark(x: float, y: float, colour: str) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="{colour}"/>'
+def mark(x: float, y: float, color: str) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" fill="{color}"/>'
 
 
 def rounded(gap: float) -> float:

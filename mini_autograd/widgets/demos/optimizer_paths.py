@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.widgets.demo import COLOURS, Bet, Choice, Demo, Shown, Slider
+from mini_autograd.widgets.demo import COLORS, Bet, Choice, Demo, Shown, Slider
 from mini_autograd.widgets.sketch import PAPER, SMALL, along, picture, through, way, words
 
 STEPS = 60
@@ -201,7 +201,7 @@ def loss_panel(landscape: str, losses: dict[str, np.ndarray]) -> str:
 
 def walked(ways: dict[str, list[tuple[float, float]]], panel: str) -> list[str]:
     """The ways of all methods, and a mark where each has come to."""
-    lines = [way(f"{panel} {name}", points, COLOURS[METHODS.index(name)]) for name, points in ways.items()]
+    lines = [way(f"{panel} {name}", points, COLORS[METHODS.index(name)]) for name, points in ways.items()]
     return lines + [along(f"{panel} {name}", points[-1], marker(name)) for name, points in ways.items()]
 
 
@@ -210,7 +210,7 @@ def marker(name: str, x: float = 0.0, y: float = 0.0) -> str:
     shapes = ("M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", "M-5 -5h10v10h-10z", "M0 -7l7 12h-14z", "M0 -7l7 7l-7 7l-7 -7z")
     number = METHODS.index(name)
     return (
-        f'<path transform="translate({x:.1f} {y:.1f})" d="{shapes[number]}" fill="{COLOURS[number]}" '
+        f'<path transform="translate({x:.1f} {y:.1f})" d="{shapes[number]}" fill="{COLORS[number]}" '
         f'stroke="{PAPER}" stroke-width="1.2"/>'
     )
 

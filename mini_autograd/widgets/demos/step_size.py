@@ -93,9 +93,9 @@ def bet(function: str, precision: str, point: float) -> Bet | None:
     return Bet(question, tuple(f"1e{exponent:g}" for exponent in CHOICES), f"1e{best:g}", reason)
 
 
-def _guide(axis: Any, x: np.ndarray, y: np.ndarray, kept: np.ndarray, style: str, colour: str, label: str) -> None:
+def _guide(axis: Any, x: np.ndarray, y: np.ndarray, kept: np.ndarray, style: str, color: str, label: str) -> None:
     """A thin line for comparison, where it is to be seen."""
-    axis.plot(x[kept], y[kept], style, color=colour, linewidth=1.5, label=label)
+    axis.plot(x[kept], y[kept], style, color=color, linewidth=1.5, label=label)
 
 
 @functools.cache

@@ -169,7 +169,7 @@ ENGINE = (
     *(Mistake(name, "", CHECKS["broadcast"]) for name in arrays.UNDO),
     Mistake("broadcast_one_operand_only", "", CHECKS["broadcast"]),
 )
-BEHAVIOURS = (
+BEHAVIORS = (
     ("non_leaf_gradient_kept", ""),
     ("graph_not_freed", ""),
     ("retain_graph_ignored", ""),

@@ -12,7 +12,7 @@ from mini_autograd.nn import functional
 from mini_autograd.numerics import arrays
 from mini_autograd.tensors.tensor import Tensor
 
-VISIBLE = [entry for entry in BUGS if not entry.behaviour]
+VISIBLE = [entry for entry in BUGS if not entry.behavior]
 
 
 def kept_columns(x):

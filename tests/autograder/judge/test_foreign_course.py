@@ -36,7 +36,7 @@ EXERCISES: list[tuple[str, str, list[tuple[float, str]]]] = [
     (
         "titles",
         '''def tidy_title(text):
-    """The title without surplus spaces, each word capitalised, with the small words small."""
+    """The title without surplus spaces, each word capitalized, with the small words small."""
     words = text.split()
     small = {"of", "the", "and", "a"}
     return " ".join(w.lower() if i and w.lower() in small else w.capitalize() for i, w in enumerate(words))

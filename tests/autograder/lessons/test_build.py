@@ -134,7 +134,7 @@ BROKEN = {
     "solution in an ordinary cell": (SLOPE, "# %%", "outside a solution cell"),
     "hidden tests in an ordinary cell": (TEST, "# %%", "outside a test cell"),
     "unknown tag": ('tags=["demo"]', 'tags=["dmeo"]', "unknown tag 'dmeo'"),
-    "unknown metadata": ('tags=["demo"]', "colour=3", "unknown metadata 'colour'"),
+    "unknown metadata": ('tags=["demo"]', "color=3", "unknown metadata 'color'"),
     "unreadable cell line": (SLOPE, '# %% nbgrader={"grade_id": "slope", solution}', "cannot be read"),
     "no lead-in": (TEST, f"{SECOND}\n\n{TEST}", "cell 'second': an exercise needs a lead-in"),
     "hint for nothing": (HINT, HINT.replace("slope", "slop"), "a hint is"),

@@ -366,7 +366,7 @@ def test_a_copy_has_its_own_memory_and_gradients() -> None:
     np.testing.assert_array_equal(module.weight.grad.numpy(), np.ones((1, 2)))
 
 
-INITIALISERS: dict[str, Callable[[Any, Any], Any]] = {
+INITIALIZERS: dict[str, Callable[[Any, Any], Any]] = {
     "uniform_": lambda init, x: init.uniform_(x, -0.3, 2.0),
     "normal_": lambda init, x: init.normal_(x, 0.5, 0.2),
     "constant_": lambda init, x: init.constant_(x, 0.3),
@@ -378,14 +378,14 @@ INITIALISERS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", INITIALISERS)
+@pytest.mark.parametrize("name", INITIALIZERS)
 def test_initializers_give_pytorchs_numbers(name: str, dtype: str) -> None:
     for shape in ((6, 5), (3, 2), (4, 9)):
         values = []
         for lib in (torch, ma):
             lib.manual_seed(9)
             x = lib.zeros(*shape, dtype=getattr(lib, dtype))
-            values.append(INITIALISERS[name](lib.nn.init, x).numpy())
+            values.append(INITIALIZERS[name](lib.nn.init, x).numpy())
         exact = name.endswith("uniform_") and dtype == "float32"
         np.testing.assert_allclose(values[1], values[0], rtol=0 if exact else 1e-4 if dtype == "float32" else 1e-12)
 

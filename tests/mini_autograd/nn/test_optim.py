@@ -12,7 +12,7 @@ import torch
 import mini_autograd as ma
 from mini_autograd.numerics.blocks import LARGE_BLOCK
 
-# name: optimiser(optim, params)
+# name: optimizer(optim, params)
 OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
     "SGD": lambda optim, params: optim.SGD(params, lr=0.1),
     "SGD momentum": lambda optim, params: optim.SGD(params, 0.05, 0.9),

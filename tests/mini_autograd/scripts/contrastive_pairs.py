@@ -20,8 +20,8 @@ class Sequences(Dataset):
     """Sequences of several lengths around a few centers."""
 
     def __init__(self, count):
-        centres = torch.randn(4, 6)
-        self.samples = [(centres[n % 4] + 0.3 * torch.randn(2 + n % 3, 6), n % 4) for n in range(count)]
+        centers = torch.randn(4, 6)
+        self.samples = [(centers[n % 4] + 0.3 * torch.randn(2 + n % 3, 6), n % 4) for n in range(count)]
 
     def __len__(self):
         return len(self.samples)

@@ -41,9 +41,9 @@ def with_label(x, labels, classes=3):
     return x
 
 
-centres = torch.randn(3, 12)
+centers = torch.randn(3, 12)
 labels = torch.arange(30) % 3
-x = (centres[labels] + 0.4 * torch.randn(30, 12)).to(device)
+x = (centers[labels] + 0.4 * torch.randn(30, 12)).to(device)
 layers = [Layer(12, 24).to(device), Layer(24, 24).to(device)]
 right, wrong = with_label(x, labels), with_label(x, labels[torch.randperm(30)])
 for number, layer in enumerate(layers):

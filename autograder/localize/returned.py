@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from autograder.localise.subexpressions import Trial
-from autograder.localise.tracing import Step
+from autograder.localize.subexpressions import Trial
+from autograder.localize.tracing import Step
 from autograder.runs.answers import NO_RETURN
 from autograder.runs.engine_protocol import LONGEST_TEXT, call_backward, leaf_of, replayed, takes
 from autograder.runs.engines import run_where_it_lives

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy import tanh as tanh_by_another_name
 
-from autograder.localise import numerical_gradient_detector
+from autograder.localize import numerical_gradient_detector
 from autograder.runs.context import check_context
 from autograder.runs.engines import Draw
 from autograder.student import between, check_gradients

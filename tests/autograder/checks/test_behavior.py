@@ -3,16 +3,16 @@
 import pytest
 
 from autograder.bugs.bank import BUGS
-from autograder.localise.probes import PROBES
+from autograder.localize.probes import PROBES
 from autograder.runs.errors import LessonError
 from autograder.student import check_engine
 from tests.autograder.bugs import planted
 
-students, MISTAKES = planted.arrays, planted.BEHAVIOURS
+students, MISTAKES = planted.arrays, planted.BEHAVIORS
 
 
-def report_of(engine, *behaviours, no_grad=None):
-    credit = check_engine(*behaviours, points=len(behaviours), engine=engine, no_grad=no_grad or engine.no_grad)
+def report_of(engine, *behaviors, no_grad=None):
+    credit = check_engine(*behaviors, points=len(behaviors), engine=engine, no_grad=no_grad or engine.no_grad)
     return credit.reports[0]
 
 
@@ -27,17 +27,17 @@ def test_a_mistake_is_seen_where_it_shows_and_named(mistake):
     (entry,) = [entry for entry in BUGS if entry.name == mistake[0]]
     report = report_of(students.functions(mistake), *PROBES)
     wrong = {line.name for line in report.lines if not line.passed}
-    assert entry.behaviour in wrong
+    assert entry.behavior in wrong
     if len(wrong) == 1:
         assert report.bugs == (entry.name,), report.text()
         assert entry.explanation in report.diagnosis
-    alone = report_of(students.functions(mistake), entry.behaviour)
+    alone = report_of(students.functions(mistake), entry.behavior)
     assert alone.bugs == (entry.name,), alone.text()
 
 
-def test_every_bug_of_behaviour_is_planted():
-    assert {name for name, _ in MISTAKES} == {entry.name for entry in BUGS if entry.behaviour}
-    assert {entry.behaviour for entry in BUGS if entry.behaviour} == set(PROBES)
+def test_every_bug_of_behavior_is_planted():
+    assert {name for name, _ in MISTAKES} == {entry.name for entry in BUGS if entry.behavior}
+    assert {entry.behavior for entry in BUGS if entry.behavior} == set(PROBES)
 
 
 def test_an_engine_that_cannot_do_it_fails_with_a_reason():
@@ -55,7 +55,7 @@ def test_hidden_lines_tell_nothing():
     assert "backward()" not in report.lines[0].name + report.lines[0].explanation
 
 
-def test_an_unknown_behaviour_is_the_lessons_fault():
+def test_an_unknown_behavior_is_the_lessons_fault():
     with pytest.raises(LessonError, match="retained graph"):
         check_engine("politeness", points=1, engine=students.functions())
 

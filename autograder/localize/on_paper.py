@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.localise.subexpressions import Trial, try_parts
+from autograder.localize.subexpressions import Trial, try_parts
 from autograder.runs.inputs import Array
 
 NUMBERS = (2.0, 3.0, 0.5, 1.5, 4.0, 2.5, 5.0, 3.5, 1.0, 6.0, 4.5, 7.0)

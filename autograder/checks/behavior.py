@@ -17,8 +17,8 @@ from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
 from autograder.bugs.matching import MOST_NAMED, Diagnosis
 from autograder.cards.check_report import Line, Report
-from autograder.localise.probes import PROBES, run_probes
-from autograder.localise.showing import shown
+from autograder.localize.probes import PROBES, run_probes
+from autograder.localize.showing import shown
 from autograder.runs.answers import failure_in
 from autograder.runs.context import CheckContext
 from autograder.runs.engines import REFERENCE, TORCH, has_torch, run_where_it_lives
@@ -28,9 +28,9 @@ from autograder.runs.reference_patch import LOCK
 Seen = dict[str, Any]
 
 
-def behaviour_report(
+def behavior_report(
     engine: Any,
-    behaviours: Sequence[str],
+    behaviors: Sequence[str],
     no_grad: Any,
     context: CheckContext,
     *,
@@ -38,15 +38,15 @@ def behaviour_report(
     name: str | None,
 ) -> Report:
     """Check the named behaviors. Raises LessonError when there is no such behavior."""
-    unknown = [behaviour for behaviour in behaviours if behaviour not in PROBES]
-    if unknown or not behaviours:
+    unknown = [behavior for behavior in behaviors if behavior not in PROBES]
+    if unknown or not behaviors:
         raise LessonError(f"behaviors are {', '.join(map(repr, PROBES))}, not {', '.join(map(repr, unknown))}")
-    right = _trusted(behaviours)
-    answers = run_where_it_lives(engine, run_probes, [PROBES[behaviour] for behaviour in behaviours], no_grad)
-    if not isinstance(answers, list) or len(answers) != len(behaviours):
-        answers = [None] * len(behaviours)
-    lines = [_line(*cell, context.hidden) for cell in zip(behaviours, answers, right, strict=True)]
-    diagnosis = _diagnosis(behaviours, answers, right)
+    right = _trusted(behaviors)
+    answers = run_where_it_lives(engine, run_probes, [PROBES[behavior] for behavior in behaviors], no_grad)
+    if not isinstance(answers, list) or len(answers) != len(behaviors):
+        answers = [None] * len(behaviors)
+    lines = [_line(*cell, context.hidden) for cell in zip(behaviors, answers, right, strict=True)]
+    diagnosis = _diagnosis(behaviors, answers, right)
     bug = diagnosis.certain
     return Report(
         title="Hidden check" if context.hidden else name or "Engine",
@@ -61,16 +61,16 @@ def behaviour_report(
     )
 
 
-def _trusted(behaviours: Sequence[str]) -> list[Seen]:
+def _trusted(behaviors: Sequence[str]) -> list[Seen]:
     """What the probes see on the reference, and on PyTorch alike, where it is."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        probes = [PROBES[behaviour] for behaviour in behaviours]
-        reference = [seen for behaviour in behaviours if (seen := _on_reference(behaviour)) is not None]
+        probes = [PROBES[behavior] for behavior in behaviors]
+        reference = [seen for behavior in behaviors if (seen := _on_reference(behavior)) is not None]
         right = reference
         if has_torch():
             right = [answer["seen"] for answer in run_probes(TORCH, probes, TORCH.no_grad, Exception)]
-    if len(reference) < len(behaviours) or not all(map(_same, reference, right)):
+    if len(reference) < len(behaviors) or not all(map(_same, reference, right)):
         raise LessonError("the reference and PyTorch disagree on a behavior")
     return right
 
@@ -79,17 +79,17 @@ def _compared_with() -> str:
     return "PyTorch and the reference engine" if has_torch() else "the reference engine; this Python has no PyTorch"
 
 
-def _on_reference(behaviour: str, bug: Bug | None = None, number: int = 0) -> Seen | None:
+def _on_reference(behavior: str, bug: Bug | None = None, number: int = 0) -> Seen | None:
     """What a probe sees on the reference, in which a form of a bug may be planted; None where it raises."""
     with LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with nullcontext() if bug is None else bug.variants(bug.operations)[number].plants[0]():
-            (answer,) = run_probes(REFERENCE, [PROBES[behaviour]], REFERENCE.no_grad, Exception)
+            (answer,) = run_probes(REFERENCE, [PROBES[behavior]], REFERENCE.no_grad, Exception)
     return answer.get("seen")
 
 
-def _line(behaviour: str, answer: Any, right: Seen, hidden: bool) -> Line:
-    name = "hidden behavior" if hidden else behaviour
+def _line(behavior: str, answer: Any, right: Seen, hidden: bool) -> Line:
+    name = "hidden behavior" if hidden else behavior
     problem = failure_in(answer)
     if problem is not None:
         return Line(name, problem.status, problem.public if hidden else problem.text)
@@ -122,23 +122,23 @@ def _equal(first: Any, second: Any) -> bool:
     return type(first) is type(second) and first == second
 
 
-def _diagnosis(behaviours: Sequence[str], answers: Sequence[Any], right: Sequence[Seen]) -> Diagnosis:
+def _diagnosis(behaviors: Sequence[str], answers: Sequence[Any], right: Sequence[Seen]) -> Diagnosis:
     """The bugs that make the probes see on the reference what they saw on the student's engine: one for each behavior
     that is wrong; silent unless there is one bug for all of them."""
     wrong = [
-        (behaviour, answer.get("seen") if isinstance(answer, dict) else None)
-        for behaviour, answer, expected in zip(behaviours, answers, right, strict=True)
+        (behavior, answer.get("seen") if isinstance(answer, dict) else None)
+        for behavior, answer, expected in zip(behaviors, answers, right, strict=True)
         if not (isinstance(answer, dict) and _same(answer.get("seen"), expected))
     ]
     if not wrong:
         return Diagnosis()
-    found = [bug for bug in BUGS if bug.behaviour and all(_explains(bug, *cell) for cell in wrong)]
+    found = [bug for bug in BUGS if bug.behavior and all(_explains(bug, *cell) for cell in wrong)]
     return Diagnosis(found[0] if len(found) == 1 else None, tuple(found) if len(found) <= MOST_NAMED else ())
 
 
-def _explains(bug: Bug, behaviour: str, seen: Any) -> bool:
+def _explains(bug: Bug, behavior: str, seen: Any) -> bool:
     for number, _ in enumerate(bug.variants(bug.operations)):
-        planted = _on_reference(behaviour, bug, number)
+        planted = _on_reference(behavior, bug, number)
         if planted is not None and _same(seen, planted):
             return True
     return False

@@ -16,13 +16,13 @@ import numpy as np
 
 from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.cards.heat_map import HeatMap
-from autograder.localise.formulas import formulas
-from autograder.localise.on_paper import on_paper
-from autograder.localise.returned import misfit
-from autograder.localise.rule_patterns import pattern
-from autograder.localise.showing import heat_maps, shown
-from autograder.localise.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
-from autograder.localise.tracing import Step, Trace, Value, trace
+from autograder.localize.formulas import formulas
+from autograder.localize.on_paper import on_paper
+from autograder.localize.returned import misfit
+from autograder.localize.rule_patterns import pattern
+from autograder.localize.showing import heat_maps, shown
+from autograder.localize.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
+from autograder.localize.tracing import Step, Trace, Value, trace
 from autograder.runs.answers import INPUT_CHANGED, NO_BACKWARD, NO_TENSOR, WRONG_TYPE, Problem
 from autograder.runs.comparison import two_numbers
 from autograder.runs.engines import Draw
@@ -67,7 +67,7 @@ class Place:
     certain: bool = False
 
 
-def localise(engine: Any, program: Program, expected: Sequence[Expected], problem: Problem) -> Place | None:
+def localize(engine: Any, program: Program, expected: Sequence[Expected], problem: Problem) -> Place | None:
     """Find the place where an expression goes wrong. None when nothing definite can be said."""
     if problem.draw >= len(expected) or _size(expected[problem.draw].draw) > LARGEST:
         return None

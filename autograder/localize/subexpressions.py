@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.localise.tracing import Step, Trace, Value
+from autograder.localize.tracing import Step, Trace, Value
 from autograder.runs import engine_protocol
 from autograder.runs.answers import Comparison, compare
 from autograder.runs.comparison import ROUNDINGS, Tolerance

@@ -13,7 +13,7 @@ import pytest
 from autograder.runs.context import check_context
 from autograder.student import between, check_gradients
 from tests.autograder import student_engines as students
-from tests.autograder.localise.test_localising import OddTanh, array_engine
+from tests.autograder.localize.test_localizing import OddTanh, array_engine
 
 SCALARS, PAIRS, ONE = [(), ()], [(2, 2), (2, 2)], [(3,)]
 Rule = Callable[..., Any]

@@ -12,8 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from autograder.localise.rule_patterns import FEWEST, Wrong, same, stretch, wrong_inputs
-from autograder.localise.subexpressions import Trial
+from autograder.localize.rule_patterns import FEWEST, Wrong, same, stretch, wrong_inputs
+from autograder.localize.subexpressions import Trial
 from autograder.runs.inputs import Array
 
 Formula = tuple[str, Callable[[Mapping[str, Array]], Array]]

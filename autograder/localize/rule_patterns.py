@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from autograder.localise.error_patterns import in_common
-from autograder.localise.subexpressions import Trial
+from autograder.localize.error_patterns import in_common
+from autograder.localize.subexpressions import Trial
 from autograder.runs.inputs import Array
 
 Mask = npt.NDArray[np.bool_]

@@ -1,7 +1,7 @@
 """Engine, second part: mistakes that values and gradients of one expression do not show. What is recorded, what is kept
 after the pass, and what `.grad` is where nothing arrives.
 
-Each of them names the behavior that shows it (see `autograder.checks.behaviour`).
+Each of them names the behavior that shows it (see `autograder.checks.behavior`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ non_leaf_gradient_kept = Bug(
     misconception="Every tensor of the graph ends up with a gradient.",
     engine=only(_gradients_on_all_tensors),
     engine_operations=EVERYWHERE,
-    behaviour="gradients of leaves only",
+    behavior="gradients of leaves only",
 )
 
 
@@ -70,7 +70,7 @@ graph_not_freed = Bug(
     misconception="The graph is needed until the program ends.",
     engine=only(_nothing_freed),
     engine_operations=EVERYWHERE,
-    behaviour="freed after backward",
+    behavior="freed after backward",
 )
 
 
@@ -91,7 +91,7 @@ retain_graph_ignored = Bug(
     misconception="`retain_graph` belongs to the second call, not to the first.",
     engine=only(_always_freed),
     engine_operations=EVERYWHERE,
-    behaviour="retained graph",
+    behavior="retained graph",
 )
 
 
@@ -113,7 +113,7 @@ none_for_zero = Bug(
     misconception="No influence and no path are the same.",
     engine=only(_zero_left_out),
     engine_operations=EVERYWHERE,
-    behaviour="None and zero",
+    behavior="None and zero",
 )
 
 
@@ -136,7 +136,7 @@ zero_for_none = Bug(
     misconception="Without a gradient, the gradient is zero.",
     engine=only(_zero_from_the_start),
     engine_operations=EVERYWHERE,
-    behaviour="None and zero",
+    behavior="None and zero",
 )
 
 
@@ -152,7 +152,7 @@ recording_left_on = Bug(
     misconception="`no_grad` only matters for the backward pass.",
     engine=only(_still_recording),
     engine_operations=EVERYWHERE,
-    behaviour="no_grad",
+    behavior="no_grad",
 )
 
 
@@ -183,7 +183,7 @@ recording_not_restored = Bug(
     misconception="The end of a `with` block is only reached by the last line.",
     engine=only(_not_restored(True), _not_restored(False)),
     engine_operations=EVERYWHERE,
-    behaviour="no_grad",
+    behavior="no_grad",
 )
 
 
@@ -207,7 +207,7 @@ nested_no_grad_lost = Bug(
     misconception="Leaving `no_grad` means switching recording on.",
     engine=only(_switched_on_at_the_end()),
     engine_operations=EVERYWHERE,
-    behaviour="no_grad",
+    behavior="no_grad",
 )
 
 BUGS = (

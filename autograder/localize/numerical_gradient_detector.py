@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.localise import watching
+from autograder.localize import watching
 from autograder.runs.comparison import Tolerance, Worst, tolerances_of, two_numbers, within, worst_element
 from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, has_torch, run_trusted, run_where_it_lives
 from autograder.runs.errors import LessonError

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from autograder.judge import judge_notebook  # noqa: F401  (makes the student's side travel whole)
-from autograder.localise.localising import localise
-from autograder.localise.subexpressions import rendered
-from autograder.localise.tracing import trace
+from autograder.localize.localizing import localize
+from autograder.localize.subexpressions import rendered
+from autograder.localize.tracing import trace
 from autograder.runs import engine_protocol
 from autograder.runs.answers import compare
 from autograder.runs.context import check_context
@@ -247,7 +247,7 @@ MISTAKES = {
     "power inside a quotient": Odd(PowerInsideQuotient, mixed, operations=("**",)),
     "triangle of a matrix product": Odd(array_engine(__matmul__=lower_triangle), matrices, MATRICES, ("@",)),
     "first row of a matrix product": Odd(array_engine(__matmul__=first_row_doubled), matrices, MATRICES, ("@",)),
-    "product of arrays normalised": Odd(array_engine(__mul__=by_the_largest), rows, ROWS, ("*",)),
+    "product of arrays normalized": Odd(array_engine(__mul__=by_the_largest), rows, ROWS, ("*",)),
     "sum that counts the last twice": Odd(array_engine(sum=sum_of_the_last), matrices, MATRICES, ("sum",)),
 }
 
@@ -258,7 +258,7 @@ def first_report(odd, seed=0, hidden=False):
     return context.reports[0]
 
 
-def localised(odd, report):
+def localized(odd, report):
     """Whether the report names the right place."""
     if odd.said:
         return odd.said in report.place
@@ -272,12 +272,12 @@ def called_certain(report):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
-def test_an_unknown_mistake_is_localised_and_never_called_by_a_wrong_name(name):
+def test_an_unknown_mistake_is_localized_and_never_called_by_a_wrong_name(name):
     odd = MISTAKES[name]
     report = first_report(odd)
     assert not report.passed
     assert called_certain(report) <= set(odd.bugs), f"{report.bugs}\n{report.text()}"
-    assert localised(odd, report), report.text()
+    assert localized(odd, report), report.text()
 
 
 def test_a_hidden_check_names_the_operation_and_nothing_else():
@@ -317,7 +317,7 @@ def place_of(engine, expression, inputs):
     expected = expected_of(program, cases_of(inputs), 0)
     sent = [{"function": program.function, "draws": [entry.draw.sent() for entry in expected]}]
     problem = compare(engine_protocol.run_programs(engine, sent)[0], expected, program.arguments).problem
-    return localise(engine, program, expected, problem)
+    return localize(engine, program, expected, problem)
 
 
 def test_broadcasting_is_told_from_the_rule():
@@ -326,7 +326,7 @@ def test_broadcasting_is_told_from_the_rule():
     assert "equal shapes it is right" in place.public
 
 
-def test_a_wrong_value_is_localised_going_forwards():
+def test_a_wrong_value_is_localized_going_forwards():
     class WrongValue(students.closures()):
         def tanh(self):
             return self._unary("tanh", lambda a: math.tanh(a) + 0.01, lambda a, out: 1 - out * out)
@@ -344,7 +344,7 @@ def test_an_operation_that_raises_is_named():
     assert place_of(Raises, smooth, SCALARS).operations == ("exp",)
 
 
-def test_an_engine_without_a_gradient_argument_is_localised():
+def test_an_engine_without_a_gradient_argument_is_localized():
     class Plain(OddTanh):
         def backward(self):
             super().backward()
@@ -352,7 +352,7 @@ def test_an_engine_without_a_gradient_argument_is_localised():
     assert place_of(Plain, mixed, SCALARS).operations == ("tanh",)
 
 
-def test_localising_asks_the_engine_seldom_and_survives_its_silence():
+def test_localizing_asks_the_engine_seldom_and_survives_its_silence():
     calls = []
 
     class Handle:
