@@ -46,10 +46,10 @@ def verdict_on(*cells, **options):
     ("solution", "message"),
     [
         ("def add(a, b): return 3", "A hidden test failed."),
-        ("def add(a, b):\n    if a > 9: raise ValueError(f'got {a}')\n    return 3", "your code raised ValueError"),
+        ("def add(a, b):\n    if a > 9: raise ValueError(f'got {a}')\n    return 3", "your code raised an error."),
         (
             "def add(a, b):\n    if a > 9: raise type(f'E{a}', (KeyError,), {})(a)\n    return 3",
-            "your code raised KeyError",
+            "your code raised an error.",
         ),
         ("def add(a, b):\n    print('called with', a)\n    return 3", "A hidden test failed."),
         ("def add(a, b):\n    if a > 9: import os; os._exit(1)\n    return 3", "stopped the notebook's process"),
@@ -57,7 +57,12 @@ def verdict_on(*cells, **options):
         ("class R:\n    def __eq__(s, o): raise ValueError(o)\ndef add(a, b): return R() if a > 9 else 3", "A hidden"),
         (
             "import sys\ndef add(a, b):\n    if a > 9: sys.stderr.write(f'{a}'); raise SystemExit(a)\n    return 3",
-            "SystemExit",
+            "your code raised an error.",
+        ),
+        (
+            "KINDS = [KeyError, ValueError, TypeError, OSError, IndexError]\n"
+            "def add(a, b):\n    if a > 9: raise KINDS[a % 5]\n    return 3",
+            "your code raised an error.",
         ),
     ],
 )

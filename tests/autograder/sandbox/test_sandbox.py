@@ -360,6 +360,8 @@ facts = dict(
         "open('/etc/new', 'w')",
         "open('/opt/sandbox/inside/main.py', 'a')",
         "import os\nos.setuid(0)",
+        "import fcntl, os\nfcntl.flock(open(os.__file__), fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "import ctypes\nassert ctypes.CDLL(None).inotify_init1(0) >= 0",
         "x = bytearray(1 << 45)",
         "open('big', 'wb').write(bytes(1 << 27))",
     ],
@@ -367,6 +369,18 @@ facts = dict(
 def test_what_is_forbidden_fails(sandbox, source):
     assert sandbox.execute(source).error is not None
     assert not sandbox.execute("1").died
+
+
+def test_a_database_of_its_own_can_be_locked(sandbox):
+    done = sandbox.execute("""
+import sqlite3
+with sqlite3.connect('own.db') as database:
+    database.execute('create table marks (points real)')
+    database.execute('insert into marks values (1.5)')
+found = sqlite3.connect('own.db').execute('select points from marks').fetchall()
+""")
+    assert done.error is None
+    assert sandbox.lookup("found") == [(1.5,)]
 
 
 def test_processes_are_limited_and_die_with_the_sandbox():
