@@ -1,5 +1,5 @@
 """What a student's notebook says of its own accord: that all assertions of a cell hold, that an exercise is not written
-yet, that a cell needs PyTorch, and where a function calls itself without end.
+yet, that a cell needs PyTorch, that there is no engine to go on with, and where a function calls itself without end.
 
 IPython needs half a minute to print the thousands of lines of such an error. Of assertions that hold it says nothing.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 from autograder.cards.style import RIGHT, SANS
 from autograder.runs.engines import has_torch
+from autograder.sandbox.inside.engine_file import EngineError
 
 FIRST_CALLS = 4
 HOLDS = "right: every assertion of this cell holds"
@@ -36,7 +37,8 @@ def prepare(shell: Any) -> None:
         return
     shell._autograder_prepared = True
     shell.events.register("post_run_cell", say_that_assertions_hold)
-    shell.set_custom_exc((RecursionError, NotImplementedError, ModuleNotFoundError, NameError), shown_shortly)
+    kinds = (RecursionError, NotImplementedError, ModuleNotFoundError, NameError, EngineError)
+    shell.set_custom_exc(kinds, shown_shortly)
 
 
 def say_that_assertions_hold(result: Any) -> None:
@@ -81,6 +83,8 @@ def shown_shortly(
         shell._showtraceback(kind, error, [*lines, ENDLESS])
     elif isinstance(error, ModuleNotFoundError | NameError) and error.name == "torch" and not has_torch():
         shell._showtraceback(kind, error, [NO_TORCH])
+    elif isinstance(error, EngineError):
+        shell._showtraceback(kind, error, [str(error)])
     elif not isinstance(error, NotImplementedError) or error.args or last.tb_frame.f_code.co_name == "<module>":
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:

@@ -73,7 +73,7 @@ def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object]
         hint = f" {INSIST}" if isinstance(error, NotYetError) and not own else ""
         if missing:
             later = HELD_BACK.format(number=engine.number, file=engine_file.REFERENCE_FILE, folder=folder.name)
-            raise EngineError(f"There is no engine to go on with: {error}, and {missing}.{hint} {later}") from error
+            raise EngineError(f"There is no engine to go on with: {error}, and {missing}.{hint} {later}") from None
         message = f"Using the reference engine of lesson {engine.number}: {error}.{hint}"
         return Chosen(engine.source, engine_file.reference_name(engine), message)
     text = engine_file.file_text(source, engine.after)

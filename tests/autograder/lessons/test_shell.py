@@ -17,6 +17,7 @@ CELLS = {
     "fails": "assert not numbers, 'there are numbers'",
     "not written": "def norm(x):\n    raise NotImplementedError\n\n\nassert norm(2) == 2",
     "an error with words": "def half(x):\n    raise NotImplementedError('odd numbers')\n\n\nhalf(1)",
+    "no engine": "autograder.student.start_lesson('engine1.cut_off')",
     "endless": "def again(x):\n    return again(x)\n\n\nassert again(1)",
     "endless in a cleanup": "def twice(x):\n    try:\n        twice(x)\n    finally:\n        x + 1\n\n\ntwice(1)",
 }
@@ -52,6 +53,11 @@ def test_an_exercise_that_is_not_written_is_named_in_one_line(outputs: dict[str,
     assert len(error.traceback) == 1
     assert "`norm` is not written" in error.traceback[0]
     assert "odd numbers" in "".join(outputs["an error with words"][0].traceback)
+
+
+def test_why_there_is_no_engine_is_said_in_one_line(outputs: dict[str, list[NotebookNode]]) -> None:
+    (error,) = outputs["no engine"]
+    assert error.traceback == ["the text in start_lesson(...) is damaged; fetch the lesson again"]
 
 
 @pytest.mark.parametrize("name", ["endless", "endless in a cleanup"])
