@@ -26,9 +26,13 @@ function render({ el }) {
     if (!notebook) return;
     const type = Math.max(16, Math.min(20, (window.innerWidth * zoomed()) / 70));
     notebook.style.setProperty("--ma-type", `${type.toFixed(1)}px`);
-    for (const root of notebook.querySelectorAll(ROOTS)) fit(root, notebook, zoomed());
+    for (const root of notebook.querySelectorAll(ROOTS)) {
+      fit(root, notebook, zoomed());
+      sized.observe(root);
+    }
   };
   const ask = () => (asked ||= requestAnimationFrame(fitAll));
+  const sized = new ResizeObserver(ask); // what is shown again has its size a little later
   const watcher = new MutationObserver(ask); // demos come, and put new pictures in
   watcher.observe(document.body, { childList: true, subtree: true });
   window.addEventListener("resize", ask);
@@ -37,6 +41,7 @@ function render({ el }) {
   return () => {
     deck.leave();
     watcher.disconnect();
+    sized.disconnect();
     window.removeEventListener("resize", ask);
     cancelAnimationFrame(asked);
   };
@@ -55,12 +60,13 @@ function fit(root, notebook, zoom) {
   const around = all - (root.classList.contains("ma-beside") ? Math.max(picture, words) : picture + words);
   let across = root.clientWidth + window.innerWidth * (zoom - 1) - 10;
   let down = frameOf(notebook).clientHeight + window.innerHeight * (zoom - 1) - around;
+  const least = READABLE / finest(svg);
   // Words stand beside the picture where it is still the height that limits it.
-  const beside = deck && root.matches(".ma-demo") && (across - BESIDE) / width >= down / height;
+  const beside = deck && root.matches(".ma-demo") && (across - BESIDE) / width >= Math.max(least, down / height);
   root.classList.toggle("ma-beside", beside);
   if (beside) across -= BESIDE;
   else down -= words;
-  const scale = Math.max(READABLE / finest(svg), Math.min(across / width, down / height, LARGEST));
+  const scale = Math.max(least, Math.min(across / width, down / height, LARGEST));
   root.style.setProperty("--ma-width", `${Math.round(scale * width)}px`);
   root.style.setProperty("--ma-scale", scale.toFixed(3));
 }

@@ -20,6 +20,7 @@ from mini_autograd.widgets.demo import COLORS, Choice, Demo, Shown, Slider
 from mini_autograd.widgets.sketch import SMALL, box, curved, line, picture, segment, words
 
 WIDTH, HEIGHT, PLOT_WIDTH, PLOT_HEIGHT = 128.0, 96.0, 300.0, 200.0
+PLOT_LEFT, PLOT_TOP, NUMBERS_WIDTH = 30.0, 34.0, 190.0
 SPACING = Spacing(between=22.0, layers=36.0, margin=8.0)
 BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
 STEPS = tuple(round(0.05 * number, 2) for number in range(-40, 41))
@@ -70,9 +71,11 @@ def show(expression: str, step: float, guess: str) -> Shown:
     for index, at in zip(shown, layout.boxes, strict=True):
         hidden = not open_ and before.nodes[index].kind == "operation"  # only the leaves are known
         parts.append(node_part(before.nodes[index], after.nodes[index], hidden, at.x, at.y))
-    parts += plot(expression, step, open_, 20.0, layout.height + 26)
+    left = layout.boxes[0].x + WIDTH + PLOT_LEFT  # beside the leaves, below what is there
+    top = max(at.y + HEIGHT for at in layout.boxes if at.x + WIDTH > left) + PLOT_TOP
+    parts += plot(expression, step, open_, left, top)
     told = words_for(before, step, predicted, true, guess)
-    size = max(layout.width, 640.0), layout.height + PLOT_HEIGHT + 74
+    size = max(layout.width, left + PLOT_WIDTH + NUMBERS_WIDTH), max(layout.height, top + PLOT_HEIGHT + 8)
     return Shown(picture(*size, parts, " ".join(told)), told)
 
 
