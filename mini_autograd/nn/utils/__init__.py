@@ -35,8 +35,8 @@ def clip_grad_norm_(
     """Scale all gradients down together, so that their norm, as one vector, is at most `max_norm`; that norm."""
     grads = gradients(parameters)
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
-    scale = min(float(max_norm) / (total.item() + 1e-6), 1.0)
     with np.errstate(all="ignore"):  # of infinite gradients nan are left, without a word, as in PyTorch
+        scale = tensor_of(np.minimum(float(max_norm) / (total.array + 1e-6), 1.0))  # on a GPU, nobody waits for it
         for grad in grads:
             grad.mul_(scale)
     return total

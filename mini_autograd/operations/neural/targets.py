@@ -152,11 +152,7 @@ def over_classes(grad: Value, axis: int) -> Value:
 def over_target(q: Any, log_p: Any, of_classes: bool) -> Any:
     """q log p; of class numbers, the classes that are not the target add nothing, even where log p is -inf."""
     terms = q * log_p
-    if of_classes:
-        added = terms.sum()
-        if arrays.holds(added != added):  # nan, which 0 (-inf) gives
-            terms[q == 0] = 0.0
-    return terms
+    return np.where(q == 0, 0.0, terms) if of_classes else terms
 
 
 def refuse_integers(kernel: str, input: Value, target: Value) -> None:

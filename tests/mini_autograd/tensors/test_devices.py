@@ -5,7 +5,6 @@ The samples are PyTorch's (see test_opinfo). Tests with a real GPU are marked `g
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
@@ -17,7 +16,6 @@ import mini_autograd as ma
 from mini_autograd.graph.function import tensor_of
 from mini_autograd.numerics.arrays import on_device
 from mini_autograd.widgets import explore
-from tests.mini_autograd import strict_array
 from tests.mini_autograd.same_as_torch import same
 from tests.mini_autograd.strict_array import StrictArray
 from tests.mini_autograd.test_opinfo import NAMES, OPS, Call, differentiable, flat, ours, samples
@@ -69,12 +67,6 @@ def test_operation_stays_on_the_device(name: str) -> None:
             np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
         for value in found:
             assert not isinstance(value, ma.Tensor) or isinstance(value.detach().array, StrictArray), "left the device"
-
-
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU whose arrays are strict ones."""
-    monkeypatch.setitem(sys.modules, "cupy", strict_array.module)
 
 
 def on_gpu(tensor: ma.Tensor) -> bool:
