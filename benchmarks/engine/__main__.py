@@ -21,7 +21,7 @@ from benchmarks.engine.workloads import JOBS
 from mini_autograd import allocator as settings
 
 QUICK = Effort(rounds=5, sample=0.03, patience=3.0)
-SINGLE = ("W8", "W9", "W9 1e6")  # workloads that a second thread cannot help
+SINGLE = ("W8", "W8 one", "W9", "W9 1e6", "op sum")  # workloads that a second thread cannot help
 PACKAGES = ("numpy", "torch", "autograd", "tinygrad", "micrograd")
 
 
@@ -66,7 +66,9 @@ def allocator() -> str:
     if any(name in os.environ for name in settings.GLIBC_VARIABLES):
         return "allocator: glibc's variables are set for every library"
     in_force = settings.keep_freed_memory()
-    return f"allocator: {'mini_autograd and by hand ask to keep freed memory' if in_force else 'the system as it is'}"
+    return (
+        f"allocator: {'by hand and the column that says so keep freed memory' if in_force else 'the system as it is'}"
+    )
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

@@ -35,9 +35,9 @@ class Competitor:
 COMPETITORS = (
     Competitor(BASELINE, "torch"),
     Competitor("mini_autograd", "ours"),
-    Competitor("fast way", "ours, fast way", workloads=("W3", "W3b", "W8")),
+    Competitor("fast way", "ours, fast way", workloads=("W3", "W3b", "W8 one")),
     Competitor("by hand", "by hand", workloads=("W1", "W2", "W3", "W3b", "W4 SGD", "W9")),
-    Competitor("as imported", "ours, as imported", workloads=("W3", "W3b", "W5")),
+    Competitor("keeping memory", "ours, keeping memory", workloads=("W3", "W3b", "W5", "W5 tanh", "op gelu")),
     Competitor("autograd", "autograd"),
     Competitor("tinygrad", "tinygrad", {"DEV": "CPU"}),
     Competitor("micrograd", "micrograd", workloads=("W1", "W9")),

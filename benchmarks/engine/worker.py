@@ -22,8 +22,9 @@ from benchmarks.engine import peers, workloads
 from benchmarks.engine.workloads import Job
 
 NOT_THERE = (ImportError, AttributeError, NotImplementedError, TypeError, KeyError)
-OURS = {"ours": workloads.JOBS, "ours, as imported": workloads.JOBS, "ours, fast way": workloads.COMPILED}
-"""The engine: with the allocator's setting for programs that train, without it, and compiled, with the setting."""
+KEEPING = "ours, keeping memory"
+OURS = {"ours": workloads.JOBS, KEEPING: workloads.JOBS, "ours, fast way": workloads.COMPILED}
+"""The engine: as imported, with the allocator's setting for programs that train, and compiled."""
 
 STATUS, CLEAR_REFERENCES = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -36,7 +37,7 @@ def build(library: str, workload: str) -> Job:
         return workloads.JOBS[workload](torch)
     if library in OURS:
         engine = importlib.import_module("mini_autograd")
-        if library != "ours, as imported":
+        if library == KEEPING:
             engine.allocator.keep_freed_memory()
         return OURS[library][workload](engine)
     if library == "by hand":

@@ -102,8 +102,10 @@ def perceptron(torch: Any, optimizer: str) -> Job:
     return train(model, update, lambda: nn.functional.cross_entropy(model(images), labels))
 
 
-def transformer(torch: Any) -> Job:
-    """A character Transformer: 4 layers, width 128, 4 heads, 64 characters, batch 16, tanh-GELU, LayerNorm, Adam."""
+def transformer(torch: Any, gelu: str = "none") -> Job:
+    """A character Transformer: 4 layers, width 128, 4 heads, 64 characters, batch 16, GELU, LayerNorm, Adam. `gelu`:
+    how GELU is approximated.
+    """
     nn, functional = torch.nn, torch.nn.functional
 
     class Block(nn.Module):  # type: ignore[name-defined]
@@ -119,7 +121,7 @@ def transformer(torch: Any) -> Job:
             query, key, value = (parts[:, :, part].transpose(1, 2) for part in range(3))
             mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
             x = x + self.project(mixed.transpose(1, 2).reshape(batch, time, width))
-            return x + self.narrow(functional.gelu(self.widen(self.norm2(x)), approximate="tanh"))
+            return x + self.narrow(functional.gelu(self.widen(self.norm2(x)), approximate=gelu))
 
     class Model(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
@@ -153,8 +155,15 @@ def convolutional(torch: Any) -> Job:
     return train(model, update, lambda: nn.functional.cross_entropy(model(images), labels))
 
 
+def gradient_check_of_a_layer(torch: Any) -> Job:
+    """`gradcheck`, as it is without options, of a linear layer: 136 numbers in float64, 64 results."""
+    arrays = (uniform(8, 8), uniform(8, 8, seed=1), uniform(8, seed=2))
+    inputs = tuple(torch.tensor(array.astype(np.float64), requires_grad=True) for array in arrays)
+    return Job(lambda: torch.autograd.gradcheck(torch.nn.functional.linear, inputs))
+
+
 def gradient_check(torch: Any, batched: bool = False) -> Job:
-    """`gradcheck` of a function of 100 parameters in float64."""
+    """`gradcheck` of a function of 100 parameters in float64, with one result."""
     x = torch.tensor(uniform(5, 10).astype(np.float64))
     w = torch.tensor(uniform(10, 10, seed=1).astype(np.float64), requires_grad=True)
 
@@ -179,6 +188,53 @@ def long_chain(torch: Any, operations: int = LONG_CHAIN) -> Job:
     return Job(step, operations)
 
 
+def operation(function: Callable[..., Any], *inputs: Any) -> Job:
+    """One operation and its backward pass. Tensors of floats need gradients."""
+    leaves = [x for x in inputs if x.requires_grad]
+    with_gradient = function(*inputs)
+    ones = with_gradient.detach() * 0 + 1
+
+    def step() -> None:
+        for leaf in leaves:
+            leaf.grad = None
+        function(*inputs).backward(ones)
+
+    return Job(step)
+
+
+def lstm_step(torch: Any) -> Job:
+    """One step of an LSTM, from 64 to 128 units, batch 32."""
+    model = torch.nn.LSTM(64, 128)
+    x, h, c = (torch.tensor(normal(1, 32, size), requires_grad=True) for size in (64, 128, 128))
+    return operation(lambda x, h, c: model(x, (h, c))[0], x, h, c)
+
+
+def layer(module: Any, inputs: Any) -> Job:
+    """A layer, and the gradients of its parameters."""
+    return operation(lambda *_: module(inputs), *module.parameters())
+
+
+def operations(torch: Any) -> dict[str, Callable[[], Job]]:
+    """Single operations that programs call without thinking, under their names in the table."""
+    functional = torch.nn.functional
+
+    def matrix() -> Any:
+        return torch.tensor(normal(256, 512), requires_grad=True)
+
+    return {
+        "op sum": lambda: operation(lambda x: x.sum(), torch.tensor([1.0, 2.0, 3.0], requires_grad=True)),
+        "op gelu": lambda: operation(functional.gelu, matrix()),
+        "op silu": lambda: operation(functional.silu, matrix()),
+        "op softmax": lambda: operation(lambda x: x.softmax(-1), matrix()),
+        "op cumsum": lambda: operation(lambda x: x.cumsum(-1), matrix()),
+        "op embedding": lambda: layer(torch.nn.Embedding(10_000, 64), torch.tensor(choices(10_000, 64, 128))),
+        "op lstm": lambda: lstm_step(torch),
+        "op conv": lambda: layer(torch.nn.Conv2d(16, 16, 3, padding=1), torch.tensor(normal(16, 16, 28, 28))),
+    }
+
+
+OPERATIONS = ("op sum", "op gelu", "op silu", "op softmax", "op cumsum", "op embedding", "op lstm", "op conv")
+
 JOBS: dict[str, Callable[[Any], Job]] = {
     "W1": lambda torch: small_chain(torch),
     "W2": lambda torch: small_chain(torch, 32, 32),
@@ -187,16 +243,19 @@ JOBS: dict[str, Callable[[Any], Job]] = {
     "W4 SGD": lambda torch: perceptron(torch, "SGD"),
     "W4 Adam": lambda torch: perceptron(torch, "Adam"),
     "W5": transformer,
+    "W5 tanh": lambda torch: transformer(torch, gelu="tanh"),
     "W6": convolutional,
-    "W8": gradient_check,
+    "W8": gradient_check_of_a_layer,
+    "W8 one": gradient_check,
     "W9": long_chain,
     "W9 1e6": lambda torch: long_chain(torch, 1_000_000),
+    **{name: lambda torch, name=name: operations(torch)[name]() for name in OPERATIONS},  # type: ignore[misc]
 }
 """Each workload under its name in the table."""
 
 COMPILED: dict[str, Callable[[Any], Job]] = {
     "W3": lambda torch: large_chain(torch, transcendental_chain, compiled=True),
     "W3b": lambda torch: large_chain(torch, arithmetic_chain, compiled=True),
-    "W8": lambda torch: gradient_check(torch, batched=True),
+    "W8 one": lambda torch: gradient_check(torch, batched=True),
 }
 """The same, where mini_autograd has a second, faster way: fused chains, and a gradcheck of all inputs in one batch."""

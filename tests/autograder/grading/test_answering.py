@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
+import shutil
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
 
 from autograder.cli import main
+from tests.autograder.conftest import SmallCourse
 
 pytestmark = pytest.mark.sandbox
 
@@ -33,22 +36,36 @@ PAGES = {
 TABLES = {"canvas": ("--canvas-gradebook", GRADEBOOK), "moodle": ("--moodle-worksheet", WORKSHEET)}
 
 
+@pytest.fixture(scope="module")
+def graded(released_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """For a platform, a folder with its download and table and a course that imported and graded them, made once."""
+
+    @functools.cache
+    def folder_of(platform: str) -> Path:
+        folder = tmp_path_factory.mktemp(platform)
+        small_course = SmallCourse(Path(shutil.copytree(released_course, folder / "course")))
+        answers = small_course.answered(), small_course.answered(shout="return word")
+        (folder / "table.csv").write_text(TABLES[platform][1], encoding="utf-8")
+        with zipfile.ZipFile(folder / "download.zip", "w") as file:
+            for name, notebook in zip(NAMES[platform], answers, strict=True):
+                file.writestr(name, nbformat.writes(notebook))
+        course = ["--course", str(small_course.root)]
+        download, table = str(folder / "download.zip"), str(folder / "table.csv")
+        assert main(["import", "words", download, "--roster", table, *course]) == 0
+        assert main(["grade", "words", "--feedback", *course]) == 0
+        return folder
+
+    return folder_of
+
+
 @pytest.fixture
-def taken_over(request: pytest.FixtureRequest, small_course: Any, tmp_path: Path) -> tuple[Path, list[str]]:
+def taken_over(request: pytest.FixtureRequest, graded: Callable[[str], Path], tmp_path: Path) -> tuple[Path, list[str]]:
     """A course with the imported and graded submissions of a platform, and the options of an export to it."""
     platform = request.param
-    download, table = tmp_path / "download.zip", tmp_path / "table.csv"
-    option, text = TABLES[platform]
-    table.write_text(text, encoding="utf-8")
-    answers = small_course.answered(), small_course.answered(shout="return word")
-    with zipfile.ZipFile(download, "w") as file:
-        for name, notebook in zip(NAMES[platform], answers, strict=True):
-            file.writestr(name, nbformat.writes(notebook))
-    course = ["--course", str(small_course.root)]
-    assert main(["import", "words", str(download), "--roster", str(table), *course]) == 0
-    assert main(["grade", "words", "--feedback", *course]) == 0
-    options = ["--for", platform, option, str(table), "--feedback", str(download), *course]
-    return small_course.root, ["export", "words", "--to", str(tmp_path / "marks.csv"), *options]
+    shutil.copytree(graded(platform), tmp_path, dirs_exist_ok=True)
+    download, table, course = (str(tmp_path / name) for name in ("download.zip", "table.csv", "course"))
+    options = ["--for", platform, TABLES[platform][0], table, "--feedback", download, "--course", course]
+    return Path(course), ["export", "words", "--to", str(tmp_path / "marks.csv"), *options]
 
 
 @pytest.mark.parametrize("taken_over", NAMES, indirect=True)
@@ -104,10 +121,9 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
     ],
 )
 def test_what_does_not_go_together_is_said(
-    options: list[str], said: str, small_course: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+    options: list[str], said: str, graded: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    small_course.submit("ann", small_course.answered())
-    assert main(["grade", "words", "--course", str(small_course.root)]) == 0
+    course = graded("moodle") / "course"
     capsys.readouterr()
-    assert main(["export", *options, "--to", str(tmp_path / "x.csv"), "--course", str(small_course.root)]) == 2
+    assert main(["export", *options, "--to", str(tmp_path / "x.csv"), "--course", str(course)]) == 2
     assert said in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """`autograder import`: what Canvas and Moodle give, and archives that somebody made with an intent."""
 
 import json
+import shutil
 import stat
 import zipfile
 from pathlib import Path
@@ -16,18 +17,25 @@ LESSON = "02_scalar"
 BEE, COD = b'{"cells": ["bee"]}', b'{"cells": ["cod"]}'
 
 
-@pytest.fixture
-def course(tmp_path):
+@pytest.fixture(scope="module")
+def empty_course(tmp_path_factory):
     """A course with one notebook and four students; the numbers in the LMS are known of the first two."""
-    source = tmp_path / "course" / "source" / LESSON
+    root = tmp_path_factory.mktemp("course")
+    source = root / "source" / LESSON
     source.mkdir(parents=True)
     (source / f"{LESSON}.ipynb").write_text(json.dumps({"cells": []}))
-    with Gradebook(f"sqlite:///{tmp_path}/course/gradebook.db") as gradebook:
+    with Gradebook(f"sqlite:///{root}/gradebook.db") as gradebook:
         gradebook.add_student("bee", first_name="Bea", last_name="Ekström", lms_user_id="101")
         gradebook.add_student("cod", first_name="Carl", last_name="Odd", lms_user_id="102", email="cod@example.org")
         gradebook.add_student("twin1", first_name="Sam", last_name="Twin")
         gradebook.add_student("twin2", first_name="Sam", last_name="Twin", email="twin2@example.org")
-    return tmp_path / "course"
+    return root
+
+
+@pytest.fixture
+def course(empty_course, tmp_path):
+    """A copy of the course for one test."""
+    return Path(shutil.copytree(empty_course, tmp_path / "course"))
 
 
 def packed(course, members):
