@@ -15,7 +15,7 @@ import anywidget
 import traitlets
 
 from autograder.quizzes.sealing import OpenQuestion
-from mini_autograd.widgets.scripts import script
+from mini_autograd.widgets.scripts import SET_BY_READERS, script
 
 HERE = Path(__file__).parent
 
@@ -27,7 +27,7 @@ class QuizWidget(anywidget.AnyWidget):
     _css = (HERE / "quiz.css").read_text(encoding="utf-8")
 
     questions: Any = traitlets.List().tag(sync=True)
-    answers: Any = traitlets.Dict().tag(sync=True)
+    answers: Any = traitlets.Dict().tag(**SET_BY_READERS)
     still: Any = traitlets.Dict().tag(sync=True)
     own_id = traitlets.Unicode().tag(sync=True)
     folds = traitlets.Bool(True).tag(sync=True)

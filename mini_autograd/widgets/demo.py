@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mini_autograd.widgets.scripts import script
+from mini_autograd.widgets.scripts import SET_BY_READERS, script
 from mini_autograd.widgets.static import StaticPicture, on_paper, with_static_picture
 
 try:
@@ -263,11 +263,11 @@ if anywidget is not None:
         controls: Any = traitlets.List().tag(sync=True)
         presets: Any = traitlets.List().tag(sync=True)  # pairs: a notebook's file would sort the names
         start: Any = traitlets.Dict().tag(sync=True)
-        state: Any = traitlets.Dict().tag(sync=True)
+        state: Any = traitlets.Dict().tag(**SET_BY_READERS)
         shown: Any = traitlets.Dict().tag(sync=True)
-        step = traitlets.Int(0).tag(sync=True)
-        predict: Any = traitlets.Bool(None, allow_none=True).tag(sync=True)  # None: there is nothing to bet on
-        bets: Any = traitlets.Dict().tag(sync=True)  # what the reader chose, by question; "" where it was skipped
+        step = traitlets.Int(0).tag(**SET_BY_READERS)
+        predict: Any = traitlets.Bool(None, allow_none=True).tag(**SET_BY_READERS)  # None: nothing to bet on
+        bets: Any = traitlets.Dict().tag(**SET_BY_READERS)  # what was chosen, by question; "" if skipped
         own_id = traitlets.Unicode().tag(sync=True)
 
         def __init__(self, demo: Demo, first: Mapping[str, Any], shown: Shown, step: int, predict: bool) -> None:

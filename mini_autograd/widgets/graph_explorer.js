@@ -515,7 +515,7 @@ function ask(view, model, questions, number, goOn) {
     }
     if (texts.some(Boolean)) model.set("predictions", { ...model.get("predictions"), [number]: texts });
     goOn();
-    model.save_changes(); // with the step: Python's echo of an older one would lead back
+    model.save_changes();
     view.buttons.step.focus({ preventScroll: true });
   };
   view.words.replaceChildren(make("p", {}, `Next: ${model.get("steps")[number].lines[0]}`), form);

@@ -21,7 +21,7 @@ from mini_autograd.drawing.svg import value_text
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.widgets.expressions import ExpressionError
 from mini_autograd.widgets.rerun import Engine, Value, Workbench
-from mini_autograd.widgets.scripts import script
+from mini_autograd.widgets.scripts import SET_BY_READERS, script
 from mini_autograd.widgets.static import StaticPicture, with_static_picture
 from mini_autograd.widgets.steps import details, factors, story
 
@@ -121,12 +121,12 @@ if anywidget is not None:
         edges: Any = traitlets.List().tag(sync=True)
         details: Any = traitlets.List().tag(sync=True)
         values: Any = traitlets.List().tag(sync=True)  # what stands in the value row of each node
-        step = traitlets.Int(0).tag(sync=True)
+        step = traitlets.Int(0).tag(**SET_BY_READERS)
         foldable = traitlets.Bool(False).tag(sync=True)
-        folded = traitlets.Bool(False).tag(sync=True)
-        predict = traitlets.Bool(False).tag(sync=True)
-        predictions: Any = traitlets.Dict().tag(sync=True)  # what the reader entered, by the number of the step
-        wanted: Any = traitlets.Dict().tag(sync=True)  # the expression and the numbers that the reader asks for
+        folded = traitlets.Bool(False).tag(**SET_BY_READERS)
+        predict = traitlets.Bool(False).tag(**SET_BY_READERS)
+        predictions: Any = traitlets.Dict().tag(**SET_BY_READERS)  # what was entered, by the number of the step
+        wanted: Any = traitlets.Dict().tag(**SET_BY_READERS)  # the expression and the numbers that are asked for
         computed: Any = traitlets.Dict().tag(sync=True)  # the answer: what is shown now, or the problem
         examples: Any = traitlets.List().tag(sync=True)
         own_id = traitlets.Unicode().tag(sync=True)

@@ -370,6 +370,7 @@ def test_without_a_kernel_the_demos_are_still_there(opened):
 
 
 def test_what_is_run_again_is_kept_once_and_answers_again(opened):
+    opened.save()
     before = kept(opened)
     Shown(opened, "broadcast()")
     opened.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")

@@ -172,6 +172,22 @@ def test_what_a_node_receives_is_predicted_compared_and_kept(opened):
     explorer.press("Predict")
 
 
+def test_a_busy_kernel_does_not_lead_back(opened):
+    explorer = Explorer(opened.cell(1))
+    kernel = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
+    execute = f"code => {kernel}.requestExecute({{ code }}).done"
+    opened.page.evaluate(f"code => {{ ({execute})(code); }}", "import time; time.sleep(1)")
+    explorer.press("Step")
+    explorer.press("Back")
+    explorer.press("Predict")  # sent to the kernel with the step of this moment
+    explorer.press("Step")
+    explorer.press("Step")
+    opened.page.evaluate(f"code => ({execute})(code).then(() => null)", "pass")  # the kernel has seen it by now
+    opened.page.wait_for_timeout(200)
+    expect(explorer.counter).to_have_text("Forward, step 2 of 6")
+    explorer.press("Predict")
+
+
 WATCH = """root => { window.seen = []; new MutationObserver(() => window.seen.push([
     [...root.querySelectorAll(".ma-flow[transform]")].map(label => label.textContent).join(" "),
     root.querySelector(".ma-node[aria-label^='a,'] .ma-grad").textContent,
