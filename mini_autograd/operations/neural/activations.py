@@ -64,8 +64,14 @@ class Silu(Elementwise):
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        s = sigmoid(x)
-        return grad * (s * (1.0 + x * (1.0 - s)))
+        return silu_gradient(x, grad)
+
+
+@in_blocks
+def silu_gradient(x: Value, grad: Value) -> Value:
+    """The rule of `Silu`."""
+    s = sigmoid(x)
+    return grad * (s * (1.0 + x * (1.0 - s)))
 
 
 class Gelu(Elementwise):
@@ -79,13 +85,25 @@ class Gelu(Elementwise):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return x * normal_distribution(x)
+        return gelu_exact(x)
 
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        density = exp(x * x * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
-        return grad * (normal_distribution(x) + x * density)
+        return gelu_exact_gradient(x, grad)
+
+
+@in_blocks
+def gelu_exact(x: Value) -> Value:
+    """x Phi(x)."""
+    return x * normal_distribution(x)
+
+
+@in_blocks
+def gelu_exact_gradient(x: Value, grad: Value) -> Value:
+    """The rule of `Gelu`."""
+    density = exp(x * x * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
+    return grad * (normal_distribution(x) + x * density)
 
 
 class GeluTanh(Elementwise):

@@ -136,34 +136,39 @@ class Erf(OfFloats):
 
 
 @functools.cache
-def erf_series(end: float, degree: int) -> tuple[float, ...]:
-    """The Chebyshev series of erf(sqrt u)/sqrt(u) for u from 0 to end^2, from values at the Chebyshev points."""
-    points = math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
-    roots = [end * math.sqrt((t + 1) / 2) for t in np.cos(points)]
-    values = np.array([math.erf(root) / root for root in roots])
-    series = [2 / (degree + 1) * float(values @ np.cos(k * points)) for k in range(degree + 1)]
-    return (series[0] / 2, *series[1:])
+def erf_polynomial(end: float, degree: int) -> tuple[float, ...]:
+    """The polynomial in t, from -1 to 1, that gives erf(x)/x at the Chebyshev points, with x^2 = end^2 (t + 1)/2.
+
+    Its coefficients, that of t^0 first, add up to 2.4 at most by size, so a sum in powers of t loses no digits.
+    """
+
+    def quotient(points: Any) -> list[float]:
+        roots = [end * math.sqrt((t + 1) / 2) for t in points]
+        return [math.erf(root) / root for root in roots]
+
+    chebyshev = np.polynomial.chebyshev
+    return tuple(chebyshev.cheb2poly(chebyshev.chebinterpolate(quotient, degree)).tolist())
 
 
 @in_blocks
 def erf_of_single(x: Any) -> Any:
     """erf of numbers between -4 and 4, to 2e-8."""
-    return x * chebyshev_sum(x * x * (2.0 / 4.0**2) - 1.0, erf_series(4.0, 16))
+    return x * polynomial(x * x * (2.0 / 4.0**2) - 1.0, erf_polynomial(4.0, 16))
 
 
 @in_blocks
 def erf_of_double(x: Any) -> Any:
     """erf of numbers between -6 and 6, to 5e-14."""
-    return x * chebyshev_sum(x * x * (2.0 / 6.0**2) - 1.0, erf_series(6.0, 40))
+    return x * polynomial(x * x * (2.0 / 6.0**2) - 1.0, erf_polynomial(6.0, 40))
 
 
-def chebyshev_sum(t: Any, coefficients: tuple[float, ...]) -> Any:
-    """The sum of c_k T_k(t), by Clenshaw's recurrence b_k = c_k + 2 t b_(k+1) - b_(k+2)."""
-    twice, last = t + t, coefficients[-1]
-    after, next_after = twice * last + coefficients[-2], last
-    for coefficient in coefficients[-3:0:-1]:
-        after, next_after = twice * after + coefficient - next_after, after
-    return t * after + coefficients[0] - next_after
+def polynomial(t: Any, coefficients: tuple[float, ...]) -> Any:
+    """The sum of c_k t^k, by Horner's rule, in one array."""
+    result = t * coefficients[-1]
+    for coefficient in coefficients[-2:0:-1]:
+        result += coefficient
+        result *= t
+    return result + coefficients[0]
 
 
 def sqrt(input: Value) -> Value:
