@@ -170,6 +170,21 @@ def test_embedding(name: str) -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.parametrize(("rows", "lookups"), [(7, 0), (300, 200), (300, 4000), (7, 4000), (70_000, 200)])
+def test_rows_looked_up_often_and_rarely_get_the_sum(rows: int, lookups: int) -> None:
+    rng = np.random.default_rng(0)
+    index, grad = rng.integers(0, rows, (lookups, 2)), rng.standard_normal((lookups, 2, 3))
+    expected = np.zeros((rows, 3))
+    np.add.at(expected, index, grad)
+    for lib in (ma, torch):
+        weight = lib.zeros(rows, 3, dtype=lib.float64, requires_grad=True)
+        lib.nn.functional.embedding(lib.tensor(index), weight).backward(lib.tensor(grad))
+        np.testing.assert_allclose(weight.grad.numpy(), expected, rtol=1e-12, atol=1e-12)
+    x = ma.zeros(rows, 3, dtype=ma.float64, requires_grad=True)
+    x[ma.tensor(index - rows)].backward(ma.tensor(grad))  # from the end
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12, atol=1e-12)
+
+
 def test_embedding_that_shortens_rows_in_use() -> None:
     """The second lookup changes the rows that the first product saved."""
 
