@@ -142,9 +142,9 @@ def erf_polynomial(end: float, degree: int) -> tuple[float, ...]:
     Its coefficients, that of t^0 first, add up to 2.4 at most by size, so a sum in powers of t loses no digits.
     """
 
-    def quotient(points: Any) -> list[float]:
+    def quotient(points: Any) -> Any:
         roots = [end * math.sqrt((t + 1) / 2) for t in points]
-        return [math.erf(root) / root for root in roots]
+        return np.array([math.erf(root) / root for root in roots])
 
     chebyshev = np.polynomial.chebyshev
     return tuple(chebyshev.cheb2poly(chebyshev.chebinterpolate(quotient, degree)).tolist())
