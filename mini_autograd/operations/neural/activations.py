@@ -64,14 +64,8 @@ class Silu(Elementwise):
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return silu_gradient(x, grad)
-
-
-@in_blocks
-def silu_gradient(x: Value, grad: Value) -> Value:
-    """The rule of `Silu`."""
-    s = sigmoid(x)
-    return grad * (s * (1.0 + x * (1.0 - s)))
+        s = sigmoid(x)
+        return grad * (s * (1.0 + x * (1.0 - s)))
 
 
 class Gelu(Elementwise):
