@@ -37,6 +37,11 @@ LONGEST_FIRST = (
 files, so a long one that came last would keep one worker busy while the other has nothing left to do."""
 
 
+LAST_IN_ITS_FOLDER = HERE / "browser" / "test_site.py"
+"""The website takes the runs of the lessons from the audit, which `make test` starts at the same time. Before they are
+there it would run every lesson itself."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With `--dist loadfile`, one worker gets all files of the browser: another would start a second browser and a
@@ -75,7 +80,7 @@ def place_in_order(path: Path) -> int:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Bring the tests into order; the tests of a file stay as they are."""
-    items.sort(key=lambda item: place_in_order(item.path))
+    items.sort(key=lambda item: (place_in_order(item.path), item.path == LAST_IN_ITS_FOLDER))
     skip_without_sandbox(items)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import compress
 
 from autograder.bugs.bug import Bug, Variant
 from autograder.bugs.orders import Order, distinct
@@ -68,15 +69,15 @@ def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Su
     """Every way of planting one of the bugs that gives the student's numbers: first in one rule or in all; where
     nothing is found, in several."""
     for partial in (False, True):
-        found = [
+        suspects = [
             Suspect(bug, variant, decomposition)
             for decomposition in search.decompositions(entry)
             for bug in bugs
             for variant in search.variants(entry, decomposition, bug, partial)
-            if search.replays.explains(entry, decomposition, variant.plants)
         ]
-        if found:
-            return found
+        explain = search.replays.which_explain(entry, [(each.decomposition, each.variant.plants) for each in suspects])
+        if any(explain):
+            return list(compress(suspects, explain))
     return []
 
 

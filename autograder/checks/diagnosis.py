@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.checks.outcome import Outcome
 from autograder.localize import numerical_gradient_detector
-from autograder.localize.localizing import Place, localize
+from autograder.localize.localizing import example, localize
+from autograder.localize.places import Facts, Place
+from autograder.runs.answers import Problem
+from autograder.runs.expected import Expected
+from autograder.runs.programs import Program
 from autograder.runs.reference_patch import symbol
 
 MOST_LOCALIZED = 2  # expressions that are taken apart
+
+Found = TypeVar("Found")
 
 
 def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, Any]:
@@ -47,31 +54,32 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
     return diagnosis, place if bug is None else None
 
 
-def _example(engine: Any, outcomes: Sequence[Outcome], diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
+def _example(engine: Any, outcomes: Sequence[Outcome], diagnosis: Diagnosis) -> Facts:
     """What the one rule in which a bug sits gives when it is tried alone; nothing where it sits elsewhere."""
     if diagnosis.certain is None or not diagnosis.certain.rules or len(diagnosis.operations) != 1:
         return ()
-    place = _place(engine, outcomes)
-    return place.facts if place is not None and place.operations[:1] == (symbol(diagnosis.operations[0]),) else ()
+    operation = symbol(diagnosis.operations[0])
+    return _first(outcomes, partial(example, engine, symbol=operation)) or ()
 
 
 def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:
     """Where the first, short expression goes wrong for which that can be said."""
+    return _first(outcomes, partial(localize, engine))
+
+
+def _first(
+    outcomes: Sequence[Outcome], explain: Callable[[Program, Sequence[Expected], Problem], Found | None]
+) -> Found | None:
+    """What can be said of the first, short expression of which something can."""
     failing = [
-        outcome
+        (outcome.program, outcome.expected, outcome.problem)
         for outcome in outcomes
         if outcome.problem
         and not outcome.problem.unwritten
         and outcome.problem.public != numerical_gradient_detector.NOT_BACKPROPAGATION
     ]
-    failing.sort(key=lambda outcome: len(outcome.program.function.__code__.co_code))
-    for outcome in failing[:MOST_LOCALIZED]:
-        if outcome.problem is None:
-            continue
-        place = localize(engine, outcome.program, outcome.expected, outcome.problem)
-        if place is not None:
-            return place
-    return None
+    failing.sort(key=lambda failed: len(failed[0].function.__code__.co_code))
+    return next(filter(None, (explain(*failed) for failed in failing[:MOST_LOCALIZED])), None)
 
 
 def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:

@@ -95,13 +95,15 @@ def _in_common(trial: Trial) -> str:
 
 def wrong_inputs(trial: Trial) -> Iterator[Wrong]:
     """The inputs whose gradient is wrong in some draw, where all of it are numbers of the right shape."""
-    runs, expected = trial.comparison.runs, trial.expected
+    expected = trial.expected
+    gradients = [run.dense() for run in trial.comparison.runs]
+    right_gradients = [entry.reference.dense() for entry in expected]
     values = [entry.reference.value for entry in expected]
     arriving = [entry.draw.seed(value.shape) for entry, value in zip(expected, values, strict=True)]
     operands = {f"`{name}`": [entry.draw.inputs[n] for entry in expected] for n, name in enumerate(trial.part.names)}
     for number, name in enumerate(trial.part.names):
-        got = [run.dense()[number] for run in runs]
-        right = [np.asarray(entry.reference.dense()[number]) for entry in expected]
+        got = [each[number] for each in gradients]
+        right = [np.asarray(each[number]) for each in right_gradients]
         shapes = [entry.draw.inputs[number].shape for entry in expected]
         if any(a.shape != s or b.shape != s for a, b, s in zip(got, right, shapes, strict=True)):
             continue

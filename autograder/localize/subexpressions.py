@@ -16,12 +16,11 @@ import numpy as np
 from autograder.localize.tracing import Step, Trace, Value
 from autograder.runs import engine_protocol
 from autograder.runs.answers import Comparison, compare
-from autograder.runs.comparison import ROUNDINGS, Tolerance
-from autograder.runs.engines import REFERENCE, Draw, run_trusted, run_where_it_lives
+from autograder.runs.engines import Draw, run_where_it_lives
 from autograder.runs.errors import LessonError
-from autograder.runs.expected import Expected, expected_of_draws
+from autograder.runs.expected import Expected, answers_by_reference, expected_of_draws
 from autograder.runs.methods import NAMES
-from autograder.runs.programs import Program
+from autograder.runs.programs import Program, program_of_steps
 
 MOST_SECONDS = 1.0
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -43,13 +42,9 @@ class Part:
     inner: tuple[tuple[str, str], ...] = ()
 
     def program(self) -> Program:
-        steps = self.sent_steps()
-
-        def function(*leaves: Any) -> Any:
-            return engine_protocol.replayed(steps, leaves)
-
-        vars(function)["uses_methods"] = any(step.name in NAMES for step in self.steps)
-        return Program(self.text(), function, self.names)
+        return program_of_steps(
+            self.text(), self.sent_steps(), self.names, any(step.name in NAMES for step in self.steps)
+        )
 
     def sent_steps(self) -> list[Any]:
         return [step.sent() for step in self.steps]
@@ -104,7 +99,7 @@ def _trial(part: Part, answer: Any) -> Trial | None:
     if answer.get("plain") is True:
         part = replace(part, draws=tuple(replace(draw, cotangent=None, again=None) for draw in part.draws))
     try:
-        expected = _by_reference(part)
+        expected = answers_by_reference(part.program(), part.draws)
         comparison = compare(answer, expected, part.names)
         if comparison.problem is not None:
             expected = expected_of_draws(part.program(), part.draws)
@@ -120,20 +115,6 @@ def _trial(part: Part, answer: Any) -> Trial | None:
         "error" in answer,
         answer.get("weighed") is True,
     )
-
-
-def _by_reference(part: Part) -> tuple[Expected, ...]:
-    """The right answers by the reference alone, with tolerances that know nothing of conditioning: what agrees with
-    them is right, and only what does not needs the other routes."""
-    program = part.program()
-    found = []
-    for draw, run in zip(part.draws, run_trusted(REFERENCE, program, part.draws), strict=True):
-        rounding = ROUNDINGS * draw.epsilon
-        allowed = [np.asarray(rounding * np.max(np.abs(array), initial=1e-300)) for array in run.dense()]
-        value = np.asarray(rounding * np.max(np.abs(run.value), initial=1e-300))
-        tolerance = Tolerance(value, tuple(allowed))
-        found.append(Expected(draw, run, 0.0, torch=run, tolerance=tolerance, torch_difference=0.0))
-    return tuple(found)
 
 
 def single(traces: Sequence[Trace], number: int, inputs: Sequence[str]) -> Part | None:

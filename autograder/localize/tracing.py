@@ -16,7 +16,7 @@ import numpy as np
 
 import mini_autograd as ma
 from autograder.runs.engines import REFERENCE, Draw
-from autograder.runs.inputs import FLOAT64, Array, rounded
+from autograder.runs.inputs import FLOAT64, Array
 from autograder.runs.methods import reference_methods
 from autograder.runs.programs import Program
 
@@ -80,9 +80,7 @@ class Trace:
 
     def draw(self, arrays: Sequence[Array], cotangent: Array) -> Draw:
         """A draw in the dtype of the check, for a part that gets these arrays."""
-        return Draw(
-            tuple(rounded(array, self.dtype) for array in arrays), rounded(cotangent, self.dtype), None, self.dtype
-        )
+        return Draw.in_dtype(self.dtype, arrays, cotangent)
 
 
 class Untraceable(Exception):  # noqa: N818
@@ -91,7 +89,7 @@ class Untraceable(Exception):  # noqa: N818
 
 def trace(program: Program, draw: Draw) -> Trace | None:
     """What the expression does on that draw, or None where that cannot be told."""
-    leaves = [REFERENCE(array, requires_grad=True) for array in draw.inputs]
+    leaves = REFERENCE.leaves(draw)
     recorder = Recorder(leaves)
     try:
         with reference_methods(), np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ import gc
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -20,7 +20,7 @@ import mini_autograd as ma
 from autograder.runs import engine_protocol
 from autograder.runs.context import current
 from autograder.runs.errors import Interrupted, LessonError
-from autograder.runs.inputs import FLOAT64, Array
+from autograder.runs.inputs import FLOAT64, Array, rounded
 from autograder.runs.methods import reference_methods, torch_tensor, uses_methods
 from autograder.runs.programs import Program
 
@@ -35,6 +35,12 @@ class Draw:
     cotangent: Array | None
     again: Array | None = None
     dtype: str = FLOAT64
+
+    @classmethod
+    def in_dtype(cls, dtype: str, inputs: Iterable[Array], cotangent: Array | None, again: Array | None = None) -> Draw:
+        """A draw with numbers that the dtype can hold."""
+        cotangents = [None if array is None else rounded(array, dtype) for array in (cotangent, again)]
+        return cls(tuple(rounded(array, dtype) for array in inputs), cotangents[0], cotangents[1], dtype)
 
     @property
     def epsilon(self) -> float:
@@ -89,6 +95,10 @@ class ReferenceEngine:
 
     def __call__(self, data: Array, requires_grad: bool = False) -> ma.Tensor:
         return ma.tensor(data, dtype=ma.float64, requires_grad=requires_grad)
+
+    def leaves(self, draw: Draw) -> list[ma.Tensor]:
+        """The inputs of a draw as leaves of a graph."""
+        return [self(array, requires_grad=True) for array in draw.inputs]
 
     def start_backward(self, output: ma.Tensor, gradient: Array) -> None:
         output.backward(ma.tensor(gradient, dtype=ma.float64))

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from autograder.runs import finite_differences as fd
-from autograder.runs.comparison import Tolerance, difference, tolerances_of
+from autograder.runs.comparison import ROUNDINGS, Tolerance, difference, tolerances_of
 from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, forward, has_torch, run_trusted
 from autograder.runs.errors import LessonError
-from autograder.runs.inputs import FLOAT64, Array, Fixed, Spec, draw_cotangent, key_of, rounded
+from autograder.runs.inputs import FLOAT64, Array, Fixed, Spec, draw_cotangent, key_of
 from autograder.runs.methods import reference_methods
 from autograder.runs.programs import Program
 
@@ -124,6 +124,21 @@ def expected_of_draws(program: Program, draws: Sequence[Draw]) -> tuple[Expected
     return _beside_pytorch(program, [entry for entry in found if entry is not None])
 
 
+def answers_by_reference(program: Program, draws: Sequence[Draw]) -> tuple[Expected, ...]:
+    """The right answers by the reference alone, with tolerances that know nothing of conditioning: what agrees with
+    them is right, and only what does not needs the other routes.
+    """
+    found = []
+    for draw, run in zip(draws, run_trusted(REFERENCE, program, draws), strict=True):
+        rounding = ROUNDINGS * draw.epsilon
+        value, *gradients = (
+            np.asarray(rounding * np.max(np.abs(array), initial=1e-300)) for array in (run.value, *run.dense())
+        )
+        tolerance = Tolerance(value, tuple(gradients))
+        found.append(Expected(draw, run, 0.0, torch=run, tolerance=tolerance, torch_difference=0.0))
+    return tuple(found)
+
+
 def _draws_of_case(
     program: Program,
     specs: Sequence[Spec],
@@ -140,7 +155,7 @@ def _draws_of_case(
         missing = DRAWS - len(kept)
         for draw, run in _candidates(program, specs, shape, generator, missing, DRAWS if fixed else CANDIDATES):
             again = accumulates and not kept
-            finished = _in_dtype(_finished(draw, shape, generator, again, plain or not kept), dtype)
+            finished = _finished(draw, shape, generator, again, plain or not kept, dtype)
             same = finished.cotangent is not None and finished.again is None and finished.dtype == FLOAT64
             reference = run if same else run_trusted(REFERENCE, program, [finished])[0]
             entry = _differentiated(program, finished, reference, fixed, generator)
@@ -182,16 +197,12 @@ def _pattern(run: Run) -> tuple[bool, ...]:
     return tuple(bool(test) for gradient in run.dense() for test in (np.any(gradient == 0), np.any(gradient != 0)))
 
 
-def _finished(draw: Draw, shape: tuple[int, ...], generator: np.random.Generator, again: bool, plain: bool) -> Draw:
+def _finished(
+    draw: Draw, shape: tuple[int, ...], generator: np.random.Generator, again: bool, plain: bool, dtype: str
+) -> Draw:
     """The draw with its second backward call, and without a cotangent where `backward()` alone is to be tried."""
     second = draw_cotangent(generator, shape) if again else None
-    return Draw(draw.inputs, None if plain and shape == () else draw.cotangent, second)
-
-
-def _in_dtype(draw: Draw, dtype: str) -> Draw:
-    """The draw with numbers that the dtype can hold."""
-    cotangents = [None if array is None else rounded(array, dtype) for array in (draw.cotangent, draw.again)]
-    return Draw(tuple(rounded(array, dtype) for array in draw.inputs), cotangents[0], cotangents[1], dtype)
+    return Draw.in_dtype(dtype, draw.inputs, None if plain and shape == () else draw.cotangent, second)
 
 
 def _differentiated(

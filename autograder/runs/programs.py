@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from autograder.runs.engine_protocol import replayed
 from autograder.runs.errors import LessonError
 
 LONGEST_NAME = 120
@@ -56,6 +57,18 @@ def programs_of(
     if not named:
         raise LessonError("a check needs at least one expression")
     return tuple(_program(name, function, inputs_drawn) for name, function in named)
+
+
+def program_of_steps(name: str, steps: list[Any], arguments: tuple[str, ...], uses_methods: bool) -> Program:
+    """A program that carries out recorded steps, as `engine_protocol.replayed` wants them. `uses_methods`: whether some
+    are methods that PyTorch's tensors have to be given (see `methods.py`).
+    """
+
+    def function(*leaves: Any) -> Any:
+        return replayed(steps, leaves)
+
+    vars(function)["uses_methods"] = uses_methods
+    return Program(name, function, arguments)
 
 
 def _program(name: str | None, function: Any, inputs_drawn: int) -> Program:

@@ -81,6 +81,10 @@ class Replays:
         self.allowed = cache(_allowed)
         self._first = cache(self._planted)
 
+    def which_explain(self, entry: Evidence, planted: Sequence[tuple[int, Sequence[Plant]]]) -> list[bool]:
+        """For each operator decomposition with plants, whether they explain the student's numbers."""
+        return [self.explains(entry, decomposition, plants) for decomposition, plants in planted]
+
     def explains(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
         """Whether the reference with a bug gives the student's numbers in every draw.
 
@@ -130,7 +134,7 @@ def _allowed(entry: Evidence, number: int) -> list[float]:
 def graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
     """The graph that the reference records for an expression, in that operator decomposition."""
     with arithmetic(decomposition):
-        leaves = (REFERENCE(array, requires_grad=True) for array in entry.expected[0].draw.inputs)
+        leaves = REFERENCE.leaves(entry.expected[0].draw)
         root = GraphRoot((entry.program.function(*leaves).gradient_edge,))
     nodes = reachable(root)
     names = {type(node).__name__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)}
@@ -141,7 +145,7 @@ def graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
 
 def _run(program: Program, draw: Draw) -> Run:
     """What `run_trusted` does for one draw, without the checks that only an unknown engine needs."""
-    leaves = [REFERENCE(array, requires_grad=True) for array in draw.inputs]
+    leaves = REFERENCE.leaves(draw)
     output = program.function(*leaves)
     value = np.asarray(output.array)
     REFERENCE.start_backward(output, draw.seed(value.shape))

@@ -1,0 +1,266 @@
+"""What a card says about the place of a mistake: the sentences, the hints, and the numbers beside them.
+
+Here is nothing searched for. `localizing.py` finds the place, and these functions put it into words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autograder.cards.heat_map import HeatMap
+from autograder.localize.rule_patterns import pattern
+from autograder.localize.showing import heat_maps, shown
+from autograder.localize.subexpressions import Part, Trial
+from autograder.runs.answers import INPUT_CHANGED, NO_BACKWARD, NO_TENSOR
+from autograder.runs.comparison import two_numbers
+
+Facts = tuple[tuple[str, str], ...]
+"""Lines of a card: what it is, and its numbers as text."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where it goes wrong. `public` names operations only. `bugs` explain the first wrong operation taken alone.
+    `certain`: the sentence says what the mistake is, so no other explanation is needed.
+    """
+
+    operations: tuple[str, ...]
+    sentence: str
+    public: str
+    facts: Facts = ()
+    maps: tuple[HeatMap, ...] = ()
+    hints: tuple[str, ...] = ()
+    bugs: tuple[str, ...] = ()
+    certain: bool = False
+
+
+def gives_no_tensor(trial: Trial) -> Place:
+    """The place where an operation, tried alone, has a result without a graph behind it."""
+    symbol = trial.part.steps[0].symbol
+    sentence = f"`{symbol}` does not give a tensor, so no gradient can come back through it."
+    hints = (
+        f"What does your function for `{symbol}` give back, whichever way through it is taken?",
+        "The result of an operation is a tensor that knows its inputs and its rule. A plain number knows neither, and "
+        "a function that ends without `return` gives None.",
+        f"Look at the end of the function for `{symbol}`, and of the functions that it calls.",
+    )
+    return Place((symbol,), sentence, sentence, facts_of(trial), hints=hints, certain=True)
+
+
+def has_no_backward(trial: Trial) -> Place:
+    """Nothing is wrong with an operation: the class was made anew, and what was added to it later is not there."""
+    sentence = "The results are tensors, but they have no `backward`: the class has lost it."
+    hints = (
+        "Which cell adds `backward` to the class, and has it run since the cell of the class?",
+        "Running the cell of a class again makes a new class. What later cells added to the old one is not in it.",
+        "Run every cell below the cell of the class again, in order.",
+    )
+    return Place((), sentence, sentence, hints=hints, certain=True)
+
+
+def changes_its_input(trial: Trial) -> Place:
+    """The place where an operation writes into its input's data."""
+    symbol = trial.part.steps[0].symbol
+    sentence = f"`{symbol}` changes the data of its input, forward or on the way back."
+    hints = (
+        f"Print the input's data before and after `{symbol}` and its `backward`. Which line changes it?",
+        "`x *= 2` and `x[...] = 2` write into the array that they are given, and so does `out=x`. That array is still "
+        "the input's: everybody who holds it sees the change.",
+        f"Look in `{symbol}` for what writes in place, and let it make a new array.",
+    )
+    return Place((symbol,), sentence, sentence, facts_of(trial), hints=hints, certain=True)
+
+
+SAID = {NO_TENSOR: gives_no_tensor, NO_BACKWARD: has_no_backward, INPUT_CHANGED: changes_its_input}
+"""What needs no further search, by the public text of the problem of an operation that was tried alone."""
+
+
+def everywhere(first: Trial) -> Place:
+    sentence = (
+        "Every operation that was tried alone gives a wrong gradient, so the fault is hardly in one rule: look at "
+        "`backward` itself, at what it does with the gradient it is given and with what the rules return."
+    )
+    hints = (
+        "Take the simplest expression, a + b. Which number does `backward` start with, and what happens to it on the "
+        "way to `a.grad`?",
+        "The rules only say how a gradient is split among the inputs of one operation; starting, handing on and adding "
+        "up is the work of `backward`.",
+        "Look in `backward`: the first gradient, the loop over the nodes, and the line that writes `.grad`.",
+    )
+    return Place(("backward",), f"{sentence} {pattern(first)}".rstrip(), sentence, hints=hints)
+
+
+def everywhere_in_values(first: Trial) -> Place:
+    sentence = (
+        "Every operation that was tried alone gives a wrong value, so the fault is hardly in one operation: look at "
+        "what all of them go through, which is how a tensor stores its data."
+    )
+    hints = (
+        "Make a tensor of 0.1 and print its data with all digits. Add 0.2 to it. Which digits are right?",
+        "A tensor keeps the numbers that it is given, with all their digits, and changes none.",
+        "Look at `__init__` of your tensor, and at the function that makes results.",
+    )
+    return Place((), sentence + _few_digits(first), sentence, facts_of(first), (), hints)
+
+
+def _few_digits(trial: Trial) -> str:
+    """Whether the value is right to the digits of float32, as a sentence."""
+    worst = None if trial.comparison.problem is None else trial.comparison.problem.worst
+    if worst is None or not 1e-9 < abs(worst.got - worst.expected) / (abs(worst.expected) or 1.0) < 1e-5:
+        return ""
+    return " The values are right to about seven digits, as float32 keeps numbers. The check needs float64."
+
+
+def fails_everywhere(first: Trial) -> Place:
+    error = "" if first.comparison.problem is None else first.comparison.problem.error
+    sentence = (
+        f"Every operation that was tried alone raises the same error: {error}. Begin with that error, not with a rule."
+    )
+    public = (
+        "Every operation that was tried alone raises the same error. Begin with that error, not with a rule: look at "
+        "what all of them go through, which is how a result is made, the order of the nodes, and `backward`."
+    )
+    hints = (
+        f"Take `{first.part.text()}` and go through your code line by line. Which line raises the error, and what does "
+        "it expect to find there?",
+        "The output's gradient is there from the start; for any other node there is one as soon as a rule has sent it, "
+        "and its turn comes when all have been sent.",
+        "Look in `backward`: the first gradient, the order of the nodes, and where gradients are added and taken.",
+    )
+    return Place(("backward",), sentence, public, facts_of(first), (), hints)
+
+
+def between_operations(trial: Trial, accumulated: bool) -> Place:
+    """The place is no rule: every operation is right alone, and this part is not."""
+    part = trial.part
+    names = part.symbols()
+    public = "Every operation is right when it is tried alone; "
+    if accumulated:
+        kind = "a second `backward` on the same tensors gives wrong gradients"
+        look = "look at what happens to what is in `.grad` already, and to anything kept from the first call"
+        hints = SECOND_CALL
+    elif part.used_often():
+        kind = "the gradient goes wrong where a tensor is used more than once"
+        look = "look at how its contributions are added, and whether all have arrived before it passes them on"
+        hints = REUSE
+    else:
+        kind = f"the gradient goes wrong on its way from one operation to the next ({_arrow(part)})"
+        look = "look at how `backward` hands what a rule returns on to the inputs"
+        hints = CHAIN
+        names = tuple(reversed(names))  # the rule that gets something else than the first gradient comes first
+    sentence = f"{public}{kind}. The smallest part that goes wrong is `{part.text()}`: {look}."
+    return Place(names, sentence, f"{public}{kind}: {look}.", facts_of(trial), maps_of(trial), hints)
+
+
+def sentences(trial: Trial, place: str, forward: bool, alone: bool) -> tuple[str, str]:
+    """What is wrong with an operation: in full, and for the public. `alone`: its value is wrong when tried alone."""
+    symbol = trial.part.steps[0].symbol
+    if trial.raised:
+        error = "" if trial.comparison.problem is None else f": {trial.comparison.problem.error}"
+        return f"`{symbol}` raises an error when it is tried alone{error}", f"`{symbol}` fails when it is tried alone"
+    if alone:
+        return (f"`{symbol}` gives a wrong value when it is tried alone",) * 2
+    if forward:
+        sentence = f"`{symbol}` is the first operation whose value is wrong although its inputs are right"
+        return sentence, f"The first wrong value, going forwards, is that of `{symbol}`"
+    sentence = (
+        f"`{symbol}` is the first operation, going backwards, whose gradient{place} is wrong although the right "
+        "gradient arrives at it"
+    )
+    return sentence, f"The first wrong gradient, going backwards, is that of `{symbol}`"
+
+
+def is_or_are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def listed_names(names: Sequence[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names)
+
+
+def wrong_operand(trial: Trial) -> str:
+    """Which input's gradient is wrong, where there are several."""
+    problem = trial.comparison.problem
+    worst = None if problem is None else problem.worst
+    if worst is None or len(trial.part.names) == 1 or worst.place == "the value":
+        return ""
+    return f" for its {worst.place.removesuffix('.grad')} input"
+
+
+def rule_hints(symbol: str, place: str, broadcast: bool, forward: bool) -> tuple[str, ...]:
+    if forward:
+        return (f"Calculate `{symbol}` for one number by hand. What does yours give?",)
+    if broadcast:
+        return (
+            f"Which input of `{symbol}` was repeated to fit the other, and how often does each of its elements count?",
+            "An element that was used several times gets the sum of all the gradients that belong to its copies.",
+            "Look where the gradient of a broadcast input is brought back to the shape of that input.",
+        )
+    return (
+        f"Take `{symbol}` alone. How much does its output change when its input changes a little, and what does your "
+        "rule say?",
+        "A rule multiplies the gradient that arrives by the local derivative, for each input its own, and nothing else "
+        "may influence it.",
+        f"Look at the backward rule of `{symbol}`{place.replace(' for', ', at the part for')}.",
+    )
+
+
+def facts_of(trial: Trial, alone: str = "") -> Facts:
+    """What the part was given, what came out, and what should have. `alone` says that the numbers are not those of the
+    expression.
+    """
+    problem = trial.comparison.problem
+    if problem is None:
+        return ()
+    draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
+    facts = [("step", trial.part.origin) if trial.part.origin else ("part", trial.part.text())]
+    facts += [(alone, trial.part.text())] if alone else []
+    origins = {} if alone else dict(trial.part.inner)
+    labels = [f"{name} = {origins[name]}" if name in origins else name for name in trial.part.names]
+    facts += [(label, shown(array)) for label, array in zip(labels, draw.inputs, strict=True)]
+    if draw.cotangent is not None:
+        facts.append(("incoming gradient", shown(draw.cotangent)))
+    if problem.worst is None:
+        return (*facts, ("what happened", problem.text.splitlines()[0]))
+    expected, got = two_numbers(problem.worst.expected, problem.worst.got)
+    return (*facts, (f"{problem.worst.where()}, expected", expected), (f"{problem.worst.where()}, yours", got))
+
+
+def maps_of(trial: Trial) -> tuple[HeatMap, ...]:
+    """Pictures of the wrong gradients of a part."""
+    problem = trial.comparison.problem
+    if problem is None or problem.forward:
+        return ()
+    return heat_maps(problem, trial.expected, trial.comparison.runs, trial.part.names)
+
+
+def _arrow(part: Part) -> str:
+    return " to ".join(f"`{symbol}`" for symbol in part.symbols()[:3])
+
+
+RAISED = (
+    "Which line raised the error, and which values did it get there?",
+    "A rule gets the gradient that arrives; all else that it needs must have been kept when the value was calculated.",
+    "Look at the line that raised the error, and at where the values in it come from.",
+)
+SECOND_CALL = (
+    "Build `a * b` twice and call `backward` on both. What is in `a.grad` after the first call, and after the second?",
+    "`.grad` collects over calls; everything else of a call must begin anew.",
+    "Look at what survives a call: `.grad` of tensors that are no leaves, a list of visited nodes, a tape.",
+)
+REUSE = (
+    "Which tensor of this part is used more than once, and how many contributions does its gradient have?",
+    "The gradient of a tensor is the sum over all its uses, and it may be passed on only when the sum is complete.",
+    "Look at the line that adds a contribution, and at the order in which `backward` visits the nodes.",
+)
+FUNCTIONS = (
+    "What does that function do with its inputs before the first operation, and with the result behind the last?",
+    "Gradients come back through the tensors themselves. A copy of an input or of a result is another leaf.",
+    "Calculate the gradient twice, with the function and without it, and follow the graph of both from the result.",
+)
+CHAIN = (
+    "What is the incoming gradient of the operation in the middle, and where does your engine take it from?",
+    "A rule gets the gradient of its own output, not that of the whole expression.",
+    "Look where `backward` calls a rule: which number does it hand over?",
+)
