@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from autograder.lessons.build.lesson_files import IMPORT_OF_HELPERS
 from autograder.lessons.build.quiz_cells import expand_quiz
 from autograder.lessons.build.text import TextCell
 from autograder.quizzes.sealing import seal_hints
@@ -62,6 +63,8 @@ def _imported(cell: TextCell) -> str:
     """What the imports of a cell are for; several such cells may stand one after the other."""
     if "demo" in cell.tags:
         return "what the demonstrations need"
+    if beside := IMPORT_OF_HELPERS.search(cell.source):
+        return f"what the lesson needs, also from {beside[1]}.py, which lies beside this notebook"
     only_ours = cell.source.startswith("from autograder.student import") and cell.source.count("import ") == 1
     return "the checks, the hints and the quiz" if only_ours else "what the lesson needs"
 
