@@ -61,10 +61,10 @@ def only_imports(source: str) -> bool:
 
 def _imported(cell: TextCell) -> str:
     """What the imports of a cell are for; several such cells may stand one after the other."""
+    if found := IMPORT_OF_HELPERS.search(cell.source):
+        return f"what the lesson needs, also from {found[1]}.py, beside this notebook"
     if "demo" in cell.tags:
         return "what the demonstrations need"
-    if beside := IMPORT_OF_HELPERS.search(cell.source):
-        return f"what the lesson needs, also from {beside[1]}.py, which lies beside this notebook"
     only_ours = cell.source.startswith("from autograder.student import") and cell.source.count("import ") == 1
     return "the checks, the hints and the quiz" if only_ours else "what the lesson needs"
 
