@@ -24,7 +24,7 @@ from typing import Any
 
 from rich.table import Table
 
-from autograder.lessons.build.lesson_files import data_files, lesson_texts
+from autograder.lessons.build.lesson_files import lesson_texts, place_files
 from benchmarks.reading_time import reading, reading_ease
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -127,10 +127,7 @@ def run_solved(source: Any, text: Path) -> tuple[float, int]:
     from autograder.lessons.audit.variants import solved_release
 
     with tempfile.TemporaryDirectory(prefix="lesson-") as name:
-        for file in data_files(text, COURSE):
-            target = Path(name, "data", file.name)
-            target.parent.mkdir(exist_ok=True)
-            target.write_bytes(file.read_bytes())
+        place_files(text, COURSE, Path(name))
         began = time.perf_counter()
         notebook = run_in_kernel(solved_release(source), Path(name), forked=False)
         return time.perf_counter() - began, len(failures(notebook))

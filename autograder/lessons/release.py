@@ -7,8 +7,9 @@ comes out is searched for anything that a student must not see, and refused if s
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 from nbconvert.exporters.exporter import ResourcesDict
@@ -57,6 +58,16 @@ def verify_release(source: NotebookNode, released: NotebookNode) -> None:
         for kind, secret in secrets:
             if secret in text:
                 raise ReleaseError(f"cell {name!r} shows {kind}: {secret[:60]!r}")
+
+
+def verify_helpers(source: NotebookNode, files: Mapping[str, Path]) -> None:
+    """Raise ReleaseError if a module beside a lesson's notebook shows what the release hides."""
+    secrets = list(_secrets(source))
+    for name, file in files.items():
+        text = _squeezed(file.read_text(encoding="utf-8")) if name.endswith(".py") else ""
+        for kind, secret in secrets:
+            if secret in text:
+                raise ReleaseError(f"{name} shows {kind}: {secret[:60]!r}")
 
 
 def _secrets(source: NotebookNode) -> Iterator[tuple[str, str]]:

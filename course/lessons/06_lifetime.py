@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Lifetime
 #
-# *About 80 minutes. You build a `backward` that frees saved values, and fix a loop that leaks. You need lesson 05.*
+# *About 60 minutes. You build a `backward` that frees saved values, and fix a loop that leaks. You need lesson 05.*
 #
 # Three functions of one number, in PyTorch. For each of them, `backward` is called twice. **Predict** which second calls succeed.
 
@@ -33,29 +33,30 @@ import tracemalloc
 
 import matplotlib.pyplot as plt
 import torch
+from helpers_06 import Census, World, plot_steps, rules_called, show_growth
+
+from mini_autograd.widgets import lifetime
 
 torch.set_num_threads(1)
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 
 # %% tags=["demo"] items="65 F7"
-for name, function in {
-    "x**3": lambda x: x**3,
-    "x + 1": lambda x: x + 1,
-    "x * 2": lambda x: x * 2,
-}.items():
-    x = torch.tensor(2.0, requires_grad=True)
-    y = function(x)
-    y.backward()
-    print(f"{name:6s} first call: gradient {x.grad.item():4.1f}", end="   second call: ")
+def backward_twice(loss):
+    """Call backward twice: what the second call says."""
+    loss.backward()
     try:
-        y.backward()
-        print(f"gradient {x.grad.item():4.1f}")
+        loss.backward()
     except RuntimeError as error:
-        message = str(error)
-        print("RuntimeError")
+        return str(error)
+    return "works"
 
-print("\n" + textwrap.fill(message, 90))
+
+for text in ("x**3", "x + 1", "x * 2"):
+    x = torch.tensor(2.0, requires_grad=True)
+    message = backward_twice(eval(text))
+    print(f"{text:6s} gradient {x.grad.item():4.1f}   second call: {message[:40]}")
+print("\nthe message in full:", textwrap.fill(message, 90), sep="\n")
 
 # %% [markdown]
 # One works, and two do not, although their slopes have not changed. The message speaks of *saved intermediate values* that have been freed. **What does PyTorch throw away, why only sometimes, and what stays alive, and for how long?**
@@ -79,18 +80,10 @@ start_lesson()
 
 # %% items="26"
 a = MiniTensor(np.full((10, 100), 0.5), requires_grad=True)
-for name, result in {
-    "a + a": a + a,
-    "a.sum()": a.sum(),
-    "a.reshape(1000)": a.reshape(1000),
-    "a.tanh()": a.tanh(),
-    "a ** 3": a**3,
-    "a * 2": a * 2.0,
-    "a * (a + 1)": a * (a + 1.0),
-}.items():
-    node = result.grad_fn
+for text in ("a + a", "a.sum()", "a.reshape(1000)", "a.tanh()", "a ** 3", "a * 2.0", "a * (a + 1)"):
+    node = eval(text).grad_fn
     size = sum(array.nbytes for array in node.saved)
-    print(f"{name:16s} {node.name():18s} saved arrays {len(node.saved)}   bytes {size:6d}")
+    print(f"{text:16s} {node.name():18s} saved arrays {len(node.saved)}   bytes {size:6d}")
 
 # %% [markdown]
 # A sum needs only the shape; `tanh` needs its output; a product needs both factors. (For `a * 2` PyTorch saves only the 2: nobody wants a gradient for the 2, so the rule does not need `a`. Yours keeps `a` as well; in lesson 08 it learns to ask.)
@@ -197,8 +190,8 @@ own = sum(w.data.nbytes for w in weights)
 for rows in (16, 1024):
     x = MiniTensor(np.random.default_rng(1).normal(size=(rows, 64)))
     nodes, total = held(forward(weights, x).grad_fn)
-    print(f"batch of {rows:4d}: weights {own / 1e3:4.0f} kB", end="   ")
-    print(f"saved besides {(total - own) / 1e3:5.0f} kB   in {nodes} nodes")
+    more = (total - own) / 1e3
+    print(f"{rows:4d} rows: weights {own / 1e3:.0f} kB, saved besides {more:5.0f} kB, {nodes} nodes")
 
 # %% [markdown]
 # The weights are there once, whatever the batch. What is saved on the way forward grows with it, and soon outweighs everything. (Saved weights cost nothing extra; they are alive anyway.)
@@ -539,70 +532,37 @@ assert held(kept.grad_fn)[1] > 0, "a graph that backward did not pass through is
 # The first experiment again, and whether your engine says the same, to the letter:
 
 # %% tags=["demo"] items="65 68"
-def second_call(x, function):
-    """What a second backward does: the text of its error, or nothing."""
-    y = function(x)
-    y.sum().backward()
-    try:
-        y.sum().backward()
-    except RuntimeError as error:
-        return str(error)
-    return ""
-
-
-ours = second_call(MiniTensor(2.0, requires_grad=True), lambda x: x**3)
-theirs = second_call(torch.tensor(2.0, requires_grad=True), lambda x: x**3)
-print(textwrap.fill(ours, 90))
-print("\nequal to PyTorch's:", ours == theirs)
+ours = backward_twice(MiniTensor(2.0, requires_grad=True) ** 3)
+theirs = backward_twice(torch.tensor(2.0, requires_grad=True) ** 3)
+print(textwrap.fill(ours, 90), "\nequal to PyTorch's:", ours == theirs)
 
 # %% [markdown] items="68"
 # So which operations survive a second call? Those that saved nothing. **Predict** the column before you run it.
 
 # %% tags=["demo"] items="68 F7"
-operations = {
-    "x + 1": lambda x: x + 1,
-    "-x": lambda x: -x,
-    "x.mean()": lambda x: x.mean(),
-    "x.reshape(2, 2)": lambda x: x.reshape(2, 2),
-    "x[1:]": lambda x: x[1:],
-    "x * 2": lambda x: x * 2,
-    "x * x": lambda x: x * x,
-    "x / 2": lambda x: x / 2,
-    "x ** 2": lambda x: x**2,
-    "x.exp()": lambda x: x.exp(),
-    "x.relu()": lambda x: x.relu(),
-    "x.max()": lambda x: x.max(),
-    "x @ x": lambda x: x @ x,
-}
-start = np.array([0.3, 0.9, 0.5, 0.7])
+operations = (
+    *("x + 1", "-x", "x.mean()", "x.reshape(2, 2)", "x[1:]", "x * 2", "x * x", "x / 2", "x ** 2"),
+    *("x.exp()", "x.relu()", "x.max()", "x @ x"),
+)
 print("                  yours   PyTorch")
-for name, function in operations.items():
-    leaves = MiniTensor(start, requires_grad=True), torch.tensor(start, requires_grad=True)
-    found = [second_call(leaf, function) for leaf in leaves]
-    print(f"{name:16s}  " + "   ".join("error" if text else "works" for text in found))
+for text in operations:
+    said = []
+    for tensor in (MiniTensor, torch.tensor):
+        x = tensor(np.array([0.3, 0.9, 0.5, 0.7]), requires_grad=True)
+        said.append(backward_twice(eval(text).sum()))
+    print(f"{text:16s}  " + "   ".join("works" if words == "works" else "error" for words in said))
 
 # %% [markdown] items="25 64"
 # Many texts say that `backward` *destroys the graph*. Your printer knows better. **Predict** what it prints after `backward`.
 
 # %% tags=["demo"] items="25 F6"
-x = MiniTensor(np.full(1000, 0.5), requires_grad=True)
-loss = (x.exp() * 3.0).sum()
-before, held_before = graph_lines(loss.grad_fn), held(loss.grad_fn)
-loss.backward()
-print("\n".join(graph_lines(loss.grad_fn)))
-print("the same lines as before:", graph_lines(loss.grad_fn) == before)
-print("nodes and bytes before", held_before, "and after", held(loss.grad_fn))
-
-x_torch = torch.full((1000,), 0.5, requires_grad=True)
-loss_torch = (x_torch.exp() * 3.0).sum()
-before = graph_lines(loss_torch.grad_fn)
-loss_torch.backward()
-print("PyTorch: the same lines:", graph_lines(loss_torch.grad_fn) == before)
-print("PyTorch: the saved value of exp:", end=" ")
-try:
-    print(loss_torch.grad_fn.next_functions[0][0].next_functions[0][0]._saved_result.shape)
-except RuntimeError as error:
-    print("RuntimeError:", str(error)[:26], "...")
+for tensor in (MiniTensor, torch.tensor):
+    x = tensor(np.full(1000, 0.5), requires_grad=True)
+    loss = (x.exp() * 3.0).sum()
+    before = graph_lines(loss.grad_fn)
+    loss.backward()
+    print("\n".join(graph_lines(loss.grad_fn)))
+    print("the same lines as before:", graph_lines(loss.grad_fn) == before)
 
 # %% [markdown]
 # **Values are freed, nodes stay.** Nodes live as long as something points at them: the loss, or a later node. When the last one goes, the whole chain goes with it:
@@ -610,27 +570,20 @@ except RuntimeError as error:
 # %% items="25"
 x = MiniTensor(2.0, requires_grad=True)
 loss = (x * 3.0).tanh()
-node = weakref.ref(loss.grad_fn.next_functions[0][0])
+node, before = weakref.ref(loss.grad_fn.next_functions[0][0]), held(loss.grad_fn)
 loss.backward()
-print("after backward the product's node is", "alive" if node() else "gone")
+print("nodes and bytes", before, "and after backward", held(loss.grad_fn))
 del loss
-print("after `del loss` it is", "alive" if node() else "gone")
+print("after `del loss`, the product's node is", "gone" if node() is None else "alive")
 
 # %% [markdown] items="65"
 # One warning about the error. It may come **late**. In `loss = a + c.exp()` the second call passes through the sum, which works, and then meets `exp`, which has been freed. **Predict** `a.grad` after the failed call; after the first one it was 1.
 
 # %% tags=["demo"] items="68"
-for leaf in (
-    lambda: MiniTensor(1.0, requires_grad=True),
-    lambda: torch.tensor(1.0, requires_grad=True),
-):
-    a, c = leaf(), leaf()
-    loss = a + c.exp()
-    loss.backward()
-    try:
-        loss.backward()
-    except RuntimeError:
-        print(f"{type(a).__name__:10s} error; a.grad {a.grad.item()}, c.grad {c.grad.item():.3f}")
+for tensor in (MiniTensor, torch.tensor):
+    a, c = tensor(1.0, requires_grad=True), tensor(1.0, requires_grad=True)
+    backward_twice(a + c.exp())
+    print(f"{tensor.__name__:10s} a.grad {a.grad.item()}, c.grad {c.grad.item():.3f}")
 
 # %% [markdown]
 # The failed call has changed `a.grad`, in both engines. After this error, clear all gradients before you go on.
@@ -638,51 +591,7 @@ for leaf in (
 # %% [markdown] items="25"
 # ## 3. A training step, watched
 #
-# Weak references can watch without keeping alive. A *census* counts every node and every saved array that is made, for as long as it exists, and takes a sample after each operation, forward and backward. It changes no line of your engine.
-
-# %% [markdown]
-# ### The census (further)
-#
-# Run this cell. You don't need to read it.
-
-# %% tags=["demo"]
-class Census:
-    """Counts the nodes that are alive and the bytes of their saved arrays. Keeps none alive."""
-
-    def __init__(self, *known):
-        self.known = {id(tensor.data) for tensor in known}  # weights and data, which live anyway
-        self.nodes, self.arrays, self.samples = weakref.WeakSet(), {}, []
-
-    def __enter__(self):
-        self.apply = Function.__dict__["apply"]
-        Function.apply = classmethod(self.watched_apply)
-        return self
-
-    def __exit__(self, *error):
-        Function.apply = self.apply
-
-    def watched_apply(self, cls, *inputs, **options):
-        output = self.apply.__func__(cls, *inputs, **options)
-        if output.grad_fn is not None:
-            self.nodes.add(output.grad_fn)
-            output.grad_fn.backward = self.watched_rule
-            for array in output.grad_fn.saved or ():
-                if (
-                    isinstance(array, np.ndarray)
-                    and id(array) not in self.known | self.arrays.keys()
-                ):
-                    self.arrays[id(array)] = array.nbytes
-                    weakref.finalize(array, self.arrays.pop, id(array), None)
-        self.sample("forward")
-        return output
-
-    def watched_rule(self, node, grad):
-        shares = type(node).backward(node, grad)
-        self.sample("backward")
-        return shares
-
-    def sample(self, phase):
-        self.samples.append((phase, len(self.nodes), sum(self.arrays.values()) / 1e6))
+# Weak references can watch without keeping alive. A *census* counts every node and every saved array that is made, for as long as it exists, and takes a sample after each operation, forward and backward. It changes no line of your engine. `Census` is in `helpers_06.py`, beside this notebook; you don't need to read it.
 
 # %% [markdown]
 # ### One step, with and without retain_graph
@@ -692,7 +601,7 @@ class Census:
 # %% tags=["demo"]
 def one_step(retain_graph):
     weights, x = layers(), MiniTensor(np.random.default_rng(1).normal(size=(1024, 64)))
-    with Census(x, *weights) as census:
+    with Census(Function, x, *weights) as census:
         loss = forward(weights, x)
         loss.backward(retain_graph=retain_graph)
         census.sample("after")
@@ -701,26 +610,7 @@ def one_step(retain_graph):
     return census.samples
 
 
-fig, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5.2), layout="constrained")
-for retain_graph, mark in ((False, "o-"), (True, "s--")):
-    samples = one_step(retain_graph)
-    axes[0].plot(
-        [megabytes for _, _, megabytes in samples],
-        mark,
-        markersize=3,
-        label=f"retain_graph={retain_graph}",
-    )
-    axes[1].plot([nodes for _, nodes, _ in samples], mark, markersize=3)
-turn = [phase for phase, _, _ in samples].index("backward") - 0.5
-for axis in axes:
-    axis.axvline(turn, color="gray", linewidth=1)
-axes[0].set(ylabel="MB saved and alive", title="one training step of eight layers")
-axes[1].set(ylabel="nodes alive", xlabel="operations: forward, backward, and at the end `del loss`")
-axes[0].legend()
-plt.show()
-_, nodes, megabytes = samples[-1]
-print(f"peak {max(sample[2] for sample in samples):.1f} MB", end="; ")
-print(f"after `del loss` {nodes} nodes and {megabytes:.1f} MB")
+plot_steps({f"retain_graph={retain}": one_step(retain) for retain in (False, True)})
 
 # %% [markdown]
 # Read it from left to right. Forward, each layer adds its saved output. After the gray line the values go, one node after the other, while the number of nodes stays. With `retain_graph=True` the values stay too. The last point is `del loss`: then everything goes, retained or not.
@@ -730,23 +620,17 @@ print(f"after `del loss` {nodes} nodes and {megabytes:.1f} MB")
 # %% [markdown] items="66 67 70"
 # ## 4. When to retain
 #
-# Sometimes one graph is to be used twice. **Predict** the gradients: `x**2` at 2 with `.grad` cleared in between; then `(3 * x).sum()` without clearing.
+# Sometimes one graph is to be used twice. **Predict** the gradients of `x**2` at 2 after two calls, with `.grad` cleared in between, and without.
 
 # %% items="66 67"
-x = MiniTensor(2.0, requires_grad=True)
-y = x**2
-y.backward(retain_graph=True)
-first = x.grad.item()
-x.grad = None
-y.backward()
-print("x**2, cleared in between:", first, x.grad.item())
-
-x = MiniTensor(np.ones(3), requires_grad=True)
-total = (3.0 * x).sum()
-total.backward(retain_graph=True)
-print("(3 * x).sum():           ", x.grad.data)
-total.backward()
-print("without clearing:        ", x.grad.data)
+for cleared in (True, False):
+    x = MiniTensor(2.0, requires_grad=True)
+    y = x**2
+    y.backward(retain_graph=True)
+    first = x.grad.item()
+    x.grad = None if cleared else x.grad
+    y.backward()
+    print("cleared in between:" if cleared else "not cleared:       ", first, x.grad.item())
 
 # %% [markdown]
 # Retaining and accumulating are two matters. The first decides whether a second call is possible, the second what it does to `.grad`.
@@ -836,51 +720,13 @@ assert message_of(lambda: trunk.backward()) != "", "the trunk must have been fre
 # %% [markdown] items="69 70"
 # But was it needed at all? The gradient of a sum is the sum of the gradients. **Predict:** how often does each version call the rules of the encoder, and do the gradients differ?
 
-# %% items="69 F9"
-def rules_called(losses, way):
-    """Run a way of going backward, and count the calls of rules."""
-    calls = []
-    first, second = (set(topological_order(loss.grad_fn)) for loss in losses)
-
-    def counted(node, grad):
-        calls.append(node in first & second)
-        return type(node).backward(node, grad)
-
-    for node in first | second:
-        if not isinstance(node, AccumulateGrad):
-            node.backward = counted
-    way(losses)
-    return f"rules called {len(calls)}, of the shared part {sum(calls)}"
-
-
+# %% tags=["demo"] items="69 F9"
 encoder_each, losses = two_heads()
 print("each loss, retaining: ", rules_called(losses, backward_each))
 encoder_sum, losses = two_heads()
-print(
-    "one call for the sum: ",
-    rules_called(losses, lambda losses: (losses[0] + losses[1]).backward()),
-)
+print("one call for the sum: ", rules_called(losses, lambda two: (two[0] + two[1]).backward()))
 difference = np.abs(encoder_each.grad.data - encoder_sum.grad.data).max()
 print(f"largest difference of the encoder's gradient: {difference:.1e}")
-
-# %% tags=["demo"] items="69 F9"
-torch.manual_seed(0)
-encoder, head_a, head_b = torch.nn.Linear(10, 5), torch.nn.Linear(5, 2), torch.nn.Linear(5, 3)
-x = torch.randn(16, 10)
-
-
-def torch_losses():
-    encoder.zero_grad()
-    code = torch.tanh(encoder(x))
-    return (head_a(code) ** 2).mean(), (head_b(code) ** 2).mean()
-
-
-loss_a, loss_b = torch_losses()
-loss_a.backward(retain_graph=True)
-loss_b.backward()
-each = encoder.weight.grad.clone()
-sum(torch_losses()).backward()
-print(f"PyTorch: largest difference {(each - encoder.weight.grad).abs().max().item():.1e}")
 
 # %% [markdown]
 # The same gradients. One call for the sum goes through the trunk once and needs no `retain_graph`. Separate calls are needed only if something has to happen in between, for example if you want to look at the gradient of one loss alone.
@@ -888,7 +734,7 @@ print(f"PyTorch: largest difference {(each - encoder.weight.grad).abs().max().it
 # %% [markdown] items="71 72"
 # ## 5. Leak detective
 #
-# Memory that grows with each iteration is a leak. Below are five ways to write the body of a training loop. They run for twenty iterations; `keep` is what survives from one iteration to the next. **Write down for each: does it grow, and what: saved values, nodes, or nothing?**
+# Memory that grows with each iteration is a leak. Below are five ways to write the body of a training loop. They run for twenty iterations on a `World`: a small network, whose loss is `world.loss()`, and a recurrent cell, whose next state is `world.next_state(state)`. `keep` is what survives from one iteration to the next. **Write down for each: does it grow, and what: saved values, nodes, or nothing?**
 
 # %% tags=["demo"] items="71 72"
 def plain(world, keep):
@@ -920,84 +766,11 @@ def carrying(world, keep):
     keep["state"] = world.next_state(keep.get("state", world.x))
     (keep["state"] ** 2).mean().backward(retain_graph=True)
 
-
-LOOPS = (plain, retaining, remembering, validating, carrying)
-
-
-class World:
-    """A small network and a recurrent cell, of tensors that `tensor` makes: yours or PyTorch's."""
-
-    def __init__(self, tensor):
-        rng = np.random.default_rng(3)
-        self.weights = [tensor(rng.normal(size=(64, 64)) / 8, requires_grad=True) for _ in range(3)]
-        self.x = tensor(rng.normal(size=(128, 64)))
-
-    def loss(self):
-        h = self.x
-        for w in self.weights[:2]:
-            h = (h @ w).tanh()
-        return (h * h).mean()
-
-    def next_state(self, state):
-        return (state @ self.weights[2]).tanh()
-
 # %% [markdown]
 # For your engine the census counts. For PyTorch a pair of *hooks* does, which are told of every saved tensor.
 
-# %% [markdown]
-# ### The counting (further)
-#
-# Run this cell. You don't need to read it.
-
 # %% tags=["demo"] items="F3 F5 71 72"
-def growth_of_mine(loop, iterations=20):
-    world, keep, nodes, kilobytes = World(MiniTensor), {}, [], []
-    with Census(world.x, *world.weights) as census:
-        for _ in range(iterations):
-            loop(world, keep)
-            nodes.append(len(census.nodes))
-            kilobytes.append(sum(census.arrays.values()) / 1e3)
-    return nodes, kilobytes
-
-
-def growth_of_torch(loop, iterations=20):
-    world, keep, alive, kilobytes = World(torch.tensor), {}, {}, []
-    known = {tensor.data_ptr() for tensor in (world.x, *world.weights)}
-
-    def pack(tensor):
-        storage = tensor.untyped_storage()
-        if storage._cdata not in alive and storage.data_ptr() not in known:
-            alive[storage._cdata] = storage.nbytes()
-            weakref.finalize(storage, alive.pop, storage._cdata, None)
-        return tensor.detach()
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        for _ in range(iterations):
-            loop(world, keep)
-            kilobytes.append(sum(alive.values()) / 1e3)
-    return kilobytes
-
-# %% [markdown]
-# ### What grows
-
-# %% tags=["demo"]
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
-print("after 1, 10 and 20 iterations:")
-print(f"{'':18s} {'nodes alive':>24s} {'kB saved and alive':>24s} {'the same in PyTorch':>24s}")
-for loop, width in zip(LOOPS, (10, 7.5, 5, 3, 1.5)):
-    nodes, kilobytes = growth_of_mine(loop)
-    theirs = growth_of_torch(loop)
-    name = loop.__doc__[:1]
-    axes[0].plot(range(1, 21), kilobytes, linewidth=width, label=name)
-    axes[1].plot(range(1, 21), nodes, linewidth=width, label=name)
-    columns = [
-        "".join(f"{values[i]:8.0f}" for i in (0, 9, 19)) for values in (nodes, kilobytes, theirs)
-    ]
-    print(f"{name} {loop.__name__:16s} {columns[0]} {columns[1]} {columns[2]}")
-axes[0].set(xlabel="iteration", ylabel="kB saved and alive")
-axes[1].set(xlabel="iteration", ylabel="nodes alive")
-axes[0].legend()
-plt.show()
+show_growth((plain, retaining, remembering, validating, carrying), MiniTensor, Function)
 
 # %% [markdown] items="71 72 73"
 # Where two loops hold the same, the thin line lies on the wide one: C on A on the left, B on A and D on C on the right.
@@ -1015,40 +788,20 @@ plt.show()
 # In C and D the fix is one word: remember a number, not a tensor. (In D, the next lesson does better still: a validation that is not recorded makes no graph at all.) `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, it is `.detach().cpu()`: cut the history off, and move it out of the GPU's memory.
 
 # %% tags=["demo"] items="73"
-def skeleton(remember, iterations=20):
-    world, remembered = World(MiniTensor), []
-    with Census(world.x, *world.weights) as census:
-        for _ in range(iterations):
-            loss = world.loss()
-            loss.backward()
-            remembered.append(remember(loss))
-        del loss
-    return len(census.nodes)
+def remembering_numbers(world, keep):
+    """F: losses.append(loss.item())."""
+    loss = world.loss()
+    loss.backward()
+    keep.setdefault("losses", []).append(loss.item())
 
 
-print("nodes alive after 20 iterations, remembering loss:       ", skeleton(lambda loss: loss))
-print(
-    "nodes alive after 20 iterations, remembering loss.item():", skeleton(lambda loss: loss.item())
-)
+show_growth((remembering, remembering_numbers), MiniTensor, Function)
 
 # %% [markdown]
 # The same in slow motion, three steps of a small network. **Predict** before you press a button: what is alive at the end of each step if the losses are kept in a list, with and without `retain_graph=True`, and what does `.item()` change? Then step through it and find the moment in which each node goes.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import lifetime
-
 lifetime()
-
-# %% [markdown]
-# And how long does one step of E take? Count the rules that `backward` calls.
-
-# %%
-w, state, nodes = MiniTensor(np.eye(4) * 0.5, requires_grad=True), MiniTensor(np.ones((2, 4))), []
-for step in range(30):
-    state = (state @ w).tanh()
-    loss = (state**2).mean()
-    nodes.append(held(loss.grad_fn)[0])
-print("nodes that backward visits at step 1, 10, 20, 30:", nodes[0], nodes[9], nodes[19], nodes[29])
 
 # %% [markdown] items="71"
 # ### Exercise 5: fix a loop
@@ -1068,10 +821,10 @@ def leaking_sequence(w, inputs, targets):
 
 rng = np.random.default_rng(4)
 inputs, targets = rng.normal(size=(25, 2, 4)), rng.normal(size=(25, 2, 4))
-w = MiniTensor(np.eye(4) * 0.5, requires_grad=True)
-history, state = leaking_sequence(w, inputs, targets)
-nodes, size = held(state.grad_fn)
-print(f"behind the state of 25 steps there are {nodes} nodes and {size} bytes")
+for steps in (1, 10, 25):
+    w = MiniTensor(np.eye(4) * 0.5, requires_grad=True)
+    _, state = leaking_sequence(w, inputs[:steps], targets[:steps])
+    print(f"after {steps:2d} steps (nodes, bytes) behind the state:", held(state.grad_fn))
 
 # %% [markdown]
 # Write a version that does not leak. The state enters each step as a **constant**: a new leaf that shares nothing with the graph of the step before. (In PyTorch one writes `state.detach()`; your engine learns the word in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed any more.
@@ -1184,7 +937,12 @@ assert np.allclose(w.data, start), "the weights themselves must not change"
 #
 # 1. **Look at what survives an iteration.** Lists, running sums, states, attributes, closures. `total += loss` is a list in disguise: the sum holds all losses.
 # 2. **Look at every `retain_graph=True`.** Which second call needs it? If there is none, it goes.
-# 3. **Count tensors with a history.** Python can list all objects that it knows. Twenty scalars with a `grad_fn` are twenty losses that somebody keeps, and the garbage collector also knows who:
+# 3. **Count tensors with a history**, and read the memory itself. *Further* shows how.
+
+# %% [markdown] items="74"
+# ### Counting tensors (further)
+#
+# Python can list all objects that it knows. Twenty scalars with a `grad_fn` are twenty losses that somebody keeps, and the garbage collector also knows who:
 
 # %% tags=["demo"] items="74"
 def tensors_with_history():
@@ -1203,18 +961,13 @@ for _ in range(20):
     loss.backward()
     curve.append(loss)
 found = [tensor for tensor in tensors_with_history() if id(tensor) not in before]
-print(
-    len(found),
-    "new tensors with a history; their shapes:",
-    {tuple(tensor.shape) for tensor in found},
-)
-holders = [
-    thing for thing in gc.get_referrers(found[0]) if type(thing) is list and thing is not found
-]
-print("held by a list of", len(holders[0]), "entries, which is `curve`:", holders[0] is curve)
+print(len(found), "new tensors with a history; their shapes:", {tuple(t.shape) for t in found})
+lists = [thing for thing in gc.get_referrers(found[0]) if type(thing) is list]
+(holder,) = (thing for thing in lists if thing is not found)
+print("held by a list of", len(holder), "entries, which is `curve`:", holder is curve)
 
 # %% [markdown] items="74"
-# 4. **Read the memory itself**, and choose an instrument that can see it. On a GPU that is `torch.cuda.memory_summary()`. On the CPU, Python's own `tracemalloc` seems to be made for it. **Predict** what it says of 80 MB of tensors, and of 80 MB of NumPy arrays.
+# To read the memory itself, choose an instrument that can see it. On a GPU that is `torch.cuda.memory_summary()`. On the CPU, Python's own `tracemalloc` seems to be made for it. **Predict** what it says of 80 MB of tensors, and of 80 MB of NumPy arrays.
 
 # %% tags=["demo"] items="74"
 for name, make in {

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Training
 #
-# *Core: about 90 minutes; before section 4 is a good place for a break. Further: about 15 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
+# *Core: about 70 minutes; before section 4 is a good place for a break. Further: about 40 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
 #
 # A network is trained in PyTorch on a few noisy points, for far too many epochs. After each epoch it is tried on other points. Whenever it does better there than ever before, its weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
 
@@ -29,39 +29,28 @@ import warnings
 import numpy as np
 
 # %% tags=["demo"]
+import copy
+
 import torch
+from helpers_11 import kept_megabytes, noisy_wave, print_epochs, to_torch, try_update, wave_training
+from torch.nn.functional import mse_loss as mse
+
+from mini_autograd.widgets import monitor
 
 torch.set_num_threads(1)
-mse = torch.nn.functional.mse_loss
 
-
-def noisy_wave(count, seed):
-    """Points on a sine, with noise: two arrays of shape (count, 1)."""
-    generator = np.random.default_rng(seed)
-    x = generator.uniform(-2, 2, size=(count, 1))
-    return x, np.sin(3 * x) + 0.5 * generator.normal(size=(count, 1))
-
-
+# %% tags=["demo"]
 def best_of_training(keep):
     """The losses on the other points after each epoch, and the one after `best` was loaded."""
-    x, y = (torch.tensor(array) for array in noisy_wave(20, seed=2))
-    other_x, other_y = (torch.tensor(array) for array in noisy_wave(200, seed=9))
-    torch.manual_seed(0)
-    layers = torch.nn.Linear(1, 40), torch.nn.ReLU(), torch.nn.Linear(40, 40), torch.nn.Tanh()
-    model = torch.nn.Sequential(*layers, torch.nn.Linear(40, 1)).double()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    losses, best = [], None
+    model, epoch, other_loss = wave_training()
+    losses = []
     for _ in range(400):
-        optimizer.zero_grad()
-        mse(model(x), y).backward()
-        optimizer.step()
-        with torch.no_grad():
-            losses.append(mse(model(other_x), other_y).item())
+        epoch()
+        losses.append(other_loss())
         if losses[-1] == min(losses):
             best = keep(model)
     model.load_state_dict(best)
-    with torch.no_grad():
-        return losses, mse(model(other_x), other_y).item()
+    return losses, other_loss()
 
 
 losses, loaded = best_of_training(keep=lambda model: model.state_dict())
@@ -80,7 +69,7 @@ print(f"with the best weights loaded: {loaded:.3f}")
 # 2. write layers that behave differently in training and in evaluation, and say what `eval()` does and what `no_grad` does;
 # 3. write Adam, with its correction;
 # 4. cut batches into micro-batches without a change of the gradient;
-# 5. run a whole training, watch it live, and compare it with PyTorch step by step.
+# 5. run a whole training, and watch it live.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -376,8 +365,6 @@ assert np.allclose(fresh.calls.data, 1.0) and np.allclose(fresh.weight.data, 1.0
 # Back to the beginning: what keeps the best weights? Here is the same training three times.
 
 # %% tags=["demo"]
-import copy
-
 keepers = {
     "state_dict()": lambda model: model.state_dict(),
     "dict(state_dict())": lambda model: dict(model.state_dict()),
@@ -390,25 +377,19 @@ for name, keep in keepers.items():
 # %% [markdown]
 # A new dictionary with the old tensors is no copy either. In your engine you can write `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
 #
-# There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither. **Predict** which of these two models in PyTorch has parameters, and what an optimizer does with the other one.
+# There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither. In PyTorch, this model keeps its layers in a list, or in a `ModuleList`. **Predict** which of the two has parameters, and what an optimizer does with the other one.
 
 # %% tags=["demo"]
-class InAList(torch.nn.Module):
-    def __init__(self):
+class Chain(torch.nn.Module):
+    def __init__(self, kind):
         super().__init__()
-        self.layers = [torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)]
+        self.layers = kind([torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)])
 
 
-class InAModuleList(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)])
-
-
-for kind in (InAList, InAModuleList):
-    print(f"{kind.__name__:14s}", [name for name, _ in kind().named_parameters()])
+for kind in (list, torch.nn.ModuleList):
+    print(f"{kind.__name__:10s}", [name for name, _ in Chain(kind).named_parameters()])
 try:
-    torch.optim.SGD(InAList().parameters(), lr=0.1)
+    torch.optim.SGD(Chain(list).parameters(), lr=0.1)
 except ValueError as error:
     print("ValueError:", error)
 
@@ -419,7 +400,12 @@ except ValueError as error:
 #
 # Most layers are short. `LinearLayer` is PyTorch's `nn.Linear` (your engine already has a Function called `Linear`). Its weight has PyTorch's shape, `(outputs, inputs)`, and its starting values come from PyTorch's range, up to `1 / sqrt(inputs)`. All random numbers of the engine come from one generator, `default_generator`. `manual_seed` sets it.
 
-# %% tags=["engine"]
+# %% [markdown]
+# ### LinearLayer, Sequential, activations and a loss (further)
+#
+# Run this cell. You don't need to read it. `Sequential` runs modules one after the other, and names them "0", "1" and so on. GELU, the activations as modules, and `mse_loss` are as in PyTorch.
+
+# %% tags=["engine"] items="61"
 default_generator = np.random.default_rng()
 
 
@@ -457,12 +443,6 @@ class LinearLayer(Module):
         return f"LinearLayer({self.in_features}, {self.out_features}, bias={bias})"
 
 
-# %% [markdown]
-# ### Sequential, activations and a loss (further)
-#
-# Run this cell. You don't need to read it. `Sequential` runs modules one after the other, and names them "0", "1" and so on. GELU, the activations as modules, and `mse_loss` are as in PyTorch.
-
-# %% tags=["engine"] items="61"
 class Sequential(Module):
     """Modules one after the other, with the names "0", "1", and so on."""
 
@@ -549,29 +529,8 @@ def mse_loss(prediction, target, reduction="mean"):
     return {"mean": squares.mean, "sum": squares.sum, "none": lambda: squares}[reduction]()
 
 # %% [markdown]
-# ### Layers in use
+# ### A loss in use
 #
-# The names and shapes are PyTorch's, so PyTorch can load your state. **Predict** the difference of the outputs.
-
-# %% tags=["demo"]
-manual_seed(0)
-mine = Sequential(LinearLayer(3, 16), GELU(), LinearLayer(16, 2))
-theirs = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.GELU(), torch.nn.Linear(16, 2))
-theirs = theirs.double()
-
-
-def to_torch(model):
-    """A state for PyTorch, copied."""
-    return {name: torch.tensor(tensor.data) for name, tensor in model.state_dict().items()}
-
-
-print(mine)
-print(theirs.load_state_dict(to_torch(mine)))
-x = np.random.default_rng(0).normal(size=(5, 3))
-difference = mine(x).data - theirs(torch.tensor(x)).detach().numpy()
-print(f"largest difference of the outputs: {np.abs(difference).max():.1e}")
-
-# %% [markdown]
 # `mse_loss` needs two tensors of one shape. Predictions often have the shape `(8, 1)` and targets `(8,)`. **Predict** the loss of predictions that are all right.
 
 # %% tags=["demo"]
@@ -583,10 +542,7 @@ with warnings.catch_warnings(record=True) as caught:
     print("PyTorch:", mse(torch.tensor(target.reshape(8, 1)), torch.tensor(target)).item())
     print("shape of the differences:", (right_predictions - target).shape)
     print(len(caught), "warnings, such as:", str(caught[0].message)[:68], "...")
-    guess = MiniTensor(np.full((8, 1), target.mean()), requires_grad=True)
-    mse_loss(guess, target).backward()
 print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
-print("gradient of the wrong loss where all predictions are the mean:", np.abs(guess.grad.data).max())
 
 # %% [markdown]
 # All predictions are right, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. It is only a warning, in PyTorch and here. Do not ignore it.
@@ -968,17 +924,8 @@ close(leaf.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + cotangent * normal, 
 # In lesson 07 you saw that `eval()` and `no_grad` are two things. Now the model also remembers earlier batches. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
 
 # %% tags=["demo"] items="84"
-def kept_arrays(output):
-    """The megabytes that the graph behind an output has saved; each array counts once."""
-    sizes = {}
-    for node in topological_order(output.grad_fn) if output.requires_grad else []:
-        for array in node.saved_tensors:
-            owner = array if array.base is None else array.base
-            sizes[id(owner)] = owner.nbytes
-    return sum(sizes.values()) / 1e6
-
-
-def try_mode(label, training, recording, x):
+x = MiniTensor(np.random.default_rng(3).normal(size=(500, 50)))
+for training, recording in ((True, True), (True, False), (False, True), (False, False)):
     manual_seed(2)
     model = Sequential(LinearLayer(50, 400), BatchNorm1d(400), ReLU(), Dropout(0.5))
     model.train(training)
@@ -988,15 +935,8 @@ def try_mode(label, training, recording, x):
         same = np.array_equal(outputs.data, model(x).data)
     after = model.state_dict()
     changed = [name for name in after if not np.array_equal(after[name].data, before[name])]
-    print(f"{label:20s} recorded {outputs.requires_grad!s:5s} twice the same {same!s:5s}", end=" ")
-    print(f"changed: {len(changed)}   saved {kept_arrays(outputs):5.2f} MB")
-
-
-x = MiniTensor(np.random.default_rng(3).normal(size=(500, 50)))
-try_mode("train()", True, True, x)
-try_mode("train() and no_grad", True, False, x)
-try_mode("eval()", False, True, x)
-try_mode("eval() and no_grad", False, False, x)
+    print(f"{'train()' if training else 'eval()':8s} {'' if recording else 'no_grad':8s}", end=" ")
+    print(f"twice the same {same!s:5s}  changed {len(changed)}  saved {kept_megabytes(outputs):5.2f} MB")
 
 # %% [markdown] items="84"
 # `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers move. It also affects memory: in evaluation, Dropout and BatchNorm save less. Only the last line saves nothing *and* gives the answer that you want.
@@ -1006,7 +946,11 @@ try_mode("eval() and no_grad", False, False, x)
 # %% [markdown] items="62 F47"
 # ## 4. Optimizers
 #
-# A base class does what all optimizers share: it skips parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. An optimizer only adds one formula. Read `SGD`:
+# A base class does what all optimizers share: it skips parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. An optimizer only adds one formula.
+#
+# ### The base class (further)
+#
+# Run this cell. You don't need to read it. `step` calls `change(gradient, state)` for each parameter and subtracts what it returns.
 
 # %% tags=["engine"] items="62"
 class Optimizer:
@@ -1036,7 +980,12 @@ class Optimizer:
             else:
                 parameter.grad = MiniTensor(np.zeros(parameter.shape))
 
+# %% [markdown] items="62"
+# ### One formula
+#
+# Read `SGD`, gradient descent with momentum:
 
+# %% tags=["engine"] items="62"
 class SGD(Optimizer):
     """Gradient descent, with momentum if wanted."""
 
@@ -1049,44 +998,6 @@ class SGD(Optimizer):
         return self.lr * state["buffer"]
 
 # %% [markdown] items="62 F47"
-# You can often read that *the update is made in place so that the graph of the parameter survives*. But a leaf has no graph. **Predict** what happens in each of the three updates, in your engine and in PyTorch.
-
-# %% tags=["demo"] items="62 F47"
-def try_update(layer, update):
-    """Whether the layer has the same parameter afterward, as a leaf in the same memory."""
-    before = layer.weight, layer.weight.detach()
-    (layer(np.ones((1, 2))) if isinstance(layer, Module) else layer(torch.ones(1, 2))).sum().backward()
-    try:
-        update(layer)
-    except TypeError as error:
-        return f"TypeError: {error}"
-    same_memory = bool((layer.weight.detach().data == before[1].data).all())
-    after = layer.weight
-    return f"same object {after is before[0]}, same memory {same_memory}, leaf {after.is_leaf}"
-
-
-def by_optimizer(layer):
-    kind = SGD if isinstance(layer, Module) else torch.optim.SGD
-    kind(layer.parameters(), lr=0.1).step()
-
-
-def by_formula(layer):
-    layer.weight = layer.weight - 0.1 * layer.weight.grad
-
-
-def by_new_parameter(layer):
-    kind = Parameter if isinstance(layer, Module) else torch.nn.Parameter
-    layer.weight = kind(layer.weight.data - 0.1 * layer.weight.grad.data)
-
-
-for update in (by_optimizer, by_formula, by_new_parameter):
-    print(update.__name__)
-    print("   yours:  ", try_update(LinearLayer(2, 1), update))
-    print("   PyTorch:", try_update(torch.nn.Linear(2, 1), update))
-
-# %% [markdown] items="62 F47"
-# An update in place keeps the **object**. The module, the optimizer and every `state_dict` know this one tensor. The formula gives a result with a history, which a module refuses. A new parameter is accepted, but the optimizer goes on moving the old one.
-#
 # ### Exercise 4: Adam
 #
 # Adam keeps two running means for each parameter, entry by entry: `mean` of the gradient, and `square` of its square. Both start at 0.
@@ -1600,39 +1511,6 @@ assert np.isclose(evaluate(Observed(np.array([[1.0], [2.0]])), single, mse_loss)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Does cutting a batch change the step? Here are 32 rows in one piece, and in micro-batches of 12, 12 and 8. The measure is the error of the gradient, relative to its length. **Predict** the first three lines. The last line is the reason for micro-batches: what the graph of the loss keeps in memory.
-
-# %% tags=["demo"]
-def split_error(middle, divide_by_parts=False):
-    """How far the gradient of micro-batches is from that of the whole batch."""
-    generator = np.random.default_rng(6)
-    x, y = MiniTensor(generator.normal(size=(32, 6))), MiniTensor(generator.normal(size=(32, 1)))
-    gradients = []
-    for micro_batch in (None, 12):
-        manual_seed(5)
-        model = Sequential(LinearLayer(6, 8), middle(), TanhLayer(), LinearLayer(8, 1))
-        optimizer = SGD(model.parameters(), lr=0.0)
-        if micro_batch and divide_by_parts:
-            for rows in (slice(0, 12), slice(12, 24), slice(24, 32)):
-                (mse_loss(model(x[rows]), y[rows]) / 3).backward()
-        else:
-            train_step(model, optimizer, mse_loss, x, y, micro_batch)
-        parts = [parameter.grad.data.ravel() for parameter in model.parameters()]
-        gradients.append(np.concatenate(parts))
-    whole, cut = gradients
-    return np.linalg.norm(cut - whole) / np.linalg.norm(whole)
-
-
-print(f"each loss divided by 3:             {split_error(GELU, divide_by_parts=True):.1e}")
-print(f"each loss by its share of the rows: {split_error(GELU):.1e}")
-print(f"the same, with BatchNorm1d:         {split_error(lambda: BatchNorm1d(8)):.1e}")
-wide = Sequential(LinearLayer(64, 256), GELU(), LinearLayer(256, 10))
-kept = [kept_arrays(wide(MiniTensor(np.ones((rows, 64))))) for rows in (1024, 128)]
-print("kept by a graph of 1024 rows: {:.2f} MB; of 128 rows: {:.2f} MB".format(*kept))
-
-# %% [markdown]
-# With each part counted by its rows, you get the gradient of the whole batch, up to rounding. With batch normalization this is impossible: each part is normalized by its own mean and variance, so a different function is differentiated. No factor repairs that.
-#
 # ### Everything together
 #
 # Train on the digits of lesson 08, with all the parts. The comments say why each line stands where it stands. `monitor` goes through the batches, and draws what is logged and the norm of the gradient of each layer.
@@ -1644,18 +1522,12 @@ known = TensorDataset(pixels[:600], labels[:600])
 held_out = TensorDataset(pixels[600:], labels[600:])
 
 manual_seed(6)
-model = Sequential(
-    LinearLayer(64, 48, bias=False),  # the normalization would take a bias away
-    BatchNorm1d(48),
-    GELU(),
-    Dropout(0.2),
-    LinearLayer(48, 10),
-)
+# the normalization would take a bias of the first layer away
+layers = LinearLayer(64, 48, bias=False), BatchNorm1d(48), GELU(), Dropout(0.2)
+model = Sequential(*layers, LinearLayer(48, 10))
 optimizer = Adam(model.parameters(), lr=0.01)  # holds these objects, and writes into them
 loader = DataLoader(known, batch_size=50, shuffle=True)  # another order in each epoch
 test_loader = DataLoader(held_out, batch_size=128)  # no need to shuffle
-from mini_autograd.widgets import monitor
-
 watch = monitor(loader, model=model)
 history, lowest, best = [], float("inf"), None
 for epoch in range(8):
@@ -1677,9 +1549,7 @@ for epoch in range(8):
         best = {name: MiniTensor(t.data.copy()) for name, t in model.state_dict().items()}
 
 # %% tags=["demo"] items="60"
-print("epoch   last batch   largest norm   steps shortened   held out")
-for epoch, last, norm, shortened, test_loss in history:
-    print(f"{epoch:5d} {last:12.4f} {norm:14.3f} {shortened:11d} of {len(loader)} {test_loss:10.4f}")
+print_epochs(history, len(loader))
 model.load_state_dict(best)
 with no_grad():
     answers = model.eval()(MiniTensor(pixels[600:])).data.argmax(axis=1)
@@ -1689,48 +1559,7 @@ print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits
 # %% [markdown] items="60"
 # The lowest loss is there again: this time it was a copy. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
 #
-# And is it *right*? The last comparison has everything but dropout, because no other library draws the same random numbers: batches in random order, normalization, GELU, weight decay. The same batches go through PyTorch.
-
-# %% tags=["demo"]
-def networks():
-    """The same network twice, with the same starting weights."""
-    manual_seed(7)
-    model = Sequential(LinearLayer(64, 32), BatchNorm1d(32), GELU(), LinearLayer(32, 10))
-    model_torch = torch.nn.Sequential(
-        torch.nn.Linear(64, 32), torch.nn.BatchNorm1d(32), torch.nn.GELU(), torch.nn.Linear(32, 10)
-    ).double()
-    model_torch.load_state_dict(to_torch(model))
-    return model, model_torch
-
-
-def torch_step(model, optimizer, x, y):
-    optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(x), y)
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-model, model_torch = networks()
-optimizer = Adam(model.parameters(), lr=0.005, weight_decay=1e-3)
-optimizer_torch = torch.optim.Adam(model_torch.parameters(), lr=0.005, weight_decay=1e-3)
-losses, losses_torch = [], []
-for _ in range(8):
-    for x, y in loader:
-        losses.append(train_step(model, optimizer, cross_entropy, x, y))
-        x_torch, y_torch = torch.tensor(x.data), torch.tensor(y)
-        losses_torch.append(torch_step(model_torch, optimizer_torch, x_torch, y_torch))
-
-difference = np.abs(np.subtract(losses, losses_torch))
-print(f"{len(losses)} steps, loss {losses[0]:.4f} -> {losses[-1]:.6f}", end="   ")
-print(f"largest difference of the losses {difference.max():.1e}")
-state_torch = model_torch.state_dict()
-for name, tensor in model.state_dict().items():
-    print(f"   {name:22s} {np.abs(tensor.data - state_torch[name].numpy()).max():.1e}")
-assert difference.max() < 1e-6, "not PyTorch's training: look at Adam, BatchNorm1d, train_step"
-
-# %% [markdown]
-# The differences are rounding errors. Every number of this training, the running statistics included, is PyTorch's.
+# And is it *right*? *Further* runs such a training in PyTorch beside yours, measures what cutting a batch changes, and tries three ways to update a parameter.
 #
 # ## Quiz
 
@@ -2022,3 +1851,130 @@ for name, (kind, kind_torch, options) in pairs.items():
     print(f"{name:21s} loss {found[0][0]:.3f} -> {found[0][-1]:.4f}", end="   ")
     print(f"largest difference of the losses {difference:.1e}, of the weights {apart:.1e}")
     assert difference < 1e-6, f"this is not the training of PyTorch's {kind_torch.__name__}"
+
+# %% [markdown]
+# ## Your weights in PyTorch
+#
+# The names and shapes are PyTorch's, so PyTorch can load your state. **Predict** the difference of the outputs.
+
+# %% tags=["demo"]
+manual_seed(0)
+mine = Sequential(LinearLayer(3, 16), GELU(), LinearLayer(16, 2))
+theirs = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.GELU(), torch.nn.Linear(16, 2))
+theirs = theirs.double()
+
+print(mine)
+print(theirs.load_state_dict(to_torch(mine)))
+x = np.random.default_rng(0).normal(size=(5, 3))
+difference = mine(x).data - theirs(torch.tensor(x)).detach().numpy()
+print(f"largest difference of the outputs: {np.abs(difference).max():.1e}")
+
+# %% [markdown] items="62 F47"
+# ## Three ways to update
+#
+# You can often read that *the update is made in place so that the graph of the parameter survives*. But a leaf has no graph. **Predict** what happens in each of the three updates, in your engine and in PyTorch.
+
+# %% tags=["demo"] items="62 F47"
+def by_optimizer(layer):
+    kind = SGD if isinstance(layer, Module) else torch.optim.SGD
+    kind(layer.parameters(), lr=0.1).step()
+
+
+def by_formula(layer):
+    layer.weight = layer.weight - 0.1 * layer.weight.grad
+
+
+def by_new_parameter(layer):
+    kind = Parameter if isinstance(layer, Module) else torch.nn.Parameter
+    layer.weight = kind(layer.weight.data - 0.1 * layer.weight.grad.data)
+
+
+for update in (by_optimizer, by_formula, by_new_parameter):
+    print(update.__name__)
+    print("   yours:  ", try_update(LinearLayer(2, 1), np.ones((1, 2)), update))
+    print("   PyTorch:", try_update(torch.nn.Linear(2, 1), torch.ones(1, 2), update))
+
+# %% [markdown] items="62 F47"
+# An update in place keeps the **object**. The module, the optimizer and every `state_dict` know this one tensor. The formula gives a result with a history, which a module refuses. A new parameter is accepted, but the optimizer goes on moving the old one.
+
+# %% [markdown]
+# ## What cutting a batch changes
+#
+# Does cutting a batch change the step? Here are 32 rows in one piece, and in micro-batches of 12, 12 and 8. The measure is the error of the gradient, relative to its length. **Predict** the first three lines. The last line is the reason for micro-batches: what the graph of the loss keeps in memory.
+
+# %% tags=["demo"]
+def split_error(middle, divide_by_parts=False):
+    """How far the gradient of micro-batches is from that of the whole batch."""
+    generator = np.random.default_rng(6)
+    x, y = MiniTensor(generator.normal(size=(32, 6))), MiniTensor(generator.normal(size=(32, 1)))
+    gradients = []
+    for micro_batch in (None, 12):
+        manual_seed(5)
+        model = Sequential(LinearLayer(6, 8), middle(), TanhLayer(), LinearLayer(8, 1))
+        optimizer = SGD(model.parameters(), lr=0.0)
+        if micro_batch and divide_by_parts:
+            for rows in (slice(0, 12), slice(12, 24), slice(24, 32)):
+                (mse_loss(model(x[rows]), y[rows]) / 3).backward()
+        else:
+            train_step(model, optimizer, mse_loss, x, y, micro_batch)
+        parts = [parameter.grad.data.ravel() for parameter in model.parameters()]
+        gradients.append(np.concatenate(parts))
+    whole, cut = gradients
+    return np.linalg.norm(cut - whole) / np.linalg.norm(whole)
+
+
+print(f"each loss divided by 3:             {split_error(GELU, divide_by_parts=True):.1e}")
+print(f"each loss by its share of the rows: {split_error(GELU):.1e}")
+print(f"the same, with BatchNorm1d:         {split_error(lambda: BatchNorm1d(8)):.1e}")
+wide = Sequential(LinearLayer(64, 256), GELU(), LinearLayer(256, 10))
+kept = [kept_megabytes(wide(MiniTensor(np.ones((rows, 64))))) for rows in (1024, 128)]
+print("kept by a graph of 1024 rows: {:.2f} MB; of 128 rows: {:.2f} MB".format(*kept))
+
+# %% [markdown]
+# With each part counted by its rows, you get the gradient of the whole batch, up to rounding. With batch normalization this is impossible: each part is normalized by its own mean and variance, so a different function is differentiated. No factor repairs that.
+
+# %% [markdown]
+# ## A whole training beside PyTorch
+#
+# This comparison has everything but dropout, because no other library draws the same random numbers: batches in random order, normalization, GELU, weight decay. The same batches go through PyTorch.
+
+# %% tags=["demo"]
+def networks():
+    """The same network twice, with the same starting weights."""
+    manual_seed(7)
+    model = Sequential(LinearLayer(64, 32), BatchNorm1d(32), GELU(), LinearLayer(32, 10))
+    model_torch = torch.nn.Sequential(
+        torch.nn.Linear(64, 32), torch.nn.BatchNorm1d(32), torch.nn.GELU(), torch.nn.Linear(32, 10)
+    ).double()
+    model_torch.load_state_dict(to_torch(model))
+    return model, model_torch
+
+
+def torch_step(model, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+model, model_torch = networks()
+optimizer = Adam(model.parameters(), lr=0.005, weight_decay=1e-3)
+optimizer_torch = torch.optim.Adam(model_torch.parameters(), lr=0.005, weight_decay=1e-3)
+losses, losses_torch = [], []
+for _ in range(8):
+    for x, y in loader:
+        losses.append(train_step(model, optimizer, cross_entropy, x, y))
+        x_torch, y_torch = torch.tensor(x.data), torch.tensor(y)
+        losses_torch.append(torch_step(model_torch, optimizer_torch, x_torch, y_torch))
+
+difference = np.abs(np.subtract(losses, losses_torch))
+print(f"{len(losses)} steps, loss {losses[0]:.4f} -> {losses[-1]:.6f}", end="   ")
+print(f"largest difference of the losses {difference.max():.1e}")
+state_torch = model_torch.state_dict()
+for name, tensor in model.state_dict().items():
+    print(f"   {name:22s} {np.abs(tensor.data - state_torch[name].numpy()).max():.1e}")
+assert difference.max() < 1e-6, "not PyTorch's training: look at Adam, BatchNorm1d, train_step"
+
+# %% [markdown]
+# The differences are rounding errors. Every number of this training, the running statistics included, is PyTorch's.

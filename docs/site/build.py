@@ -20,10 +20,11 @@ import nbformat
 from nbformat import NotebookNode
 from sphinx.cmd.build import build_main
 
+from autograder.files import write_file
 from autograder.lessons.audit.kernel_run import failures, run_in_kernel
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import data_files, lesson_texts
+from autograder.lessons.build.lesson_files import files_beside, lesson_texts
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.commands.audit import PASSED
 from autograder.lessons.commands.demos import gallery
@@ -108,24 +109,26 @@ def as_script(module: object) -> str:
 def lesson_page(text: Path, runs: Path) -> str:
     """The page of a lesson: what students are given, and what its given cells put out when all is solved."""
     source = assemble(text)
+    beside = files_beside(text, COURSE)
     name = f"{text.stem}-{fingerprint_of(text, COURSE, source)}"
-    ran = kept_run(solved_release(source), name, data_files(text, COURSE), runs)
-    return lesson_pages.lesson(text.stem[:2], release_notebook(source), ran)
+    ran = kept_run(solved_release(source), name, beside, runs)
+    helpers = {name: file.read_text(encoding="utf-8") for name, file in beside.items() if file.suffix == ".py"}
+    return lesson_pages.lesson(text.stem[:2], release_notebook(source), ran, helpers)
 
 
 def gallery_run(runs: Path) -> NotebookNode:
     """The gallery with its outputs."""
     text = COURSE / "gallery.py"
     notebook = nbformat.from_dict(gallery(COURSE))
-    return kept_run(notebook, f"gallery-{fingerprint_of(text, COURSE, notebook)}", [], runs)
+    return kept_run(notebook, f"gallery-{fingerprint_of(text, COURSE, notebook)}", {}, runs)
 
 
-def kept_run(notebook: NotebookNode, name: str, data: list[Path], runs: Path) -> NotebookNode:
+def kept_run(notebook: NotebookNode, name: str, beside: dict[str, Path], runs: Path) -> NotebookNode:
     """The notebook with the outputs of a run: kept here, kept by `autograder audit`, or new. Raises RuntimeError if a
     cell fails."""
     kept, (lesson, _, fingerprint) = runs / f"{name}.ipynb", name.rpartition("-")
     if not kept.exists():
-        ran = PassedGates(PASSED).kept_run(lesson, fingerprint) or new_run(notebook, name, data)
+        ran = PassedGates(PASSED).kept_run(lesson, fingerprint) or new_run(notebook, name, beside)
         lesson_pages.answer_buttons(ran)
         for old in runs.glob(f"{lesson}-*"):
             old.unlink()
@@ -133,13 +136,13 @@ def kept_run(notebook: NotebookNode, name: str, data: list[Path], runs: Path) ->
     return nbformat.read(kept, as_version=4)
 
 
-def new_run(notebook: NotebookNode, name: str, data: list[Path]) -> NotebookNode:
+def new_run(notebook: NotebookNode, name: str, beside: dict[str, Path]) -> NotebookNode:
     """The notebook with the outputs of a kernel. Raises RuntimeError if a cell fails."""
     with tempfile.TemporaryDirectory() as workspace:
         folder = Path(workspace) / name  # lessons look into the folder above
-        (folder / "data").mkdir(parents=True)
-        for file in data:
-            shutil.copy(file, folder / "data")
+        folder.mkdir()
+        for target, file in beside.items():
+            write_file(folder / target, file.read_bytes())
         ran = run_in_kernel(notebook, folder)
     if failed := failures(ran):
         raise RuntimeError(f"{name}: {failed}")

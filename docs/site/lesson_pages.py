@@ -11,6 +11,7 @@ import base64
 import json
 import re
 import sys
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -36,8 +37,8 @@ TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 TITLE = re.compile(r"\A# (.*)$", re.MULTILINE)
 
 
-def lesson(number: str, released: NotebookNode, ran: NotebookNode) -> str:
-    """The page of a lesson, of its release and of a run of the same cells with solutions."""
+def lesson(number: str, released: NotebookNode, ran: NotebookNode, helpers: Mapping[str, str]) -> str:
+    """The page of a lesson, of its release, of a run of the same cells with solutions, and of the modules beside it."""
     parts: list[str] = []
     before = ""
     for cell, with_outputs in zip(released.cells, ran.cells, strict=True):
@@ -52,6 +53,8 @@ def lesson(number: str, released: NotebookNode, ran: NotebookNode) -> str:
                 f'<p class="in-notebook">{text}</p>' for call, text in ONLY_THERE.items() if f"{call}(" in cell.source
             ]
             parts += map(_raw, said) if said else [_folded("Imports", _code(cell.source))]
+            beside = (name for name in helpers if f"from {name.removesuffix('.py')} import" in cell.source)
+            parts += [_folded(name, _code(helpers[name])) for name in beside]
         elif is_solution(cell) or is_grade(cell):
             parts.append(_raw('<p class="yours">Your code</p>') + _code(cell.source))
         else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import doctest
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from autograder.judge.outside.steps import test_code as taken_apart
 from autograder.lessons.build.text import STYLE_TAG, TextCell, read_lesson
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
+sys.path.append(str(LESSONS.parent / "helpers"))  # lessons find them beside their notebooks
 STARTS = re.compile(r"^start_lesson\(", re.MULTILINE)
 FIRST_LINE = re.compile(r"^# %% .*", re.MULTILINE)
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Assign)

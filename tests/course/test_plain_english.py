@@ -38,6 +38,7 @@ BETTER = {
 LESSONS = sorted((ROOT / "course" / "lessons").glob("*.py"))
 OTHERS = [
     ROOT / "course" / "gallery.py",
+    *sorted((ROOT / "course" / "helpers").glob("*.py")),
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "autograder").glob("**/*.py")),

@@ -22,10 +22,10 @@ from autograder.lessons.audit.finding import Finding
 from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.strength import Check, strength_of
-from autograder.lessons.build.lesson_files import LessonTextError, data_files
+from autograder.lessons.build.lesson_files import LessonTextError, files_beside, place_files
 from autograder.lessons.build.notebook import assemble, styles
 from autograder.lessons.build.rules import gradient_checks
-from autograder.lessons.release import ReleaseError, release_notebook
+from autograder.lessons.release import ReleaseError, release_notebook, verify_helpers
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
 from autograder.runs.context import CheckContext, listening
 
@@ -141,12 +141,10 @@ PARTS: tuple[Part, ...] = (run, judged)
 
 
 def builds(lesson: Lesson) -> Result:
-    """The rules of the text: ids, points, regions, tags, hints, quiz, lead-ins. Also gathers the lesson's data."""
+    """The rules of the text: ids, points, regions, tags, hints, quiz, lead-ins. Also gathers its files."""
     try:
         lesson.source = assemble(lesson.text)
-        for file in data_files(lesson.text, lesson.course):
-            (lesson.folder / "data").mkdir(exist_ok=True)
-            (lesson.folder / "data" / file.name).write_bytes(file.read_bytes())
+        place_files(lesson.text, lesson.course, lesson.folder)
     except LessonTextError as error:
         return "", (str(error),)
     if not lesson.tests:
@@ -156,9 +154,10 @@ def builds(lesson: Lesson) -> Result:
 
 
 def release_hides(lesson: Lesson) -> Result:
-    """No solution, hidden test, hint or quiz answer can be read in the student's version."""
+    """No solution, hidden test, hint or quiz answer can be read in the student's version, or in its helpers."""
     try:
         release_notebook(lesson.source)
+        verify_helpers(lesson.source, files_beside(lesson.text, lesson.course))
     except ReleaseError as error:
         return "", (str(error),)
     return "", ()

@@ -25,7 +25,7 @@ import autograder
 import mini_autograd
 from autograder.files import write_if_changed
 from autograder.lessons.audit.finding import Finding
-from autograder.lessons.build.lesson_files import LessonTextError, data_files
+from autograder.lessons.build.lesson_files import LessonTextError, files_beside
 from autograder.sandbox import isolation_available
 
 NOT_RUN = {"grading", "__pycache__"}
@@ -45,7 +45,7 @@ class PassedGates:
         return kept["note"] if self.trusted and kept.get("fingerprint") == fingerprint else None
 
     def unchanged(self, text: Path, course: Path) -> bool:
-        """Whether all gates passed the last time, and the lesson's own text and data are as they were then."""
+        """Whether all gates passed the last time, and the lesson's own text and files are as they were then."""
         return self._read(text.stem)["text"] == text_hash(text, course) != ""
 
     def keep(self, text: Path, course: Path, findings: Sequence[Finding]) -> None:
@@ -80,15 +80,15 @@ class PassedGates:
 
 
 def fingerprint_of(text: Path, course: Path, source: NotebookNode) -> str:
-    """Of everything that decides a lesson's gates: its text, its data, its notebook with the engine of the lessons
+    """Of everything that decides a lesson's gates: its text, its files, its notebook with the engine of the lessons
     before it, the code, and what is installed."""
     return _hash([text_hash(text, course).encode(), json.dumps(source, sort_keys=True).encode(), _surroundings()])
 
 
 def text_hash(text: Path, course: Path) -> str:
-    """Of a lesson's own text and data; empty where data is missing."""
+    """Of a lesson's own text and the files that it needs; empty where one is missing."""
     try:
-        return _hash(file.read_bytes() for file in (text, *data_files(text, course)))
+        return _hash(file.read_bytes() for file in (text, *files_beside(text, course).values()))
     except LessonTextError:
         return ""
 

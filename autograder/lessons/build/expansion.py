@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from autograder.lessons.build.lesson_files import IMPORT_OF_HELPERS
 from autograder.lessons.build.quiz_cells import expand_quiz
 from autograder.lessons.build.text import TextCell
 from autograder.quizzes.sealing import seal_hints
@@ -60,6 +61,8 @@ def only_imports(source: str) -> bool:
 
 def _imported(cell: TextCell) -> str:
     """What the imports of a cell are for; several such cells may stand one after the other."""
+    if found := IMPORT_OF_HELPERS.search(cell.source):
+        return f"what the lesson needs, also from {found[1]}.py, beside this notebook"
     if "demo" in cell.tags:
         return "what the demonstrations need"
     only_ours = cell.source.startswith("from autograder.student import") and cell.source.count("import ") == 1

@@ -1,4 +1,4 @@
-"""The files of lessons: their texts, and the data that these read.
+"""The files of lessons: their texts, and what these need beside their notebooks, data and modules of helpers.
 
 Standard library only, so that `autograder lab` need not wait for Jupyter's libraries when nothing has changed.
 """
@@ -6,11 +6,16 @@ Standard library only, so that `autograder lab` need not wait for Jupyter's libr
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from autograder.files import write_file
+
 LESSON_NAME = re.compile(r"\d\d_[a-z0-9_]+")
-DATA_FILE = re.compile(r"""["']data/([\w.\-]+)["']""")
+DATA_FILE = re.compile(r"""["'](data/[\w.\-]+)["']""")
+HELPERS = re.compile(r"helpers_\d\d")
+"""The names of modules of course/helpers."""
+IMPORT_OF_HELPERS = re.compile(rf"^\s*from ({HELPERS.pattern}) import\b", re.MULTILINE)
 
 
 class LessonTextError(Exception):
@@ -40,17 +45,28 @@ def texts_asked_for(course_dir: Path, names: Sequence[str]) -> list[Path]:
     return texts
 
 
-def data_files(path: Path, course_dir: Path) -> list[Path]:
-    """The files of course/data that a lesson asks for by writing "data/NAME". Raises LessonTextError for a missing
-    one.
+def files_beside(path: Path, course_dir: Path) -> dict[str, Path]:
+    """The files that a lesson needs beside its notebook, by their names there: those of course/data that it names as
+    "data/NAME", and the modules of course/helpers that it imports. Raises LessonTextError for a missing one.
     """
-    found = []
+    found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        for name in DATA_FILE.findall(line):
-            file = course_dir / "data" / name
+        for name, file in _asked_for(line, course_dir):
             if not file.is_file():
-                raise LessonTextError(
-                    f"{path.name}:{number}: the lesson reads data/{name}, which {file.parent} does not have"
-                )
-            found.append(file)
-    return sorted(set(found))
+                missing = f"the lesson needs {name}, which {file.parent} does not have"
+                raise LessonTextError(f"{path.name}:{number}: {missing}")
+            found[name] = file
+    return dict(sorted(found.items()))
+
+
+def place_files(path: Path, course_dir: Path, folder: Path) -> None:
+    """Copy the files that a lesson needs into the folder of its notebook. Raises LessonTextError for a missing one."""
+    for name, file in files_beside(path, course_dir).items():
+        write_file(folder / name, file.read_bytes())
+
+
+def _asked_for(line: str, course_dir: Path) -> Iterator[tuple[str, Path]]:
+    for name in DATA_FILE.findall(line):
+        yield name, course_dir / name
+    for module in IMPORT_OF_HELPERS.findall(line):
+        yield f"{module}.py", course_dir / "helpers" / f"{module}.py"

@@ -12,6 +12,8 @@ import dis
 from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType
 
+from autograder.lessons.build.lesson_files import HELPERS
+
 GLOBAL_READS = {"LOAD_GLOBAL", "LOAD_NAME"}
 GLOBAL_WRITES = {"STORE_GLOBAL", "STORE_NAME"}
 BUILTIN = {*dir(builtins), "__name__", "__file__", "__module__", "__qualname__", "__annotations__", "__builtins__"}
@@ -62,12 +64,15 @@ def statements(source: str) -> list[ast.stmt]:
 
 
 def is_of_course(statement: ast.stmt) -> bool:
-    """Whether a statement imports the course's own helpers."""
+    """Whether a statement imports the course's own helpers: checks, or what lies beside one lesson."""
     if isinstance(statement, ast.ImportFrom):
-        return (statement.module or "").partition(".")[0] == "autograder"
-    return isinstance(statement, ast.Import) and any(
-        alias.name.partition(".")[0] == "autograder" for alias in statement.names
-    )
+        return _is_ours(statement.module or "")
+    return isinstance(statement, ast.Import) and any(_is_ours(alias.name) for alias in statement.names)
+
+
+def _is_ours(module: str) -> bool:
+    package = module.partition(".")[0]
+    return package == "autograder" or HELPERS.fullmatch(package) is not None
 
 
 def _definitions(sources: Sequence[str]) -> dict[str, ast.stmt]:

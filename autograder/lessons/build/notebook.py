@@ -7,7 +7,6 @@ same bytes, and students' notebooks can be compared cell by cell after an update
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import nbformat
@@ -17,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from autograder.files import write_if_changed
 from autograder.lessons.build.expansion import CHECK_COMMENT, IMPORT_COMMENT, expanded
 from autograder.lessons.build.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
-from autograder.lessons.build.lesson_files import data_files
+from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.rules import check_lesson, engine_names_are_kept
 from autograder.lessons.build.text import TextCell, read_lesson
 
@@ -58,13 +57,11 @@ def styles(path: Path) -> dict[str, dict[str, str]]:
 
 
 def build_lesson(path: Path, course_dir: Path) -> Path:
-    """Write course_dir/source/NN_name/NN_name.ipynb (and the data it reads). Returns the notebook's path."""
+    """Write course_dir/source/NN_name/NN_name.ipynb (and the files it needs). Returns the notebook's path."""
     path = Path(path)
     notebook = assemble(path)
     folder = Path(course_dir) / "source" / path.stem
-    for file in data_files(path, Path(course_dir)):
-        (folder / "data").mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, folder / "data" / file.name)
+    place_files(path, Path(course_dir), folder)
     target = folder / f"{path.stem}.ipynb"
     write_if_changed(target, notebook_text(notebook))
     return target

@@ -133,16 +133,14 @@ def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
     """The mutants of one lesson, and whether each keeps full marks."""
     from autograder.lessons.audit.gates import SECRETS, points_of_tests
     from autograder.lessons.audit.mutants import mutants_in, survivors_among
-    from autograder.lessons.build.lesson_files import data_files
+    from autograder.lessons.build.lesson_files import place_files
     from autograder.lessons.build.notebook import assemble
 
     source = assemble(text)
     judge = isolated_judge(Limits(cell_seconds=5.0, query_seconds=3.0))
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         folder = Path(name)
-        for file in data_files(text, text.parents[1]):
-            (folder / "data").mkdir(exist_ok=True)
-            (folder / "data" / file.name).write_bytes(file.read_bytes())
+        place_files(text, text.parents[1], folder)
 
         def marks(notebook: NotebookNode) -> dict[str, float]:
             verdict = judge(notebook, source, folder, SECRETS[0], points_only=True)
@@ -173,9 +171,8 @@ def isolated_judge(limits: Limits | None = None) -> Judge:
         print("No sandbox on this machine: the lessons' own solutions are judged without isolation.", file=sys.stderr)
 
     def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes, **options: Any) -> Any:
-        return judge_notebook(
-            notebook, source=source, secret=secret, files=folder, limits=limits, unsafe=unsafe, **options
-        )
+        options |= {"files": folder, "helpers": folder, "limits": limits, "unsafe": unsafe}
+        return judge_notebook(notebook, source=source, secret=secret, **options)
 
     return judge
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from autograder.files import BUILT_IN
 
-OURS = ("*.py", "*.toml", "lessons/*.py", "data/*", "pictures/*")  # what the course consists of before anything is made
+OURS = ("*.py", "*.toml", "lessons/*.py", "helpers/*.py", "data/*", "pictures/*")
+"""What the course consists of before anything is made."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -146,7 +146,7 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
     with contextlib.suppress(ImportError):
         prepare()
     try:
-        with time_limit(SECONDS), _silently():
+        with time_limit(SECONDS), _silently(), _importable(notebook.parent):
             namespace = _defined(engine, source)
             unfinished = [] if own else _unfinished(engine, cells, namespace)
             if unfinished:
@@ -278,6 +278,16 @@ def _silently() -> Iterator[None]:
     else:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             yield
+
+
+@contextlib.contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """While inside, the helpers of the lesson before can be imported: its checks may use them."""
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
 
 
 @contextlib.contextmanager

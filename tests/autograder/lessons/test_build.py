@@ -151,7 +151,7 @@ BROKEN = {
     "a call in a quiz": ("question(\n    \"sign\"", "print(\n    \"sign\"", "question\\(...\\) calls only"),
     "no explanation": (', "It falls towards the lowest point."', "", "an option is right"),
     "no valid Python": ("factor = 2.0", "factor = = 2.0", "cell 'slope': no valid Python"),
-    "data that is not there": ("data/points.csv", "data/other.csv", "reads data/other.csv, which .* does not have"),
+    "data that is not there": ("data/points.csv", "data/other.csv", "needs data/other.csv, which .* does not have"),
 }  # fmt: skip
 
 

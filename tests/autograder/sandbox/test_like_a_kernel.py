@@ -14,7 +14,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.lessons.audit.kernel_run import run_in_kernel
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.notebook import assemble, data_files
+from autograder.lessons.build.lesson_files import place_files
+from autograder.lessons.build.notebook import assemble
 from autograder.notebooks.cells import is_test
 from autograder.sandbox import Limits, Sandbox
 
@@ -348,9 +349,7 @@ def test_a_lesson_shows_what_it_shows_in_a_kernel(lesson, tmp_path, monkeypatch)
         for cell in notebook.cells
         if cell.cell_type == "code" and not is_test(cell) and "demo" not in cell.metadata.get("tags", [])
     ]
-    for file in data_files(lesson, lesson.parents[1]):
-        (tmp_path / "data").mkdir(exist_ok=True)
-        (tmp_path / "data" / file.name).write_bytes(file.read_bytes())
+    place_files(lesson, lesson.parents[1], tmp_path)
     outputs = outputs_in_sandbox(notebook, tmp_path)
     expected = run_in_kernel(notebook, tmp_path)
     compared = [number for number, cell in enumerate(notebook.cells) if not NOT_COMPARED.search(cell.source)]
