@@ -309,7 +309,8 @@ PLANTED = [
     Planted(
         "what is no array has a fingerprint too",
         "",
-        "            if isinstance(saved, np.ndarray):\n                found[node, position] = hash(saved.tobytes())\n",
+        "            if isinstance(saved, np.ndarray):\n"
+        "                found[node, position] = hash(saved.tobytes())\n",
         "            found[node, position] = hash(np.asarray(saved).tobytes())\n",
         ("test_fingerprints",),
     ),
