@@ -18,6 +18,7 @@ from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.cards.heat_map import HeatMap
 from autograder.localize.formulas import formulas
 from autograder.localize.on_paper import on_paper
+from autograder.localize.raised import ANYTHING, FREED, freed_too_early, hints_on
 from autograder.localize.returned import misfit
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.showing import heat_maps, shown
@@ -48,6 +49,10 @@ ELEMENTARY: dict[str, Step] = {
 }
 """Operations of which engines make others: a / b as a * b**-1, a mean as a sum divided by a number."""
 
+FREED_TOO_EARLY = (
+    "What a node had saved was gone when its rule asked for it: the node was released before its own rule ran, or its "
+    "rule ran twice."
+)
 MADE_OF = {"-": ("+", "-a", "*"), "-a": ("*",), "/": ("**", "*"), "mean": ("sum", "/", "*", "**")}
 
 
@@ -69,6 +74,8 @@ class Place:
 
 def localize(engine: Any, program: Program, expected: Sequence[Expected], problem: Problem) -> Place | None:
     """Find the place where an expression goes wrong. None when nothing definite can be said."""
+    if freed_too_early(problem.error):
+        return Place((), FREED_TOO_EARLY, FREED_TOO_EARLY, hints=FREED, certain=True)
     if problem.draw >= len(expected) or _size(expected[problem.draw].draw) > LARGEST:
         return None
     traces = _traces(program, expected, problem.draw)
@@ -90,6 +97,11 @@ def localize(engine: Any, program: Program, expected: Sequence[Expected], proble
     if smallest is not None:
         return _between_operations(smallest, accumulated)
     return _in_a_function(engine, traces, program, accumulated)
+
+
+def _error(trial: Trial) -> str:
+    """What the student's code raised in a trial; empty if nothing."""
+    return "" if trial.comparison.problem is None else trial.comparison.problem.error
 
 
 def _size(draw: Draw) -> int:
@@ -287,13 +299,11 @@ def _few_digits(trial: Trial) -> str:
 
 
 def _fails_everywhere(first: Trial) -> Place:
-    error = "" if first.comparison.problem is None else first.comparison.problem.error
-    sentence = (
-        f"Every operation that was tried alone raises the same error: {error}. Begin with that error, not with a rule."
-    )
+    same = "Every operation that was tried alone raises the same error"
+    sentence = f"{same}: {_error(first)}. Begin with that error, not with a rule."
     public = (
-        "Every operation that was tried alone raises the same error. Begin with that error, not with a rule: look at "
-        "what all of them go through, which is how a result is made, the order of the nodes, and `backward`."
+        f"{same}. Begin with that error, not with a rule: look at what all of them go through, which is how a result "
+        "is made, the order of the nodes, and `backward`."
     )
     hints = (
         f"Take `{first.part.text()}` and go through your code line by line. Which line raises the error, and what does "
@@ -302,7 +312,7 @@ def _fails_everywhere(first: Trial) -> Place:
         "and its turn comes when all have been sent.",
         "Look in `backward`: the first gradient, the order of the nodes, and where gradients are added and taken.",
     )
-    return Place(("backward",), sentence, public, _facts(first), (), hints)
+    return Place(("backward",), sentence, public, _facts(first), (), hints_on(_error(first)) or hints)
 
 
 def _alone(trial: Trial) -> Diagnosis:
@@ -338,7 +348,9 @@ def _described(
         names,
         f"{before}{sentence}.{after}{more}",
         f"{public}.{more}",
-        hints=RAISED if trial.raised else _hints(start, "" if inner else place, broadcast, forward or alone),
+        hints=(hints_on(_error(trial)) or ANYTHING)
+        if trial.raised
+        else _hints(start, "" if inner else place, broadcast, forward or alone),
         bugs=certain,
     )
 
@@ -363,8 +375,10 @@ def _sentences(trial: Trial, place: str, forward: bool, alone: bool) -> tuple[st
     """What is wrong with an operation: in full, and for the public. `alone`: its value is wrong when tried alone."""
     symbol = trial.part.steps[0].symbol
     if trial.raised:
-        error = "" if trial.comparison.problem is None else f": {trial.comparison.problem.error}"
-        return f"`{symbol}` raises an error when it is tried alone{error}", f"`{symbol}` fails when it is tried alone"
+        return (
+            f"`{symbol}` raises an error when it is tried alone: {_error(trial)}",
+            f"`{symbol}` fails when it is tried alone",
+        )
     if alone:
         return (f"`{symbol}` gives a wrong value when it is tried alone",) * 2
     if forward:
@@ -505,11 +519,6 @@ def _arrow(part: Part) -> str:
     return " to ".join(f"`{symbol}`" for symbol in part.symbols()[:3])
 
 
-RAISED = (
-    "Which line raised the error, and which values did it get there?",
-    "A rule gets the gradient that arrives; all else that it needs must have been kept when the value was calculated.",
-    "Look at the line that raised the error, and at where the values in it come from.",
-)
 SECOND_CALL = (
     "Build `a * b` twice and call `backward` on both. What is in `a.grad` after the first call, and after the second?",
     "`.grad` collects over calls; everything else of a call must begin anew.",
