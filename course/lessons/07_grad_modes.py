@@ -1125,13 +1125,13 @@ assert text == "", (
 
 
 @inference_mode()
-def evaluate(x, factor, depth=0):
-    return evaluate(x, factor, depth=depth - 1) if depth else x * factor
+def evaluate(x, factor, again=None):
+    return x * factor if again is None else again(x, factor)
 
 
 assert evaluate(w, factor=2).is_inference(), "inference_mode is a decorator too"
 assert is_grad_enabled() and not is_inference_mode_enabled(), "after the call both are put back"
-evaluate(w, 2, depth=1)
+evaluate(w, 2, again=evaluate)
 found = is_grad_enabled(), is_inference_mode_enabled()
 switches.recording, switches.inference = True, False
 assert found == (True, False), (
