@@ -19,11 +19,12 @@ from autograder.localize.formulas import formulas
 from autograder.localize.on_paper import on_paper
 from autograder.localize.places import (
     FUNCTIONS,
-    RAISED,
+    RELEASED,
     SAID,
     Facts,
     Place,
     between_operations,
+    error_hints,
     everywhere,
     everywhere_in_values,
     facts_of,
@@ -35,6 +36,7 @@ from autograder.localize.places import (
     sentences,
     wrong_operand,
 )
+from autograder.localize.raised import freed_too_early
 from autograder.localize.returned import misfit
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
@@ -68,6 +70,8 @@ MADE_OF = {"-": ("+", "-a", "*"), "-a": ("*",), "/": ("**", "*"), "mean": ("sum"
 
 def localize(engine: Any, program: Program, expected: Sequence[Expected], problem: Problem) -> Place | None:
     """Find the place where an expression goes wrong. None when nothing definite can be said."""
+    if freed_too_early(problem.error):
+        return RELEASED
     if problem.draw >= len(expected) or _size(expected[problem.draw].draw) > LARGEST:
         return None
     traces = _traces(program, expected, problem.draw)
@@ -261,7 +265,9 @@ def _described(
         names,
         f"{before}{sentence}.{after}{more}",
         f"{public}.{more}",
-        hints=RAISED if trial.raised else rule_hints(start, "" if inner else place, broadcast, forward or alone),
+        hints=error_hints(trial)
+        if trial.raised
+        else rule_hints(start, "" if inner else place, broadcast, forward or alone),
         bugs=certain,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograder.cards.heat_map import HeatMap
+from autograder.localize.raised import ANYTHING, FREED, hints_on
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.showing import heat_maps, shown
 from autograder.localize.subexpressions import Part, Trial
@@ -113,13 +114,11 @@ def _few_digits(trial: Trial) -> str:
 
 
 def fails_everywhere(first: Trial) -> Place:
-    error = "" if first.comparison.problem is None else first.comparison.problem.error
-    sentence = (
-        f"Every operation that was tried alone raises the same error: {error}. Begin with that error, not with a rule."
-    )
+    same = "Every operation that was tried alone raises the same error"
+    sentence = f"{same}: {error_of(first)}. Begin with that error, not with a rule."
     public = (
-        "Every operation that was tried alone raises the same error. Begin with that error, not with a rule: look at "
-        "what all of them go through, which is how a result is made, the order of the nodes, and `backward`."
+        f"{same}. Begin with that error, not with a rule: look at what all of them go through, which is how a result "
+        "is made, the order of the nodes, and `backward`."
     )
     hints = (
         f"Take `{first.part.text()}` and go through your code line by line. Which line raises the error, and what does "
@@ -128,7 +127,7 @@ def fails_everywhere(first: Trial) -> Place:
         "and its turn comes when all have been sent.",
         "Look in `backward`: the first gradient, the order of the nodes, and where gradients are added and taken.",
     )
-    return Place(("backward",), sentence, public, facts_of(first), (), hints)
+    return Place(("backward",), sentence, public, facts_of(first), (), hints_on(error_of(first)) or hints)
 
 
 def between_operations(trial: Trial, accumulated: bool) -> Place:
@@ -157,8 +156,10 @@ def sentences(trial: Trial, place: str, forward: bool, alone: bool) -> tuple[str
     """What is wrong with an operation: in full, and for the public. `alone`: its value is wrong when tried alone."""
     symbol = trial.part.steps[0].symbol
     if trial.raised:
-        error = "" if trial.comparison.problem is None else f": {trial.comparison.problem.error}"
-        return f"`{symbol}` raises an error when it is tried alone{error}", f"`{symbol}` fails when it is tried alone"
+        return (
+            f"`{symbol}` raises an error when it is tried alone: {error_of(trial)}",
+            f"`{symbol}` fails when it is tried alone",
+        )
     if alone:
         return (f"`{symbol}` gives a wrong value when it is tried alone",) * 2
     if forward:
@@ -186,6 +187,16 @@ def wrong_operand(trial: Trial) -> str:
     if worst is None or len(trial.part.names) == 1 or worst.place == "the value":
         return ""
     return f" for its {worst.place.removesuffix('.grad')} input"
+
+
+def error_of(trial: Trial) -> str:
+    """What the student's code raised in a trial; empty if nothing."""
+    return "" if trial.comparison.problem is None else trial.comparison.problem.error
+
+
+def error_hints(trial: Trial) -> tuple[str, ...]:
+    """Hints for an operation that raised an error."""
+    return hints_on(error_of(trial)) or ANYTHING
 
 
 def rule_hints(symbol: str, place: str, broadcast: bool, forward: bool) -> tuple[str, ...]:
@@ -239,11 +250,11 @@ def _arrow(part: Part) -> str:
     return " to ".join(f"`{symbol}`" for symbol in part.symbols()[:3])
 
 
-RAISED = (
-    "Which line raised the error, and which values did it get there?",
-    "A rule gets the gradient that arrives; all else that it needs must have been kept when the value was calculated.",
-    "Look at the line that raised the error, and at where the values in it come from.",
+FREED_TOO_EARLY = (
+    "What a node had saved was gone when its rule asked for it: the node was released before its own rule ran, or its "
+    "rule ran twice."
 )
+RELEASED = Place((), FREED_TOO_EARLY, FREED_TOO_EARLY, hints=FREED, certain=True)
 SECOND_CALL = (
     "Build `a * b` twice and call `backward` on both. What is in `a.grad` after the first call, and after the second?",
     "`.grad` collects over calls; everything else of a call must begin anew.",

@@ -165,6 +165,10 @@ def _cause(kind: str, message: str) -> str:
     """What often makes Python raise an error like this one, as a question; empty where nothing is known."""
     if kind == "RecursionError":
         return "does a function call itself without end?"
+    if "backward through the graph a second time" in message:
+        return "was a node released before its own rule ran?"
+    if "does not require grad and does not have a grad_fn" in message:
+        return "was recording switched off and never put back, or is a result not recorded?"
     if "non-broadcastable output operand" in message:
         return "was a broadcast summed back?"
     if kind == "TypeError" and "'NoneType' object is not callable" in message:

@@ -323,7 +323,10 @@ def message_of(action):
 
 x = MiniTensor([1.0, 2.0], requires_grad=True)
 cube, moved = x**3, x + 1.0
-assert len(cube.grad_fn.saved_tensors) == 1, "before release, saved_tensors is what was saved"
+saved = cube.grad_fn.saved_tensors
+assert isinstance(saved, tuple) and len(saved) == 1, (
+    "before release, saved_tensors is the tuple of what was saved"
+)
 cube.grad_fn.release()
 text = message_of(lambda: cube.grad_fn.saved_tensors)
 assert text.startswith("Trying to backward through the graph a second time"), (
@@ -697,6 +700,28 @@ def backward_each(losses):
     last.backward()
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward_each", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def calls_of_backward(self, function, count):
+    """What a function does with `count` losses: which of them it calls backward on, and whether it retains."""
+    calls, losses = [], [self * float(number) for number in range(count)]
+
+    def noting(number):
+        return lambda gradient=None, retain_graph=False: calls.append([number, bool(retain_graph)])
+
+    for number, loss in enumerate(losses):
+        loss.backward = noting(number)
+    function(losses)
+    return calls
+
+
+MiniTensor.calls_of_backward = calls_of_backward
+calls = MiniTensor(1.0, requires_grad=True).calls_of_backward(backward_each, 3)
+assert [number for number, _ in calls] == [0, 1, 2], (
+    "backward must be called once on each loss, in their order; of three losses you call it on "
+    f"{[number for number, _ in calls]}"
+)
+assert [retained for _, retained in calls] == [True, True, False], (
+    f"all calls but the last retain the graph; yours: {[retained for _, retained in calls]}"
+)
 x = MiniTensor([1.0, 2.0], requires_grad=True)
 trunk = x * x
 losses = [(trunk * 3.0).sum(), (trunk * trunk).sum()]
@@ -917,9 +942,14 @@ assert state.grad_fn is None and not state.requires_grad, "the state must have n
 assert np.allclose(w.grad.data, gradient), (
     "each step's gradient goes through this step only, and all are added in w.grad"
 )
+assert np.allclose(w.data, start), "w itself must not change"
+run_sequence(w, inputs, targets)
+assert np.allclose(w.grad.data, 2 * gradient), (
+    "a second run adds to what is in w.grad: nothing is cleared"
+)
 ### BEGIN HIDDEN TESTS
 run_sequence(w, inputs[:1], targets[:1])
-assert np.allclose(w.grad.data, gradient), (
+assert np.allclose(w.grad.data, 2 * gradient), (
     "the first step starts from zeros, so it adds nothing to the gradient of w; nothing is cleared"
 )
 history, state = run_sequence(MiniTensor(start, requires_grad=True), inputs * 40, targets * 40)

@@ -740,6 +740,10 @@ assert d.shares_memory_with(y), "detach must not copy: both tensors share the me
 (d * x).backward(np.array([[1.0, 10.0, 100.0]]))
 assert np.allclose(x.grad.data, [[1.0, 40.0, 900.0]]), "d is a constant: the gradient of d * x is d"
 assert x.detach().shares_memory_with(x) and x.requires_grad, "detach leaves the original as it is"
+switches.recording = False
+shared = x.detach().shares_memory_with(x)
+switches.recording = True
+assert shared, "with recording off too, detach must not copy"
 ### BEGIN HIDDEN TESTS
 x = MiniTensor([2.0, 3.0], requires_grad=True)
 y = x * 2
@@ -752,7 +756,6 @@ assert s.detach().shape == () and s.detach().item() == 5.0 and s.detach().shares
     "shape () too"
 )
 with no_grad():
-    assert x.detach().shares_memory_with(x), "with recording off too"
     assert not x.detach().requires_grad, "with recording off too"
 ### END HIDDEN TESTS
 
@@ -1114,14 +1117,27 @@ with inference_mode():
 text = refusal(lambda: u.exp())
 assert text == "", f"exp saves its output, which is not the marked array, so it is allowed: {text}"
 assert u.exp().requires_grad, "exp of a marked leaf that requires grad is recorded"
+text = refusal(lambda: u.relu())
+assert text == "", (
+    "relu saves its output: equal numbers in another array, so it is allowed; compare with `is`. "
+    f"You say: {text!r}"
+)
 
 
 @inference_mode()
-def evaluate(x):
-    return x * 2
+def evaluate(x, factor, again=None):
+    return x * factor if again is None else again(x, factor)
 
 
-assert evaluate(w).is_inference() and is_grad_enabled(), "inference_mode is a decorator too"
+assert evaluate(w, factor=2).is_inference(), "inference_mode is a decorator too"
+assert is_grad_enabled() and not is_inference_mode_enabled(), "after the call both are put back"
+evaluate(w, 2, again=evaluate)
+found = is_grad_enabled(), is_inference_mode_enabled()
+switches.recording, switches.inference = True, False
+assert found == (True, False), (
+    "after a function that calls itself both must be as before: one object that is entered twice "
+    "forgets what it found the first time"
+)
 
 
 @inference_mode(False)
@@ -1157,7 +1173,7 @@ for refused in (lambda: w * t, lambda: w / t, lambda: t @ w):
     except RuntimeError:
         raised = True
     assert raised, "a marked tensor was saved"
-assert u.relu().requires_grad, "so does relu; its output has equal numbers, in another array"
+assert u.relu().requires_grad, "relu of a marked leaf that requires grad is recorded"
 assert (t * 2).requires_grad is False, (
     "without an input that requires grad nothing is recorded, so nothing is refused"
 )

@@ -272,6 +272,9 @@ assert not tensors[1].requires_grad and tensors[1].grad_fn is None, (
 )
 assert tensors[0]._counter is w._counter, "a new tensor holds the counter of its note"
 assert tensors[1]._counter is data._counter, "so does a constant"
+assert len(node.saved_tensors) == 2 and np.allclose(node.saved_tensors[0], [1.0, -2.0]), (
+    "the node itself is not changed"
+)
 node = w.exp().grad_fn
 (output,) = reconnected(node)
 assert output.requires_grad and output.grad_fn is node, "the saved output of Exp leads to its own node"
@@ -299,23 +302,23 @@ assert second.requires_grad and second.grad_fn is node.next_functions[1][0], (
 ### BEGIN HIDDEN TESTS
 node = (data / w).grad_fn
 tensors = reconnected(node)
-assert not tensors[0].requires_grad and tensors[1].requires_grad
-assert tensors[1].grad_fn is node.next_functions[1][0]
+assert not tensors[0].requires_grad and tensors[1].requires_grad, "only w requires grad"
+assert tensors[1].grad_fn is node.next_functions[1][0], "w is input 1 of this quotient"
 inner = w * 2
 node = (inner / inner.detach()).grad_fn
 tensors = reconnected(node)
-assert tensors[0].grad_fn is inner.grad_fn and not tensors[1].requires_grad
+assert tensors[0].grad_fn is inner.grad_fn, "an input that is a result leads to the node that made it"
+assert not tensors[1].requires_grad, "a detached input is a constant"
 tensors[0].backward(np.array([5.0, 7.0]), retain_graph=True)
 assert np.allclose(w.grad.data, [10.0, 14.0]), "a gradient of the new tensor must reach the leaf"
-assert len(node.saved_tensors) == 2 and np.allclose(node.saved_tensors[0], [2.0, -4.0])
-assert len(reconnected((w + 1).grad_fn)) == 0
+assert len(reconnected((w + 1).grad_fn)) == 0, "a sum has saved nothing"
 
 x = MiniTensor(2.0, requires_grad=True)
 node = (x**3).grad_fn
 slope = Pow.backward(AsTensors(node), MiniTensor(1.0))
-assert abs(slope.item() - 12.0) < 1e-12 and slope.requires_grad
+assert abs(slope.item() - 12.0) < 1e-12 and slope.requires_grad, "the rule of Pow on MiniTensors"
 slope.backward()
-assert abs(x.grad.item() - 12.0) < 1e-12
+assert abs(x.grad.item() - 12.0) < 1e-12, "the slope of the slope of x**3 at 2"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1008,6 +1011,15 @@ def try_wanted():
         "a wanted node that leads to another wanted node works as well: the walk goes on"
     )
     assert x.grad is None, "a wanted AccumulateGrad that does not work adds nothing to .grad"
+    hidden.retain_grad()
+    walk(z.grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
+    assert hidden.grad is not None and np.allclose(hidden.grad.data, [4.0, 12.0]), (
+        "retained(node, grad) comes at every visited node, also at one that does not work"
+    )
+    hidden.sum().backward()
+    assert np.allclose(x.grad.data, [1.0, 2.0]), (
+        "only nodes whose rule has run are released: not the wanted one, which did not work"
+    )
 
 
 class TellsTheMode(Function):
@@ -1056,8 +1068,8 @@ def try_freeing():
     y = (product.exp() + product).sum()
     product.retain_grad()
     y.backward(create_graph=True, retain_graph=False)
-    assert np.allclose(product.grad.data, np.exp([0.5, -2.0]) + 1)
-    assert product.grad.requires_grad and u.grad.requires_grad
+    assert np.allclose(product.grad.data, np.exp([0.5, -2.0]) + 1), "the gradient that was retained"
+    assert product.grad.requires_grad and u.grad.requires_grad, "create_graph gives a history"
     assert freed(product.grad_fn), "retain_graph=False frees, with create_graph too"
 
 
@@ -1073,13 +1085,15 @@ def try_second_derivatives():
     y = ((u * v).tanh() / (u + 2)).sum()
     ends = [edge_to(u)[0], edge_to(v)[0]]
     found = walk(y.grad_fn, MiniTensor(1.0), True, True, ends)
-    assert u.grad is None and len(found) == 2
+    assert u.grad is None and len(found) == 2, "two wanted leaves, and no .grad is changed"
     (found[ends[0]] * MiniTensor([0.3, -0.7])).sum().backward()
     along_u = by_hand(there + step, other) - by_hand(there - step, other)
     along_v = by_hand(there, other + step) - by_hand(there, other - step)
     for tensor, difference in ((u, along_u), (v, along_v)):
         right = difference / (2 * step) * [0.3, -0.7]
-        assert np.allclose(tensor.grad.data, right, atol=1e-7), (tensor.grad.data, right)
+        assert np.allclose(tensor.grad.data, right, atol=1e-7), (
+            f"the second derivative should be {right}, not {tensor.grad.data}"
+        )
 
 
 def try_writing_between():
@@ -1351,31 +1365,37 @@ assert says(lambda: grad(y, cube)).startswith("Trying to backward"), (
     "retain_graph=False frees the graph, with create_graph=True too"
 )
 
+x.grad = MiniTensor([7.0, 7.0])
 product = hvp(lambda x: (x**3).sum(), x, [1.0, 10.0])
+assert isinstance(product, MiniTensor), f"hvp returns a MiniTensor, not {product!r}"
 assert np.allclose(product.data, [6.0, 120.0]), "the Hessian of sum(x**3) has 6 * x on its diagonal"
 product = hvp(lambda x: x[0] * x[0] * x[1], x, [1.0, 0.0])
 assert np.allclose(product.data, [4.0, 2.0]), "the first column of [[2 * x1, 2 * x0], [2 * x0, 0]]"
 product = hvp(lambda x: (x * [5.0, 7.0]).sum(), x, [1.0, 1.0])
+assert isinstance(product, MiniTensor), f"the zeros are a MiniTensor, not {product!r}"
 assert product.shape == (2,) and np.allclose(product.data, 0.0), "a linear function has Hessian zero"
 product = hvp(lambda x: (x * w).sum(), x, [1.0, 1.0])
 assert product.shape == (2,) and np.allclose(product.data, 0.0), (
     "the gradient of sum(x * w) is w: it has a history, but does not depend on x, so zeros again"
 )
-assert x.grad is None, "hvp leaves .grad alone"
+assert x.grad is not None and x.grad.data.tolist() == [7.0, 7.0], "hvp leaves .grad alone"
+x.grad = None
 ### BEGIN HIDDEN TESTS
-assert says(lambda: grad(loss, [])) == "`inputs` argument to `grad()` cannot be empty."
-assert says(lambda: grad((x * w).sum(), MiniTensor([1.0]))) == "One of the differentiated Tensors does not require grad"
-assert says(lambda: grad((x * w).sum(), [x, MiniTensor([1.0])], allow_unused=True)).startswith(
-    "One of the differentiated Tensors does not require grad"
-)
+EMPTY = "`inputs` argument to `grad()` cannot be empty."
+CONSTANT = "One of the differentiated Tensors does not require grad"
+assert says(lambda: grad(loss, [])) == EMPTY, f"no inputs: {EMPTY!r}"
+assert says(lambda: grad((x * w).sum(), MiniTensor([1.0]))) == CONSTANT, f"a constant: {CONSTANT!r}"
+said = says(lambda: grad((x * w).sum(), [x, MiniTensor([1.0])], allow_unused=True))
+assert said == CONSTANT, f"with allow_unused too: {CONSTANT!r}, not {said!r}"
 found = grad((x * w).sum(), (x, x, w))
-assert len(found) == 3 and np.allclose(found[0].data, found[1].data)
+assert len(found) == 3 and np.allclose(found[0].data, found[1].data), "one gradient per input, also for x twice"
 v = MiniTensor([0.5, 2.0], requires_grad=True)
 (weighted,) = grad(x**3, x, grad_outputs=v, create_graph=True)
 assert np.allclose(weighted.data, [1.5, 24.0]), "grad_outputs is the cotangent"
 (back,) = grad(weighted, v, grad_outputs=np.array([1.0, 100.0]))
 assert np.allclose(back.data, [3.0, 1200.0]), "a recorded gradient depends on its cotangent too"
-assert says(lambda: grad(x**3, x)).startswith("grad can be implicitly created only for scalar")
+said = says(lambda: grad(x**3, x))
+assert said.startswith("grad can be implicitly created only for scalar"), "two numbers need grad_outputs"
 hidden = x * w
 square = (hidden * hidden).sum()
 grad(square, hidden)
@@ -1395,13 +1415,15 @@ def bowl(x):
 t = np.tanh(0.3 * point.data)
 hessian = (matrix + matrix.T) / 2 + np.diag(-2 * 0.09 * t * (1 - t**2))
 point.grad = MiniTensor(np.ones(3))
-assert np.allclose(hvp(bowl, point, direction).data, hessian @ direction)
-assert np.allclose(hvp(bowl, point, MiniTensor(direction)).data, hessian @ direction)
-assert np.allclose(point.grad.data, 1.0) and point.requires_grad and point.is_leaf
+assert np.allclose(hvp(bowl, point, direction).data, hessian @ direction), "the Hessian of bowl times v"
+assert np.allclose(hvp(bowl, point, MiniTensor(direction)).data, hessian @ direction), "v is a MiniTensor"
+assert np.allclose(point.grad.data, 1.0), "hvp leaves .grad alone"
+assert point.requires_grad and point.is_leaf, "x stays the leaf that it was"
 wide = MiniTensor(draw.normal(size=(2, 2)), requires_grad=True)
 product = hvp(lambda a: (a.T @ a)[0, 1], wide, np.ones((2, 2)))
-assert np.allclose(product.data, [[1.0, 1.0], [1.0, 1.0]])
-assert np.allclose(hvp(lambda a: (a * 2).sum() + 0 * w.sum(), wide, np.ones((2, 2))).data, 0.0)
+assert np.allclose(product.data, [[1.0, 1.0], [1.0, 1.0]]), "x may be a matrix"
+product = hvp(lambda a: (a * 2).sum() + 0 * w.sum(), wide, np.ones((2, 2)))
+assert np.allclose(product.data, 0.0), "a linear function has Hessian zero"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="118 120 121 F8"
@@ -1868,18 +1890,6 @@ assert np.isnan(clip_grad_norm_(broken, 1.0).item()), "a NaN in one gradient mak
 assert all(np.isnan(array).all() for array in numbers(broken)), (
     "a NaN norm makes all gradients NaN, as in PyTorch; Python's min(1.0, nan) is 1.0"
 )
-### BEGIN HIDDEN TESTS
-single = with_gradients([3.0, -4.0, 12.0])[0]
-clip_grad_norm_(single, 6.0, norm_type=math.inf)
-assert np.allclose(single.grad.data, [1.5, -2.0, 6.0])
-clip_grad_norm_(single, 3.0, norm_type=3)
-assert abs((np.abs(single.grad.data) ** 3).sum() ** (1 / 3) - 3.0) < 1e-5
-with np.errstate(invalid="ignore"):
-    clip_grad_norm_(infinite, 1.0)
-    assert np.isnan(infinite.grad.data[0]) and infinite.grad.data[1] == 0.0, "inf * 0 is NaN"
-says(lambda: clip_grad_norm_(with_gradients([math.nan]), 1.0, error_if_nonfinite=True))
-text = says(lambda: clip_grad_norm_(with_gradients([math.nan]), 1.0, math.inf, error_if_nonfinite=True))
-assert text.startswith("The total norm of order inf for gradients"), text
 
 
 def try_recorded():
@@ -1891,10 +1901,22 @@ def try_recorded():
 
 
 try_recorded()
+### BEGIN HIDDEN TESTS
+single = with_gradients([3.0, -4.0, 12.0])[0]
+clip_grad_norm_(single, 6.0, norm_type=math.inf)
+assert np.allclose(single.grad.data, [1.5, -2.0, 6.0]), "clipped to the largest size 6"
+clip_grad_norm_(single, 3.0, norm_type=3)
+assert abs((np.abs(single.grad.data) ** 3).sum() ** (1 / 3) - 3.0) < 1e-5, "clipped to the norm 3 of order 3"
+with np.errstate(invalid="ignore"):
+    clip_grad_norm_(infinite, 1.0)
+    assert np.isnan(infinite.grad.data[0]) and infinite.grad.data[1] == 0.0, "inf * 0 is NaN"
+says(lambda: clip_grad_norm_(with_gradients([math.nan]), 1.0, error_if_nonfinite=True))
+text = says(lambda: clip_grad_norm_(with_gradients([math.nan]), 1.0, math.inf, error_if_nonfinite=True))
+assert text.startswith("The total norm of order inf for gradients"), f"the text names the order, not {text!r}"
 short = with_gradients([0.3, 0.4])[0]
 clip_grad_norm_(short, 1.0)
 assert short.grad.data.tolist() == [0.3, 0.4], "multiplied by 1: not a bit changes"
-assert clip_grad_norm_([], 1.0).item() == 0.0
+assert clip_grad_norm_([], 1.0).item() == 0.0, "no parameters: the norm is 0"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F22"

@@ -81,6 +81,13 @@ PLANTED = [
         ("test_release", FREES, "test_backward_each"),
     ),
     Planted(
+        "what was saved is a list",
+        "",
+        "        raise RuntimeError(SECOND_BACKWARD)\n    return self.saved",
+        "        raise RuntimeError(SECOND_BACKWARD)\n    return list(self.saved)",
+        ("test_release",),
+    ),
+    Planted(
         "another text",
         "",
         "        raise RuntimeError(SECOND_BACKWARD)\n    return self.saved",
@@ -115,6 +122,20 @@ PLANTED = [
         "retain_graph=True",
         ("test_backward_each",),
     ),
+    Planted(
+        "one call for the sum of all losses",
+        "",
+        "    for i, loss in enumerate(losses):\n        loss.backward(retain_graph=i < len(losses) - 1)\n",
+        "    if losses:\n        sum(losses).backward()\n",
+        ("test_backward_each",),
+    ),
+    Planted(
+        "the last loss comes first",
+        "",
+        "    for i, loss in enumerate(losses):\n",
+        "    for i, loss in enumerate(reversed(losses)):\n",
+        ("test_backward_each",),
+    ),
     Planted("no call retains", "", "retain_graph=i < len(losses) - 1", "retain_graph=False", ("test_backward_each",)),
     Planted(
         "only the first call retains",
@@ -135,6 +156,20 @@ PLANTED = [
         "",
         "        loss.backward()\n        history.append(loss.item())\n        state = MiniTensor(state.data)",
         "        loss.backward(retain_graph=True)\n        history.append(loss.item())",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the gradient is cleared at the start",
+        "",
+        "    state, history = MiniTensor(np.zeros(targets[0].shape)), []\n    for",
+        "    w.grad, state, history = None, MiniTensor(np.zeros(targets[0].shape)), []\n    for",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the weights change",
+        "",
+        "        state = MiniTensor(state.data)\n    return",
+        "        state = MiniTensor(state.data)\n    w.data = 2 * w.data\n    return",
         ("test_run_sequence",),
     ),
     Planted(

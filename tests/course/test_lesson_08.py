@@ -41,6 +41,15 @@ PLANTED = [
     ),
     Planted("the offset gets nothing", "", "return for_x, for_w, for_b", "return for_x, for_w", ("test_linear",)),
     Planted(
+        "the class keeps what the rule of linear needs",
+        "",
+        "        ctx.save_for_backward(x, w)\n        return x @ w + b\n\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        x, w = ctx.saved_tensors\n",
+        "        Linear.x, Linear.w = x, w\n        return x @ w + b\n\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        x, w = Linear.x, Linear.w\n",
+        ("test_linear",),
+    ),
+    Planted(
         "abs has slope 1 everywhere",
         "",
         "        return grad * sign\n",
@@ -75,6 +84,13 @@ PLANTED = [
         "",
         "        ctx.dim = dim\n        return output.squeeze(axis=dim)",
         "        LogSumExp.dim = dim\n        return output.squeeze(axis=dim)",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "an axis that is counted from the end is taken as counted from the front",
+        "",
+        "        ctx.dim = dim\n        return output.squeeze(axis=dim)",
+        "        ctx.dim = abs(dim)\n        return output.squeeze(axis=dim)",
         ("test_logsumexp",),
     ),
     Planted(
@@ -197,6 +213,13 @@ PLANTED = [
         ("test_gradcheck",),
     ),
     Planted(
+        "the tolerance is a part of the analytical number",
+        "",
+        "np.allclose(analytical, numerical, rtol=rtol, atol=atol)",
+        "np.allclose(numerical, analytical, rtol=rtol, atol=atol)",
+        ("test_gradcheck",),
+    ),
+    Planted(
         "only the absolute tolerance is used",
         "",
         "np.allclose(analytical, numerical, rtol=rtol, atol=atol)",
@@ -229,6 +252,13 @@ PLANTED = [
         "",
         "        return np.round(a / step) * step\n",
         "        return np.floor(a / step) * step\n",
+        ("test_quantize",),
+    ),
+    Planted(
+        "the step is always 0.5",
+        "",
+        "        return np.round(a / step) * step\n",
+        "        return np.round(a / 0.5) * 0.5\n",
         ("test_quantize",),
     ),
     Planted(

@@ -82,6 +82,13 @@ PLANTED = [
         ("test_versions",),
     ),
     Planted(
+        "the saved values are a list",
+        "",
+        "            raise modified(self, position)\n    return self.saved",
+        "            raise modified(self, position)\n    return list(self.saved)",
+        ("test_versions",),
+    ),
+    Planted(
         "nobody asks whether self may be written to",
         "",
         "    check_writable(self)\n    former",
@@ -180,6 +187,13 @@ PLANTED = [
         ("test_view", "test_copy_slices"),
     ),
     Planted(
+        "a copy remembers where it came from",
+        "",
+        "        remember(self, output, recipe)\n    return output\n",
+        "        remember(self, output, recipe)\n    else:\n        output._recipe = recipe\n    return output\n",
+        ("test_view",),
+    ),
+    Planted(
         "a view forgets where it came from",
         "",
         "        remember(self, output, recipe)\n    return output\n",
@@ -250,6 +264,13 @@ PLANTED = [
         ("test_copy_slices",),
     ),
     Planted(
+        "a smaller part is repeated, not stretched",
+        "",
+        "result.put(positions, np.broadcast_to(part, positions.shape))",
+        "result.put(positions, part)",
+        ("test_copy_slices",),
+    ),
+    Planted(
         "the first of two writes stays",
         "",
         "        owner.put(ctx.positions, numbers)\n",
@@ -275,6 +296,29 @@ PLANTED = [
         "",
         "enumerate(node.saved or ())",
         "enumerate(node.saved)",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "a sum is the fingerprint",
+        "",
+        "                found[node, position] = hash(saved.tobytes())\n    return found\n    ### END SOLUTION\n",
+        "                found[node, position] = hash(saved.tobytes())\n    return found\n    ### END SOLUTION\n\n\n"
+        "def hash(text):\n    return sum(np.frombuffer(text))\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "what is no array has a fingerprint too",
+        "",
+        "            if isinstance(saved, np.ndarray):\n"
+        "                found[node, position] = hash(saved.tobytes())\n",
+        "            found[node, position] = hash(np.asarray(saved).tobytes())\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "the names come in another order",
+        "",
+        "            names.append(node.name())\n",
+        "            names.insert(0, node.name())\n",
         ("test_fingerprints",),
     ),
     Planted(

@@ -50,6 +50,13 @@ PLANTED = [
         ("test_reconnected", "test_walk"),
     ),
     Planted(
+        "the node loses what it had saved",
+        "",
+        "        tensors.append(tensor)\n    return tuple(tensors)",
+        "        tensors.append(tensor)\n    node.saved = ()\n    return tuple(tensors)",
+        ("test_reconnected", "test_walk", "test_grad", "test_logsumexp"),
+    ),
+    Planted(
         "None becomes a tensor",
         "",
         "        tensor = None if value is None else MiniTensor(value)\n",
@@ -97,6 +104,21 @@ PLANTED = [
         "            retained(node, grad)\n            if node in wanted",
         "            if node in wanted",
         ("test_walk",),
+    ),
+    Planted(
+        "retain_grad is forgotten at nodes that do not work",
+        "",
+        "            retained(node, grad)\n            if node in wanted",
+        "            if works:\n                retained(node, grad)\n            if node in wanted",
+        ("test_walk",),
+    ),
+    Planted(
+        "nodes that do not work are freed too",
+        "",
+        "            if not works:\n                continue\n            ### END",
+        "            if not works:\n                retain_graph or node.release()\n                continue\n"
+        "            ### END",
+        ("test_walk", "test_grad"),
     ),
     Planted(
         "grad fills .grad",
@@ -200,6 +222,21 @@ PLANTED = [
         ("test_grad",),
     ),
     Planted(
+        "hvp of a linear function is an array",
+        "",
+        "    return MiniTensor(np.zeros(x.shape)) if product is None else product",
+        "    return np.zeros(x.shape) if product is None else product",
+        ("test_grad",),
+    ),
+    Planted(
+        "hvp clears .grad",
+        "",
+        "    (slope,) = grad(function(x), x, create_graph=True)\n    product = None\n",
+        "    x.grad = None\n    function(x).backward(create_graph=True)\n"
+        "    slope, x.grad = x.grad, None\n    product = None\n",
+        ("test_grad",),
+    ),
+    Planted(
         "hvp without the direction",
         "",
         "grad((slope * v).sum(), x, allow_unused=True)",
@@ -260,6 +297,13 @@ PLANTED = [
         "",
         "    factor = np.minimum(max_norm / (norm + 1e-6), 1.0)\n",
         "    factor = min(1.0, max_norm / (norm + 1e-6))\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "clipping is recorded",
+        "",
+        "    with no_grad():\n        for g in grads:\n            g.mul_(factor)\n",
+        "    for g in grads:\n        g.mul_(factor)\n",
         ("test_clip",),
     ),
     Planted(

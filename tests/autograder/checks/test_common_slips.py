@@ -220,6 +220,67 @@ def test_an_error_is_followed_by_its_usual_cause(name):
     assert said in report_on(slip).lines[0].explanation
 
 
+TANH = """
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(np.tanh(a))
+        return np.tanh(a)
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * (1 - output**2)
+"""
+RULE = "        return grad * (1 - output**2)\n"
+IN_THE_RUN = {
+    "a node is released before its own rule": (
+        "rule = Function.saved_tensors.fget\n"
+        "Function.saved_tensors = property(lambda node: (node.release(), rule(node))[1])\n",
+        "was a node released before its own rule ran?",
+        "the node was released before its own rule ran",
+        "after that by nobody",
+    ),
+    "a node releases the nodes behind it": (
+        "def release(node):\n    for later in topological_order(node):\n        later.saved = later.saved and None\n"
+        "Function.release = release\n",
+        "was a node released before its own rule ran?",
+        "the node was released before its own rule ran",
+        "after that by nobody",
+    ),
+    "a rule calls itself": (
+        TANH.replace(RULE, "        return Tanh.backward(ctx, grad)\n"),
+        "does a function call itself without end?",
+        "`tanh` raises an error when it is tried alone",
+        "may call itself only if",
+    ),
+    "shapes do not fit": (
+        TANH.replace(RULE, "        return grad * np.ones(7)\n"),
+        "could not be broadcast together",
+        "`tanh` raises an error when it is tried alone",
+        "the gradient that arrives has the shape of the output",
+    ),
+    "recording is off": (
+        "switches.recording = False\n",
+        "was recording switched off and never put back",
+        "raises the same error",
+        "put it back as it was",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_THE_RUN)
+def test_an_idea_fits_the_error(name):
+    slip, explained, placed, idea = IN_THE_RUN[name]
+    names = solved("07_grad_modes")
+    exec(slip, names)
+    expression = {"(a @ b).tanh().sum(1)": lambda a, b: (a @ b).tanh().sum(1)}
+    report = check_gradients(expression, [(2, 3), (3, 4)], points=1, engine=names["MiniTensor"]).reports[0]
+    assert explained in report.lines[0].explanation
+    assert placed in report.place
+    assert not report.diagnosis
+    assert idea in report.hints[1]
+
+
 @pytest.mark.parametrize("error", ["[] + 1", "(1.0).dta", "len(3)"])
 def test_other_errors_get_no_cause(error):
     text = report_on(f"MiniTensor.__mul__ = lambda a, b: {error}\n").lines[0].explanation

@@ -1,0 +1,51 @@
+"""What a card asks, says and shows the way to when the student's code raised an error: by the kind of the error."""
+
+from __future__ import annotations
+
+import re
+
+ANYTHING = (
+    "Which line raised the error, and which values did it get there?",
+    "A rule gets the gradient that arrives; all else that it needs must have been kept when the value was calculated.",
+    "Look at the line that raised the error, and at where the values in it come from.",
+)
+FREED = (
+    "In which order does your `backward` call the rule of a node and release that node? Which nodes does it release?",
+    "What a node has saved is needed until its own rule has run, and after that by nobody.",
+    "Look in `backward` at the line that releases, and at the line that calls the rule.",
+)
+NOT_RECORDED = (
+    "Print `requires_grad` of the inputs and of the result. Is recording on at that moment?",
+    "A result is recorded if recording is on and some input requires grad. What switches recording off has to put it "
+    "back as it was, after an error too.",
+    "Look at what makes results, and at every line that sets the switch.",
+)
+ENDLESS = (
+    "Which function is called again and again, and by which line?",
+    "A function may call itself only if some case ends without a further call. Reading `self.x` inside the function "
+    "that computes `self.x` is a call, too.",
+    "Look at the line that the error repeats.",
+)
+SHAPES = (
+    "Which line raised the error, and which shapes do the arrays in that line have?",
+    "In `forward` the arrays have the shapes of the inputs. In a rule, the gradient that arrives has the shape of the "
+    "output.",
+    "Print the shapes before that line, and compare them with those that you expect.",
+)
+HINTS = {
+    re.compile("backward through the graph a second time"): FREED,
+    re.compile("does not require grad and does not have a grad_fn"): NOT_RECORDED,
+    re.compile("^RecursionError"): ENDLESS,
+    re.compile("^(ValueError|IndexError|AxisError).*(shape|size|dimension|broadcast|axis|axes)", re.DOTALL): SHAPES,
+}
+
+
+def hints_on(error: str) -> tuple[str, ...] | None:
+    """A question, an idea and where to look, for an error that says what is behind it; None for all others."""
+    return next((hints for pattern, hints in HINTS.items() if pattern.search(error)), None)
+
+
+def freed_too_early(error: str) -> bool:
+    """Whether a rule found nothing of what its node had saved. A check walks each graph once, so no earlier walk has
+    freed it."""
+    return hints_on(error) is FREED
