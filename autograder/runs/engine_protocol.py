@@ -68,7 +68,7 @@ def _run_draw(
         result["leaf"] = type(leaves[0]).__name__[:LONGEST_TEXT]
         return
     result["value"] = plain(output.data, tracked)
-    call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
+    result["overwrites"] = call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
     result["gradients"] = [plain(leaf.grad, tracked) for leaf in leaves]
     result["inputs"] = [plain(leaf.data, tracked) for leaf in leaves]
     if draw["again"] is not None:
@@ -84,11 +84,13 @@ def leaf_of(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
     return engine(float(array) if array.ndim == 0 else array)
 
 
-def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> None:
-    """Call `backward` with a cotangent; where it takes none, weigh the output with the cotangent instead."""
+def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> bool:
+    """Call `backward` with a cotangent; where it takes none, weigh the output with the cotangent instead. Whether
+    something has written into the array of the cotangent.
+    """
     if cotangent is None:
         output.backward()
-        return
+        return False
     array = np.array(cotangent, dtype=dtype)
     seed = float(array) if array.ndim == 0 and not tracked else array
     if hasattr(engine, "start_backward"):
@@ -99,6 +101,7 @@ def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype
         (output * seed).backward()
     else:
         (output * engine(seed)).sum().backward()
+    return not np.array_equal(array, np.array(cotangent, dtype=dtype), equal_nan=True)
 
 
 def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
