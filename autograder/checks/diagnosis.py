@@ -16,6 +16,7 @@ from autograder.runs.answers import Problem
 from autograder.runs.expected import Expected
 from autograder.runs.programs import Program
 from autograder.runs.reference_patch import symbol
+from autograder.runs.replay import Evidence
 
 MOST_LOCALIZED = 2  # expressions that are taken apart
 
@@ -38,6 +39,14 @@ def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, A
         "place_maps": () if hidden else place.maps,
         "operations": place.operations,
     }
+
+
+def named(evidence: Evidence) -> dict[str, Any]:
+    """The one bug that explains gradients of an expression without an engine, as fields of `Report`; else nothing."""
+    found = diagnose_all([evidence])
+    if found.certain is None:
+        return {}
+    return {"diagnosis": found.sentence(), "hints": _hints(found)[:2], "bugs": (found.certain.name,)}
 
 
 def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Place | None]:

@@ -16,14 +16,18 @@ from autograder.runs import engine_protocol
 from autograder.runs.answers import NO_RETURN, Unusable, failure_in, number_or_array, shown_shape
 from autograder.runs.comparison import EPSILON, ROUNDINGS, explained, largest_finite, worst_element
 from autograder.runs.context import CheckContext
-from autograder.runs.engines import run_where_it_lives
+from autograder.runs.engines import Run, run_where_it_lives
 from autograder.runs.errors import LessonError
-from autograder.runs.expected import expected_of
-from autograder.runs.inputs import Spec, cases_of
-from autograder.runs.programs import argument_names, programs_of
+from autograder.runs.expected import Expected, expected_of
+from autograder.runs.inputs import Array, Spec, cases_of
+from autograder.runs.programs import Program, argument_names, programs_of
+from autograder.runs.replay import Evidence
 
 DRAWS = 4
 DISTURBANCE, SAMPLES = 2.0**-30, 3
+
+Traced = tuple[Program, Sequence[Expected]]
+"""An expression, and what is right for each of its draws."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ def handwritten_report(
             raise LessonError("a gradient by hand needs an expression whose value is a number")
         right = [np.broadcast_to(g, x.shape) for g, x in zip(entry.reference.dense(), entry.draw.inputs, strict=True)]
         calls.append(FunctionCall(entry.draw.inputs, tuple(right), entry.tolerance.gradients))
-    return _checked(function, calls, program.arguments, context, points, name or "Gradient by hand", gradients=True)
+    traced = program, expected
+    return _checked(function, calls, program.arguments, context, points, name or "Gradient by hand", traced)
 
 
 def _call(
@@ -150,8 +155,10 @@ def _checked(
     context: CheckContext,
     points: float | None,
     title: str,
-    gradients: bool = False,
+    traced: Traced | None = None,
 ) -> Report:
+    """`traced`: the expression whose gradients the function returns, if it returns such."""
+    gradients = traced is not None
     answers = run_where_it_lives(function, engine_protocol.call_function, [list(call.arguments) for call in calls])
     lines: tuple[Line, ...] = (_line(answers, calls, names, context.hidden, gradients),)
     if gradients and len(names) > 1 and not lines[0].passed:
@@ -162,26 +169,53 @@ def _checked(
         lines=lines,
         earned=(points or 0.0) * sum(line.passed for line in lines) / len(lines),
         points=points,
-        diagnosis=_slip(answers, calls, names, gradients) if slipped else "",
         hidden=context.hidden,
+        **(_cause(answers, calls, names, traced) if slipped else {}),
     )
 
 
-def _slip(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], gradients: bool) -> str:
-    """What the wrong results of all calls have in common; empty where a call failed, or nothing is known."""
+def _cause(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], traced: Traced | None) -> dict[str, Any]:
+    """What a report says of wrong results: what all of them have in common, else the bug that gives such gradients."""
+    got = _numbers(answers, calls, traced is not None)
+    if got is None:
+        return {}
+    common = _in_common(got, calls, names, traced is not None)
+    return {"diagnosis": common} if common or traced is None else _bug(got, *traced)
+
+
+def _bug(got: Sequence[Sequence[Array]], program: Program, expected: Sequence[Expected]) -> dict[str, Any]:
+    """The bug of the bank that gives the gradients which somebody calculated, as fields of a report."""
+    from autograder.checks.diagnosis import named  # with the bug bank, which right answers need not wait for
+
+    runs = [Run(entry.reference.value, tuple(arrays)) for entry, arrays in zip(expected, got, strict=True)]
+    return named(Evidence(program, expected, runs, passed=False))
+
+
+def _numbers(answers: Any, calls: Sequence[FunctionCall], gradients: bool) -> list[list[Array]] | None:
+    """The results of all calls as arrays; None where a call failed, or gave something else."""
     if not isinstance(answers, list) or len(answers) != len(calls):
-        return ""
-    got, right, allowed = [], [], []
+        return None
+    got = []
     for answer, call in zip(answers, calls, strict=True):
         if not isinstance(answer, dict) or "result" not in answer:
-            return ""
+            return None
         wanted = call.right if gradients else (call.right,)
         result = _as_gradients(answer["result"], call) if gradients else [answer["result"]]
         usable = isinstance(result, list) and all(_is_number(entry) for entry in wanted)
         arrays = arrays_of(result, wanted) if usable else None
         if arrays is None:
-            return ""
+            return None
         got.append(arrays)
+    return got
+
+
+def _in_common(
+    got: Sequence[Sequence[Array]], calls: Sequence[FunctionCall], names: Sequence[str], gradients: bool
+) -> str:
+    """What the wrong results of all calls have in common; empty where nothing is known."""
+    right, allowed = [], []
+    for call in calls:
+        wanted = call.right if gradients else (call.right,)
         right.append([np.asarray(entry, dtype=np.float64) for entry in wanted])
         allowed.append([np.asarray(entry) for entry in (call.tolerance if gradients else (call.tolerance,))])
     return in_common(got, right, allowed, names if gradients else ())

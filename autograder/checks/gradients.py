@@ -140,6 +140,7 @@ def _routes(program: Program, right: Expected, worst: Worst) -> list[tuple[str, 
 def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
     """How far each route lies from the reference, at most, over all draws."""
     everything = [entry for outcome in outcomes for entry in outcome.expected]
+    smooth = [entry.numerical_difference for entry in everything if entry.low is None]
     differences = [outcome.comparison.difference for outcome in outcomes if outcome.comparison.difference is not None]
     expressions = "1 expression" if len(outcomes) == 1 else f"{len(outcomes)} expressions"
     return (
@@ -150,7 +151,7 @@ def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
             "PyTorch",
             _distance([entry.torch_difference for entry in everything]) if has_torch() else "not installed here",
         ),
-        ("finite differences", _distance([entry.numerical_difference for entry in everything])),
+        ("finite differences", _distance(smooth) if smooth else "of no use here: a kink, or too steep"),
     )
 
 

@@ -260,7 +260,7 @@ def _described(
     apart = [name for name in others if name not in inner]
     if apart:
         more += f" {listed_names(apart)} {is_or_are(apart)} wrong as well."
-    start = inner[0] if inner else symbol
+    hints = rule_hints(inner[0] if inner else symbol, "" if inner else place, broadcast, forward or alone)
     return Place(
         names,
         f"{before}{sentence}.{after}{more}",

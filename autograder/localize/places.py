@@ -13,7 +13,7 @@ from autograder.localize.raised import ANYTHING, FREED, hints_on
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.showing import heat_maps, shown
 from autograder.localize.subexpressions import Part, Trial
-from autograder.runs.answers import INPUT_CHANGED, NO_BACKWARD, NO_TENSOR
+from autograder.runs.answers import GRADIENT_CHANGED, INPUT_CHANGED, NO_BACKWARD, NO_TENSOR
 from autograder.runs.comparison import two_numbers
 
 Facts = tuple[tuple[str, str], ...]
@@ -73,7 +73,25 @@ def changes_its_input(trial: Trial) -> Place:
     return Place((symbol,), sentence, sentence, facts_of(trial), hints=hints, certain=True)
 
 
-SAID = {NO_TENSOR: gives_no_tensor, NO_BACKWARD: has_no_backward, INPUT_CHANGED: changes_its_input}
+def changes_the_gradient(trial: Trial) -> Place:
+    """The place where a rule, or `backward`, writes into the gradient that arrives."""
+    symbol = trial.part.steps[0].symbol
+    sentence = f"On the way back through `{symbol}` alone, something writes into the array of the incoming gradient."
+    hints = (
+        f"Print the incoming gradient before and after the rule of `{symbol}` has run. Which line changes it?",
+        "`grad *= 2` and `grad[...] = 2` write into the array that arrived. Other nodes may hold the same array: the "
+        "rule of a sum, for example, hands one on to both of its inputs.",
+        f"Look in the rule of `{symbol}`, then in `backward`, for what writes in place, and make a new array there.",
+    )
+    return Place((symbol,), sentence, sentence, facts_of(trial), hints=hints, certain=True)
+
+
+SAID = {
+    NO_TENSOR: gives_no_tensor,
+    NO_BACKWARD: has_no_backward,
+    INPUT_CHANGED: changes_its_input,
+    GRADIENT_CHANGED: changes_the_gradient,
+}
 """What needs no further search, by the public text of the problem of an operation that was tried alone."""
 
 
@@ -201,7 +219,7 @@ def error_hints(trial: Trial) -> tuple[str, ...]:
 
 def rule_hints(symbol: str, place: str, broadcast: bool, forward: bool) -> tuple[str, ...]:
     if forward:
-        return (f"Calculate `{symbol}` for one number by hand. What does yours give?",)
+        return (f"Work out `{symbol}` by hand for the numbers shown. Where does yours differ?",)
     if broadcast:
         return (
             f"Which input of `{symbol}` was repeated to fit the other, and how often does each of its elements count?",

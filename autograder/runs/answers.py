@@ -31,8 +31,11 @@ NO_TENSOR = "the expression did not give a tensor with a `backward`"
 NO_BACKWARD = "the result is a tensor without a `backward`"
 WRONG_TYPE = "a gradient has the wrong type"
 INPUT_CHANGED = "the data of an input was changed by the calculation"
+GRADIENT_CHANGED = "the array of the incoming gradient, which was given to `backward`, was changed by it"
 NO_RETURN = "is a `return` missing?"
-RESULT_CALLED = re.compile(r"'(tuple|list|float|int)' object is not callable")
+RESULT_CALLED = re.compile(r"'(tuple|list|float)' object is not callable")
+TENSOR = re.compile(r"[A-Z]\w*(\(|<| object)|<.*[A-Z]\w* object at")
+"""How a tensor or a node shows itself."""
 UNKNOWN_OPERATOR = re.compile(
     r"unsupported operand type.*'[A-Z]\w*' and '([A-Z]\w*|int|float)'|bad operand type for unary"
 )
@@ -120,6 +123,8 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
         try:
             _check_shapes(run, right, arguments)
             _check_inputs(draw.get("inputs"), right, arguments)
+            if draw.get("overwrites") is True:
+                raise Unusable(GRADIENT_CHANGED)
         except Unusable as odd:
             problem = Problem(str(odd), odd.public, number, forward=odd.forward)
             return Comparison(problem, usable_runs(draws, expected))
@@ -177,6 +182,10 @@ def _cause(kind: str, message: str) -> str:
         return NO_RETURN
     if kind == "TypeError" and RESULT_CALLED.search(message):
         return "was a rule called where the rule itself should be handed over?"
+    if kind == "TypeError" and "'int' object is not callable" in message:
+        return "was the name of a class or of a function given to a number?"
+    if kind == "KeyError" and TENSOR.match(message):
+        return "nothing had arrived at this node: was it its turn too early, or is this the first share that arrives?"
     if kind == "TypeError" and UNKNOWN_OPERATOR.search(message):
         return "has the cell that defines this run since the cell of the class?"
     if kind == "AttributeError" and UNKNOWN_ATTRIBUTE.search(message):

@@ -68,7 +68,7 @@ def _run_draw(
         result["leaf"] = type(leaves[0]).__name__[:LONGEST_TEXT]
         return
     result["value"] = plain(output.data, tracked)
-    call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
+    result["overwrites"] = call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
     result["gradients"] = [plain(leaf.grad, tracked) for leaf in leaves]
     result["inputs"] = [plain(leaf.data, tracked) for leaf in leaves]
     if draw["again"] is not None:
@@ -84,11 +84,13 @@ def leaf_of(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
     return engine(float(array) if array.ndim == 0 else array)
 
 
-def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> None:
-    """Call `backward` with a cotangent; where it takes none, weigh the output with the cotangent instead."""
+def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> bool:
+    """Call `backward` with a cotangent; where it takes none, weigh the output with the cotangent instead. Whether
+    something has written into the array of the cotangent.
+    """
     if cotangent is None:
         output.backward()
-        return
+        return False
     array = np.array(cotangent, dtype=dtype)
     seed = float(array) if array.ndim == 0 and not tracked else array
     if hasattr(engine, "start_backward"):
@@ -99,6 +101,7 @@ def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype
         (output * seed).backward()
     else:
         (output * engine(seed)).sum().backward()
+    return not np.array_equal(array, np.array(cotangent, dtype=dtype), equal_nan=True)
 
 
 def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
@@ -108,7 +111,8 @@ def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[
     `nodes`, how many operations the engine itself recorded (0 where its graph cannot be read); and where the engine's
     `backward` takes no argument, `plain` for numbers, on which it was called so, and `weighed` for arrays, which were
     multiplied with the incoming gradient and summed up. Ends early after so many seconds of processor time: what is
-    found must not depend on the load of the machine.
+    found must not depend on the load of the machine. Overflows are not warned of: the student has not asked for these
+    runs.
     """
     tracked = takes(engine, "requires_grad")
     end = time.thread_time() + seconds
@@ -116,7 +120,8 @@ def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[
     for part in parts:
         if time.thread_time() > end:
             break
-        answers.append(_run_part(engine, tracked, part["steps"], part["draws"]))
+        with np.errstate(all="ignore"):
+            answers.append(_run_part(engine, tracked, part["steps"], part["draws"]))
     return answers
 
 

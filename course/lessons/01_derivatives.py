@@ -249,7 +249,6 @@ credit = credit + check_function(
     points=0.5,
     name="at the whole numbers [1, 2, -2], whose array cannot hold x + h or a slope of 5.5",
 )
-### BEGIN HIDDEN TESTS
 
 
 def sum_of_cubes(x):
@@ -259,10 +258,19 @@ def sum_of_cubes(x):
 credit = credit + check_function(
     numerical_gradient,
     lambda f, x, h: 3 * x**2 + h**2,
-    [[sum_of_cubes, (2, 2), 0.5], [sum_of_cubes, (1, 3, 1), 0.25]],
+    [[sum_of_cubes, (2, 2), 0.5]],
     tolerance=1e-9,
-    points=1,
-    name="with a large step",
+    points=0.5,
+    name="with the large step h = 0.5",
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_function(
+    numerical_gradient,
+    lambda f, x, h: 3 * x**2 + h**2,
+    [[sum_of_cubes, (1, 3, 1), 0.25]],
+    tolerance=1e-9,
+    points=0.5,
+    name="with another large step",
 )
 
 
@@ -613,6 +621,7 @@ credit = check_handwritten_gradient(
     [
         [between(0.5, 1.5), between(1.0, 3.0), between(0.1, 1.0), between(-4.0, -1.0)],
         [between(0.5, 1.5), between(1.0, 3.0), between(0.1, 1.0), between(6.0, 9.0)],
+        [between(0.1, 0.3), between(0.5, 1.0), between(0.1, 0.4), between(2.0, 3.0)],
         [between(0.5, 1.5), between(1.0, 3.0), between(-9.0, -6.0), between(1.0, 4.0)],
     ],
     points=2,
@@ -880,17 +889,19 @@ cases = [
     ([0.5, 8.0], [1.5, 8.0], 0.125, "the difference is 1 and the largest entry is 8, elsewhere"),
     ([1.0, 2.0], [2.0, 4.0], 0.5, "of the differences 1 and 2 the larger one counts"),
     ([0.0, 0.0], [0.0, 0.0], 0.0, "two zero gradients agree"),
+    (2.0, -2.0, 2.0, "the shape is (), the difference 4 and the largest entry 2"),
+    ([[1.0, 2.0], [4.0, 0.0]], [[1.0, 3.0], [4.0, 0.0]], 0.25, "arrays may have any shape"),
 ]
 for one, other, right, why in cases:
     a, b = np.array(one), np.array(other)
     found = relative_error(a, b)
+    assert isinstance(found, (int, float)), f"relative_error should return a float, not {found!r}"
     assert found == right, f"for {one} and {other} the answer is {right}, not {found}: {why}"
     assert a.tolist() == one and b.tolist() == other, "relative_error must leave its inputs as they are"
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 a, b = np.array([[1e-6, -8e-6], [2e-6, 0.0]]), np.array([[1e-6, -8e-6], [4e-6, 0.0]])
 assert abs(relative_error(a, b) - 0.25) < 1e-12, "small gradients count too"
-assert relative_error(np.array(2.0), np.array(-2.0)) == 2.0, "shape () and opposite signs"
 assert relative_error(np.array([5.0, 1.0]), np.array([5.0, 1.0])) == 0.0
 ### END HIDDEN TESTS
 

@@ -215,14 +215,16 @@ def breaks_pushing_again(a):
 right = gradients(every_path, breaks_overwriting, 1.7)
 found = gradients(overwriting, breaks_overwriting, 1.7)
 size = operations(breaks_overwriting, 1.7)
-assert right != found, f"overwriting finds {found}. That is right: the bug does not show"
+assert right[0] == right[0], "the gradient is nan, which shows nothing: choose another expression"
+wrong = abs(right[0] - found[0]) > 1e-9
+assert wrong, f"overwriting finds {found}. That is right: the bug does not show"
 assert size <= 6, f"{size} operations; take something away"
 print(f"{size} operation(s): the gradient is {right[0]:g}, overwriting finds {found[0]:g}")
 credit = 2 if size == 1 else 1
 print(f"{credit} of 2 points")
 ### BEGIN HIDDEN TESTS
 right, found = (gradients(engine, breaks_overwriting, -0.9) for engine in (every_path, overwriting))
-assert right != found, "at another number the bug does not show"
+assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show"
 ### END HIDDEN TESTS
 credit
 
@@ -230,6 +232,7 @@ credit
 right = gradients(every_path, breaks_pushing_again, 1.7)
 found = gradients(pushing_again, breaks_pushing_again, 1.7)
 size = operations(breaks_pushing_again, 1.7)
+assert right[0] == right[0], "the gradient is nan, which shows nothing: choose another expression"
 wrong = abs(right[0] - found[0]) > 1e-9
 assert wrong, f"pushing_again finds {found}. That is right: the bug does not show"
 assert size <= 6, f"{size} operations; take something away"
@@ -354,6 +357,7 @@ def breaks_nearest_first(a):
 right = gradients(every_path, breaks_nearest_first, 0.8)
 found = gradients(nearest_first, breaks_nearest_first, 0.8)
 size = operations(breaks_nearest_first, 0.8)
+assert right[0] == right[0], "the gradient is nan, which shows nothing: choose another expression"
 wrong = abs(right[0] - found[0]) > 1e-9
 assert wrong, f"nearest_first finds {found}. That is right: the bug does not show"
 assert size <= 8, f"{size} operations; take something away"
@@ -582,7 +586,8 @@ credit = 0
 if says([d, c, b, a], True, "in d, c, b, a each comes before its inputs") and says(
     [d, b, c, a], False, "in d, b, c, a the node c comes after its input b"
 ):
-    credit = 1 + says([d, c, b], False, "in d, c, b the input a is missing")
+    credit = says([d, c, b], False, "in d, c, b the input a is missing")
+    credit = 1 + (says([d], False, "in d alone the inputs b and c are missing") and credit)
     credit += says([d, c, c, b, a], False, "d, c, c, b, a has a node twice")
 print(f"{credit} of 3 points")
 ### BEGIN HIDDEN TESTS
@@ -932,12 +937,14 @@ def longest_chain(backward, most):
 
 # %% nbgrader={"grade": true, "grade_id": "test_longest_chain", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def gives_up_after(limit):
-    """A backward pass that survives chains of that many operations, and no longer ones."""
+    """A backward pass that survives chains of that many operations; over 100 is too many to try."""
 
     def backward(output, gradient=1.0):
         length = 0
         while output.inputs:
             output, length = output.inputs[0], length + 1
+        if length > 100:
+            raise AssertionError(f"most is 100, and a chain of {length} negations was tried")
         if length > limit:
             raise RecursionError("maximum recursion depth exceeded")
         output.grad += gradient * (-1) ** length
@@ -1001,7 +1008,7 @@ print("on Python", sys.version.split()[0])
 #
 # What does recursion do for you? It remembers where to continue. Do that yourself, with a list as a stack.
 #
-# Write `topological_order` again, for graphs of any depth. The time should grow in proportion to the number of nodes and edges, so don't search a list for each node. The check counts how often nodes are compared, and the plot at the end of this section measures the time.
+# Write `topological_order` again, for graphs of any depth. Don't search a list for each node: four times as many nodes would then take 16 times as long. The check counts the lines that run, and the plot at the end of this section measures the time.
 #
 # Below it is the course's version of `backward` from lesson 02, so that from now on everybody has the same one. You don't need to change it: it looks up `topological_order` when it is called, so it finds your new function. A `KeyError` in its line `pending.pop(node)` means that the order is wrong: nothing had arrived when that node's turn came.
 
@@ -1116,7 +1123,8 @@ def fits(root, count):
     """Whether topological_order is right for a graph of that many nodes, all with different values."""
     nodes = topological_order(root)
     if nodes is None:
-        print("topological_order returned None. Does it end with a return?")
+        print("topological_order returned None. Is a return missing?")
+        print("(A list's own reverse() also returns None.)")
         return False
     if not hasattr(nodes, "__len__"):
         print("topological_order must return a list, not an iterator that is used up after one loop")
@@ -1144,30 +1152,42 @@ for _ in range(40):
 credit += fits(y, 41)
 
 
-def comparisons(self, times):
-    """How often == is called while backward goes through that many copies of a number in a row."""
+def lines_run(self, times):
+    """How many lines run while backward goes through that many copies of a number in a row."""
+    import sys
 
-    class Counted(type(self)):
-        asked = 0
+    class Compared(type(self)):
         __hash__ = type(self).__hash__
 
         def __eq__(self, other):
-            Counted.asked += 1
-            return self is other
+            return self is other  # one line for each comparison
 
-    node = Counted(1.0)
+    node = Compared(1.0)
     for _ in range(times):
-        node = Counted(1.0, (node,), "copy", lambda grad: (grad,))
-    node.backward()
-    return Counted.asked
+        node = Compared(1.0, (node,), "copy", lambda grad: (grad,))
+    lines = 0
+
+    def count(frame, event, argument):
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        node.backward()
+    finally:
+        sys.settrace(before)
+    return lines
 
 
-MiniTensor.comparisons = comparisons
+MiniTensor.lines_run = lines_run
 if credit == 3:
-    asked = MiniTensor(1.0).comparisons(400)
-    credit += asked <= 4000
-    if asked > 4000:
-        print(f"for 400 nodes in a row, {asked} comparisons: look for a node in a set, not in a list")
+    few, many = MiniTensor(1.0).lines_run(100), MiniTensor(1.0).lines_run(400)
+    credit += many < 8 * few
+    if many >= 8 * few:
+        print(f"for 100 nodes in a row {few} lines run, for 400 nodes {many}, which is more than")
+        print("in proportion: look for a node in a set, not in a list")
 print(f"{credit} of 4 points")
 ### BEGIN HIDDEN TESTS
 e = d + c * 10  # 34

@@ -144,7 +144,7 @@ print(Mul.backward(ctx, np.array(10.0)))
 # %% [markdown]
 # ### Exercise 1: two rules as classes
 #
-# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. For `tanh`, save the output: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts).
+# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. For `tanh` the output is the best choice: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts).
 
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
 # The rule of a difference needs neither of its inputs. It returns two gradients, in a tuple.
@@ -168,7 +168,7 @@ class Sub(Function):
 
 
 class Tanh(Function):
-    """The hyperbolic tangent of a (np.tanh). Its rule needs the output: 1 - output**2.
+    """The hyperbolic tangent of a (np.tanh). Its slope is 1 - output**2.
 
     >>> float(Tanh.forward(Tanh(), np.array(0.0)))
     0.0
@@ -247,6 +247,7 @@ def returned(value, name):
 ctx = Sub()
 found = returned(Sub.forward(ctx, a, b), "Sub.forward")
 assert np.allclose(found, a - b), "Sub.forward must return a - b"
+assert len(ctx.saved_tensors) == 0, "the rule of a difference needs nothing, so nothing is saved"
 shares = returned(Sub.backward(ctx, grad), "Sub.backward")
 assert np.array_equal(grad, upstream), (
     "Sub.backward has changed the array of the incoming gradient; a rule makes new arrays"
@@ -271,10 +272,6 @@ assert not np.allclose(found, slope), (
 assert np.allclose(found, grad * slope), (
     "Tanh.backward must return the incoming gradient times the slope, which is 1 - tanh(a)**2"
 )
-### BEGIN HIDDEN TESTS
-ctx = Sub()
-Sub.forward(ctx, a, b)
-assert len(ctx.saved_tensors) == 0, "the rule of a difference needs nothing, so nothing is saved"
 first, second = Tanh(), Tanh()
 Tanh.forward(first, a)
 Tanh.forward(second, b)
@@ -282,6 +279,7 @@ right = grad * (1 - np.tanh(a) ** 2)
 assert np.allclose(one_array(Tanh.backward(first, grad)), right), (
     "two calls of Tanh must not share what they saved"
 )
+### BEGIN HIDDEN TESTS
 assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), (
     "a rule may be called twice, and is linear in the gradient"
 )
@@ -819,7 +817,13 @@ assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
     "the first edge must lead to the AccumulateGrad of w"
 )
 assert nothing[0] is None and nothing[1] == 0, "the edge of an input without gradient is (None, 0)"
-assert len(product.grad_fn.input_shapes) == 2, "input_shapes has one entry per input"
+assert [tuple(shape) for shape in product.grad_fn.input_shapes] == [(1, 3), (2, 1)], (
+    "input_shapes are the shapes of the inputs"
+)
+longer = Mul.apply(product, product)
+assert longer.grad_fn.next_functions[0] == (product.grad_fn, 0), (
+    "the edge of a result is the pair (its grad_fn, 0)"
+)
 square = Mul.apply(w, w)
 assert square.grad_fn.next_functions[0][0] is square.grad_fn.next_functions[1][0], (
     "w is used twice, but has one AccumulateGrad"
@@ -837,17 +841,6 @@ for graph in ("first", "second"):
     del end_of_leaf
 ### BEGIN HIDDEN TESTS
 assert edge_to(w)[0] is end, "a later use of w must lead to the same AccumulateGrad"
-longer = Mul.apply(product, product)
-assert all(isinstance(edge, (tuple, list)) for edge in longer.grad_fn.next_functions), (
-    "the edge of a result is a pair, too: (its grad_fn, 0)"
-)
-assert longer.grad_fn.next_functions[0][0] is product.grad_fn, (
-    "the edge of a result must lead to its grad_fn"
-)
-assert longer.grad_fn.next_functions[0][1] == 0, "a node has one output, so the number is always 0"
-assert [tuple(shape) for shape in product.grad_fn.input_shapes] == [(1, 3), (2, 1)], (
-    "input_shapes are the shapes of the inputs"
-)
 assert edge_to(data)[0] is None and edge_to(plain)[0] is None, (
     "tensors that require no gradient have the edge (None, 0)"
 )
@@ -1367,7 +1360,7 @@ class SGD:
 # %% nbgrader={"grade": true, "grade_id": "test_sgd", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 w = MiniTensor(np.array([1.0, -2.0]), requires_grad=True)
 frozen = MiniTensor(np.array([5.0]))
-optimizer = SGD([w, frozen], lr=0.1)
+optimizer = SGD((parameter for parameter in (w, frozen)), lr=0.1)  # any iterable may be given
 (w * w).sum().backward()
 optimizer.step()
 assert isinstance(w.data, np.ndarray), (
@@ -1384,6 +1377,7 @@ assert w.grad is not None and np.allclose(w.grad.data, [2.0, -4.0]), "step only 
 optimizer.zero_grad()
 assert w.grad is None, "zero_grad() sets .grad to None"
 (w * w).sum().backward()
+assert w.grad is not None, "backward has reached w once only: look at edge_to, exercise 2"
 optimizer.zero_grad(set_to_none=False)
 assert w.grad is not None and np.allclose(w.grad.data, [0.0, 0.0]), (
     "zero_grad(set_to_none=False) leaves zeros"
@@ -1397,6 +1391,9 @@ for _ in range(2):
     optimizer.step()
 assert np.allclose(u.data, 2.5), "u: the buffer is 1, then 0.5 * 1 + 1 = 1.5, so 5 - 1 - 1.5 = 2.5"
 assert np.allclose(v.data, 0.0), "v has a buffer of its own: 2, then 0.5 * 2 + 2 = 3"
+optimizer.zero_grad()
+optimizer.step()
+assert np.allclose(u.data, 2.5), "a parameter whose .grad is None does not move, momentum or not"
 kept = MiniTensor(np.array([5.0]), requires_grad=True)
 optimizer = SGD([kept], lr=1.0, momentum=0.25)
 (kept * 2.0).sum().backward()
@@ -1744,7 +1741,6 @@ found = graph_lines((x * 3.0 + x).grad_fn)
 assert found == expected, f"for x * 3 + x the lines should be\n{expected}\nnot\n{found}"
 
 
-### BEGIN HIDDEN TESTS
 class NodeOfPyTorch:
     def __init__(self, name, *inputs):
         self._name, self.next_functions = name, tuple((node, 0) for node in inputs)
@@ -1754,6 +1750,9 @@ class NodeOfPyTorch:
 
 
 end = NodeOfPyTorch("torch::autograd::AccumulateGrad")
+found = graph_lines(end)
+assert found == ["AccumulateGrad"], f"of PyTorch's names show what follows the last ::, not {found}"
+### BEGIN HIDDEN TESTS
 sine = NodeOfPyTorch("SinBackward0", end)
 root = NodeOfPyTorch("AddBackward0", NodeOfPyTorch("MulBackward0", sine, None), sine)
 expected = [

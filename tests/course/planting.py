@@ -23,6 +23,7 @@ import pytest
 
 from autograder.judge.outside.steps import test_code as taken_apart
 from autograder.lessons.build.text import STYLE_TAG, TextCell, read_lesson
+from autograder.notebooks.regions import without_hidden_tests
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
 sys.path.append(str(LESSONS.parent / "helpers"))  # lessons find them beside their notebooks
@@ -56,6 +57,8 @@ class Marks:
 
     points: dict[str, tuple[float, float]]
     bugs: set[str]
+    seen: set[str]
+    """The test cells whose visible part alone did not give all its points."""
 
     @property
     def lost(self) -> set[str]:
@@ -71,6 +74,8 @@ class LessonTests:
     test_cells: ClassVar[int]
     examples: ClassVar[int]
     """How many examples the docstrings have at least."""
+    visible: ClassVar[bool] = False
+    """Whether each mistake must show in a visible check, which is all that somebody has who learns alone."""
     own_examples: ClassVar[bool] = False
     """Whether only the lesson's own functions are asked: it changes what those of earlier lessons show."""
 
@@ -90,6 +95,7 @@ class LessonTests:
         chance = self.may_cost(mistake) - set(mistake.costs)
         assert found.lost - chance == set(mistake.costs)
         assert not mistake.bug or mistake.bug in found.bugs
+        assert found.seen or not self.visible
 
     def may_cost(self, mistake: Planted) -> set[str]:
         """Test cells that may notice a mistake beside those that must."""
@@ -109,6 +115,7 @@ def marks(lesson: str, planted: Planted | None = None) -> Marks:
     names: dict[str, Any] = {"__name__": lesson}
     points: dict[str, tuple[float, float]] = {}
     bugs: set[str] = set()
+    seen: set[str] = set()
     replaced = 0
     for cell in cells_that_define(lesson, tests=True):
         source, nbgrader = cell.source, cell.nbgrader
@@ -120,7 +127,10 @@ def marks(lesson: str, planted: Planted | None = None) -> Marks:
                 continue
             credit = _credit(source, names)
             bugs |= {bug for report in getattr(credit, "reports", ()) for bug in report.bugs}
-            points[nbgrader["grade_id"]] = (nbgrader["points"] if credit is None else float(credit), nbgrader["points"])
+            name, most = nbgrader["grade_id"], nbgrader["points"]
+            points[name] = (most if credit is None else float(credit), most)
+            if points[name][0] < most and _is_seen(lesson, name, source, names):
+                seen.add(name)
             continue
         if planted and nbgrader:
             source, times = planted.into(source)
@@ -128,7 +138,28 @@ def marks(lesson: str, planted: Planted | None = None) -> Marks:
         with suppress(Exception):  # a wrong engine may stop a cell; the notebook goes on
             exec(_code(source), names)
     assert planted is None or replaced == 1, f"the mistake belongs in exactly one place, not in {replaced}"
-    return Marks(points, bugs)
+    return Marks(points, bugs, seen)
+
+
+def _is_seen(lesson: str, name: str, source: str, names: dict[str, Any]) -> bool:
+    """Whether the visible part of a test cell gives less than it gives for the solution."""
+    visible = without_hidden_tests(source)
+    credit = _credit(visible, names)
+    return credit is not None and (credit == 0 or credit < (_visible_credits(lesson)[name] or 0))
+
+
+@cache
+def _visible_credits(lesson: str) -> dict[str, float | None]:
+    """What the visible part of each test cell gives for the solution; None where all its assertions hold."""
+    names: dict[str, Any] = {"__name__": lesson}
+    credits: dict[str, float | None] = {}
+    for cell in cells_that_define(lesson, tests=True):
+        if cell.nbgrader.get("grade"):
+            credits[cell.nbgrader["grade_id"]] = _credit(without_hidden_tests(cell.source), names)
+        else:
+            with suppress(Exception):  # a demonstration of an error
+                exec(_code(cell.source), names)
+    return credits
 
 
 def solved(lesson: str, style: str = "") -> dict[str, Any]:

@@ -34,9 +34,11 @@ PLANTED = [
     ),
     Planted("all entries moved at once", "", "x[position] = old + h", "x[...] = x + h", NUMERICAL),
     Planted("the second use is forgotten", "", "return d_s * y + d_s, d_s * x", "return d_s * y, d_s * x", PRODUCT),
-    Planted("factors swapped", "", "return d_s * y + d_s, d_s * x", "return d_s * x + d_s, d_s * y", PRODUCT),
+    Planted(
+        "factors swapped", "operands_swapped", "return d_s * y + d_s, d_s * x", "return d_s * x + d_s, d_s * y", PRODUCT
+    ),
     Planted("the square is not differentiated", "", "d_s = 2 * s\n", "d_s = s\n", PRODUCT),
-    Planted("slope of tanh from its input", "", "(1 - a**2)", "(1 - (w * x + b) ** 2)", TANH),
+    Planted("slope of tanh from its input", "input_used_for_output", "(1 - a**2)", "(1 - (w * x + b) ** 2)", TANH),
     Planted("slope of tanh left out", "", "d_z = d_error * (1 - a**2)", "d_z = d_error", TANH),
     Planted(
         "sign of the target",
@@ -47,12 +49,26 @@ PLANTED = [
     ),
     Planted("relu lets everything through", "", "d_z = d_error if z > 0 else 0.0", "d_z = d_error", RELU),
     Planted("relu has slope 1 at the corner", "", "d_error if z > 0 else", "d_error if z >= 0 else", RELU),
-    Planted("relu by the sign of the gradient", "", "d_error if z > 0 else 0.0", "max(d_error, 0.0)", RELU),
+    Planted(
+        "relu by the sign of the gradient",
+        "relu_masks_the_gradient",
+        "d_error if z > 0 else 0.0",
+        "max(d_error, 0.0)",
+        RELU,
+    ),
     Planted(
         "the prediction is not cut off", "", "d_error = 2 * (max(z, 0.0) - target)", "d_error = 2 * (z - target)", RELU
     ),
     Planted("the length of the difference", "", "np.abs(a - b).max()", "np.linalg.norm(a - b)", ERROR),
     Planted("an input is changed", "", "np.abs(a - b).max()", "np.abs(np.subtract(a, b, out=b)).max()", ERROR),
+    Planted(
+        "an array in place of a number",
+        "",
+        "float(difference / size) if size",
+        "np.array(difference / size) if size",
+        ERROR,
+    ),
+    Planted("vectors alone have a distance", "", "np.abs(a - b).max()", "max(abs(a - b))", ERROR),
     Planted("no absolute value", "", "np.abs(a - b).max()", "(a - b).max()", ERROR),
     Planted(
         "entry by entry",
@@ -77,4 +93,5 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 5
+    visible = True
     examples = 5

@@ -15,14 +15,14 @@ PLANTED = [
         "operands_swapped",
         "return grad * b.data, grad * a.data",
         "return grad * a.data, grad * b.data",
-        ("test_add_and_multiply",),
+        ("test_add_and_multiply", "test_backward"),
     ),
     Planted(
         "product ignores the incoming gradient",
         "upstream_ignored",
         "return grad * b.data, grad * a.data",
         "return b.data, a.data",
-        ("test_add_and_multiply",),
+        ("test_add_and_multiply", "test_backward"),
     ),
     Planted(
         "difference loses its sign",
@@ -164,4 +164,5 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 7
+    visible = True
     examples = 5

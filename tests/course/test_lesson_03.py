@@ -122,6 +122,32 @@ PLANTED = [
         ("test_iterative_order", "test_new_backward", "test_deep"),
     ),
     Planted(
+        "a list is searched for each node, by identity",
+        "",
+        "elif node not in seen:",
+        "elif not any(node is other for other in list(seen)):",
+        ("test_iterative_order",),
+    ),
+    Planted("evidence that is nan", "", "return a + a", 'return a * float("nan")', ("test_breaks_overwriting",)),
+    Planted(
+        "a missing input that would be last",
+        "",
+        "place.get(source, -1)",
+        "place.get(source, 1)",
+        ("test_valid_order",),
+    ),
+    Planted(
+        "longer chains than asked for",
+        "",
+        "    low, high = 0, most + 1\n",
+        "    low, high = 0, 1\n"
+        "    while survives(high):\n"
+        "        low, high = high, 2 * high\n"
+        "        if low > most:\n"
+        "            return most\n",
+        ("test_longest_chain",),
+    ),
+    Planted(
         "a list is searched for each node",
         "",
         "elif node not in seen:",
@@ -142,4 +168,5 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 9
+    visible = True
     examples = 12

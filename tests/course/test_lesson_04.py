@@ -41,6 +41,34 @@ PLANTED = [
         *("backward", "elementwise"),
     ),
     planted("all axes exchanged", "a.data.swapaxes(dim0, dim1)", "a.data.T", "rearranging"),
+    planted(
+        "the last two axes exchanged back", "(grad.swapaxes(dim0, dim1),)", "(grad.swapaxes(-1, -2),)", "rearranging"
+    ),
+    planted(
+        "relu writes into the cotangent",
+        "        return (grad * (a.data > 0),)",
+        "        grad[a.data <= 0] = 0\n        return (grad,)",
+        *("elementwise", "cotangent"),
+    ),
+    planted(
+        "the output alone and the leaves keep a gradient",
+        "        node.grad = grad if node.grad is None else node.grad + grad\n",
+        "        if node.rule is None or node is self:\n"
+        "            node.grad = grad if node.grad is None else node.grad + grad\n",
+        "cotangent",
+    ),
+    planted(
+        "a rule is called for each input",
+        "            for source, share in zip(node.inputs, node.rule(grad)):\n",
+        "            for number, source in enumerate(node.inputs):\n                share = node.rule(grad)[number]\n",
+        "cotangent",
+    ),
+    planted(
+        "a stretch in front and one behind are not both summed",
+        SUM_TO,
+        "    if extra:\n        return grad.sum(axis=tuple(range(extra)))\n" + SUM_TO,
+        *("sum_to", "backward", "elementwise", "matmul"),
+    ),
     planted("a mean that is never kept", "total = sum_over(a, dim, keepdim)", "total = sum_over(a, dim)", "reductions"),
     planted(
         "stretch not summed",
@@ -278,6 +306,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 10
+    visible = True
     examples = 15
 
 

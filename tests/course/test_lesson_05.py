@@ -43,6 +43,20 @@ PLANTED = [
         ("test_rules_as_classes",),
     ),
     Planted(
+        "a difference keeps its inputs",
+        "",
+        "return a - b\n\n    @staticmethod",
+        "ctx.save_for_backward(a, b)\n        return a - b\n\n    @staticmethod",
+        ("test_rules_as_classes",),
+    ),
+    Planted(
+        "shapes are those of the output",
+        "",
+        "tuple(x.shape for x in inputs)",
+        "tuple(output.shape for x in inputs)",
+        ("test_record", "test_backward", KEEPS),
+    ),
+    Planted(
         "tanh ignores the incoming gradient",
         "upstream_ignored",
         "return grad * (1 - output**2)",
@@ -214,6 +228,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 7
+    visible = True
     examples = 25
 
 

@@ -145,6 +145,25 @@ def test_a_card_names_the_gradient_that_is_wrong():
     assert report.message.startswith("x: the gradient with respect to x")
 
 
+def test_a_known_mistake_in_a_gradient_by_hand_is_named():
+    def neuron(w, x):
+        return 1 - (w * x) ** 2, w * (1 - math.tanh(w * x) ** 2)
+
+    def right_for_w(w, x):
+        return x * (1 - (w * x) ** 2), w * (1 - (w * x) ** 2)
+
+    with check_context(1):
+        credits = [
+            check_handwritten_gradient(by_hand, lambda w, x: (w * x).tanh(), [(), ()], points=2)
+            for by_hand in (right_for_w, neuron)
+        ]
+    named, unknown = (credit.reports[0] for credit in credits)
+    assert named.bugs == ("input_used_for_output",)
+    assert "`tanh`" in named.diagnosis
+    assert len(named.hints) == 2, "there is no rule to look at"
+    assert not unknown.bugs
+
+
 def test_a_function_that_changes_its_inputs_earns_nothing():
     def careless(x, y):
         gradients = (2 * x, 2 * y)

@@ -67,6 +67,38 @@ def test_an_operation_that_changes_its_input_is_named(line, operation):
     assert not report.diagnosis
 
 
+@pytest.mark.parametrize("line", ["grad *= a.data > 0", "grad[a.data <= 0] = 0"])
+def test_a_rule_that_writes_into_the_incoming_gradient_is_named(line):
+    names = solved("04_arrays")
+    change = (
+        "def relu(a):\n"
+        "    def rule(grad):\n"
+        f"        {line}\n"
+        "        return (grad,)\n"
+        "    return MiniTensor(np.maximum(a.data, 0), (a,), 'relu', rule)\n"
+        "MiniTensor.relu = relu"
+    )
+    exec(change, names)
+    expressions = {"a + a": lambda a: a + a, "a.relu()": lambda a: a.relu()}
+    (report,) = check_gradients(expressions, [(3, 4)], points=2, engine=names["MiniTensor"]).reports
+    assert [line.status for line in report.lines] == ["right", "wrong"]
+    assert "the incoming gradient" in report.lines[1].explanation
+    assert report.place.startswith("On the way back through `relu` alone, something writes into")
+    assert report.operations == ("relu",)
+    assert not report.diagnosis
+
+
+def test_a_node_whose_turn_comes_too_early_is_asked_about():
+    change = BACKWARD.format(order=f"{ORDER}[::-1]", adds=ADDS)
+    report = report_after(change, {"a + b": lambda a, b: a + b})
+    assert "nothing had arrived at this node" in report.lines[0].explanation
+
+
+def test_a_class_that_was_replaced_by_a_number_is_no_wrong_rule():
+    (report,) = check_gradients(lambda a, b: a + b, [(), ()], points=1, engine=3).reports
+    assert "given to a number" in report.lines[0].explanation
+
+
 def test_a_leaf_without_a_rule_is_no_forgotten_return():
     change = BACKWARD.format(order=ORDER, adds=ADDS).replace("if node.rule is not None", "if True")
     report = report_after(change, {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b})
