@@ -24,7 +24,7 @@ import weakref
 
 import numpy as np
 
-from autograder.student import check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["demo"]
 import gc
@@ -39,6 +39,7 @@ plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "fon
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 
 # %% tags=["demo"] items="65 F7"
+predict("Which second calls succeed?")
 for name, function in {
     "x**3": lambda x: x**3,
     "x + 1": lambda x: x + 1,
@@ -78,6 +79,7 @@ start_lesson()
 # A node keeps two kinds of things: its edges, which are small, and what `save_for_backward` got, which may be large. How much each operation saves is its own decision. **Predict** the order of these, for a matrix of 8,000 bytes.
 
 # %% items="26"
+predict("Which operations save nothing?")
 a = MiniTensor(np.full((10, 100), 0.5), requires_grad=True)
 for name, result in {
     "a + a": a + a,
@@ -181,6 +183,14 @@ assert held(z.grad_fn) == (51, 4000), "fifty layers save fifty outputs"
 # Where does the memory of training go? A network of eight layers, its weights, and what one forward pass holds for two sizes of the batch. **Predict:** which is larger, the weights or the saved arrays?
 
 # %% items="26"
+predict(
+    "Which is larger?",
+    "the weights, always",
+    "the saved arrays, always",
+    "it depends on the batch",
+)
+
+
 def layers(count=8, size=64):
     rng = np.random.default_rng(0)
     return [MiniTensor(rng.normal(size=(size, size)) / 8, requires_grad=True) for _ in range(count)]
@@ -206,6 +216,15 @@ for rows in (16, 1024):
 # A widespread sentence says that the graph keeps *every* intermediate result. Check it with weak references to two results, after all tensors but the last are gone. **Predict** which of them is still alive.
 
 # %%
+predict(
+    "Which of the two results is still alive?",
+    "both",
+    "that before the sum",
+    "that before the square",
+    "neither",
+)
+
+
 def result_alive(second_step):
     x = MiniTensor(np.ones(1000), requires_grad=True)
     middle = x * 2.0
@@ -559,6 +578,7 @@ print("\nequal to PyTorch's:", ours == theirs)
 # So which operations survive a second call? Those that saved nothing. **Predict** the column before you run it.
 
 # %% tags=["demo"] items="68 F7"
+predict("How many of the 13 operations work a second time?")
 operations = {
     "x + 1": lambda x: x + 1,
     "-x": lambda x: -x,
@@ -585,6 +605,12 @@ for name, function in operations.items():
 # Many texts say that `backward` *destroys the graph*. Your printer knows better. **Predict** what it prints after `backward`.
 
 # %% tags=["demo"] items="25 F6"
+predict(
+    "What does the printer show after backward?",
+    "the same nodes",
+    "the last node alone",
+    "nothing",
+)
 x = MiniTensor(np.full(1000, 0.5), requires_grad=True)
 loss = (x.exp() * 3.0).sum()
 before, held_before = graph_lines(loss.grad_fn), held(loss.grad_fn)
@@ -620,6 +646,7 @@ print("after `del loss` it is", "alive" if node() else "gone")
 # One warning about the error. It may come **late**. In `loss = a + c.exp()` the second call passes through the sum, which works, and then meets `exp`, which has been freed. **Predict** `a.grad` after the failed call; after the first one it was 1.
 
 # %% tags=["demo"] items="68"
+predict("What is a.grad after the failed call?")
 for leaf in (
     lambda: MiniTensor(1.0, requires_grad=True),
     lambda: torch.tensor(1.0, requires_grad=True),
@@ -690,6 +717,14 @@ class Census:
 # **Predict** the two curves: how many megabytes of saved values are alive after each operation?
 
 # %% tags=["demo"]
+predict(
+    "Without retain_graph: when is most alive?",
+    "at the start of forward",
+    "where forward ends",
+    "at the end of backward",
+)
+
+
 def one_step(retain_graph):
     weights, x = layers(), MiniTensor(np.random.default_rng(1).normal(size=(1024, 64)))
     with Census(x, *weights) as census:
@@ -733,6 +768,7 @@ print(f"after `del loss` {nodes} nodes and {megabytes:.1f} MB")
 # Sometimes one graph is to be used twice. **Predict** the gradients: `x**2` at 2 with `.grad` cleared in between; then `(3 * x).sum()` without clearing.
 
 # %% items="66 67"
+predict("What is the gradient of (3 * x).sum() after the second call, without clearing?")
 x = MiniTensor(2.0, requires_grad=True)
 y = x**2
 y.backward(retain_graph=True)
@@ -837,6 +873,9 @@ assert message_of(lambda: trunk.backward()) != "", "the trunk must have been fre
 # But was it needed at all? The gradient of a sum is the sum of the gradients. **Predict:** how often does each version call the rules of the encoder, and do the gradients differ?
 
 # %% items="69 F9"
+predict("How many rules are called by the two ways, and how far apart are the gradients?")
+
+
 def rules_called(losses, way):
     """Run a way of going backward, and count the calls of rules."""
     calls = []
@@ -1217,6 +1256,7 @@ print("held by a list of", len(holders[0]), "entries, which is `curve`:", holder
 # 4. **Read the memory itself**, and choose an instrument that can see it. On a GPU that is `torch.cuda.memory_summary()`. On the CPU, Python's own `tracemalloc` seems to be made for it. **Predict** what it says of 80 MB of tensors, and of 80 MB of NumPy arrays.
 
 # %% tags=["demo"] items="74"
+predict("How many MB does tracemalloc see of 80 MB of tensors, and of 80 MB of NumPy arrays?")
 for name, make in {
     "PyTorch": lambda: torch.zeros(1_000_000, dtype=torch.float64),
     "NumPy": lambda: np.zeros(1_000_000),
