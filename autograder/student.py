@@ -300,12 +300,28 @@ def _finish(report: Report, points: float | None) -> Credit | None:
     if not report.passed and _is_first_try(report.title):
         report = replace(report, asks_first=True)
     current().reports.append(report)
+    if not report.passed and report.on_the_graph and _in_notebook():
+        _show_after_the_cell(report.on_the_graph)
     if points is not None:
         return Credit(report.earned, (report,))
     _show(report)
     if not report.passed:
         raise CheckFailed(report.message)
     return None
+
+
+def _show_after_the_cell(make: Callable[[], Any]) -> None:
+    """Show what `make` gives below everything else that this cell shows."""
+    shell = sys.modules["IPython"].get_ipython()
+
+    def show(*_: Any) -> None:
+        from IPython.display import display
+
+        shell.events.unregister("post_run_cell", show)
+        if (made := make()) is not None:
+            display(made)
+
+    shell.events.register("post_run_cell", show)
 
 
 def _is_first_try(title: str) -> bool:
