@@ -45,6 +45,7 @@ __all__ = [
     "expose",
     "hints",
     "positive",
+    "predict",
     "progress",
     "quiz",
     "start_lesson",
@@ -238,7 +239,6 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
     `own=True` insists on yours, `own=False` on the reference. The course has put the reference engine into the call
     (`sealed`); later calls in the same notebook need not repeat it.
     """
-    from autograder.lessons.student.progress import progress_of
     from autograder.lessons.student.starting import choose
     from autograder.sandbox.inside import engine_file
 
@@ -253,15 +253,36 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
     print(chosen.message)
     if again:
         print(AGAIN)
-    if so_far := progress_of(Path.cwd()).so_far:
-        print(so_far)
+    progress(short=True)
 
 
-def progress() -> None:
-    """Show how far you have come in all lessons, as the saved notebooks say. Runs nothing."""
+def predict(question: str, *options: str) -> None:
+    """Ask for a prediction of what this cell shows, and cover that until there is one. Nothing of it is graded.
+
+    With `options` you choose, without you type: a number, a shape, a word. The prediction stays in the notebook.
+    Outside notebooks nothing happens.
+    """
+    if current().graded or not _in_notebook():
+        return
+    from IPython.display import display
+
+    from mini_autograd.widgets.prediction import prediction
+
+    display(prediction(question, *options))
+
+
+def progress(*, short: bool = False) -> None:
+    """Show how far you have come in all lessons, as the saved notebooks say. Runs nothing.
+
+    `short`: a line on this lesson alone, and none where it has not been begun.
+    """
     from autograder.lessons.student.progress import progress_of
 
-    _show(progress_of(Path.cwd()))
+    found = progress_of(Path.cwd())
+    if not short:
+        _show(found)
+    elif found.so_far:
+        print(found.so_far)
 
 
 def _in_caller(frame: FrameType, name: str) -> Any:
@@ -279,12 +300,28 @@ def _finish(report: Report, points: float | None) -> Credit | None:
     if not report.passed and _is_first_try(report.title):
         report = replace(report, asks_first=True)
     current().reports.append(report)
+    if not report.passed and report.on_the_graph and _in_notebook():
+        _show_after_the_cell(report.on_the_graph)
     if points is not None:
         return Credit(report.earned, (report,))
     _show(report)
     if not report.passed:
         raise CheckFailed(report.message)
     return None
+
+
+def _show_after_the_cell(make: Callable[[], Any]) -> None:
+    """Show what `make` gives below everything else that this cell shows."""
+    shell = sys.modules["IPython"].get_ipython()
+
+    def show(*_: Any) -> None:
+        from IPython.display import display
+
+        shell.events.unregister("post_run_cell", show)
+        if (made := make()) is not None:
+            display(made)
+
+    shell.events.register("post_run_cell", show)
 
 
 def _is_first_try(title: str) -> bool:

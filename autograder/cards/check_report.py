@@ -8,7 +8,7 @@ question, and the diagnosis is folded.
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -67,7 +67,7 @@ class Report:
     `diagnosis` names the likely bug, `place` where it goes wrong if no bug is certain; `place_facts` and `place_maps`
     are what was seen of either. `bugs` and `operations` are the names in these two.
     `hints` are up to three, each a step further: a question, the idea behind it, where to look. `asks_first`: they come
-    before the diagnosis.
+    before the diagnosis. `on_the_graph` makes what shows the first failure on its graph, or None.
     """
 
     title: str
@@ -84,6 +84,7 @@ class Report:
     place_maps: tuple[HeatMap, ...] = ()
     operations: tuple[str, ...] = field(default=(), compare=False)
     asks_first: bool = field(default=False, compare=False)
+    on_the_graph: Callable[[], Any] | None = field(default=None, compare=False)
 
     @property
     def passed(self) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from autograder.cards.check_report import Line, Report
@@ -85,8 +86,18 @@ def _report(
         points=points,
         compared=() if hidden else _compared(outcomes),
         hidden=hidden,
+        on_the_graph=None if context.graded else partial(_on_the_graph, engine, outcomes),
         **_cause(engine, outcomes, hidden),
     )
+
+
+def _on_the_graph(engine: Any, outcomes: Sequence[Outcome]) -> Any:
+    """The first failing expression whose graph shows what is wrong."""
+    from autograder.checks.on_the_graph import explorer_of
+
+    failing = [(outcome, outcome.problem.draw) for outcome in outcomes if outcome.problem]
+    drawn = ((outcome, outcome.expected[draw].draw) for outcome, draw in failing if draw < len(outcome.expected))
+    return next(filter(None, (explorer_of(engine, outcome.program, draw) for outcome, draw in drawn)), None)
 
 
 def _cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, Any]:

@@ -265,9 +265,7 @@ def _described(
         names,
         f"{before}{sentence}.{after}{more}",
         f"{public}.{more}",
-        hints=error_hints(trial)
-        if trial.raised
-        else rule_hints(start, "" if inner else place, broadcast, forward or alone),
+        hints=error_hints(trial) if trial.raised else hints,
         bugs=certain,
     )
 

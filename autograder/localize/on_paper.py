@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from autograder.localize.subexpressions import Trial, try_parts
+from autograder.runs.engines import Draw
 from autograder.runs.inputs import Array
 
 NUMBERS = (2.0, 3.0, 0.5, 1.5, 4.0, 2.5, 5.0, 3.5, 1.0, 6.0, 4.5, 7.0)
@@ -24,12 +25,9 @@ def on_paper(engine: Any, trial: Trial) -> Trial:
     if problem is None or problem.worst is None:
         return trial
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
-    arriving = [] if draw.cotangent is None else [draw.cotangent]
-    if not 0 < sum(array.size for array in draw.inputs) <= len(NUMBERS) or sum(a.size for a in arriving) > len(NUMBERS):
+    simple = simple_draw(draw)
+    if simple is None:
         return trial
-    inputs = _replaced(draw.inputs, NUMBERS)
-    cotangent = next(iter(_replaced(arriving, [ARRIVING * (n + 1) for n in range(len(NUMBERS))])), None)
-    simple = replace(draw, inputs=tuple(inputs), cotangent=cotangent, again=None)
     again = try_parts(engine, [replace(trial.part, draws=(simple,))])[0]
     if again is None or again.raised or again.comparison.problem is None:
         return trial
@@ -38,6 +36,16 @@ def on_paper(engine: Any, trial: Trial) -> Trial:
         return trial
     finite = all(np.all(np.isfinite(array)) for array in again.expected[0].reference.dense())
     return again if finite else trial
+
+
+def simple_draw(draw: Draw) -> Draw | None:
+    """A draw with small integers and halves in place of its numbers; None where there are too many, or none."""
+    arriving = [] if draw.cotangent is None else [draw.cotangent]
+    if not 0 < sum(array.size for array in draw.inputs) <= len(NUMBERS) or sum(a.size for a in arriving) > len(NUMBERS):
+        return None
+    inputs = _replaced(draw.inputs, NUMBERS)
+    cotangent = next(iter(_replaced(arriving, [ARRIVING * (n + 1) for n in range(len(NUMBERS))])), None)
+    return replace(draw, inputs=tuple(inputs), cotangent=cotangent, again=None)
 
 
 def _replaced(arrays: Sequence[Array], numbers: Sequence[float]) -> list[Array]:

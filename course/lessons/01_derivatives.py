@@ -25,7 +25,14 @@ import time
 
 import numpy as np
 
-from autograder.student import between, check_function, check_handwritten_gradient, hints, quiz
+from autograder.student import (
+    between,
+    check_function,
+    check_handwritten_gradient,
+    hints,
+    predict,
+    quiz,
+)
 
 # %%
 def f(x):
@@ -77,6 +84,9 @@ print("difference:          ", abs(estimate - x_torch.grad.item()))
 # **Predict:** at `w = 2`, is the slope of the loss positive or negative?
 
 # %%
+predict("Is the slope positive or negative?", "positive", "zero", "negative")
+
+
 def loss(w):
     return (w * 3 - 12) ** 2
 
@@ -116,6 +126,9 @@ for step in range(6):
 # **Predict:** which `h` comes closest to the true slope: `1e-3`, `1e-8` or `1e-14`? Write your guess down, then run.
 
 # %%
+predict("Which h comes closest to the true slope?", "1e-3", "1e-8", "1e-14")
+
+
 def slope_of_f(x):
     return (x**4 + 3 * x**2) / (1 + x**2) ** 2  # by the quotient rule, on paper
 
@@ -293,6 +306,9 @@ credit
 # What does it cost? **Predict** how often your function calls `f` for an array of 1000 entries, then count.
 
 # %% tags=["demo"]
+predict("How often is f called for 1000 entries?")
+
+
 def counted(x):
     counted.calls += 1
     return (x**2).sum()
@@ -309,6 +325,9 @@ for entries in (1, 10, 100, 1000):
 # Back to the step `h`. **Predict:** on axes that are both logarithmic, what are the slopes of the two falling lines? And where does the turn move when numbers carry only 7 digits (float32)?
 
 # %% tags=["demo"]
+predict("What are the slopes of the two falling lines, one-sided and central?")
+
+
 def errors(dtype, central):
     steps = 10.0 ** np.linspace(-14, -0.5, 82)
     found = []
@@ -375,6 +394,7 @@ print("y =", y, "  loss =", loss_value)
 # **Predict** the signs of the two gradients before you run. The prediction is too small.
 
 # %% items="36"
+predict("What are the signs of the gradients of w and b?", "+ +", "+ -", "- +", "- -")
 d_loss = 1.0  # the loss moves exactly as much as the loss
 d_error = d_loss * 2 * error  # error**2 has slope 2 * error
 d_y = d_error * 1  # y - target moves as much as y
@@ -419,6 +439,7 @@ explore(loss_torch, names=names, predict=True)
 # One thing is missing: what if a number is used twice? **Predict** the gradient of `(x + y)**2` at 2 and 3, and then of `x * x + x` at 2. Your own function from exercise 1 knows the answers.
 
 # %% tags=["demo"] items="40"
+predict("What is the gradient of (x + y)**2 at 2 and 3, and of x * x + x at 2?")
 print(numerical_gradient(lambda v: (v[0] + v[1]) ** 2, np.array([2.0, 3.0])).round(6))
 print(numerical_gradient(lambda x: x * x + x, np.array(2.0)).round(6))
 
@@ -653,6 +674,15 @@ credit
 # Look at the neuron of the docstring twice, with `b = -1.5` and with `b = -3`. **Predict** what training does to each.
 
 # %% tags=["demo"]
+predict(
+    "With b = -1.5 and b = -3: which of the two neurons can training still move?",
+    "both",
+    "only the first",
+    "only the second",
+    "neither",
+)
+
+
 def relu_loss(w, x, b, target):
     return (max(w * x + b, 0.0) - target) ** 2
 
@@ -731,6 +761,7 @@ for layer, name in ((0, "first"), (2, "second")):
 # *"Leaky ReLU and GELU never have slope zero."* Both were proposed as remedies. **Predict** the slope of GELU at -0.7518 and at -20.
 
 # %% tags=["demo"] items="F28"
+predict("What is the slope of GELU at -0.7518 and at -20?")
 for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.functional.gelu)):
     points = torch.tensor([-20.0, -0.7518, 1.0], requires_grad=True)
     function(points).sum().backward()
@@ -754,6 +785,7 @@ activations(shift=-8.0)
 # after 8 steps.
 
 # %%
+predict("How many characters has the formula after 8 steps?")
 value, slope = "x", "1"
 for step in range(1, 9):
     value, slope = f"({value})*(1-({value}))", f"({slope})*(1-({value}))-({value})*({slope})"
@@ -788,6 +820,9 @@ print("difference:", abs(slope - eval(formula)))
 # **Predict:** how much more work is forward than backward?
 
 # %%
+predict("How many times the multiplications of backward does forward need?")
+
+
 def chain(matrices):
     """Multiply from left to right; return the product and the number of multiplications."""
     product, count = matrices[0], 0
@@ -925,6 +960,12 @@ print("relative error:", relative_error(hasty_gradient(positive_points), moved))
 # Agreement to ten digits. **Predict** what happens at points of both signs.
 
 # %% tags=["demo"]
+predict(
+    "At points of both signs, the hand-written gradient is",
+    "right",
+    "wrong at one point",
+    "wrong at the negative points",
+)
 mixed_points = np.array([0.5, -1.0, 2.0, -3.5])
 moved = numerical_gradient(sum_of_abs, mixed_points)
 print("relative error:", relative_error(hasty_gradient(mixed_points), moved))
@@ -938,6 +979,7 @@ print("relative error:", relative_error(hasty_gradient(mixed_points), moved))
 # %% tags=["demo"] items="104"
 import warnings
 
+predict("Does gradcheck accept PyTorch's own sine?", "yes", "no", "only in float64")
 from torch.autograd import gradcheck
 
 warnings.simplefilter("ignore", UserWarning)

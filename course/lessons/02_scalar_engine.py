@@ -25,7 +25,7 @@ import time
 
 import numpy as np
 
-from autograder.student import between, check_gradients, hints, quiz
+from autograder.student import between, check_gradients, hints, predict, quiz
 
 # %% tags=["demo"]
 import warnings
@@ -110,6 +110,7 @@ MiniTensor.__neg__ = negate
 # The last line tells Python what `-a` means for a MiniTensor. **Predict** what each line prints.
 
 # %%
+predict("What does the last line print?")
 a = MiniTensor(3.0)
 b = -a
 print(b, b.operation, b.inputs)
@@ -596,6 +597,9 @@ beside_pytorch("(x*y + x)**2", lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 # Your engine is right, so let it try: first 1 doubling, then 2, then more. **Predict** how the time grows.
 
 # %% tags=["demo"]
+predict("By which factor does one more doubling multiply the time?")
+
+
 def doublings(count):
     x = MiniTensor(1.0)
     y = x
@@ -989,6 +993,7 @@ plt.show()
 # Gradients are added in two places. **Predict** the three numbers.
 
 # %%
+predict("Which three numbers are printed?")
 w = MiniTensor(2.0)
 (w * w + w).backward()
 print("w is used three times in one expression:", w.grad)
@@ -1013,6 +1018,9 @@ print(w_torch.grad.item())
 # Could we drop the dict, and let `.grad` itself hold what is pending? The first call would be right. **Predict** the second.
 
 # %% tags=["demo"]
+predict("Without the dict: what is the gradient after the second call?")
+
+
 def backward_without_pending(root):
     root.grad += 1.0
     for node in topological_order(root):
@@ -1036,6 +1044,9 @@ for method in (MiniTensor.backward, backward_without_pending):
 # **Predict** the two graphs.
 
 # %% items="14"
+predict("Which operations does the graph hold for x = 3 and for x = 0.25?")
+
+
 def bend(x):
     doubled = x * 2
     if doubled.data > 1:
@@ -1105,6 +1116,7 @@ show_torch(((x_torch * y_torch) ** 2).grad_fn)
 # In one respect PyTorch differs from your engine. **Predict** the gradients of `x`, `y` and `z` in both.
 
 # %% tags=["demo"] items="29"
+predict("PyTorch's gradients of x, y and z: which numbers, or None?")
 warnings.simplefilter("ignore")  # PyTorch warns when .grad of an intermediate node is read
 for x in (MiniTensor(2.0), leaf(2.0)):
     y = x**2
@@ -1290,6 +1302,7 @@ print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded:.2f} us, factor {fa
 # Take `(x*y + x)**2`, where `x` is used twice. **Predict:** are the two leaves at the bottom one object or two?
 
 # %% tags=["demo"] items="20"
+predict("Are the two leaves one object or two?", "one", "two", "one in your engine, two in PyTorch")
 x, y = MiniTensor(2.0), MiniTensor(3.0)
 s = (x * y + x) ** 2
 show(s)

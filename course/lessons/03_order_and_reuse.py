@@ -20,7 +20,7 @@
 # Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron. You review their code, starting with two of them.
 
 # %%
-from autograder.student import between, check_gradients, hints, quiz, start_lesson
+from autograder.student import between, check_gradients, hints, predict, quiz, start_lesson
 
 # %%
 start_lesson()
@@ -92,6 +92,7 @@ def beside_pytorch(expression, *numbers):
 # **Predict:** which engine fails?
 
 # %% tags=["demo"]
+predict("Which engine fails?", "mine", "PyTorch", "neither")
 beside_pytorch(lambda w, x, b, target: ((w * x + b).relu() - target) ** 2, 0.5, 4.0, -1.5, 3.0)
 
 # %% [markdown]
@@ -306,6 +307,13 @@ def recursing(root, gradient=1.0):
 # `nearest_first` passes the tests of exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
 
 # %%
+predict(
+    "Which of the two sums does nearest_first get right?",
+    "both",
+    "only x**2 + 3 * x",
+    "only the sum of ten",
+    "neither",
+)
 compare(nearest_first, lambda x: x**2 + 3 * x, 2.0)
 compare(nearest_first, lambda x: x + x + x + x + x + x + x + x + x + x, 2.0)
 
@@ -374,6 +382,7 @@ credit
 # Now write the same sum both ways. **Predict** which one comes out wrong.
 
 # %%
+predict("Which one comes out wrong?", "b + c", "c + b", "both", "neither")
 for swapped in (False, True):
     a = MiniTensor(2.0)
     b = -a
@@ -413,6 +422,8 @@ beside_pytorch(lambda a: a.tanh() * 3 - 1, 0.5)
 # %% tags=["demo"]
 import itertools
 import random
+
+predict("How many programs with one operation does each of the four engines get wrong?")
 
 
 def programs(length):
@@ -464,6 +475,9 @@ for name, engine in ENGINES.items():
 # What about testing with random programs? Longer ones reuse more. **Predict** the length at which half of all random programs expose each engine.
 
 # %% tags=["demo"]
+predict("At which length do half of all random programs expose the engines?")
+
+
 def random_program(length, generator):
     """Like a real program: each step uses the latest value or an earlier one."""
     program = []
@@ -607,6 +621,13 @@ credit
 
 # %% tags=["demo"]
 import itertools
+
+predict(
+    "Which orders give the right gradients?",
+    "the topological ones",
+    "those and some more",
+    "not even all topological ones",
+)
 
 
 def backward_in(order, gradient=1.0):
@@ -800,6 +821,7 @@ assert close(first, [4.0, 1.0]) and close(second, [4.0, 1.0]), "called twice, it
 # **Predict** two things: the sum of the contributions, and which steps matter most.
 
 # %% tags=["demo"] items="F27"
+predict("Which steps matter most?", "the first", "the last", "all alike")
 fig, axis = plt.subplots(layout="constrained")
 steps = range(1, len(sequence) + 1)
 for value, marker in ((0.9, "o"), (0.4, "s")):  # two values of the weight
@@ -824,6 +846,14 @@ plt.show()
 # *"PyTorch adds to `.grad` so that shared weights of recurrent networks work."* You can test it. Set `.grad` to zero before the call, so that nothing is left from earlier calls. If the saying is true, the gradient of the shared weight must now be wrong. **Predict.**
 
 # %% tags=["demo"] items="F27"
+predict(
+    "With .grad set to zero before the call, is the gradient of the shared weight right?",
+    "yes",
+    "no, too small",
+    "no, too large",
+)
+
+
 def torch_recurrent(w):
     h = torch.tensor(0.0, dtype=torch.float64)
     for x in sequence:
@@ -990,6 +1020,12 @@ print("after 100,000 operations:", x_torch.grad.item())
 # %% tags=["demo"]
 import subprocess
 
+predict(
+    "What happens to the second one, which calls itself through map?",
+    "it works",
+    "RecursionError",
+    "the process dies",
+)
 PLAIN = "def down(n): return 0 if n == 0 else down(n - 1)"
 THROUGH_MAP = "def down(n): return 0 if n == 0 else list(map(down, [n - 1]))[0]"
 for name, function in (("plain recursion", PLAIN), ("through map", THROUGH_MAP)):
@@ -1259,6 +1295,8 @@ assert (a.grad, b.grad) == (2.0, 4000.0), "2000 sums in a row, backward called t
 # %%
 import time
 import weakref
+
+predict("Which takes longest?", "forward", "backward", "dropping the output")
 
 
 def chain_of(count):

@@ -25,7 +25,15 @@ import numpy as np
 # %%
 import time
 
-from autograder.student import between, check_function, check_gradients, hints, positive, quiz
+from autograder.student import (
+    between,
+    check_function,
+    check_gradients,
+    hints,
+    positive,
+    predict,
+    quiz,
+)
 
 # %% tags=["demo"]
 import matplotlib.pyplot as plt
@@ -85,6 +93,7 @@ print(J.round(4))
 # The rule of `exp` from lesson 02 is `grad * output`. **Predict:** given the array `v`, how does it compare with `v @ J`?
 
 # %% items="35"
+predict("How does the rule compare with v @ J?", "equal", "only the sums are equal", "different")
 v = np.array([1.0, 10.0, 100.0])
 print("v @ J:    ", (v @ J).round(4))
 print("the rule: ", (v * np.exp(x)).round(4))
@@ -111,6 +120,13 @@ broadcast(np.ones((3, 1)), np.ones(4), predict=True, step=3)
 # Now the slopes. In `c = a + b` with the shapes `(3, 1)` and `(4,)`, the cotangent `v` has shape `(3, 4)`. The rule of the sum returns it unchanged, for both inputs. **Predict:** how do you get the gradient of `a` from it?
 
 # %% items="gap:broadcasting"
+predict(
+    "How do you get the gradient of a from v?",
+    "it is v",
+    "sum over axis 0",
+    "sum over axis 1",
+    "mean over axis 1",
+)
 a, b = np.array([[1.0], [2.0], [3.0]]), np.array([10.0, 20.0, 30.0, 40.0])
 v = np.array([[1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0], [100.0, 200.0, 300.0, 400.0]])
 print("for a:", (v.ravel() @ jacobian(lambda a: a + b, a)).round(4))
@@ -359,6 +375,14 @@ MiniTensor.tanh = tanh
 # In lesson 02, `backward` began with the gradient 1. With arrays the output may have many entries. **Predict** what PyTorch says to the second call.
 
 # %% tags=["demo"] items="42"
+predict(
+    "What does PyTorch do in the second call?",
+    "it sums the entries",
+    "it returns an array",
+    "it raises an error",
+)
+
+
 def try_backward(output, *gradient):
     try:
         output.backward(*gradient)
@@ -629,6 +653,7 @@ explore(y, names={"x": x, "bias": bias, "y": y})
 # There are now three different sums. **Predict** the three lines.
 
 # %% items="gap:accumulation"
+predict("Which three gradients of w are printed?")
 w = MiniTensor(2.0)
 (w * np.ones(5)).backward(np.ones(5))
 print("stretched to five entries:   ", w.grad)
@@ -776,6 +801,7 @@ credit
 # A stretch is undone by a sum. **Predict:** what undoes a sum? Here `x` has the shape `(2, 3)`, its sum over axis 1 has the shape `(2,)`, and so has the cotangent.
 
 # %%
+predict("What is the first row of the gradient?")
 x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 v = np.array([1.0, 10.0])
 print((v @ jacobian(lambda x: x.sum(axis=1), x)).reshape(x.shape).round(4))
@@ -932,6 +958,7 @@ credit
 # `reshape` and `transpose` move entries to other places; their rules carry the cotangent back. Indexing, `a[index]`, picks entries, and may pick one **twice**. **Predict** both results.
 
 # %% items="gap:repeated_indices"
+predict("What is the last entry of the two results, with += and with np.add.at?")
 index = [0, 2, 2]
 cotangent = np.array([1.0, 10.0, 100.0])
 
@@ -949,6 +976,7 @@ print("np.add.at(grad, index, cotangent):  ", grad)
 # Now the matrix product, `out[i, j] = sum over k of A[i, k] * B[k, j]`. Which outputs use `A[i, k]`? Those of row `i`, once per column `j`, each time with the factor `B[k, j]`. So its gradient is the sum over `j` of `v[i, j] * B[k, j]`. **Predict:** which matrix product is that?
 
 # %%
+predict("Which matrix product is the gradient of A?", "v @ B", "v @ B.T", "B.T @ v", "A.T @ v")
 A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
 v = np.array([[1.0, 10.0], [2.0, 20.0]])
 print("moved inputs:\n", (v.ravel() @ jacobian(lambda A: A @ B, A)).reshape(A.shape).round(3))
@@ -1232,6 +1260,7 @@ def lazy_softmax(a):
 # **Predict** for each of the four lines: does the check notice the mistake?
 
 # %% items="gap:random_cotangent"
+predict("In which of the four lines does the check notice the mistake?")
 random = np.random.default_rng(7)
 x = random.normal(size=(2, 3))
 for function in (careless_transpose, lazy_softmax):
@@ -1271,6 +1300,13 @@ print("p * (v - s): ", (p * (v - s)).ravel().round(4))
 # The loss of a classifier, **cross entropy**, is minus the logarithm of the probability of the right class, averaged over the examples. It seems to need a softmax and then a logarithm. **Predict** what happens when one logit is far above the other.
 
 # %% tags=["demo"]
+predict(
+    "What does softmax followed by log give for the smaller logit?",
+    "-1000",
+    "-inf",
+    "nan",
+    "0",
+)
 for name in ("softmax(1).log()", "log_softmax(1)"):
     logits = leaf([[0.0, 1000.0]])
     result = logits.softmax(1).log() if "log()" in name else logits.log_softmax(1)
@@ -1470,6 +1506,7 @@ credit
 # **Predict** the first value of the loss. All weights start at zero, so all ten classes look equally likely.
 
 # %% tags=["demo"]
+predict("What is the first value of the loss?")
 with np.load("data/digits.npz") as file:
     images, labels = file["images"], file["labels"].astype(int)
 pixels = images.reshape(800, 64) / 16
@@ -1628,6 +1665,12 @@ progress()
 # PyTorch's `max` comes in two forms: `x.max()` over everything and `x.max(dim=0)` along an axis. Both pass the cotangent to the entry that was largest. **Predict** the gradients if two entries are equally large. And which form is right? Check by moving an input, once up and once down.
 
 # %% tags=["demo"] items="gap:ties"
+predict(
+    "What gradient do the two equal entries get from x.max()?",
+    "0.5 and 0.5",
+    "1 and 0",
+    "1 and 1",
+)
 maxima = {"x.max()     ": lambda x: x.max(), "x.max(dim=0)": lambda x: x.max(dim=0).values}
 for name, largest in maxima.items():
     x_torch = leaf([1.0, 3.0, 3.0])
@@ -1765,6 +1808,7 @@ assert np.allclose(d.grad, [[1, 2], [0, 0]])
 # A rule is the product with a table that is never built. Here are three layers small enough to build their tables. **Predict** where the zeros are.
 
 # %% tags=["demo"]
+predict("Which of the three tables has the most zeros?")
 small, W_small = generator.normal(size=(3, 4)), generator.normal(size=(4, 2))
 tables = {
     "tanh of a (3, 4)": jacobian(np.tanh, small),

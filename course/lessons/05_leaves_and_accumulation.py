@@ -25,7 +25,15 @@ import weakref
 import numpy as np
 
 # %%
-from autograder.student import between, check_gradients, hints, positive, quiz, start_lesson
+from autograder.student import (
+    between,
+    check_gradients,
+    hints,
+    positive,
+    predict,
+    quiz,
+    start_lesson,
+)
 
 # %% tags=["demo"]
 import matplotlib.pyplot as plt
@@ -136,6 +144,7 @@ class Mul(Function):
 # An operation is a subclass with two static methods. `forward` computes with plain arrays, and passes what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. You can try it without a graph. **Predict** the last line.
 
 # %%
+predict("What does the last line print?")
 ctx = Mul()
 print(Mul.forward(ctx, np.array(2.0), np.array(3.0)))
 print(ctx.name(), ctx.saved_tensors)
@@ -854,6 +863,7 @@ assert w.is_leaf and not product.is_leaf and plain.is_leaf, "a leaf is a tensor 
 # Each result now names the operation that made it. **Predict** the four lines.
 
 # %%
+predict("Which four names are printed?")
 w, b = MiniTensor([[1.0], [2.0]], requires_grad=True), MiniTensor(0.5, requires_grad=True)
 hidden = np.ones((3, 2)) @ w
 shifted = hidden + b
@@ -1219,6 +1229,13 @@ for leaf in (ours, theirs):
 # Now the question of lesson 02 again: `x = 2; y = x**2; z = y + 1; z.backward()`. Lesson 02's engine put a gradient on all three. **Predict** what yours does now, without and with `y.retain_grad()`.
 
 # %% tags=["demo"] items="29 30"
+predict(
+    "Without retain_grad: which of x, y and z have a gradient in your engine?",
+    "x",
+    "x and y",
+    "x and z",
+    "all three",
+)
 for retain in (False, True):
     for make in (MiniTensor, torch.tensor):
         x = make(2.0, requires_grad=True)
@@ -1235,6 +1252,7 @@ for retain in (False, True):
 # `backward` adds into `.grad`, and only you clear it. **Predict** the three numbers, then those of the loop, where the slopes are 1, 2 and 3.
 
 # %% items="47 48 49"
+predict("Which three numbers are printed before the loop?")
 x = MiniTensor(2.0, requires_grad=True)
 (x**2).backward()
 print("x**2 differentiated once:", x.grad)
@@ -1257,6 +1275,7 @@ for i in range(3):
 # A rumor says that repeated backward calls make gradients grow *exponentially*. **Predict** the factor after 1, 2, 4 and 8 calls on one graph. (In PyTorch, more than one call needs `retain_graph=True`; lesson 06 explains why.)
 
 # %% tags=["demo"] items="F4"
+predict("What is the factor after 8 calls?")
 for calls in (1, 2, 4, 8):
     x = torch.tensor(2.0, requires_grad=True)
     y = x**3
@@ -1436,6 +1455,7 @@ assert np.allclose(w.data, [[1.0 - 2.125 - 0.9375 - 1.0, 2.0 - 2.125 - 0.9375 - 
 # PyTorch's step does the same: it runs outside the record, and it changes the numbers **in place**. Why not write the update as an ordinary formula? **Predict** `is_leaf` in the three cases.
 
 # %% tags=["demo"] items="62 F47"
+predict("What is is_leaf in the three cases?")
 w = torch.tensor([1.0, -2.0], requires_grad=True)
 optimizer = torch.optim.SGD([w], lr=0.1)
 (w * w).sum().backward()
@@ -1479,6 +1499,7 @@ for name, clear in calls.items():
 # **Where** to clear? Many tutorials insist on one place, before the forward pass. There are four places in a step. **Predict** which of them give the same weight.
 
 # %% tags=["demo"] items="59 F24"
+predict("Which places give the same weight?")
 places = "before forward", "between forward and backward", "between backward and step", "after step"
 for chosen in places:
     w = MiniTensor(1.0, requires_grad=True)
@@ -1522,6 +1543,9 @@ print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zero
 # Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0.
 
 # %% items="F1 55"
+predict("Which of the four runs explode?")
+
+
 def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05, clip=np.inf):
     """Distance from the best weights, step by step; written by hand, since it is so short."""
     rng = np.random.default_rng(0)
@@ -1790,6 +1814,7 @@ side_by_side(lambda x, y: (x * y) ** 2, 2.0, 3.0)
 # In `(x*y + x)**2` the leaf `x` is used twice. **Predict** the lines, then run.
 
 # %% tags=["demo"] items="20"
+predict("How many lines does the graph of yours have?")
 side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 
 # %% [markdown]
@@ -1817,6 +1842,7 @@ for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_gra
 # Names of nodes are worth reading. If a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training starts. **Predict** the six root names:
 
 # %% tags=["demo"] items="23"
+predict("What are the first three root names?")
 m = torch.ones(2, 2, requires_grad=True)
 for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
     print(expression.grad_fn.name())
@@ -1827,6 +1853,9 @@ for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
 # If a batch is too big for memory, split it into micro-batches. Split 32 rows into four parts of 8, or 64 into 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. But is the sum what you want? If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows it gets.
 
 # %% items="53 54 F46"
+predict("Which of the five versions have no error?")
+
+
 def big_batch_gradient(x, y, start):
     w = MiniTensor(start, requires_grad=True)
     ((x @ w - y) ** 2).mean().backward()
@@ -1926,6 +1955,9 @@ for step in range(100):
 # When you fine-tune a network, you often keep most of its parameters fixed: `requires_grad=False`, *frozen*. That saves work and memory, but how much depends on **which** layers are frozen. Take eight layers, four of them frozen. **Predict** the number of nodes: with the first four frozen, and with the last four.
 
 # %% tags=["demo"] items="31 F26"
+predict("How many nodes has the graph with the first four frozen, and with the last four?")
+
+
 def chain_of_layers(frozen, count=8):
     rng = np.random.default_rng(4)
     weights = [
@@ -1969,6 +2001,14 @@ print([parameter.requires_grad for parameter in model.parameters()])
 # Never clearing is momentum 1: a ball that rolls without friction. **Predict:** the loss is `w**2 / 2`, the start is 1, nothing is cleared. What does `w` do?
 
 # %% tags=["demo"] items="F1"
+predict(
+    "What does w do at a learning rate of 0.1, never cleared?",
+    "it comes to rest",
+    "it swings for ever",
+    "it explodes",
+)
+
+
 def roll(lr, steps, forget):
     w = MiniTensor(np.array(1.0), requires_grad=True)
     optimizer = SGD([w], lr)
@@ -2061,6 +2101,12 @@ plt.show()
 # Does clipping help? **Predict** the result for the regression with batches of 16, with the gradient clipped to length 1 and never cleared.
 
 # %% tags=["demo"] items="63"
+predict(
+    "Clipped and never cleared: how far from the best weights is the last step?",
+    "near 0",
+    "it stays about as far as at the start",
+    "it explodes",
+)
 print("never cleared:         ", distances(16)[-1])
 print("never cleared, clipped:", distances(16, clip=1.0)[-1])
 

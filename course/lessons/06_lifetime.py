@@ -24,7 +24,7 @@ import weakref
 
 import numpy as np
 
-from autograder.student import check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["demo"]
 import gc
@@ -52,6 +52,7 @@ def backward_twice(loss):
     return "works"
 
 
+predict("Which second calls succeed?")
 for text in ("x**3", "x + 1", "x * 2"):
     x = torch.tensor(2.0, requires_grad=True)
     message = backward_twice(eval(text))
@@ -79,6 +80,7 @@ start_lesson()
 # A node keeps two kinds of things: its edges, which are small, and what `save_for_backward` got, which may be large. How much each operation saves is its own decision. **Predict** the order of these, for a matrix of 8,000 bytes.
 
 # %% items="26"
+predict("Which operations save nothing?")
 a = MiniTensor(np.full((10, 100), 0.5), requires_grad=True)
 for text in ("a + a", "a.sum()", "a.reshape(1000)", "a.tanh()", "a ** 3", "a * 2.0", "a * (a + 1)"):
     node = eval(text).grad_fn
@@ -174,6 +176,14 @@ assert held(z.grad_fn) == (51, 4000), "fifty layers save fifty outputs"
 # Where does the memory of training go? A network of eight layers, its weights, and what one forward pass holds for two sizes of the batch. **Predict:** which is larger, the weights or the saved arrays?
 
 # %% items="26"
+predict(
+    "Which is larger?",
+    "the weights, always",
+    "the saved arrays, always",
+    "it depends on the batch",
+)
+
+
 def layers(count=8, size=64):
     rng = np.random.default_rng(0)
     return [MiniTensor(rng.normal(size=(size, size)) / 8, requires_grad=True) for _ in range(count)]
@@ -199,6 +209,15 @@ for rows in (16, 1024):
 # A widespread sentence says that the graph keeps *every* intermediate result. Check it with weak references to two results, after all tensors but the last are gone. **Predict** which of them is still alive.
 
 # %%
+predict(
+    "Which of the two results is still alive?",
+    "both",
+    "that before the sum",
+    "that before the square",
+    "neither",
+)
+
+
 def result_alive(second_step):
     x = MiniTensor(np.ones(1000), requires_grad=True)
     middle = x * 2.0
@@ -547,6 +566,7 @@ operations = (
     *("x + 1", "-x", "x.mean()", "x.reshape(2, 2)", "x[1:]", "x * 2", "x * x", "x / 2", "x ** 2"),
     *("x.exp()", "x.relu()", "x.max()", "x @ x"),
 )
+predict("How many of the 13 operations work a second time?")
 print("                  yours   PyTorch")
 for text in operations:
     said = []
@@ -559,6 +579,7 @@ for text in operations:
 # Many texts say that `backward` *destroys the graph*. Your printer knows better. **Predict** what it prints after `backward`.
 
 # %% tags=["demo"] items="25 F6"
+predict("What does the printer show after backward?", "the same nodes", "the last node alone", "nothing")
 for tensor in (MiniTensor, torch.tensor):
     x = tensor(np.full(1000, 0.5), requires_grad=True)
     loss = (x.exp() * 3.0).sum()
@@ -583,6 +604,7 @@ print("after `del loss`, the product's node is", "gone" if node() is None else "
 # One warning about the error. It may come **late**. In `loss = a + c.exp()` the second call passes through the sum, which works, and then meets `exp`, which has been freed. **Predict** `a.grad` after the failed call; after the first one it was 1.
 
 # %% tags=["demo"] items="68"
+predict("What is a.grad after the failed call?")
 for tensor in (MiniTensor, torch.tensor):
     a, c = tensor(1.0, requires_grad=True), tensor(1.0, requires_grad=True)
     backward_twice(a + c.exp())
@@ -602,6 +624,14 @@ for tensor in (MiniTensor, torch.tensor):
 # **Predict** the two curves: how many megabytes of saved values are alive after each operation?
 
 # %% tags=["demo"]
+predict(
+    "Without retain_graph: when is most alive?",
+    "at the start of forward",
+    "where forward ends",
+    "at the end of backward",
+)
+
+
 def one_step(retain_graph):
     weights, x = layers(), MiniTensor(np.random.default_rng(1).normal(size=(1024, 64)))
     with Census(Function, x, *weights) as census:
@@ -626,6 +656,7 @@ plot_steps({f"retain_graph={retain}": one_step(retain) for retain in (False, Tru
 # Sometimes one graph is to be used twice. **Predict** the gradients of `x**2` at 2 after two calls, with `.grad` cleared in between, and without.
 
 # %% items="66 67"
+predict("What are the gradients of x**2 at 2, cleared in between and not?")
 for cleared in (True, False):
     x = MiniTensor(2.0, requires_grad=True)
     y = x**2
@@ -746,6 +777,7 @@ assert message_of(lambda: trunk.backward()) != "", "the trunk must have been fre
 # But was it needed at all? The gradient of a sum is the sum of the gradients. **Predict:** how often does each version call the rules of the encoder, and do the gradients differ?
 
 # %% tags=["demo"] items="69 F9"
+predict("How many rules are called by the two ways, and how far apart are the gradients?")
 encoder_each, losses = two_heads()
 print("each loss, retaining: ", rules_called(losses, backward_each))
 encoder_sum, losses = two_heads()
@@ -1000,6 +1032,7 @@ print("held by a list of", len(holder), "entries, which is `curve`:", holder is 
 # To read the memory itself, choose an instrument that can see it. On a GPU that is `torch.cuda.memory_summary()`. On the CPU, Python's own `tracemalloc` seems to be made for it. **Predict** what it says of 80 MB of tensors, and of 80 MB of NumPy arrays.
 
 # %% tags=["demo"] items="74"
+predict("How many MB does tracemalloc see of 80 MB of tensors, and of 80 MB of NumPy arrays?")
 for name, make in {
     "PyTorch": lambda: torch.zeros(1_000_000, dtype=torch.float64),
     "NumPy": lambda: np.zeros(1_000_000),

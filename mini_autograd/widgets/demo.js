@@ -193,12 +193,7 @@ function makeBet(root, model) {
       const verdict = chosen() === bet.right ? `and that is right: ${bet.reason}` : `but it is ${bet.right}: ${bet.reason}`;
       return box.replaceChildren(make("p", { role: "status" }, `You predicted ${chosen()}${over ? `, ${verdict}` : ""}.`));
     }
-    const buttons = [...bet.options, "Skip"].map((option) => {
-      const choice = make("button", { type: "button" }, option);
-      choice.addEventListener("click", () => choose(option === "Skip" ? "" : option));
-      return choice;
-    });
-    box.replaceChildren(make("p", {}, bet.question), ...buttons);
+    askForPrediction(box, bet.question, bet.options, choose);
   };
   return { box, button, show, waits };
 }

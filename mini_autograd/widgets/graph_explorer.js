@@ -93,9 +93,21 @@ function build(model, el) {
   tools.append(find, busy.sign);
   const bench = make("div", { class: "ma-bench" });
   root.append(bar, bench, canvas, words, tools);
-  el.replaceChildren(root);
+  el.replaceChildren(...opener(model, root), root);
   const sender = makeSender(model, "wanted", busy);
   return { root, buttons, play, tool, counter, canvas, words, busy, bench, sender, find, nodes: [], edges: [], flows: [], leaves: new Map(), selected: null, zoom: null };
+}
+
+// The button that shows an explorer which waits for it.
+function opener(model, root) {
+  if (!model.get("opened_by")) return [];
+  const button = make("button", { type: "button", class: "ma-opener", "aria-expanded": "false" }, model.get("opened_by"));
+  root.hidden = true;
+  button.addEventListener("click", () => {
+    root.hidden = !root.hidden;
+    button.setAttribute("aria-expanded", String(!root.hidden));
+  });
+  return [button];
 }
 
 // Put the picture in, and remember its parts.
@@ -394,19 +406,21 @@ function state(steps, at) {
   const appeared = new Set();
   const gradients = new Map();
   const carried = new Set();
+  const passed = new Set(); // nodes whose rules have been called
   for (const step of steps.slice(0, at + 1)) {
     step.appear.forEach((node) => appeared.add(node));
     step.gradients.forEach(([node, text]) => gradients.set(node, text));
     step.flows.forEach(([edge]) => carried.add(edge));
+    if (step.phase === "backward") passed.add(step.node);
   }
-  return { appeared, gradients, carried };
+  return { appeared, gradients, carried, passed };
 }
 
 function apply(view, steps, at, model) {
   const details = model.get("details");
   const step = steps[at];
   view.motion?.stop();
-  const { appeared, gradients, carried } = state(steps, at);
+  const { appeared, gradients, carried, passed } = state(steps, at);
   const backward = step.phase === "backward" || step.phase === "end";
   const flowing = new Map(step.flows);
   const receivers = new Set(step.flows.map(([edge]) => view.ends[edge].source));
@@ -425,6 +439,7 @@ function apply(view, steps, at, model) {
     edge.classList.toggle("ma-in", step.phase === "forward" && view.ends[index].target === step.node);
     edge.classList.toggle("ma-carries", flowing.has(index));
     edge.classList.toggle("ma-carried", carried.has(index) && backward);
+    edge.classList.toggle("ma-wrong", model.get("wrong").includes(index) && passed.has(view.ends[index].target));
   });
   const factors = (index) => {
     const { target, factors } = view.ends[index];

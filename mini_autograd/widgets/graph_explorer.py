@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from mini_autograd.drawing.folding import repeated_blocks
 from mini_autograd.drawing.svg import value_text
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.widgets.expressions import ExpressionError
+from mini_autograd.widgets.faults import faults_of
 from mini_autograd.widgets.rerun import Engine, Value, Workbench
 from mini_autograd.widgets.scripts import SET_BY_READERS, script
 from mini_autograd.widgets.static import StaticPicture, with_static_picture
@@ -98,6 +100,25 @@ def explore_expression(text: str, values: Mapping[str, Value], direction: str, p
     return GraphExplorer(bench, direction, None, predict)
 
 
+def explore_fault(
+    output: Any, names: Mapping[str, Any], gradient: Any = None, opened_by: str = ""
+) -> GraphExplorer | None:
+    """The graph of a student's tensor, at the step in which its gradient goes wrong; None where none does.
+
+    `output.backward` has been called, if it can be. `opened_by`: the text of a button that has to be pressed first.
+    """
+    graph = read_graph(output, names, limit=LARGE, gradient=gradient)
+    faults = faults_of(graph)
+    if anywidget is None or not faults:
+        return None
+    shown = GraphExplorer(Workbench(graph, Engine(output), gradient), folded=False, seek_faults=True)
+    wrong = Counter(graph.edges[number].target for number in faults)
+    backward = {step["node"]: at for at, step in enumerate(shown.steps) if step["phase"] == "backward"}
+    shown.step = backward[max(wrong, key=lambda node: (wrong[node], node))]
+    shown.opened_by = opened_by
+    return shown
+
+
 def names_in(frame: Any) -> dict[str, Any]:
     """The tensors among the variables of a frame by their names, but none that begin with an underscore."""
     variables = {**frame.f_globals, **frame.f_locals}
@@ -129,12 +150,19 @@ if anywidget is not None:
         wanted: Any = traitlets.Dict().tag(**SET_BY_READERS)  # the expression and the numbers that are asked for
         computed: Any = traitlets.Dict().tag(sync=True)  # the answer: what is shown now, or the problem
         examples: Any = traitlets.List().tag(sync=True)
+        wrong: Any = traitlets.List().tag(sync=True)  # the numbers of the edges that are marked as wrong
+        opened_by = traitlets.Unicode().tag(sync=True)  # the button that shows it; none: it is shown
         own_id = traitlets.Unicode().tag(sync=True)
 
         def __init__(
-            self, bench: Workbench, direction: str = "right", folded: bool | None = None, predict: bool = False
+            self,
+            bench: Workbench,
+            direction: str = "right",
+            folded: bool | None = None,
+            predict: bool = False,
+            seek_faults: bool = False,
         ) -> None:
-            self._bench, self._direction = bench, direction
+            self._bench, self._direction, self._seek_faults = bench, direction, seek_faults
             blocks = self._take(bench.graph)
             if folded is None:
                 folded = len(bench.graph.nodes) > LARGE
@@ -168,8 +196,10 @@ if anywidget is not None:
 
         def _told(self, graph: Graph) -> dict[str, Any]:
             """What changes with the numbers, while the picture keeps its boxes and lines."""
+            faults = faults_of(graph) if self._seek_faults else {}
             return {
-                "steps": [step.to_json() for step in story(graph)],
+                "wrong": list(faults),
+                "steps": [step.to_json() for step in story(graph, faults)],
                 "edges": [[edge.source, edge.target, factors(edge, graph)] for edge in graph.edges],
                 "details": [details(node, graph) for node in graph.nodes],
                 "values": [value_text(node) for node in graph.nodes],
@@ -183,7 +213,7 @@ if anywidget is not None:
             with self.hold_sync():
                 self.step = 0 if self.step == 0 else len(drawn["steps"]) - 1
                 self.predictions = {}  # the steps have other numbers now
-                for name in ("steps", "edges", "details", "values", "picture"):
+                for name in ("wrong", "steps", "edges", "details", "values", "picture"):
                     setattr(self, name, drawn[name])
 
         def _compute(self, change: Any) -> None:

@@ -132,3 +132,33 @@ function makeSender(model, trait, busy) {
     },
   };
 }
+
+// Ask for a prediction: buttons to choose from, or an entry. Skipping gives an empty text.
+function askForPrediction(box, question, options, commit) {
+  const words = document.createElement("p");
+  words.textContent = question;
+  const button = (name, give) => {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.textContent = name;
+    made.setAttribute("data-lm-suppress-shortcuts", "true");
+    made.addEventListener("click", give);
+    return made;
+  };
+  const skip = button("Skip", () => commit(""));
+  if (options.length > 0) return box.replaceChildren(words, ...options.map((option) => button(option, () => commit(option))), skip);
+  const entry = document.createElement("input");
+  entry.type = "text";
+  entry.size = 32;
+  entry.setAttribute("aria-label", "Your prediction");
+  entry.setAttribute("autocomplete", "off");
+  entry.setAttribute("data-lm-suppress-shortcuts", "true");
+  const give = () => (entry.value.trim() ? commit(entry.value.trim()) : entry.focus());
+  entry.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // the notebook knows the arrow keys and Enter, too
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // it would press the button that has the focus afterwards
+    give();
+  });
+  box.replaceChildren(words, entry, button("Predict", give), skip);
+}

@@ -137,7 +137,7 @@ def _with_values(graph: Graph, engine: Engine, values: Mapping[str, Value], grad
 
 def _tensor(node: Node, inputs: Sequence[Any], engine: Engine, values: Mapping[str, Value]) -> Any:
     if node.kind == "operation":
-        return _operation(node, inputs)
+        return operation_of(node, inputs)
     value = values.get(node.name, node.value)
     if value is None or node.kind == "unrecorded":
         raise ValueError(f"the value of {node.name} is not known")
@@ -146,7 +146,8 @@ def _tensor(node: Node, inputs: Sequence[Any], engine: Engine, values: Mapping[s
     return engine.leaf(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
-def _operation(node: Node, inputs: Sequence[Any]) -> Any:
+def operation_of(node: Node, inputs: Sequence[Any]) -> Any:
+    """What the operation of a node makes of these tensors. Raises ValueError for one that a graph does not tell."""
     if node.operation in SIGNS:
         return SIGNS[node.operation](*inputs)
     if node.operation.startswith("**"):

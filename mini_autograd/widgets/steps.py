@@ -5,6 +5,7 @@ Every step is worked out here, as plain text and numbers ready to show; a front 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -43,9 +44,9 @@ class Step:
         return asdict(self)
 
 
-def story(graph: Graph) -> list[Step]:
-    """All steps, from the leaves alone to the finished picture."""
-    return [_start(graph), *_forward(graph), *_Backward(graph).steps(), _end(graph)]
+def story(graph: Graph, faults: Mapping[int, str] | None = None) -> list[Step]:
+    """All steps, from the leaves alone to the finished picture. `faults`: what to say of edges that are wrong."""
+    return [_start(graph), *_forward(graph), *_Backward(graph, faults or {}).steps(), _end(graph)]
 
 
 def details(node: Node, graph: Graph) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def details(node: Node, graph: Graph) -> dict[str, Any]:
             back.append(f"Local derivative with respect to {source.name}: {describe(edge.local)}.")
         if edge.contribution is not None and source.kind not in WITHOUT_GRADIENT:
             back.append(f"{source.name} receives {_product(node.incoming, edge)}.")
-    return {"name": title(node), "forward": known + _memory(node), "backward": back + _disagreement(node)}
+    return {"name": title(node), "forward": known + _memory(node), "backward": back + disagreement(node)}
 
 
 def factors(edge: Edge, graph: Graph) -> str:
@@ -120,8 +121,8 @@ def _as_operand(node: Node) -> str:
 class _Backward:
     """Walks the operations in reverse and keeps the sum that has arrived at each node so far."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, faults: Mapping[int, str]) -> None:
+        self.graph, self.faults = graph, faults
         self.sums: dict[int, Any] = {}
         self.number = {id(edge): number for number, edge in enumerate(graph.edges)}
         self.uses = {node.index: 0 for node in graph.nodes}
@@ -164,10 +165,11 @@ class _Backward:
             lines.append(self._receives(node, edge, source))
             flows.append((self.number[id(edge)], flow_text(edge.contribution)))
             gradients[source.index] = cell_text(self.sums[source.index], norm=True)
+        wrong = [self.faults.get(self.number[id(edge)], "") for edge in self.graph.edges_into(node.index)]
         return Step(
             "backward",
             node.index,
-            tuple(lines),
+            (*lines, *filter(None, dict.fromkeys(wrong))),
             gradients=tuple(gradients.items()),
             flows=tuple(flows),
             questions=questions(node, self.graph),
@@ -225,7 +227,7 @@ def _end(graph: Graph) -> Step:
     if leaves and all(_is_zero(node.stored) for node in leaves) and any(not _is_zero(node.incoming) for node in leaves):
         lines.append("The tensors' own .grad is still 0: backward() has not been called.")
     else:
-        lines += [line for node in graph.nodes for line in _disagreement(node)][:6]
+        lines += [line for node in graph.nodes for line in disagreement(node)][:6]
     reached = [node for node in graph.nodes if node.kind not in WITHOUT_GRADIENT]
     gradients = [(node.index, cell_text(replayed(node), norm=True)) for node in reached]
     return Step("end", None, tuple(lines), gradients=tuple(gradients))
@@ -235,7 +237,7 @@ def _is_zero(value: Any) -> bool:
     return value is not None and not np.any(value)
 
 
-def _disagreement(node: Node) -> list[str]:
+def disagreement(node: Node) -> list[str]:
     """A sentence when what the object stores is not what arrived in the replay."""
     if node.stored is None or node.incoming is None or _is_zero(node.stored):
         return []

@@ -144,3 +144,19 @@ def test_cards_are_readable_in_both_themes(lab, tmp_path):
 def test_what_is_not_accessible_would_be_found(lab):
     lab.page.set_content('<main class="some"><button></button></main>')
     assert [rule for rule, _ in violations(lab.page, ".some")] == ["button-name"]
+
+
+def test_a_failing_card_opens_the_graph_at_the_wrong_edge(lab):
+    lab.open_notebook(lab.write_notebook("graph.ipynb", [SETUP, CARDS["known bug"], CARDS["right"]]))
+    lab.run_all()
+    cell = lab.cell(1)
+    button = cell.get_by_role("button", name="Show on the graph: a * b + a")
+    button.wait_for()
+    explorer = cell.locator(".ma-explorer")
+    assert not explorer.is_visible()
+    assert button.bounding_box()["y"] > cell.locator(".autograder-card").bounding_box()["y"], "it is below the card"
+    button.press("Enter")
+    explorer.get_by_text("Here it goes wrong:").first.wait_for()
+    assert explorer.locator(".ma-edge.ma-wrong").count() > 0
+    assert violations(lab.page, ".ma-opener") == []
+    assert lab.cell(2).get_by_role("button", name="Show on the graph").count() == 0

@@ -1,0 +1,44 @@
+"""A failing expression on its own graph, opened where the gradient goes wrong: for a card in a student's notebook."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from autograder.localize.on_paper import simple_draw
+from autograder.runs import engine_protocol
+from autograder.runs.engines import Draw
+from autograder.runs.programs import Program
+
+SHOW = "Show on the graph"
+
+
+def explorer_of(engine: Any, program: Program, draw: Draw) -> Any | None:
+    """The explorer of what the engine makes of a draw, on simple numbers if it goes wrong on them too.
+
+    None where no graph can be read, or nothing in it is wrong.
+    """
+    for tried in (simple_draw(draw), draw):
+        try:
+            shown = None if tried is None else _explored(engine, program, replace(tried, again=None))
+        except Exception:  # the engine's own, in whatever way it fails
+            shown = None
+        if shown is not None:
+            return shown
+    return None
+
+
+def _explored(engine: Any, program: Program, draw: Draw) -> Any | None:
+    from mini_autograd.widgets.graph_explorer import explore_fault
+
+    tracked = engine_protocol.takes(engine, "requires_grad")
+    leaves = [engine_protocol.leaf_of(engine, tracked, value, draw.dtype) for value in draw.inputs]
+    output = program.function(*leaves)
+    with contextlib.suppress(Exception):  # a rule that raises can be seen on the graph, too
+        engine_protocol.call_backward(engine, tracked, output, draw.cotangent, draw.dtype)
+    names = dict(zip(program.arguments, leaves, strict=False))
+    gradient = None if draw.cotangent is None else np.asarray(draw.cotangent)
+    return explore_fault(output, names, gradient, f"{SHOW}: {program.name}")

@@ -1,0 +1,69 @@
+"""Where a graph goes wrong: the edges along which a rule sends something else than it should.
+
+Each operation is computed once more by our own engine, from the values that it really had and the gradient that really
+arrived, so a mistake is found where it is made, and not in all that follows from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mini_autograd.drawing.formatting import describe
+from mini_autograd.drawing.graph import WITHOUT_GRADIENT, Graph, Node
+from mini_autograd.tensors.creation import tensor
+from mini_autograd.widgets.rerun import operation_of
+from mini_autograd.widgets.steps import disagreement
+
+
+def faults_of(graph: Graph) -> dict[int, str]:
+    """The wrong edges by their numbers, each with a sentence. Operations that cannot be computed again are left out."""
+    found: dict[int, str] = {}
+    for node in graph.nodes:
+        if node.kind == "operation" and node.incoming is not None:
+            found |= _wrong_shares(node, graph)
+    return found or _wrong_sums(graph)
+
+
+def _wrong_shares(node: Node, graph: Graph) -> dict[int, str]:
+    """The edges along which the rule of a node sends something wrong."""
+    try:
+        right = _right_shares(node, [graph.nodes[source] for source in node.inputs])
+    except Exception:  # the operation is unknown, or our engine refuses these values
+        return {}
+    return {
+        number: f"Here it goes wrong: {graph.nodes[edge.source].name} needs {describe(right[edge.position])}."
+        for number, edge in enumerate(graph.edges)
+        if edge.target == node.index
+        and graph.nodes[edge.source].kind not in WITHOUT_GRADIENT
+        and not _equal(edge.contribution, right[edge.position])
+    }
+
+
+def _wrong_sums(graph: Graph) -> dict[int, str]:
+    """The edges to nodes that hold something else than what arrives, though all that send to them hold what arrives."""
+    differs = {node.index for node in graph.nodes if disagreement(node)}
+    users = {index: {edge.target for edge in graph.edges if edge.source == index} for index in differs}
+    first = {index for index in differs if not users[index] & differs}
+    return {
+        number: f"Here it goes wrong: {graph.nodes[edge.source].name}.grad holds "
+        f"{describe(graph.nodes[edge.source].stored)}, and {describe(graph.nodes[edge.source].incoming)} is right."
+        for number, edge in enumerate(graph.edges)
+        if edge.source in first
+    }
+
+
+def _right_shares(node: Node, sources: list[Node]) -> list[Any]:
+    """What each input of an operation receives. An input that is used twice counts as two."""
+    leaves = [tensor(np.asarray(source.value, dtype=np.float64), requires_grad=True) for source in sources]
+    with np.errstate(all="ignore"):
+        output = operation_of(node, leaves)
+        if not np.allclose(output.numpy(), np.asarray(node.value), rtol=1e-5, atol=1e-8, equal_nan=True):
+            raise ValueError("the value itself is another one, so it is another operation")
+        output.backward(tensor(np.broadcast_to(np.asarray(node.incoming, dtype=np.float64), output.shape).copy()))
+    return [np.asarray(leaf.grad) for leaf in leaves]
+
+
+def _equal(sent: Any, right: Any) -> bool:
+    return sent is not None and np.shape(sent) == np.shape(right) and np.allclose(sent, right, rtol=1e-5, atol=1e-8)

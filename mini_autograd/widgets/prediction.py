@@ -1,0 +1,58 @@
+"""A question before an answer: a reader commits to a prediction, and only then sees what the cell has shown.
+
+The cell runs as a whole; the browser covers what it shows below the question until there is a prediction. So nothing
+waits for a reader where all cells run in a row, and a page without a kernel or without widgets shows everything.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mini_autograd.widgets.scripts import SET_BY_READERS, script
+
+try:
+    import anywidget
+    import traitlets
+except ImportError:  # without the widget library the question is shown, and nothing is covered
+    anywidget = None  # type: ignore[assignment]
+
+HERE = Path(__file__).parent
+
+
+class Asked:
+    """The question alone, as a text."""
+
+    def __init__(self, question: str) -> None:
+        self.question = question
+
+    def __repr__(self) -> str:
+        return f"Predict: {self.question}"
+
+
+if anywidget is not None:
+
+    class Prediction(anywidget.AnyWidget):
+        """The live question. The browser keeps the answer with the notebook, by the question; it is never graded."""
+
+        _esm = script(HERE / "prediction.js")
+        _css = (HERE / "demo.css").read_text(encoding="utf-8") + (HERE / "prediction.css").read_text(encoding="utf-8")
+
+        question = traitlets.Unicode().tag(sync=True)
+        options: Any = traitlets.List().tag(sync=True)  # none: the reader types
+        answer: Any = traitlets.Unicode(None, allow_none=True).tag(**SET_BY_READERS)  # "" if skipped
+        own_id = traitlets.Unicode().tag(sync=True)
+
+        def __init__(self, question: str, options: tuple[str, ...]) -> None:
+            super().__init__(question=question, options=list(options))
+            self.own_id = self.model_id
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+            bundle = super()._repr_mimebundle_(**kwargs)
+            data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+            return {**data, "text/plain": repr(Asked(self.question))}, metadata
+
+
+def prediction(question: str, *options: str) -> Any:
+    """What a notebook shows for a question: `options` to choose from, else an entry for a number or a text."""
+    return Asked(question) if anywidget is None else Prediction(question, options)

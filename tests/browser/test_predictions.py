@@ -1,0 +1,66 @@
+"""Predictions in a lesson's cell: committed first, kept with the notebook, and seen beside what the cell shows."""
+
+import json
+
+import pytest
+
+from tests.browser.conftest import violations
+
+pytestmark = pytest.mark.browser
+
+CELLS = [
+    'from autograder.student import predict\npredict("What is 2 to the power of 10?")\nprint("it is", 2**10)\n2**10',
+    'predict("Which is larger?", "0.1 + 0.2", "0.3", "neither")\nprint("difference", 0.1 + 0.2 - 0.3)',
+    'print("not asked")',
+]
+
+
+def shown(cell) -> str:
+    return cell.locator(".jp-Cell-outputArea").inner_text()
+
+
+@pytest.fixture
+def asked(lab):
+    lab.open_notebook(lab.write_notebook("predictions.ipynb", CELLS))
+    lab.run_all()
+    assert lab.errors() == []
+    return lab
+
+
+def test_what_a_cell_shows_is_covered_until_there_is_a_prediction(asked):
+    cell = asked.cell(0)
+    entry = cell.get_by_role("textbox", name="Your prediction")
+    entry.wait_for()
+    assert "1024" not in shown(cell)
+    assert "not asked" in shown(asked.cell(2)), "a cell that asks nothing is covered"
+    asked.cell(0)
+    entry.fill("1000")
+    entry.press("Enter")
+    cell.get_by_text("You predicted: 1000").wait_for()
+    assert "it is 1024" in shown(cell)
+    choice = asked.cell(1)
+    assert "difference" not in shown(choice)
+    choice.get_by_role("button", name="neither", exact=True).click()
+    choice.get_by_text("You predicted: neither").wait_for()
+    assert "difference" in shown(choice)
+    assert violations(asked.page, ".ma-prediction") == []
+
+
+def test_a_prediction_is_kept_with_the_notebook_and_can_be_made_again(asked):
+    cell = asked.cell(0)
+    cell.get_by_role("textbox", name="Your prediction").fill("2 * 10")
+    cell.get_by_role("button", name="Predict", exact=True).click()
+    asked.cell(1).get_by_role("button", name="Skip").click()
+    asked.save()
+    kept = json.loads((asked.root / "predictions.ipynb").read_text())["metadata"]["predictions"]
+    assert kept == {"What is 2 to the power of 10?": "2 * 10", "Which is larger?": ""}
+    asked.run_all()
+    asked.cell(0).get_by_text("You predicted: 2 * 10").wait_for()
+    assert "1024" in shown(asked.cell(0)), "a second run asks again"
+    assert "difference" in shown(asked.cell(1)), "what was skipped is asked again"
+    asked.leave()
+    asked.open_notebook("predictions.ipynb")
+    asked.cell(0).get_by_text("You predicted: 2 * 10").wait_for()
+    asked.cell(0).get_by_role("button", name="Predict again").click()
+    asked.cell(0).get_by_role("textbox", name="Your prediction").wait_for()
+    assert "1024" not in shown(asked.cell(0))
