@@ -42,8 +42,8 @@ HIDDEN = "the folder {} is left out, because its name begins with a dot. Rename 
 NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it, and run the same command again."
 NO_TRIALS = "The solution could not be judged: its process was killed, twice. All tests are judged outside."
 NOT_GRADED = (
-    "So nothing was graded. Correct the test or the solution, run nbgrader generate_assignment, and grade again; or "
-    "grade as it is with --ignore-failing-solution."
+    "So nothing was graded. Correct the test or the solution in the source, run `nbgrader generate_assignment "
+    "{assignment} --force`, and grade again; or grade as it is with --ignore-failing-solution."
 )
 DIED = "The process that graded this submission was killed, twice. Nobody else's marks are touched."
 
@@ -223,7 +223,8 @@ class _Run:
         return found
 
     def _refusal(self) -> CourseError:
-        return CourseError("\n".join([*failures(kept_trials(self.spool.root, self.assignment) or {}), NOT_GRADED]))
+        advice = NOT_GRADED.format(assignment=self.assignment.name)
+        return CourseError("\n".join([*failures(kept_trials(self.spool.root, self.assignment) or {}), advice]))
 
     def _say_trials(self) -> None:
         """What the trials of the solutions have found."""

@@ -144,7 +144,8 @@ class _Screen:
         where = "feedback released" if released else "feedback in feedback/"
         points = f"{record.points:g} of {record.max_points:g}"
         reason = f": {record.reason}" if record.reason else ""
-        self._line(f"{record.student}  {points}  {record.status}{reason}  {where}")
+        late = f", {record.lateness}" if record.lateness else ""
+        self._line(f"{record.student}  {points}{late}  {record.status}{reason}  {where}")
 
     def notice(self, text: str) -> None:
         self._line(text)

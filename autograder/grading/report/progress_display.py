@@ -81,7 +81,7 @@ def reporter(console: Console) -> Iterator[Reporter]:
 
 def summary(record: SubmissionRecord) -> str:
     """One record in one line."""
-    note = f"  {record.first_message}" if record.first_message else ""
+    note = f"  {found_first(record)}".rstrip()
     line = f"{shown_name(record.student)}  {record.status}  {shown_points(record)}  {record.seconds:.1f} s{note}"
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 3]}..."
 
@@ -97,6 +97,11 @@ def shown_points(record: SubmissionRecord) -> str:
     return f"{record.points:g} / {record.max_points:g}"
 
 
+def found_first(record: SubmissionRecord) -> str:
+    """Why the mark is lower than the full one: lateness, which is not in the points, and the first test that failed."""
+    return ". ".join(part for part in (record.lateness, record.first_message) if part)
+
+
 def results_table(records: Iterable[SubmissionRecord], assignment: str) -> Table:
     """Student, points, time, and the first thing that cost points."""
     table = Table(title=assignment, title_justify="left")
@@ -106,6 +111,6 @@ def results_table(records: Iterable[SubmissionRecord], assignment: str) -> Table
     table.add_column("what was found first", overflow="fold")
     for record in records:
         status = "" if record.status == "graded" else f"{record.status}: "
-        found = escape(f"{status}{record.first_message}")
+        found = escape(f"{status}{found_first(record)}")
         table.add_row(escape(shown_name(record.student)), shown_points(record), f"{record.seconds:.1f}", found)
     return table

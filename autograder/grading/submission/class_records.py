@@ -58,3 +58,8 @@ class SubmissionRecord:
         lost = (cell for cell in self.cells if cell.message and (cell.points or 0.0) < cell.max_points)
         first = next(lost, None)
         return self.reason or (first.message.splitlines()[0] if first else "")
+
+    @property
+    def lateness(self) -> str:
+        """What was taken off for a late submission, in words, or the empty string."""
+        return f"{self.late_penalty:g} points taken off for a late submission" if self.late_penalty else ""

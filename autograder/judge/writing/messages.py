@@ -103,7 +103,7 @@ def _with_reason(reports: list[Any]) -> set[int]:
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """Printable, without colors, and not too long."""
+    """Printable, without colors, and not too long; a word is cut in two only where it is a long one."""
     text = CONTROL.sub("", ANSI.sub("", text)).encode("utf-8", "replace").decode()
     text = re.sub(r"\n\s*\n+", "\n", text).strip()
-    return text if len(text) <= longest else text[: longest - 4].rstrip() + " ..."
+    return text if len(text) <= longest else re.sub(r"\s+\S{0,20}$", "", text[: longest - 4]) + " ..."

@@ -18,7 +18,7 @@ from autograder.files import atomic_write
 from autograder.grading.errors import in_words
 from autograder.grading.gradebook.exporters import harmless
 from autograder.grading.report.class_report import ClassReport
-from autograder.grading.report.progress_display import results_table
+from autograder.grading.report.progress_display import results_table, summary
 from autograder.grading.report.similarity import as_reference, groups, own_part, plain
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
 from tests.autograder.grading.here import grade_all
@@ -197,6 +197,15 @@ def test_a_long_name_leaves_room_for_the_points() -> None:
     assert shown.count("x") == 120
     assert "3 / 4" in shown
     assert "because" in shown
+
+
+def test_the_table_says_what_lateness_takes_from_the_points() -> None:
+    late = record("ann", 3, "a * b: wrong", late_penalty=2)
+    assert "3 / 4" in summary(late)
+    assert summary(late).endswith("  2 points taken off for a late submission. a * b: wrong")
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(results_table([late, record("bob", 4)], "lesson"))
+    assert console.export_text().count("2 points taken off for a late submission. a * b: wrong") == 1
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def test_an_assignment_that_fails_its_own_solution_is_not_graded(small_course: A
     assert run(small_course) == 2
     said = capsys.readouterr().err
     assert "The solution in strings.ipynb fails the test cell 'test_length'. This is not true: `assert" in said
+    assert f"`nbgrader generate_assignment {ASSIGNMENT} --force`" in said, "without it nbgrader keeps the old release"
     assert "--ignore-failing-solution" in said
     assert not (small_course.root / "autograded").exists()
     assert run(small_course, "--ignore-failing-solution") == 1

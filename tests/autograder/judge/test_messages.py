@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autograder.cards.check_report import Line, Report
-from autograder.judge.writing.messages import said_by
+from autograder.judge.writing.messages import cut, said_by
 from autograder.notebooks.verdicts import without_repeats
 
 SWAPPED = "the two operands have changed places."
@@ -71,3 +71,9 @@ def test_a_message_names_each_likely_mistake_once(name: str) -> None:
 )
 def test_a_comment_on_an_answer_says_what_several_tests_found_once(messages: list[str], left: list[str]) -> None:
     assert without_repeats(messages) == [messages[0], *left]
+
+
+def test_a_cut_leaves_whole_words_and_cuts_only_a_long_one() -> None:
+    assert cut("one two three four", 16) == "one two ..."
+    assert cut("ValueError: " + "x" * 500, 100) == "ValueError: " + "x" * 84 + " ..."
+    assert cut("x" * 500, 100) == "x" * 96 + " ..."
