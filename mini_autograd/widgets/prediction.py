@@ -20,7 +20,7 @@ except ImportError:  # without the widget library the question is shown, and not
 HERE = Path(__file__).parent
 
 
-class Asked:
+class QuestionText:
     """The question alone, as a text."""
 
     def __init__(self, question: str) -> None:
@@ -50,9 +50,9 @@ if anywidget is not None:
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
             bundle = super()._repr_mimebundle_(**kwargs)
             data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-            return {**data, "text/plain": repr(Asked(self.question))}, metadata
+            return {**data, "text/plain": repr(QuestionText(self.question))}, metadata
 
 
 def prediction(question: str, *options: str) -> Any:
     """What a notebook shows for a question: `options` to choose from, else an entry for a number or a text."""
-    return Asked(question) if anywidget is None else Prediction(question, options)
+    return QuestionText(question) if anywidget is None else Prediction(question, options)

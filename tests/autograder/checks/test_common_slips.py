@@ -154,7 +154,7 @@ def test_a_value_of_a_wrong_shape_is_no_wrong_gradient(slip, expression, said):
     report = report_on_arrays(slip, {"expression": expression}, [(3, 4)])
     assert said in report.place
     assert "backwards" not in report.place
-    assert report.hints[0].startswith("Calculate")
+    assert report.hints[0].startswith("Work out")
 
 
 def test_beside_an_operation_without_a_tensor_no_other_cause_is_offered():
