@@ -75,7 +75,7 @@ start_lesson()
 #
 # To evaluate a model you need no gradients. Yet your engine keeps everything that a backward pass would use. How much is that? The next cell sends 200 rows through eight layers and adds up the sizes of the arrays that the nodes have saved.
 
-# %%
+# %% tags=["demo"]
 def network(x, weights):
     for w in weights:
         x = (x @ w).tanh()
@@ -426,7 +426,7 @@ for x, (off, on) in ((MiniTensor(2.0, requires_grad=True), yours), (leaf(2.0), t
 # %% [markdown]
 # The switch belongs to the thread. Ask a second thread while the first is inside `no_grad`:
 
-# %%
+# %% tags=["demo"]
 with no_grad():
     print("this thread:", is_grad_enabled(), "  the other:", in_another_thread(is_grad_enabled))
 
