@@ -44,18 +44,21 @@ estimate = (f(x + h) - f(x)) / h
 print("moving x by a tiny h:", estimate)
 
 # %% tags=["demo"]
+import warnings
+
 import matplotlib.pyplot as plt
 import torch
+from helpers_01 import leaf, plot_errors, plot_losses
+from torch import nn
+from torch.autograd import gradcheck
+
+from mini_autograd.widgets import activations, explore, step_size
 
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # the networks are too small to share the work
 
-
-def leaf(value):
-    """A number whose gradient PyTorch is to find."""
-    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
-
-
+# %% tags=["demo"]
 x_torch = leaf(x)
 f(x_torch).backward()
 print("PyTorch:             ", x_torch.grad.item())
@@ -338,14 +341,7 @@ def errors(dtype, central):
     return steps, np.maximum(found, 1e-18)
 
 
-fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
-for axis, dtype in zip(axes, (np.float64, np.float32)):
-    for central, style, label in ((False, "o", "one-sided"), (True, "s", "central")):
-        axis.loglog(*errors(dtype, central), style, markersize=3, label=label)
-    axis.set(title=dtype.__name__, xlabel="step h", ylim=(1e-13, 10))
-axes[0].set_ylabel("error of the estimated slope")
-axes[0].legend()
-plt.show()
+plot_errors(errors)
 
 # %% [markdown]
 # Right of the turn you see straight lines, left of it a cloud: rounding errors have no pattern. In float32 even the cloud ends: below `1e-8`, `x + h` is rounded back to `x`, the difference is zero, and the error is
@@ -369,8 +365,6 @@ for dtype in (np.float64, np.float32):
 # Is that a property of this function? Try others, and other places. Before you move a control, say where the turn will go.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import step_size
-
 step_size()
 
 # %% [markdown]
@@ -419,8 +413,6 @@ for name, theirs, ours in (("w", w_torch, d_w), ("x", x_torch, d_x), ("b", b_tor
 # the calculation above.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
-
 names = {"w": w_torch, "x": x_torch, "b": b_torch, "target": target_torch}
 names |= {"product": product_torch, "y": y_torch, "error": error_torch, "loss": loss_torch}
 explore(loss_torch, names=names, predict=True)
@@ -692,19 +684,15 @@ for b in (-1.5, -3.0):
     print("          gradients", relu_neuron_gradient(0.5, 4.0, b, 3.0))
 
 # %% tags=["demo"]
-fig, axis = plt.subplots(layout="constrained")
-for b, style in ((-1.5, "o-"), (-3.0, "s-")):
-    w, x, target, losses = 0.5, 4.0, 3.0, []
-    label = f"starts with b = {b}"
+curves = {}
+for start in (-1.5, -3.0):
+    w, x, b, target = 0.5, 4.0, start, 3.0
+    losses = curves[f"starts with b = {start}"] = []
     for step in range(20):
         losses.append(relu_loss(w, x, b, target))
         d_w, _, d_b, _ = relu_neuron_gradient(w, x, b, target)
         w, b = w - 0.01 * d_w, b - 0.01 * d_b
-    axis.plot(losses, style, markersize=4, label=label)
-axis.set(xlabel="training step", ylabel="loss", title="the same neuron, two starts")
-axis.set_xticks(range(0, 20, 5))
-axis.legend()
-plt.show()
+plot_losses(curves)
 
 # %% [markdown] items="39"
 # The second neuron is far from its target and its gradients for `w`, `x` and `b` are exactly zero. No rule is broken: moving `w` a little really does not change the loss. Such a unit is called **dead**: no gradient goes through it.
@@ -725,9 +713,6 @@ print(numerical_gradient(dead_neuron, np.array([0.5, 4.0, -3.0])))
 # first layer? In the second?
 
 # %% tags=["demo"] items="F29"
-from torch import nn
-
-
 def steps_until_revival(layer, unit, steps=100):
     torch.manual_seed(1)
     layers = nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1)
@@ -746,7 +731,6 @@ def steps_until_revival(layer, unit, steps=100):
     return None
 
 
-torch.set_num_threads(1)  # the network is too small to share the work
 torch.manual_seed(0)
 examples = torch.randn(256, 4)
 targets = torch.sin(examples.sum(1, keepdim=True))
@@ -774,8 +758,6 @@ for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.fun
 # Here are three small networks with the same weights. The colored lines carry gradient. Move `x`, and watch which units of the first network let it through. **Predict** what *Train them* does to the three units that were pushed down, in each network. The last sentence below the picture has the answer.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import activations
-
 activations(shift=-8.0)
 
 # %% [markdown]
@@ -977,10 +959,8 @@ print("relative error:", relative_error(hasty_gradient(mixed_points), moved))
 # The opposite happens too: a correct gradient that fails. PyTorch has a checker of its own, `torch.autograd.gradcheck`. **Predict:** does it accept the built-in sine of PyTorch?
 
 # %% tags=["demo"] items="104"
-import warnings
-
 predict("Does gradcheck accept PyTorch's own sine?", "yes", "no", "only in float64")
-from torch.autograd import gradcheck
+
 
 warnings.simplefilter("ignore", UserWarning)
 

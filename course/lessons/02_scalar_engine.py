@@ -15,7 +15,7 @@
 # %% [markdown]
 # # An engine for numbers
 #
-# *Core: about 90 minutes; section 2 is a good place for a break. Further: about 5 minutes, optional. You build an engine that records numbers and finds their gradients. You need the rules for sums, products and tanh of lesson 01.*
+# *Core: about 85 minutes; section 2 is a good place for a break. Further: about 5 minutes, optional. You build an engine that records numbers and finds their gradients. You need the rules for sums, products and tanh of lesson 01.*
 #
 # Sixty additions. In each, the last result is added to itself.
 
@@ -30,15 +30,12 @@ from autograder.student import between, check_gradients, hints, predict, quiz
 # %% tags=["demo"]
 import warnings
 
-import matplotlib.pyplot as plt
 import torch
+from helpers_02 import beside_pytorch, leaf, plot_doublings, seconds_for
 
+from mini_autograd.widgets import explore
 
-def leaf(value):
-    """A number for which PyTorch will find the gradient."""
-    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
-
-
+# %% tags=["demo"]
 x = leaf(1.0)
 start = time.perf_counter()
 y = x
@@ -259,8 +256,6 @@ credit
 # In this graph `a` is used twice. Which paths lead from `d` back to `a`, and what does each contribute? Choose *Step*. Before each backward step, the picture asks for your **prediction**; leave it empty to skip it.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
-
 a, b = MiniTensor(2.0), MiniTensor(3.0)
 c = a + b
 d = c * a
@@ -568,25 +563,13 @@ credit
 # All operations are there. Here are the hand calculations of lesson 01, done by your engine and by PyTorch:
 
 # %% tags=["demo"] items="36 38 39 40 41"
-def beside_pytorch(name, expression, *numbers):
-    ours = [MiniTensor(number) for number in numbers]
-    theirs = [leaf(number) for number in numbers]
-    our_output, their_output = expression(*ours), expression(*theirs)
-    our_output.backward()
-    their_output.backward()
-    gradients = [tensor.grad for tensor in ours]
-    difference = max(abs(g - t.grad.item()) for g, t in zip(gradients, theirs))
-    print(f"{name:22s} value {our_output.data:5g}", end="   ")
-    print(f"difference {difference:.0e}   gradients {gradients}")
-
-
 def relu_neuron(w, x, b):
     return ((w * x + b).relu() - 3) ** 2
 
 
-beside_pytorch("(w*x + b - 10)**2", lambda w, x, b: (w * x + b - 10) ** 2, 2.0, 3.0, 1.0)
-beside_pytorch("(relu(w*x + b) - 3)**2", relu_neuron, 0.5, 4.0, -1.5)
-beside_pytorch("(x*y + x)**2", lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
+beside_pytorch(MiniTensor, "(w*x + b - 10)**2", lambda w, x, b: (w * x + b - 10) ** 2, 2.0, 3.0, 1.0)
+beside_pytorch(MiniTensor, "(relu(w*x + b) - 3)**2", relu_neuron, 0.5, 4.0, -1.5)
+beside_pytorch(MiniTensor, "(x*y + x)**2", lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 
 # %% [markdown] items="44"
 # One call of `backward` filled in the gradient of every leaf, and each operation needed to know only its own rule.
@@ -608,20 +591,8 @@ def doublings(count):
     return x, y
 
 
-def seconds_for(method, count, repeat=3):
-    """The shortest of a few backward passes; each must give the right gradient."""
-    found = []
-    for _ in range(repeat):
-        x, y = doublings(count)
-        start = time.perf_counter()
-        method(y)
-        found.append(time.perf_counter() - start)
-        assert x.grad == 2.0**count
-    return min(found)
-
-
 counts = list(range(1, 19))
-every_path = [seconds_for(push_along_every_path, count) for count in counts]
+every_path = [seconds_for(push_along_every_path, doublings, count) for count in counts]
 growth = (every_path[-1] / every_path[-6]) ** (1 / 5)
 years = every_path[-1] * 2 ** (60 - counts[-1]) / 3600 / 24 / 365
 print(f"each doubling multiplies the time by about {growth:.2f}")
@@ -974,16 +945,8 @@ nodes = len(topological_order(y))
 print(f"gradient {x.grad:.0f}, found in {milliseconds:.2f} ms, in {nodes} nodes")
 
 # %% tags=["demo"]
-all_counts = list(range(1, 61))
-each_node_once = [seconds_for(MiniTensor.backward, count) for count in all_counts]
-fig, axis = plt.subplots(layout="constrained")
-longer = [every_path[-1] * 2.0 ** (count - counts[-1]) for count in (counts[-1], 60)]
-axis.semilogy(counts, every_path, "oC0", markersize=4, label="every path, measured")
-axis.semilogy((counts[-1], 60), longer, "--C0", label="every path, if it goes on like this")
-axis.semilogy(all_counts, each_node_once, "sC1", markersize=4, label="each node once, measured")
-axis.set(xlabel="number of doublings", ylabel="seconds for one backward")
-axis.legend(loc="upper center")
-plt.show()
+each_node_once = [seconds_for(MiniTensor.backward, doublings, count) for count in range(1, 61)]
+plot_doublings(every_path, each_node_once)
 
 # %% [markdown]
 # Both curves are right at every point. The lower one is nearly flat here: from 30 to 60 doublings the work doubles, once.

@@ -15,11 +15,14 @@
 # %% [markdown]
 # # Order and reuse
 #
-# *Core: about 90 minutes; section 4 is a good place for a break. Further: about 10 minutes, optional. You build the smallest programs that break three engines, a test for node orders, and a topological sort without recursion. You need the engine of lesson 02.*
+# *Core: about 80 minutes; section 4 is a good place for a break. Further: about 10 minutes, optional. You build the smallest programs that break three engines, a test for node orders, and a topological sort without recursion. You need the engine of lesson 02.*
 #
 # Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron. You review their code, starting with two of them.
 
 # %%
+import time
+import weakref
+
 from autograder.student import between, check_gradients, hints, predict, quiz, start_lesson
 
 # %%
@@ -64,8 +67,13 @@ def overwriting(root, gradient=1.0):
                 source.grad = share
 
 # %% tags=["demo"]
+import sys
+
 import matplotlib.pyplot as plt
 import torch
+from helpers_03 import follow, in_another_process, plot_contributions, torch_order, try_all_orders
+
+from mini_autograd.widgets import explore
 
 # %% [markdown]
 # ### A comparison with PyTorch (further)
@@ -118,7 +126,7 @@ def report(a, b):
     return (e * e - c).exp() + a
 
 # %% [markdown]
-# The skill is to **reduce** it: remove something, check whether the bug still shows, and stop when nothing more can go. What is left usually tells you what the bug is. This tool compares a suspect with the slow engine from the start of lesson 02, which follows every path and is right on every graph:
+# The skill is to **reduce** it: remove something, check whether the bug still shows, and stop when nothing more can go. What is left usually tells you what the bug is. A tool helps: `compare` compares a suspect with the slow engine from the start of lesson 02, which follows every path and is right on every graph:
 
 # %%
 def every_path(tensor, gradient=1.0):
@@ -128,7 +136,12 @@ def every_path(tensor, gradient=1.0):
         for source, share in zip(tensor.inputs, tensor.rule(gradient)):
             every_path(source, share)
 
+# %% [markdown]
+# ### The tool (further)
+#
+# Run this cell. You don't need to read it. `compare(backward, expression, *numbers)` prints the number of operations, the right gradients, and those that `backward` found.
 
+# %%
 def gradients(backward, expression, *numbers):
     """The gradients of an expression at these numbers, found by this backward pass."""
     leaves = [MiniTensor(number) for number in numbers]
@@ -149,6 +162,11 @@ def compare(backward, expression, *numbers):
     right = [round(grad, 6) for grad in gradients(every_path, expression, *numbers)]
     found = [round(grad, 6) for grad in gradients(backward, expression, *numbers)]
     print(f"{operations(expression, *numbers)} operations: right {right}, found {found}")
+
+# %% [markdown]
+# ### The first reductions
+#
+# The report, and two attempts at something smaller. **Predict** which of them shows the bug.
 
 # %%
 compare(overwriting, report, 0.6, -0.4)
@@ -247,27 +265,9 @@ assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show
 credit
 
 # %% [markdown]
-# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single expression. It pushes on not what has just arrived but everything so far, so the first arrival is pushed on a second time. This tool prints a line whenever a node pushes its gradient on:
+# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single expression. It pushes on not what has just arrived but everything so far, so the first arrival is pushed on a second time. `follow` prints a line whenever a node pushes its gradient on:
 
-# %%
-def follow(backward, output, **names):
-    """Run a backward pass; say which node pushes on what, in order, then the leaves' gradients."""
-
-    def watched(name, rule):
-        def watched_rule(grad):
-            shares = rule(grad)
-            print(f"{name} has {grad:g} and pushes on", *(f"{share + 0:g}" for share in shares))
-            return shares
-
-        return watched_rule
-
-    for name, node in names.items():
-        if node.rule is not None:
-            node.rule = watched(name, node.rule)
-    backward(output)
-    print({name: node.grad for name, node in names.items() if node.rule is None})
-
-# %%
+# %% tags=["demo"]
 a = MiniTensor(2.0)
 b = -a
 c = b + b
@@ -381,7 +381,7 @@ credit
 # %% [markdown]
 # Now write the same sum both ways. **Predict** which one comes out wrong.
 
-# %%
+# %% tags=["demo"]
 predict("Which one comes out wrong?", "b + c", "c + b", "both", "neither")
 for swapped in (False, True):
     a = MiniTensor(2.0)
@@ -397,8 +397,6 @@ for swapped in (False, True):
 # Here is the graph, drawn from your own objects. Step forward, then backward, and watch when `b` has received everything.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
-
 a = MiniTensor(2.0)
 b = -a
 c = -b
@@ -620,8 +618,6 @@ credit
 # Now the experiment. Seven nodes can be ordered in 5040 ways. Run a backward pass in **each** order and see which ones give the right gradients. **Predict:** more than the topological ones, or exactly those?
 
 # %% tags=["demo"]
-import itertools
-
 predict(
     "Which orders give the right gradients?",
     "the topological ones",
@@ -645,26 +641,8 @@ a = MiniTensor(0.3)
 b, c, d = a.tanh(), a.exp(), -a
 e = b * c
 f = d * e
-g = f + a
-nodes = [a, b, c, d, e, f, g]
-every_path(g)
-right = a.grad
-counts = {(valid, fits): 0 for valid in (True, False) for fits in (True, False)}
-results = set()
-for order in itertools.permutations(nodes):
-    for node in nodes:
-        node.grad = 0.0
-    backward_in(order)
-    valid, fits = is_topological(list(order)), abs(a.grad - right) < 1e-9
-    counts[valid, fits] += 1
-    if valid:
-        results.add(a.grad)
-
-print("topological, right gradients:    ", counts[True, True])
-print("topological, wrong gradients:    ", counts[True, False])
-print("not topological, right gradients:", counts[False, True])
-print("not topological, wrong gradients:", counts[False, False])
-print("gradients from topological orders:", sorted(results))
+nodes = [a, b, c, d, e, f, f + a]
+try_all_orders(nodes, backward_in, is_topological)
 
 # %% [markdown]
 # The condition is exact. A topological order gives the right gradients; any other order loses something. There may be several topological orders. They differ only in the order of additions, so their results may differ in the last digit, as sums of rounded numbers do.
@@ -681,21 +659,6 @@ print("gradients from topological orders:", sorted(results))
 # PyTorch does the same. Its nodes can report when their turn comes:
 
 # %% tags=["demo"]
-def torch_order(expression, **numbers):
-    """The names of PyTorch's nodes in the order in which they run in a backward pass."""
-    leaves = [torch.tensor(number, requires_grad=True) for number in numbers.values()]
-    output = expression(*leaves)
-    ran, waiting, seen = [], [output.grad_fn], set()
-    for node in waiting:
-        if node is not None and node not in seen:
-            seen.add(node)
-            name = node.name().split("::")[-1]
-            node.register_prehook(lambda grads, name=name: ran.append(name))
-            waiting.extend(source for source, _ in node.next_functions)
-    output.backward()
-    return ran
-
-
 def early_and_late(a):
     b = -a
     c = b.tanh()
@@ -822,20 +785,15 @@ assert close(first, [4.0, 1.0]) and close(second, [4.0, 1.0]), "called twice, it
 
 # %% tags=["demo"] items="F27"
 predict("Which steps matter most?", "the first", "the last", "all alike")
-fig, axis = plt.subplots(layout="constrained")
-steps = range(1, len(sequence) + 1)
-for value, marker in ((0.9, "o"), (0.4, "s")):  # two values of the weight
-    shares = contributions(recurrent, value, len(sequence))
+shares = {}
+for value in (0.9, 0.4):  # two values of the weight
+    first, *later = contributions(recurrent, value, len(sequence))
     w = MiniTensor(value)
     recurrent([w] * len(sequence)).backward()
-    print(f"w = {value}: sum of the contributions {sum(shares):.12f}", end=", ")
+    print(f"w = {value}: sum of the contributions {first + sum(later):.12f}", end=", ")
     print(f"gradient in one call {w.grad:.12f}")
-    sizes = [abs(share) for share in shares[1:]]
-    axis.plot(steps[1:], sizes, marker + "-", markersize=5, label=f"w = {value}")
-axis.set(xlabel="step at which the weight is used", ylabel="size of its contribution", yscale="log")
-axis.set_xticks(steps)
-axis.legend()
-plt.show()
+    shares[f"w = {value}"] = later
+plot_contributions(shares)
 
 # %% [markdown]
 # The shares add up to the gradient, to the last digit or nearly so. (The first step is left out: it contributes 0, since the state is 0 there.) On the whole, the earlier the step, the less it counts: its share has been multiplied by a slope below 1 at every later step. That is the *vanishing gradient* of recurrent networks, seen from inside.
@@ -866,10 +824,6 @@ for before in (None, 0.0, 100.0):
     w_torch.grad = None if before is None else torch.tensor(before, dtype=torch.float64)
     torch_recurrent(w_torch).backward()
     print(f".grad before the call: {before!s:5}   after: {w_torch.grad.item():.12f}")
-
-w = MiniTensor(0.9)
-recurrent([w] * len(sequence)).backward()
-print(f"your engine:                      {w.grad:.12f}")
 
 # %% [markdown] items="F27 gap:accumulation"
 # The ten uses are summed **inside** one backward pass, wherever `.grad` stood before. Adding to `.grad` from call to call is a second, separate sum. It serves a different purpose: collecting the gradients of several losses or small batches before one step of the optimizer. Lesson 05 is about that sum.
@@ -995,8 +949,6 @@ assert longest_chain(gives_up_after(0), 100) == 0, "not even one operation survi
 ### END HIDDEN TESTS
 
 # %% tags=["demo"]
-import sys
-
 limit_here = longest_chain(recursing, 100_000)
 print(f"recursing gets through {limit_here} operations in a row, and not through {limit_here + 1}")
 print(f"Python allows {sys.getrecursionlimit()} calls inside each other; the notebook needs some")
@@ -1018,23 +970,19 @@ print("after 100,000 operations:", x_torch.grad.item())
 # *"Just raise the recursion limit."* It may work, or it may do something worse than raise an error. So we try it in a separate Python process, not in the one that holds your work. Both programs below recurse 100,000 deep; the second one calls itself through `map`. **Predict** what happens to each.
 
 # %% tags=["demo"]
-import subprocess
-
 predict(
     "What happens to the second one, which calls itself through map?",
     "it works",
     "RecursionError",
     "the process dies",
 )
+
+
 PLAIN = "def down(n): return 0 if n == 0 else down(n - 1)"
 THROUGH_MAP = "def down(n): return 0 if n == 0 else list(map(down, [n - 1]))[0]"
-for name, function in (("plain recursion", PLAIN), ("through map", THROUGH_MAP)):
+for name, function in {"plain recursion": PLAIN, "through map": THROUGH_MAP}.items():
     program = f"import sys; sys.setrecursionlimit(10**6)\n{function}\nprint(down(100_000))"
-    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    last = (child.stderr.strip().splitlines() or ["no message"])[-1]
-    outcome = "fine" if child.returncode == 0 else f"died (status {child.returncode}, {last})"
-    print(f"{name:16s} {outcome}")
-print("on Python", sys.version.split()[0])
+    print(f"{name:16s}", in_another_process(program), "on Python", sys.version.split()[0])
 
 # %% [markdown]
 # Python 3.11 and later keep plain calls off the C stack, so the first one may well survive. The second goes through C at every step. There a process can die without any message, and in a notebook you would lose the kernel and everything in it. An engine should not depend on such details.
@@ -1293,9 +1241,6 @@ assert (a.grad, b.grad) == (2.0, 4000.0), "2000 sums in a row, backward called t
 # Now try 100,000 operations: run them forward and backward, then drop them. **Predict** which of the three takes longest, and whether dropping the output frees everything at once, or leaves it to Python's garbage collector.
 
 # %%
-import time
-import weakref
-
 predict("Which takes longest?", "forward", "backward", "dropping the output")
 
 

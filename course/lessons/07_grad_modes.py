@@ -15,7 +15,7 @@
 # %% [markdown]
 # # When not to record
 #
-# *Core: about 90 minutes; section 4 is a good place for a break. Further: about 25 minutes, optional. You build `no_grad`, `enable_grad`, `inference_mode` and `detach`. You need lessons 05 and 06.*
+# *Core: about 75 minutes; section 4 is a good place for a break. Further: about 25 minutes, optional. You build `no_grad`, `enable_grad`, `inference_mode` and `detach`. You need lessons 05 and 06.*
 #
 # The same model is trained three times. It has one weight, a squared error, and a penalty that keeps the weight small. The second program takes the penalty out of its tensor as a number, with `.item()`. The third computes the loss with recording off. Each mistake is in one line. **Predict** what each program does.
 
@@ -29,14 +29,15 @@ import threading
 import numpy as np
 
 # %% tags=["demo"]
+import math
+
 import torch
+from helpers_07 import attempt, gradient_of, in_another_thread, layers
+from helpers_07 import leaf, saved_kibibytes, set_or_none, verdict
 
+from mini_autograd.widgets import explore
 
-def leaf(value):
-    """A PyTorch tensor in double precision that requires grad."""
-    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
-
-
+# %% tags=["demo"]
 def trained(slip):
     w = leaf(2.0)
     for _ in range(200):
@@ -52,10 +53,7 @@ def trained(slip):
 
 
 for slip in ("none", "item()", "recording off"):
-    try:
-        print(f"{slip:14s}", trained(slip))
-    except RuntimeError as error:
-        print(f"{slip:14s} RuntimeError: {error}")
+    attempt(slip, lambda: trained(slip))
 
 # %% [markdown]
 # The smallest loss is at `72 / 38 = 1.8947`. One mistake stops the program in the first step, with a message. With the other, the program trains to the end and gives a wrong model, without a message.
@@ -77,16 +75,7 @@ start_lesson()
 #
 # To evaluate a model you need no gradients. Yet your engine keeps everything that a backward pass would use. How much is that? The next cell sends 200 rows through eight layers and adds up the sizes of the arrays that the nodes have saved.
 
-# %%
-def layers(count, width, make=MiniTensor):
-    """Square weights for a network of tanh layers."""
-    generator = np.random.default_rng(0)
-    return [
-        make(generator.normal(size=(width, width)) / width**0.5, requires_grad=True)
-        for _ in range(count)
-    ]
-
-
+# %% tags=["demo"]
 def network(x, weights):
     for w in weights:
         x = (x @ w).tanh()
@@ -94,11 +83,9 @@ def network(x, weights):
 
 
 rows = MiniTensor(np.random.default_rng(1).normal(size=(200, 64)))
-weights = layers(8, 64)
-output = network(rows, weights)
+output = network(rows, layers(MiniTensor, 8, 64))
 nodes = list(topological_order(output.grad_fn))
-saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
-print(f"{len(nodes)} nodes keep {sum(saved.values()) / 1024:.0f} KiB", end=", ")
+print(f"{len(nodes)} nodes keep {saved_kibibytes(nodes):.0f} KiB", end=", ")
 print(f"the result itself needs {output.data.nbytes / 1024:.0f} KiB")
 
 # %% [markdown] items="75"
@@ -428,95 +415,53 @@ assert is_grad_enabled(), "leaving enable_grad puts back what held before: on"
 # PyTorch has the same classes under the same names. **Predict** the six answers, three per line.
 
 # %% tags=["demo"]
-def three_answers(x, no_grad, enable_grad):
-    with no_grad():
+yours, theirs = (no_grad, enable_grad), (torch.no_grad, torch.enable_grad)
+for x, (off, on) in ((MiniTensor(2.0, requires_grad=True), yours), (leaf(2.0), theirs)):
+    with off():
         outer = x * 3
-        with enable_grad():
+        with on():
             inner = x * 3
-    return [outer.requires_grad, inner.requires_grad, (x * 3).requires_grad]
-
-
-print("yours:  ", three_answers(MiniTensor(2.0, requires_grad=True), no_grad, enable_grad))
-print("PyTorch:", three_answers(leaf(2.0), torch.no_grad, torch.enable_grad))
+    print(outer.requires_grad, inner.requires_grad, (x * 3).requires_grad)
 
 # %% [markdown]
 # The switch belongs to the thread. Ask a second thread while the first is inside `no_grad`:
 
-# %%
-def ask():
-    answers.append(is_grad_enabled())
-
-
-answers = []
+# %% tags=["demo"]
 with no_grad():
-    ask()
-    other = threading.Thread(target=ask)
-    other.start()
-    other.join()
-print("this thread:", answers[0], "  the other thread:", answers[1])
+    print("this thread:", is_grad_enabled(), "  the other:", in_another_thread(is_grad_enabled))
 
 # %% [markdown] items="F12 85"
 # Some texts say that `no_grad` turns off the backward pass. The graph is recorded first, then `backward` is called *inside* `no_grad`. **Predict:** does it raise an error, give None, or give 12?
 
 # %% tags=["demo"] items="F12"
-x, x_torch = MiniTensor(2.0, requires_grad=True), leaf(2.0)
-y, y_torch = x**3, x_torch**3
-with no_grad(), torch.no_grad():
-    y.backward()
-    y_torch.backward()
-print("yours:", x.grad.item(), "  PyTorch:", x_torch.grad.item(), end="   ")
-print("difference:", abs(x.grad.item() - x_torch.grad.item()))
+for x in (MiniTensor(2.0, requires_grad=True), leaf(2.0)):
+    y = x**3
+    with no_grad(), torch.no_grad():
+        y.backward()
+    print(type(x).__name__, x.grad.item())
 
 # %% [markdown] items="F12 85 F15"
 # It works: `apply` checks the switch when it records an operation. `backward` walks a graph that exists, and does not check.
 #
 # What happens to a program that trains inside `no_grad` by accident? There are three cases: nothing is inside, the whole step is inside, or only the first part of the model. **Predict** for each whether there is an error.
 
-# %% items="85 F15"
-def one_step(inside):
-    first, second = layers(2, 3)
-    rows = MiniTensor(np.ones((4, 3)))
+# %% tags=["demo"] items="85 F15"
+def one_step(inside, tensor, set_recording):
+    first, second = layers(tensor, 2, 3)
     with set_recording(inside != "the whole step"):
         with set_recording(inside == "nothing"):
-            hidden = (rows @ first).tanh()
-        loss = ((hidden @ second) ** 2).mean()
-        loss.backward()
-    return first, second
+            hidden = (tensor(np.ones((4, 3))) @ first).tanh()
+        ((hidden @ second) ** 2).mean().backward()
+    return set_or_none(first, second)
 
 
-def set_recording(answer):
-    return enable_grad() if answer else no_grad()
-
-
+yours = MiniTensor, lambda recording: enable_grad() if recording else no_grad()
 for inside in ("nothing", "the whole step", "the first layer"):
-    try:
-        found = ["None" if w.grad is None else "set" for w in one_step(inside)]
-        print(f"{inside:16s} .grad of the first layer: {found[0]:5s} of the second: {found[1]}")
-    except NotImplementedError:
-        raise
-    except RuntimeError as error:
-        print(f"{inside:16s} RuntimeError: {error}")
+    attempt(f"{inside}, yours", lambda: one_step(inside, *yours))
+    attempt(f"{inside}, PyTorch", lambda: one_step(inside, torch.tensor, torch.set_grad_enabled))
 
 # %% [markdown] items="85 F15"
-# If the whole step is inside, the mistake is **loud**: there is no graph, and `backward` raises an error. If only a part is inside, the mistake is **quiet**: that part has become a constant. Its `.grad` is not zero. It is `None`, because no gradient arrived. A check for zero norms would miss it; a check for `w.grad is None` finds it. PyTorch gives the same three answers:
-
-# %% tags=["demo"] items="F15"
-def one_step_torch(inside):
-    torch.manual_seed(0)
-    encoder, head = torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)
-    with torch.set_grad_enabled(inside != "the whole step"):
-        with torch.set_grad_enabled(inside == "nothing"):
-            hidden = encoder(torch.ones(4, 3)).tanh()
-        (head(hidden) ** 2).mean().backward()
-    return encoder.weight, head.weight
-
-
-for inside in ("nothing", "the whole step", "the first layer"):
-    try:
-        found = ["None" if w.grad is None else "set" for w in one_step_torch(inside)]
-        print(f"{inside:16s} .grad of the first layer: {found[0]:5s} of the second: {found[1]}")
-    except RuntimeError as error:
-        print(f"{inside:16s} RuntimeError: {error}")
+# If the whole step is inside, the mistake is **loud**: there is no graph, and `backward` raises an error. If only a part is inside, the mistake is **quiet**: that part has become a constant. Its `.grad` is not zero. It is `None`, because no gradient arrived. A check for zero norms would miss it; a check for `w.grad is None` finds it.
 
 # %% [markdown] items="75"
 # ## 3. A whole function
@@ -675,12 +620,6 @@ def set_grad_enabled(recording):
     """enable_grad() or no_grad(), depending on the argument: a context manager and a decorator."""
     return enable_grad() if recording else no_grad()
 
-# %%
-x = MiniTensor(2.0, requires_grad=True)
-for training in (True, False):
-    with set_grad_enabled(training):
-        print("training:", training, "  recorded:", (x * 3).requires_grad)
-
 # %% [markdown] items="78"
 # PyTorch's `set_grad_enabled` can do more: called without `with`, it sets the switch at once, and does not put it back.
 #
@@ -774,55 +713,29 @@ print("x is now", x.data, "  gradient", x.grad.data, "  right: [6.]")
 x_torch = leaf([3.0])
 y_torch = x_torch**2
 x_torch.detach()[0] = 100.0
-try:
-    y_torch.backward()
-except RuntimeError as error:
-    print("PyTorch: RuntimeError:", str(error)[:72], "...")
+attempt("PyTorch: backward", lambda: y_torch.backward())
 
 # %% [markdown] items="78 F31 79"
 # The node of `x**2` had saved the array, and the write through the twin changed it. Your engine computes a wrong gradient without a message. PyTorch counts the writes to a piece of memory, and original and twin share the counter. You build that in lesson 09.
 #
-# Where does the gradient go if a tensor is detached inside a model? An **autoencoder** turns its input into a short code and reconstructs the input from that code. Here the code is detached between the two halves. **Predict** which of the four gradients are None.
+# Where does the gradient go if a tensor is detached inside a model? An **autoencoder** turns its input into a short code and reconstructs the input from that code. Here the code is detached between the two halves. **Predict** which of the gradients are None.
 
-# %% items="79 80"
+# %% tags=["demo"] items="79 80"
 generator = np.random.default_rng(3)
-
-
-def parameter(*shape):
-    return MiniTensor(generator.normal(size=shape), requires_grad=True)
-
-
-def reconstruction_loss(rows, encoder, decoder, stop):
-    code = (rows @ encoder[0] + encoder[1]).tanh()
-    if stop:
-        code = code.detach()
-    rebuilt = code @ decoder[0] + decoder[1]
-    return ((rebuilt - rows) ** 2).mean()
-
-
-rows = MiniTensor(generator.normal(size=(5, 4)))
-for stop in (False, True):
-    encoder = parameter(4, 2), parameter(2)
-    decoder = parameter(2, 4), parameter(4)
-    reconstruction_loss(rows, encoder, decoder, stop).backward()
-    found = ["None" if p.grad is None else "set" for p in (*encoder, *decoder)]
-    print(f"code detached: {stop!s:5s}   encoder {found[:2]}   decoder {found[2:]}")
-
-# %% tags=["demo"] items="79"
-encoder_torch = torch.nn.Linear(4, 2).double()
-decoder_torch = torch.nn.Linear(2, 4).double()
-rows_torch = torch.tensor(rows.data)
-rebuilt = decoder_torch(encoder_torch(rows_torch).tanh().detach())
-((rebuilt - rows_torch) ** 2).mean().backward()
-found = ["None" if net.bias.grad is None else "set" for net in (encoder_torch, decoder_torch)]
-print(f"PyTorch: encoder bias {found[0]}   decoder bias {found[1]}")
+for tensor in (MiniTensor, torch.tensor):
+    for stop in (False, True):
+        rows = tensor(generator.normal(size=(5, 4)))
+        encoder = tensor(generator.normal(size=(4, 2)), requires_grad=True)
+        decoder = tensor(generator.normal(size=(2, 4)), requires_grad=True)
+        code = (rows @ encoder).tanh()
+        rebuilt = (code.detach() if stop else code) @ decoder
+        ((rebuilt - rows) ** 2).mean().backward()
+        print("detached:" if stop else "attached:", "encoder, decoder", set_or_none(encoder, decoder))
 
 # %% [markdown]
 # Here is the graph of a loss with one factor detached. The detached tensor is a leaf, so an edge is missing.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
-
 x, w = MiniTensor(0.5, requires_grad=True), MiniTensor(0.8, requires_grad=True)
 h = (x * w).tanh()
 out = h.detach() * w + w
@@ -844,45 +757,16 @@ explore(out)
 # Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch: **mark each one** as right, loud or quiet before you run the cell.
 
 # %% tags=["demo"] items="F16 73 82"
-import math
-import warnings
-
-ways = {
-    "x**3": lambda x: x**3,
-    "torch.stack([x])**3": lambda x: (torch.stack([x]) ** 3).sum(),
-    "torch.tensor([x])**3": lambda x: (torch.tensor([x]) ** 3).sum(),
-    "x.item()**3": lambda x: x.item() ** 3,
-    "float(x)**3": lambda x: float(x) ** 3,
-    "math.pow(x, 3)": lambda x: math.pow(x, 3),
-    "x.detach()**3": lambda x: x.detach() ** 3,
-    "x.data**3": lambda x: x.data**3,
-    "x.long()**3": lambda x: x.long() ** 3,
-    "(x > 1) * 8.0": lambda x: (x > 1) * 8.0,
-    "np.power(x, 3)": lambda x: torch.as_tensor(np.power(x, 3)),
-    "x.numpy()**3": lambda x: torch.as_tensor(x.numpy() ** 3),
-}
-for text, way in ways.items():
-    x_torch = torch.tensor(2.0, requires_grad=True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            (way(x_torch) + x_torch).backward()
-            verdict = "lost, with a warning" if caught else "quiet"
-            if x_torch.grad.item() == 13:
-                verdict = "right"
-            print(f"{text:22s} dy/dx = {x_torch.grad.item():4.0f}   {verdict}")
-        except RuntimeError as error:
-            print(f"{text:22s} loud: {str(error)[:51]} ...")
+ways = (
+    *("x**3", "(torch.stack([x])**3).sum()", "(torch.tensor([x])**3).sum()", "x.item()**3"),
+    *("float(x)**3", "math.pow(x, 3)", "x.detach()**3", "x.data**3", "x.long()**3"),
+    *("(x > 1) * 8.0", "torch.as_tensor(np.power(x, 3))", "torch.as_tensor(x.numpy()**3)"),
+)
+for text in ways:
+    print(f"{text:32s}", verdict(lambda x: eval(text)))
 
 # %% [markdown] items="F16 73"
 # The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (`float()` may also warn, once per session, but still continues.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
-#
-# Your engine has `item()` too:
-
-# %%
-x = MiniTensor(2.0, requires_grad=True)
-(x.item() ** 3 + x).backward()
-print("with item():", x.grad.item())
 
 # %% [markdown] items="76"
 # ## 5. inference_mode
@@ -922,29 +806,11 @@ SAVED_INFERENCE = (
 # When should the error come? "An inference tensor must never meet a recorded one" would be too strict. **Predict** which lines PyTorch refuses.
 
 # %% tags=["demo"] items="F14 89"
-def attempt(text, action):
-    try:
-        print(f"{text:32s} ok: {action()}")
-    except NotImplementedError:
-        raise
-    except RuntimeError as error:
-        print(f"{text:32s} RuntimeError: {str(error)[:50]} ...")
-
-
 with torch.inference_mode():
     t_torch = torch.ones(3) * 2
 q_torch = torch.ones(3, requires_grad=True)
-
-
-def gradient_of(output, tensor):
-    tensor.grad = None
-    output.sum().backward()
-    return tensor.grad.tolist()
-
-
 attempt("t + q, backward", lambda: gradient_of(t_torch + q_torch, q_torch))
 attempt("t * q", lambda: t_torch * q_torch)
-attempt("mse_loss(q, t)", lambda: torch.nn.functional.mse_loss(q_torch, t_torch))
 attempt("t.clone() * q, backward", lambda: gradient_of(t_torch.clone() * q_torch, q_torch))
 attempt("t + 1, made outside: marked?", lambda: (t_torch + 1).is_inference())
 attempt("t.detach(): marked?", lambda: t_torch.detach().is_inference())
@@ -1212,54 +1078,16 @@ assert is_grad_enabled() and not is_inference_mode_enabled(), "put back after a 
 # The same attempts with your engine and PyTorch:
 
 # %% tags=["demo"] items="88 89"
-with inference_mode():
-    mine = MiniTensor([1.0, 1.0, 1.0]) * 2
-with torch.inference_mode():
-    t_torch = torch.ones(3) * 2
-p = MiniTensor([1.0, 1.0, 1.0], requires_grad=True)
-
-
-def my_gradient(output):
-    p.grad = None
-    output.sum().backward()
-    return p.grad.data.tolist()
-
-
-attempt("yours:   t + q, backward", lambda: my_gradient(mine + p))
-attempt("PyTorch: t + q, backward", lambda: gradient_of(t_torch + q_torch, q_torch))
-attempt("yours:   t * q", lambda: mine * p)
-attempt("PyTorch: t * q", lambda: t_torch * q_torch)
-with inference_mode(), enable_grad():
-    attempt("yours:   enable_grad inside", lambda: (p * 2).requires_grad)
-with torch.inference_mode(), torch.enable_grad():
-    attempt("PyTorch: enable_grad inside", lambda: (q_torch * 2).requires_grad)
-attempt("yours:   (t + 0) * q, backward", lambda: my_gradient((mine + 0) * p))
-attempt("PyTorch: (t + 0) * q, backward", lambda: gradient_of((t_torch + 0) * q_torch, q_torch))
-
-# %% [markdown] items="F11 F13"
-# Some texts say that *the modes differ because `no_grad` counts a version for every operation*, and that *only `no_grad` allows writing to a leaf*. **Predict** the version numbers, and how many of the two writes fail.
-
-# %% tags=["demo"] items="F11 F13"
-with torch.no_grad():
-    a = torch.ones(2)
-    b = a * 2
-    c = b + 1
-    print("under no_grad, after two operations:", a._version, b._version, c._version)
-    c.add_(1)
-    print("       and one that writes in place:", a._version, b._version, c._version)
-
-for mode in (torch.no_grad, torch.inference_mode):
-    w_torch = torch.ones(2, requires_grad=True)
+yours, theirs = (MiniTensor, inference_mode), (torch.tensor, torch.inference_mode)
+for name, (tensor, mode) in {"yours": yours, "PyTorch": theirs}.items():
     with mode():
-        w_torch.add_(1)
-    print(f"writing to a leaf inside {mode.__name__:15s}", w_torch.tolist(), end=" ")
-    print("version", w_torch._version)
-
-with torch.inference_mode():
-    attempt("version of an inference tensor", lambda: torch.ones(2)._version)
-
-# %% [markdown] items="F11 F13 88"
-# Both statements are wrong. A version counts **writes**, not operations, and writing to a leaf is allowed in both modes. (Outside them it is an error. So an optimizer's step runs under `no_grad`.) The modes differ in what you may do with the tensors *afterward*.
+        t = tensor([1.0, 1.0, 1.0]) * 2
+    q = tensor([1.0, 1.0, 1.0], requires_grad=True)
+    attempt(f"{name}: t + q, backward", lambda: gradient_of(t + q, q))
+    attempt(f"{name}: t * q", lambda: t * q)
+    with mode(), enable_grad(), torch.enable_grad():
+        attempt(f"{name}: enable_grad inside", lambda: (q * 2).requires_grad)
+    attempt(f"{name}: (t + 0) * q, backward", lambda: gradient_of((t + 0) * q, q))
 
 # %% [markdown] items="81 83 F51"
 # ## 6. What to use when
@@ -1284,20 +1112,13 @@ with torch.inference_mode():
 model = torch.nn.Sequential(torch.nn.Linear(4, 64), torch.nn.Dropout(0.5))
 ones = torch.ones(1, 4)
 
-
-def describe(text):
-    first, second = model(ones), model(ones)
-    print(f"{text:20s} recorded: {first.requires_grad!s:5s}", end="   ")
-    print(f"twice the same: {torch.equal(first, second)}")
-
-
-describe("train()")
-with torch.no_grad():
-    describe("train() and no_grad")
-model.eval()
-describe("eval()")
-with torch.no_grad():
-    describe("eval() and no_grad")
+for training in (True, False):
+    for recording in (True, False):
+        model.train(training)
+        with torch.set_grad_enabled(recording):
+            first, second = model(ones), model(ones)
+        print("train()" if training else "eval()", "" if recording else "and no_grad", end=": ")
+        print(f"recorded {first.requires_grad}, twice the same {torch.equal(first, second)}")
 
 # %% [markdown] items="84"
 # The third line is right but wasteful, the second is fast but wrong. An evaluation needs both.
@@ -1759,7 +1580,7 @@ rows_mine = MiniTensor(np.ones((100, width)))
 rows_torch = torch.ones(100, width, dtype=torch.float64)
 curves = {"your engine": [], "PyTorch": []}
 for depth in depths:
-    mine, theirs = layers(depth, width), layers(depth, width, torch.tensor)
+    mine, theirs = layers(MiniTensor, depth, width), layers(torch.tensor, depth, width)
     peaks = [peak_mine(mode, rows_mine, mine) for mode in (enable_grad, no_grad)]
     curves["your engine"].append(peaks[0] / peaks[1])
     peaks = [peak_torch(mode, rows_torch, theirs) for mode in (torch.enable_grad, torch.no_grad)]
@@ -1780,6 +1601,33 @@ for name, values in curves.items():
 # There is no fixed factor. With recording, memory grows with the depth; without, it does not. One layer saves nothing, 32 layers save a lot. Both numbers count only activations. The weights are there in any case, so the saving is a smaller part of the total.
 #
 # Freezing does the same as `no_grad` here: if no weight requires grad, `apply` records nothing.
+
+# %% [markdown] items="F11 F13"
+# ## Two myths about the modes
+#
+# Some texts say that *the modes differ because `no_grad` counts a version for every operation*, and that *only `no_grad` allows writing to a leaf*. **Predict** the version numbers, and how many of the two writes fail.
+
+# %% tags=["demo"] items="F11 F13"
+with torch.no_grad():
+    a = torch.ones(2)
+    b = a * 2
+    c = b + 1
+    print("under no_grad, after two operations:", a._version, b._version, c._version)
+    c.add_(1)
+    print("       and one that writes in place:", a._version, b._version, c._version)
+
+for mode in (torch.no_grad, torch.inference_mode):
+    w_torch = torch.ones(2, requires_grad=True)
+    with mode():
+        w_torch.add_(1)
+    print(f"writing to a leaf inside {mode.__name__:15s}", w_torch.tolist(), end=" ")
+    print("version", w_torch._version)
+
+with torch.inference_mode():
+    attempt("version of an inference tensor", lambda: torch.ones(2)._version)
+
+# %% [markdown] items="F11 F13 88"
+# Both statements are wrong. A version counts **writes**, not operations, and writing to a leaf is allowed in both modes. (Outside them it is an error. So an optimizer's step runs under `no_grad`.) The modes differ in what you may do with the tensors *afterward*.
 
 # %% [markdown]
 # ## Decorated generators

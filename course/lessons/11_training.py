@@ -927,16 +927,16 @@ close(leaf.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + cotangent * normal, 
 x = MiniTensor(np.random.default_rng(3).normal(size=(500, 50)))
 for training, recording in ((True, True), (True, False), (False, True), (False, False)):
     manual_seed(2)
-    model = Sequential(LinearLayer(50, 400), BatchNorm1d(400), ReLU(), Dropout(0.5))
-    model.train(training)
+    model = Sequential(LinearLayer(50, 400), BatchNorm1d(400), ReLU(), Dropout(0.5)).train(training)
     before = {name: tensor.data.copy() for name, tensor in model.state_dict().items()}
     with set_grad_enabled(recording):
-        outputs = model(x)
-        same = np.array_equal(outputs.data, model(x).data)
+        outputs, again = model(x), model(x)
+    same = np.array_equal(outputs.data, again.data)
     after = model.state_dict()
     changed = [name for name in after if not np.array_equal(after[name].data, before[name])]
-    print(f"{'train()' if training else 'eval()':8s} {'' if recording else 'no_grad':8s}", end=" ")
-    print(f"twice the same {same!s:5s}  changed {len(changed)}  saved {kept_megabytes(outputs):5.2f} MB")
+    print("train()" if training else "eval() ", "" if recording else "no_grad", end="   ")
+    megabytes = kept_megabytes(outputs)
+    print(f"twice the same {same!s:5s}   changed {len(changed)}   saved {megabytes:5.2f} MB")
 
 # %% [markdown] items="84"
 # `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers move. It also affects memory: in evaluation, Dropout and BatchNorm save less. Only the last line saves nothing *and* gives the answer that you want.

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # A Transformer on your own engine
 #
-# *Core: about 90 minutes, and some time for training; before section 4 is a good place for a break. Further: about 50 minutes, optional. You build attention and a small Transformer, and train it alongside PyTorch. You need lessons 11 and 14.*
+# *Core: about 75 minutes, and some time for training; before section 4 is a good place for a break. Further: about 50 minutes, optional. You build attention and a small Transformer, and train it alongside PyTorch. You need lessons 11 and 14.*
 #
 # Here is a diary. Each line has a name, a thing, and the weather. The name and the thing are random. The weather is not: it follows from the thing, so a reader who has seen the thing knows the weather.
 
@@ -38,29 +38,34 @@ import tracemalloc
 
 import matplotlib.pyplot as plt
 import torch
+from helpers_16 import (
+    baseline_losses,
+    batches,
+    coder,
+    compare_attention,
+    compare_embeddings,
+    compare_heads,
+    copied,
+    diary,
+    last_guesses,
+    nodes_and_paths,
+    places_after,
+    plot_losses,
+    plot_patterns,
+    print_guesses,
+    torch_step,
+    twin,
+)
 
 import mini_autograd
+from mini_autograd.widgets import explore
 
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
-mini_autograd.allocator.keep_freed_memory()  # a training step reuses what the last one freed
 
 # %% tags=["demo"]
-NAMES = ["ada", "ben", "eva", "ida", "leo", "max", "tim"]
-WEATHER = {"coat": "rain", "sled": "snow", "kite": "wind", "hat": "heat"}
-
-
-def diary(lines, seed):
-    """A text in which only the name and the thing of each line are random."""
-    generator = np.random.default_rng(seed)
-    text = ""
-    for _ in range(lines):
-        thing = generator.choice(list(WEATHER))
-        text += f"{generator.choice(NAMES)} takes a {thing} in {WEATHER[thing]}.\n"
-    return text
-
-
+mini_autograd.allocator.keep_freed_memory()  # a training step reuses what the last one freed
 text, held_out = diary(120, seed=0), diary(40, seed=9)
 letters = sorted(set(text))
 print(text[: text.index("\n", 80)])
@@ -70,31 +75,9 @@ print(f"\n{len(text)} letters, {len(letters)} different ones: {''.join(letters)!
 # The task: guess the next letter. You can guess without a network. You can always guess the most frequent letter. A table of pairs tells you which letter follows the *last* one most often. And a reader who knows the rules can be wrong in only two places per line. **Predict** the share of right guesses for each of the three on a new diary.
 
 # %% tags=["demo"]
-number_of = {letter: number for number, letter in enumerate(letters)}
-
-
-def encode(string):
-    return np.array([number_of[letter] for letter in string])
-
-
-def decode(numbers):
-    return "".join(letters[number] for number in numbers)
-
-
-known, unknown = encode(text), encode(held_out)
-counts = np.bincount(known, minlength=len(letters))
-pairs = np.zeros((len(letters), len(letters)))
-np.add.at(pairs, (known[:-1], known[1:]), 1.0)
-line_length = len(held_out) / held_out.count("\n")
-two_misses = (1 - 1 / len(NAMES)) + (1 - 1 / len(WEATHER))
-last, following = unknown[:-1], unknown[1:]
-guesses = {
-    "the most frequent letter": (following == counts.argmax()).mean(),
-    "what follows the last letter": (following == pairs.argmax(axis=1)[last]).mean(),
-    "a reader who knows the rules": 1 - two_misses / line_length,
-}
-for name, share in guesses.items():
-    print(f"{name:30s} {share:.1%}")
+encode, decode = coder(letters)  # from a text to an array of numbers, and back
+known, unknown, line_end = encode(text), encode(held_out), encode("\n")[0]
+print_guesses(known, unknown, line_end)
 
 # %% [markdown]
 # To get from the second line to the third, you must remember more than one letter: how a word continues, where in the line you are, and which thing came before. A small Transformer learns this in a few seconds, on **your** engine. You
@@ -238,7 +221,9 @@ assert x.grad.data.tolist() == [[2.0], [320.0], [11.0]], "each lookup keeps its 
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The layer around `Lookup` checks its numbers first. NumPy reads the index -1 as *the last row*. A data set that marks missing letters with -1 would train the last letter's row, without an error. PyTorch refuses: `IndexError: index out of range in self`. So does this layer.
+# ### The layer around it (further)
+#
+# Run this cell. You don't need to read it. The layer around `Lookup` checks its numbers first. NumPy reads the index -1 as *the last row*. A data set that marks missing letters with -1 would train the last letter's row, without an error. PyTorch refuses: `IndexError: index out of range in self`. So does this layer.
 
 # %% tags=["engine"]
 class Embedding(Module):
@@ -269,16 +254,12 @@ class Embedding(Module):
         return Lookup.apply(self.weight, ids=ids)
 
 # %% [markdown]
+# ### The layer in use
+#
 # Compare the layer with PyTorch's. Then train it: in the first step all letters occur, in the second only letter 0. **Predict** for SGD and Adam which rows the *second* step moves.
 
 # %% tags=["demo"]
-mine, theirs = Embedding(4, 2), torch.nn.Embedding(4, 2).double()
-theirs.load_state_dict({"weight": torch.tensor(mine.weight.data)})
-ids, cotangent = np.array([[2, 0, 2], [3, 2, 0]]), np.random.default_rng(3).normal(size=(2, 3, 2))
-mine(ids).backward(cotangent)
-theirs(torch.tensor(ids)).backward(torch.tensor(cotangent))
-difference = mine.weight.grad.data - theirs.weight.grad.numpy()
-print(f"difference of the gradients: {np.abs(difference).max():.1e}")
+print(f"difference of the gradients: {compare_embeddings(Embedding(4, 2)):.1e}")
 
 for kind in (SGD, Adam):
     layer = Embedding(4, 2)
@@ -659,25 +640,13 @@ slopes_agree(lambda: attention(shared, shared, shared)[0], [shared], 10, "one te
 # PyTorch has attention as a single operation. Compare:
 
 # %% tags=["demo"]
-arrays = np.random.default_rng(4).normal(size=(3, 2, 3, 6, 4))
-leaves = [MiniTensor(array, requires_grad=True) for array in arrays]
-leaves_torch = [torch.tensor(array, requires_grad=True) for array in arrays]
-output, _ = attention(*leaves)
-output_torch = torch.nn.functional.scaled_dot_product_attention(*leaves_torch, is_causal=True)
-cotangent = np.random.default_rng(5).normal(size=output.shape)
-output.backward(cotangent)
-output_torch.backward(torch.tensor(cotangent))
-print(f"output      {np.abs(output.data - output_torch.detach().numpy()).max():.1e}")
-for name, leaf, leaf_torch in zip("qkv", leaves, leaves_torch):
-    print(f"gradient {name}  {np.abs(leaf.grad.data - leaf_torch.grad.numpy()).max():.1e}")
+compare_attention(attention, MiniTensor)
 
 # %% [markdown]
 # Here is the graph of attention for three positions. **Predict** which of `q`, `k` and `v` gets its gradient without a path through the softmax.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
-
-q, k, v = (MiniTensor(array, requires_grad=True) for array in arrays[:, 0, 0, :3, :2])
+q, k, v = (MiniTensor(array, requires_grad=True) for array in random.normal(size=(3, 3, 2)))
 explore(attention(q, k, v)[0].sum())
 
 # %% [markdown]
@@ -830,20 +799,8 @@ assert np.shape(layer.pattern) == (1, 2, 3, 3), "`pattern` is that of the last c
 
 # %% tags=["demo"]
 manual_seed(2)
-mine, theirs = CausalSelfAttention(8, 2), torch.nn.MultiheadAttention(8, 2, batch_first=True).double()
-names = {"in_proj_weight": mine.qkv.weight, "in_proj_bias": mine.qkv.bias}
-names |= {"out_proj.weight": mine.project.weight, "out_proj.bias": mine.project.bias}
-theirs.load_state_dict({name: torch.tensor(tensor.data) for name, tensor in names.items()})
-x = np.random.default_rng(8).normal(size=(3, 6, 8))
-x_torch, forbidden = torch.tensor(x), torch.triu(torch.ones(6, 6, dtype=torch.bool), 1)
-output_torch, pattern_torch = theirs(
-    x_torch, x_torch, x_torch, attn_mask=forbidden, average_attn_weights=False
-)
-differences = mine(MiniTensor(x)).data - output_torch.detach().numpy()
-print(f"difference of the outputs  {np.abs(differences).max():.1e}")
-differences = mine.pattern - pattern_torch.detach().numpy()
-print(f"difference of the patterns {np.abs(differences).max():.1e}")
-
+mine, x = CausalSelfAttention(8, 2), np.random.default_rng(8).normal(size=(3, 6, 8))
+compare_heads(mine, x)
 for position in range(6):
     leaf, cotangent = MiniTensor(x[:1], requires_grad=True), np.zeros((1, 6, 8))
     cotangent[0, position] = np.random.default_rng(9).normal(size=8)
@@ -1046,109 +1003,42 @@ result = Block(2, heads=1)(x).sum()
 explore(result)
 
 # %% tags=["demo"]
-order = topological_order(result.grad_fn)
-paths_to = dict.fromkeys(order, 0)
-paths_to[result.grad_fn] = 1
-for node in order:  # each node comes before the nodes of its inputs
-    for source, _ in node.next_functions:
-        if source is not None:
-            paths_to[source] += paths_to[node]
-end, _ = edge_to(x)
-print(f"{len(order)} nodes, {paths_to[end]} paths from the result to x")
+nodes, paths = nodes_and_paths(topological_order(result.grad_fn), edge_to(x)[0])
+print(f"{nodes} nodes, {paths} paths from the result to x")
 
 # %% [markdown]
-# The gradient of `x` is a sum over all these paths, and each additional block multiplies their number. `backward` still runs every rule only once, because it follows the order that you just used for counting.
+# The gradient of `x` is a sum over all these paths, and each additional block multiplies their number. `backward` still runs every rule only once, because it follows the topological order. The paths were counted in that order, too.
 
 # %% [markdown]
 # ## 5. The training
 #
-# Here is the same model in PyTorch, with PyTorch's own layers and its fused attention. Its parameters have the same names, so it can load your starting weights. (`library` and `look` are for the optional part.)
+# `twin` in `helpers_16.py` makes the same model in PyTorch, with PyTorch's own layers and its fused attention. Its parameters have the same names, so it can load your starting weights.
 
 # %% tags=["demo"]
-def twin(library, vocabulary, context, width, heads, depth, look="back"):
-    """The same model in PyTorch, or in a library with its names.
-
-    look: "back"; in the optional part also "everywhere" and "nowhere"
-    """
-    nn, attend = library.nn, library.nn.functional.scaled_dot_product_attention
-
-    class Attention(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.qkv, self.project = nn.Linear(width, 3 * width), nn.Linear(width, width)
-
-        def forward(self, x):
-            rows, length, _ = x.shape
-            parts = self.qkv(x).reshape(rows, length, 3, heads, width // heads)
-            q, k, v = parts.permute(2, 0, 3, 1, 4)
-            found = v if look == "nowhere" else attend(q, k, v, is_causal=look == "back")
-            return self.project(found.transpose(1, 2).reshape(rows, length, width))
-
-    class TwinBlock(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.attention = nn.LayerNorm(width), Attention()
-            self.norm2, gelu = nn.LayerNorm(width), nn.GELU(approximate="tanh")
-            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), gelu, nn.Linear(4 * width, width))
-
-        def forward(self, x):
-            middle = x + self.attention(self.norm1(x))
-            return middle + self.mlp(self.norm2(middle))
-
-    class Twin(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.token, self.place = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
-            self.blocks = nn.Sequential(*[TwinBlock() for _ in range(depth)])
-            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary)
-
-        def forward(self, ids):
-            x = self.token(ids) + self.place.weight[: ids.shape[1]]
-            return self.head(self.norm(self.blocks(x)))
-
-    return Twin().double()
-
-
 sizes = {"vocabulary": len(letters), "context": 24, "width": 32, "heads": 2, "depth": 2}
 manual_seed(1)
 model, model_torch = CharTransformer(**sizes), twin(torch, **sizes)
-
-
-def copied(library):
-    """Your weights for another library."""
-    return {name: library.tensor(t.data.copy()) for name, t in model.state_dict().items()}
-
-
-print(model_torch.load_state_dict(copied(torch)))
+print(model_torch.load_state_dict(copied(model, torch)))
 print(sum(parameter.data.size for parameter in model.parameters()), "numbers to train")
 ids = known[: 3 * sizes["context"]].reshape(3, -1)
 difference = model(ids).data - model_torch(torch.tensor(ids)).detach().numpy()
 print(f"scores of the two models before training: difference {np.abs(difference).max():.1e}")
 
 # %% [markdown]
-# A batch is 16 pieces of the diary, each 24 letters long, from random places. The targets are the same pieces, shifted by one letter. Before training, `preflight` from lesson 12 checks the model. And `greedy_text` lets the model write: it guesses the next letter, appends it, and asks again. **Predict** what the untrained model writes.
+# A batch of `batches` is 16 pieces of the diary, each 24 letters long, from random places. The targets are the same pieces, shifted by one letter. Before training, `preflight` from lesson 12 checks the model. And `greedy_text` lets the model write: it guesses the next letter, appends it, and asks again. **Predict** what the untrained model writes.
 
 # %% tags=["demo"]
-def batches(count, seed=1, rows=16):
-    """Pairs (pieces, the same shifted by one letter), arrays of shape (rows, context)."""
-    generator, length = np.random.default_rng(seed), sizes["context"]
-    for _ in range(count):
-        starts = generator.integers(0, len(known) - length, size=(rows, 1))
-        yield known[starts + np.arange(length)], known[starts + np.arange(1, length + 1)]
-
-
 def greedy_text(start, count):
     """What the model writes after a start if it always takes the most likely letter."""
     ids = list(encode(start))
     with no_grad():
         for _ in range(count):
-            window = np.array([ids[-sizes["context"] :]])
-            ids.append(model(window).data[0, -1].argmax())
+            ids.append(model(np.array([ids[-24:]])).data[0, -1].argmax())
     return decode(ids)
 
 
 optimizer = Adam(model.parameters(), lr=0.01)
-x, y = next(batches(1))
+x, y = next(batches(known, 24, count=1))
 print("preflight:", preflight(model, optimizer, next_letter_loss, x, y))
 print("a text before training:", repr(greedy_text("\n", 60)))
 
@@ -1156,76 +1046,33 @@ print("a text before training:", repr(greedy_text("\n", 60)))
 # Now both models get the same 160 batches. Two libraries round differently, and each step depends on the one before. **Predict** the largest relative difference of the two curves after 160 steps: 1e-15, 1e-9, 1e-3?
 
 # %% tags=["demo"]
-def torch_step(network, optimizer, x, y):
-    """train_step, in PyTorch."""
-    optimizer.zero_grad()
-    scores = network(torch.tensor(x))
-    loss = torch.nn.functional.cross_entropy(scores.flatten(0, 1), torch.tensor(y).flatten())
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
 optimizer_torch = torch.optim.Adam(model_torch.parameters(), lr=0.01)
 losses, losses_torch = [], []
-for x, y in batches(160):
+for x, y in batches(known, 24, count=160):
     losses.append(train_step(model, optimizer, next_letter_loss, x, y))
     losses_torch.append(torch_step(model_torch, optimizer_torch, x, y))
 relative = np.abs(np.subtract(losses, losses_torch)) / np.array(losses_torch)
 print(f"loss {losses[0]:.3f} -> {np.mean(losses[-10:]):.3f} (mean of the last ten)")
 print(f"largest relative difference from PyTorch: {relative.max():.1e}")
-weights = model_torch.state_dict()
-farthest = max(np.abs(t.data - weights[n].numpy()).max() for n, t in model.state_dict().items())
-print(f"largest difference of a trained weight:   {farthest:.1e}")
 assert relative.max() < 1e-6, "the curves differ by more than rounding: look for a mistake above"
 
 # %% tags=["demo"]
-shares = counts[counts > 0] / counts.sum()
-chances = (pairs + 1e-9) / (pairs + 1e-9).sum(axis=1, keepdims=True)
-levels = {
-    "one guess for all": -(shares * np.log(shares)).sum(),
-    "pairs of letters": -np.log(chances[last, following]).mean(),
-    "the rules": (np.log(len(NAMES)) + np.log(len(WEATHER))) / line_length,
-}
-fig, axis = plt.subplots(layout="constrained")
-axis.plot(losses, linewidth=4, alpha=0.5, label="your engine")
-axis.plot(losses_torch, "--", linewidth=1.5, label="PyTorch")
-for (name, level), color in zip(levels.items(), ("C3", "C4", "black")):
-    axis.axhline(level, color=color, linewidth=1, linestyle=":", label=f"{name}, {level:.2f}")
-axis.set(xlabel="step", ylabel="cross entropy per letter", ylim=(0, None))
-axis.legend()
-plt.show()
+plot_losses(losses, losses_torch, baseline_losses(known, unknown, line_end))
 
 # %% [markdown]
-# The two curves coincide. The dotted lines show the loss of the three ways of guessing from the start. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random. **Predict** the share of right guesses at both.
+# The two curves coincide. The dotted lines show the loss of the three ways of guessing from the start. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random: there are four things. **Predict** the share of right guesses at both.
 
 # %% tags=["demo"]
-def last_guesses(predict):
-    """For each piece of the unseen diary, the guess for the letter after it, and that letter."""
-    length = sizes["context"]
-    starts = np.arange(len(unknown) - length)[:, None]
-    return predict(unknown[starts + np.arange(length)])[:, -1].argmax(axis=-1), unknown[length:]
-
-
-def after(words):
-    """The positions in the unseen diary right after some words, counted like the guesses."""
-    where = [i for i in range(sizes["context"], len(held_out)) if held_out[:i].endswith(words)]
-    return np.array(where) - sizes["context"]
-
-
 def trained(ids):
     with no_grad():
         return model(ids).data
 
 
-guessed, right_letters = last_guesses(trained)
+guessed, right_letters = last_guesses(trained, unknown, 24)
 hits = guessed == right_letters
 print(f"all letters                    {hits.mean():.1%}")
-for name, share in guesses.items():
-    print(f"   {name:27s} {share:.1%}")
-print(f"first letter of the weather    {hits[after(' in ')].mean():.1%}")
-print(f"first letter of the thing      {hits[after(' a ')].mean():.1%}", end="   ")
-print(f"by chance {1 / len(WEATHER):.1%}")
+for words in (" in ", " a "):
+    print(f"first letter after {words!r:11s} {hits[places_after(words, held_out, 24)].mean():.1%}")
 print(greedy_text("\n", 80))
 
 # %% [markdown]
@@ -1238,18 +1085,10 @@ line = "\nleo takes a kite in "
 with no_grad():
     scores = model(encode(line)[None]).data[0, -1]
 print("next letter:", repr(letters[scores.argmax()]))
-shown = [letter.replace("\n", "⏎").replace(" ", "_") for letter in line]
-fig, axes = plt.subplots(2, 2, figsize=(8, 8), layout="constrained")
-for axis, (block, head) in zip(axes.flat, np.ndindex(2, 2)):
-    axis.imshow(model.blocks[block].attention.pattern[0, head], cmap="Blues", vmin=0, vmax=1)
-    axis.set(title=f"block {block}, head {head}", xticks=range(len(line)), yticks=range(len(line)))
-    axis.set_xticklabels(shown, fontsize=8)
-    axis.set_yticklabels(shown, fontsize=8)
-    axis.grid(False)
-plt.show()
+plot_patterns([block.attention.pattern for block in model.blocks], line)
 every = np.concatenate([block.attention.pattern[0] for block in model.blocks])
 for head, row in enumerate(every[:, -1]):
-    looked = ", ".join(f"{shown[i]!r} {row[i]:.2f}" for i in np.argsort(-row)[:3])
+    looked = ", ".join(f"{line[i]!r} {row[i]:.2f}" for i in np.argsort(-row)[:3])
     print(f"block {head // 2}, head {head % 2}: the last position looks at {looked}")
 
 # %% [markdown]
@@ -1646,9 +1485,10 @@ for look in ("back", "everywhere", "nowhere"):
     torch.manual_seed(1)
     network = twin(torch, **sizes | {"depth": 1}, look=look)
     optimizer_torch = torch.optim.Adam(network.parameters(), lr=0.01)
-    found = [torch_step(network, optimizer_torch, x, y) for x, y in batches(110)]
+    found = [torch_step(network, optimizer_torch, x, y) for x, y in batches(known, 24, count=110)]
     with torch.no_grad():
-        guessed, right_letters = last_guesses(lambda ids: network(torch.tensor(ids)).numpy())
+        predict = lambda ids: network(torch.tensor(ids)).numpy()
+        guessed, right_letters = last_guesses(predict, unknown, 24)
     print(f"{look:12s} {np.mean(found[-10:]):14.3f} {(guessed == right_letters).mean():24.1%}")
 
 # %% [markdown]
@@ -1700,7 +1540,7 @@ def shortest(action, rounds=3):
 def step_of(library):
     """One training step of the twin, as a function without arguments."""
     network, cross_entropy_of = twin(library, **sizes), library.nn.functional.cross_entropy
-    network.load_state_dict(copied(library))
+    network.load_state_dict(copied(model, library))
     optimizer = library.optim.Adam(network.parameters(), lr=0.0)
     pieces, targets = library.tensor(x), library.tensor(y).reshape(-1)
 
@@ -1728,7 +1568,7 @@ def your_step():
 
 
 still = Adam(model.parameters(), lr=0.0)  # steps that move nothing
-x, y = next(batches(1))
+x, y = next(batches(known, 24, count=1))
 one_step = {"yours": your_step, "mini_autograd": step_of(mini_autograd), "PyTorch": step_of(torch)}
 medians = by_turns(one_step)
 for name, milliseconds in medians.items():

@@ -1,0 +1,35 @@
+"""Plots, and a number for PyTorch, for lesson 01."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+
+def leaf(value):
+    """A number whose gradient PyTorch is to find."""
+    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+
+
+def plot_errors(errors):
+    """Plot `errors(dtype, central)`, which gives steps and errors, for two types of numbers and both differences."""
+    _, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+    for axis, dtype in zip(axes, (np.float64, np.float32), strict=True):
+        for central, style, label in ((False, "o", "one-sided"), (True, "s", "central")):
+            axis.loglog(*errors(dtype, central), style, markersize=3, label=label)
+        axis.set(title=dtype.__name__, xlabel="step h", ylim=(1e-13, 10))
+    axes[0].set_ylabel("error of the estimated slope")
+    axes[0].legend()
+    plt.show()
+
+
+def plot_losses(curves):
+    """Plot the losses of a neuron from two starts, step by step. `curves`: name -> losses."""
+    _, axis = plt.subplots(layout="constrained")
+    for (name, losses), style in zip(curves.items(), ("o-", "s-"), strict=True):
+        axis.plot(losses, style, markersize=4, label=name)
+    axis.set(xlabel="training step", ylabel="loss", title="the same neuron, two starts")
+    axis.set_xticks(range(0, 20, 5))
+    axis.legend()
+    plt.show()

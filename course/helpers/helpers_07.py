@@ -1,0 +1,71 @@
+"""Small networks, and functions that try something and print what happened, for lesson 07."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import torch
+
+
+def leaf(value):
+    """A PyTorch tensor in double precision that requires grad."""
+    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+
+
+def layers(tensor, count, width):
+    """Square weights for a network of tanh layers, as `tensor` makes them: MiniTensor or torch.tensor."""
+    generator = np.random.default_rng(0)
+    arrays = [generator.normal(size=(width, width)) / width**0.5 for _ in range(count)]
+    return [tensor(array, requires_grad=True) for array in arrays]
+
+
+def saved_kibibytes(nodes):
+    """The size of the arrays that nodes have saved, each array once."""
+    saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
+    return sum(saved.values()) / 1024
+
+
+def set_or_none(*tensors):
+    """What `.grad` of each tensor is, in a word."""
+    return ["None" if tensor.grad is None else "set" for tensor in tensors]
+
+
+def attempt(text, action):
+    """Print what an action returns, or the RuntimeError that it raises. What is not written yet is raised."""
+    try:
+        print(f"{text:32s} ok: {action()}")
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        print(f"{text:32s} RuntimeError: {str(error)[:60]} ...")
+
+
+def gradient_of(output, tensor):
+    """The gradient of a tensor for the sum of an output, as a list."""
+    tensor.grad = None
+    output.sum().backward()
+    return tensor.grad.data.tolist()
+
+
+def in_another_thread(function):
+    """What a function returns if a second thread calls it."""
+    answers = []
+    other = threading.Thread(target=lambda: answers.append(function()))
+    other.start()
+    other.join()
+    return answers[0]
+
+
+def verdict(way):
+    """What becomes of the gradient of `way(x) + x` at 2 in PyTorch: 13 is right, since `way` should be the cube."""
+    x = torch.tensor(2.0, requires_grad=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            (way(x) + x).backward()
+        except RuntimeError as error:
+            return f"loud: {str(error)[:51]} ..."
+    quiet = "lost, with a warning" if caught else "quiet"
+    return f"dy/dx = {x.grad.item():4.0f}   {'right' if x.grad.item() == 13 else quiet}"
