@@ -25,19 +25,8 @@ import weakref
 import numpy as np
 
 # %%
-<<<<<<< HEAD
-from autograder.student import (
-    between,
-    check_gradients,
-    hints,
-    positive,
-    predict,
-    quiz,
-    start_lesson,
-)
-=======
-from autograder.student import between, check_gradients, hints, positive, progress, quiz, start_lesson
->>>>>>> 185030d (Bring lessons 04 and 05 to 250 given lines: moved inputs, plots and the watched network move into helpers)
+from autograder.student import between, check_gradients, hints, positive
+from autograder.student import predict, progress, quiz, start_lesson
 
 # %% tags=["demo"]
 import warnings
@@ -949,7 +938,7 @@ assert other.grad.shape == () and other.grad.item() == 2.0, (
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None):
-    """Find the gradient of self for every leaf that requires one, and add it to .grad there.
+    """Find the gradient of self forevery leaf that requires one, and add it to .grad there.
 
     self: MiniTensor that requires a gradient
     gradient: array or MiniTensor of the shape of self; may be left out for a single number
@@ -1492,34 +1481,8 @@ print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zero
 # %% [markdown] items="55 F1"
 # They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball is faster than a careful walker. That explains the first picture. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
 #
-<<<<<<< HEAD
-# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0.
-
-# %% items="F1 55"
 predict("Which of the four runs explode?")
-
-
-def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05, clip=np.inf):
-    """Distance from the best weights, step by step; written by hand, since it is so short."""
-    rng = np.random.default_rng(0)
-    x, best = rng.normal(size=(256, 10)), rng.normal(size=(10, 1))
-    y, w, found = x @ best, np.zeros((10, 1)), []
-    gradient, buffer = np.zeros_like(w), np.zeros_like(w)
-    for _ in range(steps):
-        rows = slice(None) if batch is None else rng.integers(0, 256, batch)
-        fresh = 2 * x[rows].T @ (x[rows] @ w - y[rows]) / len(x[rows])
-        gradient = gradient + fresh if forget else fresh
-        gradient = gradient * min(1.0, clip / np.linalg.norm(gradient))
-        buffer = momentum * buffer + gradient
-        w = w - lr * buffer
-        found.append(np.linalg.norm(w - best))
-        if found[-1] > 1e40:
-            break
-    return found
-
-=======
 # Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all before.
->>>>>>> 185030d (Bring lessons 04 and 05 to 250 given lines: moved inputs, plots and the watched network move into helpers)
 
 # %% tags=["demo"] items="F1 55"
 for name, run in {
@@ -1558,7 +1521,7 @@ question(
 )
 question(
     "two_ends",
-    "Somebody's `edge_to` makes a new AccumulateGrad for every use of a leaf. What goes wrong for `x * x`?",
+    "Somebody's `edge_to` makes a new AccumulateGrad forevery use of a leaf. What goes wrong for `x * x`?",
     right("No gradient is wrong, but the graph has two ends for one leaf, and `accumulate` runs twice.", "Both ends add into the same `.grad`, so the sum is right. But \"all contributions are complete when the node's turn comes\" no longer holds for the leaf, which a hook in lesson 10 would notice."),
     wrong("`x.grad` is half of what it should be, since each end gets only one of the two contributions.", "Each end adds what it gets; together that is everything.", misconception="assigned_not_accumulated"),
     wrong("`x.grad` is twice what it should be, since both contributions reach both ends.", "Each contribution still arrives once.", misconception="follows_every_path"),
@@ -1957,7 +1920,7 @@ print([parameter.requires_grad for parameter in model.parameters()])
 predict(
     "What does w do at a learning rate of 0.1, never cleared?",
     "it comes to rest",
-    "it swings for ever",
+    "it swings forever",
     "it explodes",
 )
 
