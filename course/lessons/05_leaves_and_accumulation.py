@@ -1754,6 +1754,17 @@ for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_gra
     print(" -> ".join(names), "of v:", end.variable is v)
     print("    edges of the product:", len(middle.next_functions))
 
+# %% [markdown] items="18"
+# The number in an edge says which output of a node it is about. Your nodes have one output, so it is always 0. PyTorch's `split` has several. **Predict** the two edges of the product.
+
+# %% tags=["demo"] items="18"
+first, second = torch.arange(4.0, requires_grad=True).split(2)
+for node, number in (first * second).grad_fn.next_functions:
+    print(node.name(), number)
+
+# %% [markdown]
+# Both edges lead to one node, with the numbers 0 and 1. Its rule gets two incoming gradients, one for each part, and puts them back side by side.
+
 # %% [markdown] items="23"
 # Names of nodes are worth reading. If a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training starts. **Predict** the six root names:
 
