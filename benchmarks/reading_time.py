@@ -6,7 +6,9 @@ What is optional (see autograder/lessons/build/further.py) is not part of the co
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -86,11 +88,30 @@ def is_read(cell: TextCell) -> bool:
 
 
 def amount_of(cell: TextCell) -> Amount:
-    """What one cell holds."""
+    """What one cell holds. A question that asks for a prediction counts as words."""
     if cell.kind == "markdown":
         return Amount(words=len(WORD.findall(cell.source)))
+    questions = predictions(cell.source)
+    asked = sum(node.end_lineno - node.lineno + 1 for node in questions)
+    words = [word for node in questions for text in _strings(node) for word in WORD.findall(text)]
     written = solution_lines(cell.source)
-    return Amount(given=len(code_lines(cell.source)) - written, written=written)
+    return Amount(len(words), len(code_lines(cell.source)) - written - asked, written)
+
+
+def predictions(source: str) -> list[ast.stmt]:
+    """The calls that ask for a prediction. What they ask is read as a question, and is no code to be understood."""
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:
+        return []
+    calls = [node for node in statements if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+    return [call for call in calls if ast.unparse(call.value.func) == "predict"]
+
+
+def _strings(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def solution_lines(source: str) -> int:

@@ -118,8 +118,8 @@ for step in range(6):
 
 # %% [markdown] items="6 F33"
 # The way out is older than neural networks. Robert Wengert published in 1964 how a program can carry derivatives along; in 1970 Seppo Linnainmaa described the
-# backward order that you will build. Theano and TensorFlow made it a daily tool, HIPS autograd and Chainer recorded ordinary Python
-# while it ran, and PyTorch took that over.
+# backward order that you will build. Theano (2007) and TensorFlow (2015) made it a daily tool. HIPS autograd and Chainer (both about 2015) recorded ordinary Python
+# while it ran, and PyTorch (2016) took that over.
 
 # %% [markdown]
 # ## 2. Move the input and look

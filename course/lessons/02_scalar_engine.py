@@ -1224,6 +1224,28 @@ progress()
 # This part is optional. No later lesson needs it.
 
 # %% [markdown]
+# ## A loop as long as the data says
+#
+# A loop can depend on the data too. This one halves its input until it is at most 1. **Predict** the number of products for each input.
+
+# %%
+def halved(x):
+    while x.data > 1:
+        x = x * 0.5
+    return x.tanh()
+
+
+for start_value in (0.5, 3.0, 20.0):
+    x = MiniTensor(start_value)
+    y = halved(x)
+    y.backward()
+    products = [node.operation for node in topological_order(y)].count("*")
+    print(f"x = {start_value:4}:  {products} products   gradient {x.grad:.4f}")
+
+# %% [markdown]
+# Each call records as many products as the loop has run, and its gradient is that of exactly these. A text of any length can be read in this way, word by word. A graph that is fixed in advance needs a special node for such a loop.
+
+# %% [markdown]
 # ## A captured program, and the price of recording
 #
 # What if a program is captured while it runs *once*, and the captured graph is used for other inputs? The function is `bend`; **predict** its value at 3.

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # One rule, a million numbers
 #
-# *Core: about 90 minutes; after section 5 is a good place for a break. Further: about 25 minutes, optional. You build the engine for arrays: undoing broadcasts, sums, matrix products, indexing, softmax. You need the engine of lessons 02 and 03 and NumPy's arrays.*
+# *Core: about 80 minutes; after section 5 is a good place for a break. Further: about 25 minutes, optional. You build the engine for arrays: undoing broadcasts, sums, matrix products, indexing, softmax. You need the engine of lessons 02 and 03 and NumPy's arrays.*
 #
 # Take one layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. PyTorch differentiates it.
 
@@ -25,26 +25,17 @@ import numpy as np
 # %%
 import time
 
-from autograder.student import (
-    between,
-    check_function,
-    check_gradients,
-    hints,
-    positive,
-    predict,
-    quiz,
-)
+from autograder.student import between, check_function, check_gradients, hints, positive
+from autograder.student import predict, progress, quiz
 
 # %% tags=["demo"]
-import matplotlib.pyplot as plt
 import torch
+from helpers_04 import error_of_rule, jacobian, leaf, probabilities
+from helpers_04 import show_classifier, show_zeros, try_backward
 
+from mini_autograd.widgets import broadcast, explore
 
-def leaf(values):
-    """An array for which PyTorch will find the gradient."""
-    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
-
-
+# %% tags=["demo"]
 generator = np.random.default_rng(4)
 examples = generator.normal(size=(100, 1000))
 weights = generator.normal(size=(1000, 1000)) / 30
@@ -53,8 +44,7 @@ start = time.perf_counter()
 (torch.tensor(examples) @ weights_torch).tanh().sum().backward()
 milliseconds = 1000 * (time.perf_counter() - start)
 print(f"{weights_torch.grad.numel():,} gradients in {milliseconds:.0f} ms")
-slopes = 100 * 1000 * weights.size
-print(f"{slopes:,} slopes are {8 * slopes / 1e9:,.0f} GB in float64")
+print(f"{100 * 1000 * weights.size:,} slopes are {8e5 * weights.size / 1e9:,.0f} GB in float64")
 
 # %% [markdown]
 # So far every step had one or two slopes. The matrix product in this layer has 100 times 1000 outputs, and a slope for each pair of an output and a weight. Your computer could not hold that table. **How can PyTorch multiply by a table that does not exist?**
@@ -70,19 +60,9 @@ print(f"{slopes:,} slopes are {8 * slopes / 1e9:,.0f} GB in float64")
 # %% [markdown]
 # ## 1. A rule without a table
 #
-# Take the smallest example, `exp` of three numbers. Build the table of slopes as in lesson 01: move each input a little, and watch every output. The table has one row per output and one column per input. It is called the **Jacobian**.
+# Take the smallest example, `exp` of three numbers. The helper `jacobian` builds the table of slopes as in lesson 01: it moves each input a little, and watches every output. The table has one row per output and one column per input. It is called the **Jacobian**.
 
-# %%
-def jacobian(f, x, h=1e-6):
-    """The slope of every entry of f(x) with respect to every entry of x, by central differences."""
-    columns = []
-    for position in np.ndindex(x.shape):
-        step = np.zeros(x.shape)
-        step[position] = h
-        columns.append((f(x + step) - f(x - step)).ravel() / (2 * h))
-    return np.stack(columns, axis=1)
-
-
+# %% tags=["demo"]
 x = np.array([0.0, 0.5, 1.0])
 J = jacobian(np.exp, x)
 print(J.round(4))
@@ -92,7 +72,7 @@ print(J.round(4))
 #
 # The rule of `exp` from lesson 02 is `grad * output`. **Predict:** given the array `v`, how does it compare with `v @ J`?
 
-# %% items="35"
+# %% tags=["demo"] items="35"
 predict("How does the rule compare with v @ J?", "equal", "only the sums are equal", "different")
 v = np.array([1.0, 10.0, 100.0])
 print("v @ J:    ", (v @ J).round(4))
@@ -109,8 +89,6 @@ print("the rule: ", (v * np.exp(x)).round(4))
 # **Predict** the shape of the sum of a `(3, 1)` and a `(4,)`.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import broadcast
-
 broadcast(np.ones((3, 1)), np.ones(4), predict=True, step=3)
 
 # %% [markdown]
@@ -119,7 +97,7 @@ broadcast(np.ones((3, 1)), np.ones(4), predict=True, step=3)
 # %% [markdown]
 # Now the slopes. In `c = a + b` with the shapes `(3, 1)` and `(4,)`, the cotangent `v` has shape `(3, 4)`. The rule of the sum returns it unchanged, for both inputs. **Predict:** how do you get the gradient of `a` from it?
 
-# %% items="gap:broadcasting"
+# %% tags=["demo"] items="gap:broadcasting"
 predict(
     "How do you get the gradient of a from v?",
     "it is v",
@@ -250,35 +228,13 @@ class MiniTensor:
     def shape(self):
         return self.data.shape
 
-    @property
-    def ndim(self):
-        return self.data.ndim
-
-    def item(self):
-        """The only entry, as a plain number."""
-        return self.data.item()
-
     def __repr__(self):
         return f"MiniTensor({self.data}, operation={self.operation!r})"
 
-
-def as_tensor(value):
-    """A MiniTensor stays what it is; a number or an array becomes one."""
-    return value if isinstance(value, MiniTensor) else MiniTensor(value)
-
 # %% [markdown]
-# Here are three operations. Compare them with those of lesson 02: only `math.exp` has become `np.exp`.
+# Here are two operations. Compare them with those of lesson 02: only `math.exp` has become `np.exp`. (`as_tensor` makes a MiniTensor of a number or an array.)
 
 # %% tags=["engine"]
-def add(a, b):
-    a, b = as_tensor(a), as_tensor(b)
-
-    def rule(grad):
-        return grad, grad
-
-    return MiniTensor(a.data + b.data, (a, b), "+", rule)
-
-
 def multiply(a, b):
     a, b = as_tensor(a), as_tensor(b)
 
@@ -297,16 +253,20 @@ def exp(a):
     return MiniTensor(output, (a,), "exp", rule)
 
 
-MiniTensor.__add__ = MiniTensor.__radd__ = add
 MiniTensor.__mul__ = MiniTensor.__rmul__ = multiply
 MiniTensor.exp = exp
 
 # %% [markdown]
 # ### More operations, and the order of lesson 03 (further)
 #
-# Run the next cell. You don't need to read it: it contains negation, difference, power, logarithm and `tanh`, in the same form, and `topological_order`.
+# Run the next two cells. You don't need to read them. The first contains sum, negation, difference, power, logarithm and `tanh`, in the same form, and `topological_order`. The second is for the operator `@`, whose rule you write in exercise 5. A vector is a matrix with one row or one column, so vectors need no extra rule: they are reshaped before and after, and both steps are recorded.
 
 # %% tags=["engine"]
+def as_tensor(value):
+    """A MiniTensor stays what it is; a number or an array becomes one."""
+    return value if isinstance(value, MiniTensor) else MiniTensor(value)
+
+
 def topological_order(root):
     """All nodes that root was made from, root first, each node once and before its inputs."""
     finished, seen, stack = [], set(), [(root, False)]
@@ -319,6 +279,15 @@ def topological_order(root):
             stack.append((node, True))
             stack += [(source, False) for source in node.inputs]
     return finished[::-1]
+
+
+def add(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+
+    def rule(grad):
+        return grad, grad
+
+    return MiniTensor(a.data + b.data, (a, b), "+", rule)
 
 
 def negate(a):
@@ -362,12 +331,32 @@ def tanh(a):
     return MiniTensor(output, (a,), "tanh", rule)
 
 
+MiniTensor.ndim = property(lambda self: self.data.ndim)
+MiniTensor.item = lambda self: self.data.item()  # the only entry, as a plain number
+MiniTensor.__add__ = MiniTensor.__radd__ = add
 MiniTensor.__neg__ = negate
 MiniTensor.__sub__ = subtract
 MiniTensor.__rsub__ = lambda a, other: subtract(other, a)  # for other - a
 MiniTensor.__pow__ = power
 MiniTensor.log = log
 MiniTensor.tanh = tanh
+
+# %% tags=["engine"]
+def matrix_product(a, b):
+    """a @ b for vectors, matrices and stacks of matrices, as in NumPy."""
+    a, b = as_tensor(a), as_tensor(b)
+    row, column = a.ndim == 1, b.ndim == 1
+    product = matmul(a.reshape(1, -1) if row else a, b.reshape(-1, 1) if column else b)
+    if not (row or column):
+        return product
+    rows, columns = product.shape[-2:]
+    kept = ([] if row else [rows]) + ([] if column else [columns])
+    return product.reshape(*product.shape[:-2], *kept)
+
+
+MiniTensor.__matmul__ = matrix_product
+MiniTensor.__rmatmul__ = lambda a, other: matrix_product(other, a)  # for other @ a
+MiniTensor.T = property(lambda a: a.transpose(0, 1))  # of a matrix
 
 # %% [markdown]
 # ## 4. Backward from any output
@@ -381,41 +370,16 @@ predict(
     "it returns an array",
     "it raises an error",
 )
-
-
-def try_backward(output, *gradient):
-    try:
-        output.backward(*gradient)
-        print(f"shape {str(tuple(output.shape)):8s} fine, gradient {x_torch.grad.tolist()}")
-    except RuntimeError as error:
-        words = str(error).split(" and output")[0]
-        print(f"shape {str(tuple(output.shape)):8s} RuntimeError: {words}")
-    x_torch.grad = None
-
-
-x_torch = leaf([1.0, 2.0, 3.0])
-try_backward((x_torch * x_torch).sum())
-try_backward(x_torch * x_torch)
-try_backward(x_torch * x_torch, torch.tensor([1.0, 10.0, 100.0]))
-try_backward((x_torch * x_torch).sum(0, keepdim=True), torch.tensor(1.0))
+x = leaf([1.0, 2.0, 3.0])
+try_backward(x, (x * x).sum())
+try_backward(x, x * x)
+try_backward(x, x * x, torch.tensor([1.0, 10.0, 100.0]))
+try_backward(x, (x * x).sum(0, keepdim=True), torch.tensor(1.0))
 
 # %% [markdown] items="42"
-# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either reduce the output to one number, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough.
+# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either reduce the output to one number, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough: it is short for `backward(torch.tensor(1.0))`, in the shape of the output.
 #
 # `y.backward(v)` gives the same gradients as `(y * v).sum().backward()`: a cotangent gives each output a weight.
-
-# %% [markdown]
-# Some texts say that `backward` computes Jacobian-vector products, `J @ v`. A table that is not square shows which it is. Here is PyTorch, with two outputs and three inputs:
-
-# %% tags=["demo"]
-table, v = np.arange(6.0).reshape(2, 3), np.array([1.0, 10.0])
-x_torch = leaf([1.0, 1.0, 1.0])
-(torch.tensor(table) @ x_torch).backward(torch.tensor(v))
-print("x.grad:", x_torch.grad.tolist())
-print("v @ J: ", (v @ table).tolist())
-
-# %% [markdown]
-# `J @ v` would not even fit: `v` has one entry per output. (Products `J @ v` exist too. They go forward, in lesson 15.)
 
 # %% [markdown]
 # ### Exercise 2: backward
@@ -638,8 +602,6 @@ assert np.array_equal(f.grad, [1.0, 1.0]), "adding to the gradient of one node m
 # Here is a small layer with a bias, and the same lines in PyTorch. Each row of the output uses the bias once.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
-
 x, bias = MiniTensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), MiniTensor([0.5, -0.5])
 y = x * 2.0 + bias
 v = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
@@ -800,7 +762,7 @@ credit
 #
 # A stretch is undone by a sum. **Predict:** what undoes a sum? Here `x` has the shape `(2, 3)`, its sum over axis 1 has the shape `(2,)`, and so has the cotangent.
 
-# %%
+# %% tags=["demo"]
 predict("What is the first row of the gradient?")
 x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 v = np.array([1.0, 10.0])
@@ -809,15 +771,11 @@ print((v @ jacobian(lambda x: x.sum(axis=1), x)).reshape(x.shape).round(4))
 # %% [markdown]
 # A stretch. Every entry of a row moves the sum of that row by as much as it moves itself, so each gets the cotangent of its row. The two are mirror images: **the rule of a stretch is a sum, and the rule of a sum is a stretch.**
 #
-# There is a trap: `v` has the shape `(2,)`, and NumPy lines shapes up at the end.
+# There is a trap: `v` has the shape `(2,)`, and NumPy lines shapes up at the end. It refuses to stretch `(2,)` to `(2, 3)`. It does stretch it to `(2, 2)`, but rows and columns are exchanged then.
 
 # %% tags=["demo"]
-try:
-    np.broadcast_to(v, (2, 3))
-except ValueError as error:
-    print("ValueError:", error)
-print(np.broadcast_to(np.expand_dims(v, 1), (2, 3)))
 print("no error, but rows and columns are exchanged:", np.broadcast_to(v, (2, 2)).tolist())
+print(np.broadcast_to(np.expand_dims(v, 1), (2, 3)))
 
 # %% [markdown]
 # Before stretching, put the summed axis back with size 1. `np.expand_dims` does that.
@@ -957,25 +915,21 @@ credit
 #
 # `reshape` and `transpose` move entries to other places; their rules carry the cotangent back. Indexing, `a[index]`, picks entries, and may pick one **twice**. **Predict** both results.
 
-# %% items="gap:repeated_indices"
+# %% tags=["demo"] items="gap:repeated_indices"
 predict("What is the last entry of the two results, with += and with np.add.at?")
-index = [0, 2, 2]
-cotangent = np.array([1.0, 10.0, 100.0])
-
-grad = np.zeros(3)
+index, cotangent = [0, 2, 2], np.array([1.0, 10.0, 100.0])
+grad, added = np.zeros(3), np.zeros(3)
 grad[index] += cotangent
+np.add.at(added, index, cotangent)
 print("grad[index] += cotangent:           ", grad)
-
-grad = np.zeros(3)
-np.add.at(grad, index, cotangent)
-print("np.add.at(grad, index, cotangent):  ", grad)
+print("np.add.at(added, index, cotangent): ", added)
 
 # %% [markdown]
 # The first line reads both places, adds, and writes both places. Entry 2 is written twice, and the 10 is lost. No error, no warning. `np.add.at` adds one after the other. An entry that was picked twice was *used* twice, so its contributions add up, as always.
 #
 # Now the matrix product, `out[i, j] = sum over k of A[i, k] * B[k, j]`. Which outputs use `A[i, k]`? Those of row `i`, once per column `j`, each time with the factor `B[k, j]`. So its gradient is the sum over `j` of `v[i, j] * B[k, j]`. **Predict:** which matrix product is that?
 
-# %%
+# %% tags=["demo"]
 predict("Which matrix product is the gradient of A?", "v @ B", "v @ B.T", "B.T @ v", "A.T @ v")
 A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
 v = np.array([[1.0, 10.0], [2.0, 20.0]])
@@ -1151,26 +1105,6 @@ def matmul(a, b):
 
 MiniTensor.reshape, MiniTensor.transpose, MiniTensor.__getitem__ = reshape, transpose, getitem
 
-# %% [markdown]
-# A vector is a matrix with one row or one column. So the operator `@` needs no extra rule for vectors: it reshapes before and after, and both steps are recorded.
-
-# %% tags=["engine"]
-def matrix_product(a, b):
-    """a @ b for vectors, matrices and stacks of matrices, as in NumPy."""
-    a, b = as_tensor(a), as_tensor(b)
-    row, column = a.ndim == 1, b.ndim == 1
-    product = matmul(a.reshape(1, -1) if row else a, b.reshape(-1, 1) if column else b)
-    if not (row or column):
-        return product
-    rows, columns = product.shape[-2:]
-    kept = ([] if row else [rows]) + ([] if column else [columns])
-    return product.reshape(*product.shape[:-2], *kept)
-
-
-MiniTensor.__matmul__ = matrix_product
-MiniTensor.__rmatmul__ = lambda a, other: matrix_product(other, a)  # for other @ a
-MiniTensor.T = property(lambda a: a.transpose(0, 1))  # of a matrix
-
 # %% nbgrader={"grade": true, "grade_id": "test_rearranging", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
     {
@@ -1240,17 +1174,11 @@ print(f"largest difference from PyTorch {np.abs(W.grad - weights_torch.grad.nump
 #
 # So far, every check drew its cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
 #
-# Here are two wrong rules. The first, for the transpose, does not transpose the cotangent back. The second, for softmax, which turns a row of numbers into probabilities, returns zeros.
+# Here are two wrong rules. The first, for the transpose, does not transpose the cotangent back. The second is for softmax, which turns a row of numbers into probabilities, and it returns zeros. (The helper `probabilities` calculates the value.)
 
-# %%
+# %% tags=["demo"]
 def careless_transpose(a):
     return MiniTensor(a.data.T, (a,), "transpose", lambda grad: (grad.reshape(a.shape),))
-
-
-def probabilities(x):
-    """Each row of x as probabilities: positive, with sum 1."""
-    raised = np.exp(x - x.max(axis=1, keepdims=True))
-    return raised / raised.sum(axis=1, keepdims=True)
 
 
 def lazy_softmax(a):
@@ -1259,18 +1187,14 @@ def lazy_softmax(a):
 # %% [markdown]
 # **Predict** for each of the four lines: does the check notice the mistake?
 
-# %% items="gap:random_cotangent"
+# %% tags=["demo"] items="gap:random_cotangent"
 predict("In which of the four lines does the check notice the mistake?")
 random = np.random.default_rng(7)
 x = random.normal(size=(2, 3))
 for function in (careless_transpose, lazy_softmax):
-    J = jacobian(lambda x: function(MiniTensor(x)).data, x)
     for name, draw in (("ones", np.ones), ("random", random.random)):
-        tensor = MiniTensor(x)
-        y = function(tensor)
-        v = draw(y.shape)
-        y.backward(v)
-        error = np.abs(tensor.grad.ravel() - v.ravel() @ J).max()
+        cotangent = draw(function(MiniTensor(x)).shape)
+        error = error_of_rule(MiniTensor, function, x, cotangent)
         verdict = "noticed" if error > 1e-6 else "passed"
         print(f"{function.__name__:20s} cotangent of {name:7s} error {error:.1e}   {verdict}")
 
@@ -1289,7 +1213,7 @@ for function in (careless_transpose, lazy_softmax):
 #
 # Put both into the sum over the outputs, `sum of v[i] * J[i, j]`, and the table disappears: for logit `j` you get `p[j] * (v[j] - s)`, where `s` is the sum of `v[i] * p[i]` over the row. Check it on one row:
 
-# %%
+# %% tags=["demo"]
 x, v = np.array([[0.5, -1.0, 2.0]]), np.array([[1.0, 10.0, 100.0]])
 p = probabilities(x)
 print("moved inputs:", (v.ravel() @ jacobian(probabilities, x)).round(4))
@@ -1509,7 +1433,7 @@ credit
 predict("What is the first value of the loss?")
 with np.load("data/digits.npz") as file:
     images, labels = file["images"], file["labels"].astype(int)
-pixels = images.reshape(800, 64) / 16
+x, y = images[:600].reshape(600, 64) / 16, labels[:600]
 
 
 def train(tensor, x, y, loss_of):
@@ -1525,23 +1449,11 @@ def train(tensor, x, y, loss_of):
     return W.data, b.data, losses
 
 
-x, y = pixels[:600], labels[:600]
-start = time.perf_counter()
 W, b, ours = train(MiniTensor, x, y, cross_entropy)
-print(f"first loss {ours[0]:.4f}, last {ours[-1]:.4f}, in {time.perf_counter() - start:.2f} s")
+print(f"first loss {ours[0]:.4f}, last {ours[-1]:.4f}")
 _, _, theirs = train(leaf, torch.tensor(x), torch.tensor(y), torch.nn.functional.cross_entropy)
 print(f"largest difference from PyTorch's losses: {np.abs(np.subtract(ours, theirs)).max():.0e}")
-for name, part in (("training", slice(600)), ("test", slice(600, 800))):
-    right = ((pixels[part] @ W + b).argmax(axis=1) == labels[part]).mean()
-    print(f"{name:9s} {100 * right:.1f} % right")
-
-fig, axes = plt.subplots(2, 10, figsize=(9, 2.6), layout="constrained")
-for digit, (above, below) in enumerate(axes.T):
-    above.imshow(images[labels == digit][0], cmap="gray_r")
-    below.imshow(W[:, digit].reshape(8, 8), cmap="RdBu", vmin=-abs(W).max(), vmax=abs(W).max())
-    above.axis("off")
-    below.axis("off")
-plt.show()
+show_classifier(images, labels, W, b)
 
 # %% [markdown]
 # The first loss is `log(10)`. Below each digit you see the weights of its class: blue pixels count for it, red ones against.
@@ -1650,8 +1562,6 @@ question(
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
-from autograder.student import progress
-
 progress()
 
 # %% [markdown]
@@ -1803,6 +1713,21 @@ assert np.allclose(d.grad, [[1, 2], [0, 0]])
 ### END HIDDEN TESTS
 
 # %% [markdown]
+# ## Which product is it?
+#
+# Some texts say that `backward` computes Jacobian-vector products, `J @ v`. A table that is not square shows which it is. Here is PyTorch, with two outputs and three inputs:
+
+# %% tags=["demo"]
+table, v = np.arange(6.0).reshape(2, 3), np.array([1.0, 10.0])
+x_torch = leaf([1.0, 1.0, 1.0])
+(torch.tensor(table) @ x_torch).backward(torch.tensor(v))
+print("x.grad:", x_torch.grad.tolist())
+print("v @ J: ", (v @ table).tolist())
+
+# %% [markdown]
+# `J @ v` would not even fit: `v` has one entry per output. (Products `J @ v` exist too. They go forward, in lesson 15.)
+
+# %% [markdown]
 # ## Where the zeros are
 #
 # A rule is the product with a table that is never built. Here are three layers small enough to build their tables. **Predict** where the zeros are.
@@ -1815,14 +1740,7 @@ tables = {
     "sum over axis 1 of a (3, 4)": jacobian(lambda x: x.sum(axis=1), small),
     "(3, 4) @ (4, 2), for the second": jacobian(lambda W: small @ W, W_small),
 }
-fig, axes = plt.subplots(1, 3, figsize=(10, 3.8), layout="constrained")
-for axis, (title, table) in zip(axes, tables.items()):
-    zero = np.abs(table) < 1e-9
-    axis.imshow(np.where(zero, np.nan, table), cmap="RdBu", vmin=-2, vmax=2)
-    axis.set(title=title, xlabel="input", ylabel="output", xticks=[], yticks=[])
-    axis.set_facecolor("0.88")
-    print(f"{title:32s} {table.shape[0]:2d} x {table.shape[1]:2d}, {100 * zero.mean():.0f} % zeros")
-plt.show()
+show_zeros(tables)
 
 # %% [markdown]
 # Gray is zero, blue is positive, red is negative. The nonzero entries form a pattern: a diagonal, rows of ones, and in the matrix product the three rows of `small`, repeated once per column of weights.

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Leaves and accumulation
 #
-# *Core: about 90 minutes; after exercise 3 is a good place for a break. Further: about 60 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
+# *Core: about 85 minutes; after exercise 3 is a good place for a break. Further: about 60 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
 #
 # Two programs train the same small network on the same data, from the same weights. They differ in one line: the second passes `forget=True`, and so skips `optimizer.zero_grad()`.
 
@@ -25,68 +25,26 @@ import weakref
 import numpy as np
 
 # %%
-from autograder.student import (
-    between,
-    check_gradients,
-    hints,
-    positive,
-    predict,
-    quiz,
-    start_lesson,
-)
+from autograder.student import between, check_gradients, hints, positive
+from autograder.student import predict, progress, quiz, start_lesson
 
 # %% tags=["demo"]
+import warnings
+
 import matplotlib.pyplot as plt
 import torch
+from helpers_05 import distances, heights, layers, network, plot_balls, plot_losses, points
+from helpers_05 import print_flags, train
+
+from mini_autograd.widgets import accumulation, explore
 
 torch.set_num_threads(1)
-
-# %% [markdown]
-# ### The network and its training loop (further)
-#
-# Run this cell. You don't need to read it.
-
-# %% tags=["demo"]
-random = np.random.default_rng(1)
-points = random.uniform(-2.0, 2.0, (256, 2))
-heights = np.sin(2 * points[:, :1]) * np.cos(points[:, 1:])
-sizes = (2, 32), (32,), (32, 32), (32,), (32, 1), (1,)
-layers = [random.uniform(-0.3, 0.3, size) for size in sizes]
-
-
-def network(x, parameters):
-    """Two hidden layers. Works with PyTorch's tensors and with yours."""
-    w1, b1, w2, b2, w3, b3 = parameters
-    return ((x @ w1 + b1).tanh() @ w2 + b2).tanh() @ w3 + b3
-
-
-def train(tensor, make_optimizer, steps=600, forget=False, batch=None, **options):
-    """The losses, step by step."""
-    parameters = [tensor(array.copy(), requires_grad=True) for array in layers]
-    optimizer = make_optimizer(parameters, lr=0.003, **options)
-    random, losses = np.random.default_rng(2), []
-    for _ in range(steps):
-        rows = slice(None) if batch is None else random.integers(256, size=batch)
-        if not forget:
-            optimizer.zero_grad()
-        output = network(tensor(points[rows]), parameters)
-        loss = ((output - tensor(heights[rows])) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return np.array(losses)
-
-# %% [markdown]
-# ### The two runs
+warnings.simplefilter("ignore", UserWarning)  # PyTorch warns when .grad of a result is read
 
 # %% tags=["demo"]
 with_zeroing = train(torch.tensor, torch.optim.SGD)
 without_zeroing = train(torch.tensor, torch.optim.SGD, forget=True)
-both = np.stack([with_zeroing, without_zeroing], axis=1)
-plt.semilogy(both, label=["with zero_grad", "the line forgotten"])
-plt.gca().set(xlabel="step", ylabel="loss")
-plt.legend()
-plt.show()
+plot_losses(with_zero_grad=with_zeroing, the_line_forgotten=without_zeroing)
 print(f"after 600 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing[-1]:.3f} without")
 
 # %% [markdown]
@@ -300,19 +258,11 @@ assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), (
 # The engine of lesson 04 puts a `.grad` on every tensor of the graph. Of all the gradients in a chain of 30 steps, an optimizer reads only that of the parameter. All others should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? Here are five tensors; **predict** the columns.
 
 # %% tags=["demo"] items="28 30 F41 F48"
-import warnings
-
-warnings.filterwarnings("ignore", message="The .grad attribute of a Tensor")  # .grad of a result
 w, data = torch.ones(3, requires_grad=True), torch.ones(3)
 result, moved = w * data, w.to(torch.float64)
 (result.sum() + moved.sum()).backward()
 
-print("               requires_grad  is_leaf  grad_fn         .grad")
-tensors = {"w": w, "data": data, "w * data": result, "data * 2": data * 2, "w.to(float64)": moved}
-for name, tensor in tensors.items():
-    made_by = "None" if tensor.grad_fn is None else tensor.grad_fn.name()
-    flags = f"{tensor.requires_grad!s:13s}  {tensor.is_leaf!s:7s}"
-    print(f"{name:13s}  {flags}  {made_by:15s} {tensor.grad}")
+print_flags({"w": w, "data": data, "w * data": result, "data * 2": data * 2, "w.to(float64)": moved})
 
 # %% [markdown] items="27 28 32"
 # | | `requires_grad` | `is_leaf` | `grad_fn` | keeps `.grad` |
@@ -346,26 +296,10 @@ class MiniTensor:
     def is_leaf(self):
         return self.grad_fn is None
 
-    @property
-    def shape(self):
-        return self.data.shape
-
-    @property
-    def ndim(self):
-        return self.data.ndim
-
-    def item(self):
-        return self.data.item()
-
     def __repr__(self):
         if self.grad_fn is not None:
             return f"MiniTensor({self.data}, grad_fn=<{self.grad_fn.name()}>)"
         return f"MiniTensor({self.data}{', requires_grad=True' if self.requires_grad else ''})"
-
-
-def as_tensor(value):
-    """A MiniTensor stays what it is; a number or an array becomes one, without gradient."""
-    return value if isinstance(value, MiniTensor) else MiniTensor(value)
 
 
 class AccumulateGrad(Function):
@@ -383,7 +317,7 @@ class AccumulateGrad(Function):
 # %% [markdown]
 # ### The other operations of lesson 04 (further)
 #
-# Run the next seven cells. You don't need to read them. The first removes the functions `add`, `multiply` and so on of the old class. The others contain the operations of lesson 04 as classes. First comes arithmetic, and what Python calls for `+`, `-`, `*` and so on.
+# Run the next eight cells. You don't need to read them. The first removes the functions `add`, `multiply` and so on of the old class. The others contain the operations of lesson 04 as classes. First comes arithmetic, and what Python calls for `+`, `-`, `*` and so on.
 
 # %% tags=["engine"]
 for old_name in (
@@ -393,6 +327,16 @@ for old_name in (
     globals().pop(old_name, None)
 
 # %% tags=["engine"]
+def as_tensor(value):
+    """A MiniTensor stays what it is; a number or an array becomes one, without gradient."""
+    return value if isinstance(value, MiniTensor) else MiniTensor(value)
+
+
+MiniTensor.shape = property(lambda self: self.data.shape)
+MiniTensor.ndim = property(lambda self: self.data.ndim)
+MiniTensor.item = lambda self: self.data.item()
+
+
 class Add(Function):
     @staticmethod
     def forward(ctx, a, b):
@@ -660,7 +604,7 @@ MiniTensor.log_softmax = lambda self, dim: LogSoftmax.apply(self, dim=dim)
 MiniTensor.softmax = lambda self, dim: LogSoftmax.apply(self, dim=dim).exp()
 MiniTensor.cross_entropy = cross_entropy
 # %% [markdown]
-# Last, the order of lesson 03, now over nodes and their edges:
+# Then the order of lesson 03, now over nodes and their edges:
 
 # %% tags=["engine"]
 def topological_order(root):
@@ -675,6 +619,26 @@ def topological_order(root):
             stack.append((node, True))
             stack += [(source, False) for source, _ in node.next_functions if source is not None]
     return finished[::-1]
+
+# %% [markdown]
+# Last, `retain_grad`, which exercise 4 explains:
+
+# %% tags=["engine"]
+def retain_grad(self):
+    """Ask backward to keep the gradient of this result too. Does nothing for a leaf."""
+    if self.grad_fn is not None:
+        self.grad_fn.retaining = weakref.ref(self)
+
+
+MiniTensor.retain_grad = retain_grad
+
+
+def keep_if_asked(node, grad):
+    """Add grad into .grad of a node's result, if it has asked and still exists."""
+    tensor = node.retaining() if node.retaining is not None else None
+    if tensor is not None:
+        before = 0.0 if tensor.grad is None else tensor.grad.data
+        tensor.grad = MiniTensor(before + grad)
 
 # %% [markdown] items="17 18 F53"
 # ### Exercise 2: record
@@ -955,24 +919,8 @@ assert other.grad.shape == () and other.grad.item() == 2.0, (
 # %% [markdown]
 # ### Exercise 4: backward over nodes
 #
-# Sometimes you do want to see the gradient of an intermediate result. `retain_grad` is for that. It is given: the result puts a weak reference to itself into `grad_fn.retaining`, and `keep_if_asked` adds the gradient to its `.grad`.
+# Sometimes you do want to see the gradient of an intermediate result. `retain_grad` is for that. It was in the last of the cells that you did not need to read: the result puts a weak reference to itself into `grad_fn.retaining`, and `keep_if_asked` adds the gradient to its `.grad`.
 
-# %% tags=["engine"]
-def retain_grad(self):
-    """Ask backward to keep the gradient of this result too. Does nothing for a leaf."""
-    if self.grad_fn is not None:
-        self.grad_fn.retaining = weakref.ref(self)
-
-
-MiniTensor.retain_grad = retain_grad
-
-
-def keep_if_asked(node, grad):
-    """Add grad into .grad of a node's result, if it has asked and still exists."""
-    tensor = node.retaining() if node.retaining is not None else None
-    if tensor is not None:
-        before = 0.0 if tensor.grad is None else tensor.grad.data
-        tensor.grad = MiniTensor(before + grad)
 # %% [markdown] items="30"
 # Write the loop of `backward`. It goes over nodes, not tensors. The start is given. For each node that a gradient `grad` has reached:
 #
@@ -990,7 +938,7 @@ def keep_if_asked(node, grad):
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None):
-    """Find the gradient of self for every leaf that requires one, and add it to .grad there.
+    """Find the gradient of self forevery leaf that requires one, and add it to .grad there.
 
     self: MiniTensor that requires a gradient
     gradient: array or MiniTensor of the shape of self; may be left out for a single number
@@ -1217,13 +1165,11 @@ def steps_of(m):
     return m, moved, scaled, scaled.mean()
 
 
-ours, theirs = MiniTensor(np.ones((2, 2)), requires_grad=True), torch.ones(2, 2, requires_grad=True)
-for a, b in zip(steps_of(ours), steps_of(theirs)):
-    print(f"{a.grad_fn and a.grad_fn.name()!s:16s} {b.grad_fn and b.grad_fn.name()!s:16s}")
-for leaf in (ours, theirs):
-    result = steps_of(leaf)[-1]
-    result.backward()
-    print("value", result.item(), "  gradient", leaf.grad)
+for leaf in (MiniTensor(np.ones((2, 2)), requires_grad=True), torch.ones(2, 2, requires_grad=True)):
+    steps = steps_of(leaf)
+    print(*(step.grad_fn and step.grad_fn.name() for step in steps))
+    steps[-1].backward()
+    print("value", steps[-1].item(), "  gradient", leaf.grad)
 
 # %% [markdown] items="29"
 # Now the question of lesson 02 again: `x = 2; y = x**2; z = y + 1; z.backward()`. Lesson 02's engine put a gradient on all three. **Predict** what yours does now, without and with `y.retain_grad()`.
@@ -1459,10 +1405,9 @@ predict("What is is_leaf in the three cases?")
 w = torch.tensor([1.0, -2.0], requires_grad=True)
 optimizer = torch.optim.SGD([w], lr=0.1)
 (w * w).sum().backward()
-memory, version = w.data_ptr(), w._version
+memory = w.data_ptr()
 optimizer.step()
-print("optimizer.step():      leaf", w.is_leaf, "  same memory", w.data_ptr() == memory, end="")
-print("  changes counted", w._version - version)
+print("optimizer.step():      leaf", w.is_leaf, "  same memory", w.data_ptr() == memory)
 by_formula = w - 0.1 * w.grad
 print("w - lr * w.grad:       leaf", by_formula.is_leaf, "  grad_fn", by_formula.grad_fn.name())
 with torch.no_grad():
@@ -1480,17 +1425,13 @@ print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untra
 # %% tags=["demo"] items="57 58 F25"
 model = torch.nn.Linear(2, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-calls = {
-    "optimizer.zero_grad()": optimizer.zero_grad,
-    "model.zero_grad()": model.zero_grad,
-    "weight.grad = None": lambda: setattr(model.weight, "grad", None),
-    "weight.grad.zero_()": lambda: model.weight.grad.zero_(),
-    "optimizer.zero_grad(set_to_none=False)": lambda: optimizer.zero_grad(set_to_none=False),
-}
-for name, clear in calls.items():
+for line in (
+    *("optimizer.zero_grad()", "model.zero_grad()", "model.weight.grad = None"),
+    *("model.weight.grad.zero_()", "optimizer.zero_grad(set_to_none=False)"),
+):
     model(torch.ones(1, 2)).sum().backward()
-    clear()
-    print(f"{name:40s} .grad is {model.weight.grad}")
+    exec(line)
+    print(f"{line:40s} .grad is {model.weight.grad}")
 
 # %% [markdown] items="58 F25"
 # `set_to_none` is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
@@ -1540,31 +1481,10 @@ print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zero
 # %% [markdown] items="55 F1"
 # They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball is faster than a careful walker. That explains the first picture. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
 #
-# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0.
-
-# %% items="F1 55"
 predict("Which of the four runs explode?")
+# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all before.
 
-
-def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05, clip=np.inf):
-    """Distance from the best weights, step by step; written by hand, since it is so short."""
-    rng = np.random.default_rng(0)
-    x, best = rng.normal(size=(256, 10)), rng.normal(size=(10, 1))
-    y, w, found = x @ best, np.zeros((10, 1)), []
-    gradient, buffer = np.zeros_like(w), np.zeros_like(w)
-    for _ in range(steps):
-        rows = slice(None) if batch is None else rng.integers(0, 256, batch)
-        fresh = 2 * x[rows].T @ (x[rows] @ w - y[rows]) / len(x[rows])
-        gradient = gradient + fresh if forget else fresh
-        gradient = gradient * min(1.0, clip / np.linalg.norm(gradient))
-        buffer = momentum * buffer + gradient
-        w = w - lr * buffer
-        found.append(np.linalg.norm(w - best))
-        if found[-1] > 1e40:
-            break
-    return found
-
-
+# %% tags=["demo"] items="F1 55"
 for name, run in {
     "full batch": distances(None),
     "batches of 16": distances(16),
@@ -1601,7 +1521,7 @@ question(
 )
 question(
     "two_ends",
-    "Somebody's `edge_to` makes a new AccumulateGrad for every use of a leaf. What goes wrong for `x * x`?",
+    "Somebody's `edge_to` makes a new AccumulateGrad forevery use of a leaf. What goes wrong for `x * x`?",
     right("No gradient is wrong, but the graph has two ends for one leaf, and `accumulate` runs twice.", "Both ends add into the same `.grad`, so the sum is right. But \"all contributions are complete when the node's turn comes\" no longer holds for the leaf, which a hook in lesson 10 would notice."),
     wrong("`x.grad` is half of what it should be, since each end gets only one of the two contributions.", "Each end adds what it gets; together that is everything.", misconception="assigned_not_accumulated"),
     wrong("`x.grad` is twice what it should be, since both contributions reach both ends.", "Each contribution still arrives once.", misconception="follows_every_path"),
@@ -1671,8 +1591,6 @@ question(
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
-from autograder.student import progress
-
 progress()
 
 # %% [markdown]
@@ -1821,8 +1739,6 @@ side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 # Here is the same graph as a picture, drawn from your own nodes. The two uses of `x` are two edges to one box.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
-
 x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
 explore((x * y + x) ** 2, names={"x": x, "y": y}, predict=True)
 
@@ -1837,6 +1753,17 @@ for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_gra
     names = [node.name(), middle.name(), end.name().split("::")[-1]]
     print(" -> ".join(names), "of v:", end.variable is v)
     print("    edges of the product:", len(middle.next_functions))
+
+# %% [markdown] items="18"
+# The number in an edge says which output of a node it is about. Your nodes have one output, so it is always 0. PyTorch's `split` has several. **Predict** the two edges of the product.
+
+# %% tags=["demo"] items="18"
+first, second = torch.arange(4.0, requires_grad=True).split(2)
+for node, number in (first * second).grad_fn.next_functions:
+    print(node.name(), number)
+
+# %% [markdown]
+# Both edges lead to one node, with the numbers 0 and 1. Its rule gets two incoming gradients, one for each part, and puts them back side by side.
 
 # %% [markdown] items="23"
 # Names of nodes are worth reading. If a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training starts. **Predict** the six root names:
@@ -2004,7 +1931,7 @@ print([parameter.requires_grad for parameter in model.parameters()])
 predict(
     "What does w do at a learning rate of 0.1, never cleared?",
     "it comes to rest",
-    "it swings for ever",
+    "it swings forever",
     "it explodes",
 )
 
@@ -2024,18 +1951,7 @@ def roll(lr, steps, forget):
     return places
 
 
-fig, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
-for axis, lr in zip(axes, (0.1, 3.0, 4.1)):
-    for forget, mark in ((False, "-"), (True, "--")):
-        label = "never cleared" if forget else "cleared"
-        axis.plot(roll(lr, 60 if lr < 4 else 14, forget), mark, label=label)
-    axis.set(xlabel="step", title=f"learning rate {lr}")
-    if lr >= 2:
-        axis.set_yscale("symlog", linthresh=1.0)
-        axis.set_yticks([-1e6, -1e3, -1, 1, 1e3, 1e6])
-axes[0].set(ylabel="w")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-plt.show()
+plot_balls(roll)
 
 # %% [markdown]
 # It is a spring without friction. It swings forever, and neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
@@ -2065,8 +1981,6 @@ for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
 # A ball that rolls without friction keeps its energy. With the loss as height and the buffer as speed, `loss + lr / 2 * norm**2` should stay nearly the same, step by step. That also bounds the buffer: `norm <= sqrt(2 * first loss / lr)`.
 
 # %% tags=["demo"] items="56"
-from mini_autograd.widgets import accumulation
-
 accumulation(forget=True)
 
 # %% [markdown] items="56"

@@ -54,7 +54,7 @@ PLANTED = [
         "",
         "tuple(x.shape for x in inputs)",
         "tuple(output.shape for x in inputs)",
-        ("test_record", "test_backward", KEEPS),
+        ("test_record", "test_backward", KEEPS, "test_sgd"),
     ),
     Planted(
         "tanh ignores the incoming gradient",
