@@ -939,7 +939,7 @@ print("together: ", gradcheck(lambda x, w: (x @ w).relu().log_softmax(1) * w.max
 #
 # The check compares two tables: at the points that you gave it, with the tolerance that you allowed, for the inputs that you marked, and with cotangents that it chooses. A mistake can hide behind each of these four. Here are three rules that pass and are wrong. They are made by `custom_operation` again, but for your engine, and checked by your `gradcheck`.
 
-# %% items="F21 102"
+# %% tags=["demo"] items="F21 102"
 def verdict(function, array, **options):
     try:
         return str(gradcheck(function, (MiniTensor(array, requires_grad=True),), **options))
@@ -962,7 +962,7 @@ print("sin whose rule takes |grad| instead of grad:      ", verdict(unsigned, [0
 # %% [markdown] items="F21"
 # The last one is special. A rule has to be **linear** in the incoming gradient: twice as much in, twice as much out; minus in, minus out. This one is not. If the loss *falls* as the output grows, the gradient has the wrong sign. The check cannot see it, because its cotangents contain only 0 and 1. That is why the checks in this course use random cotangents of both signs. You can do the same with any rule: put a random factor after the operation.
 
-# %%
+# %% tags=["demo"]
 factor = MiniTensor([1.3, -0.7, -2.1])
 print("times a factor of both signs:", verdict(lambda a: unsigned(a) * factor, [0.3, -0.8, 1.4]))
 
