@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Rules of your own
 #
-# *Core: about 90 minutes; section 3 is a good place for a break. Further: about 50 minutes, optional. You build operations with your own rules, and the check that tests such rules. You need lessons 05 to 07.*
+# *Core: about 85 minutes; section 3 is a good place for a break. Further: about 50 minutes, optional. You build operations with your own rules, and the check that tests such rules. You need lessons 05 to 07.*
 #
 # Two people have each written an operation for PyTorch, with their own gradient rule. One operation is the absolute value. The other rounds to whole numbers. Both rules return the gradient unchanged. Both authors run PyTorch's test for such rules, `gradcheck`. (`custom_operation` is a helper: it makes an operation from a value and a rule. Section 1 shows how.)
 

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Behind its back
 #
-# *Core: about 90 minutes; section 2 is a good place for a break. Further: about 70 minutes, optional. You build version counters, methods that write in place, and views. You need lessons 05 to 08.*
+# *Core: about 85 minutes; section 2 is a good place for a break. Further: about 75 minutes, optional. You build version counters, methods that write in place, and views. You need lessons 05 to 08.*
 #
 # A loss is `sum(w * x)`, so its slope with respect to `x` is `w`: `[2, 3, 4]`. Between the forward and the backward pass, something multiplies `w` by 10, in the same memory. Here are five ways to do that in PyTorch. **Predict** the result of each: the right slope, an error, or a wrong slope without a message?
 
