@@ -732,7 +732,7 @@ def backward_each(losses):
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward_each", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def calls_of_backward(self, function, count):
-    """What a function does with `count` losses: which of them it calls backward on, and whether it retains."""
+    """On which of `count` losses a function calls backward, and whether it retains."""
     calls, losses = [], [self * float(number) for number in range(count)]
 
     def noting(number):

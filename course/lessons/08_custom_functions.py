@@ -15,9 +15,9 @@
 # %% [markdown]
 # # Rules of your own
 #
-# *Core: about 90 minutes; section 3 is a good place for a break. Further: about 50 minutes, optional. You build operations with your own rules, and the check that tests such rules. You need lessons 05 to 07.*
+# *Core: about 85 minutes; section 3 is a good place for a break. Further: about 50 minutes, optional. You build operations with your own rules, and the check that tests such rules. You need lessons 05 to 07.*
 #
-# Two people have each written an operation for PyTorch, with their own gradient rule. One operation is the absolute value. The other rounds to whole numbers. Both rules return the gradient unchanged. Both authors run PyTorch's test for such rules, `gradcheck`.
+# Two people have each written an operation for PyTorch, with their own gradient rule. One operation is the absolute value. The other rounds to whole numbers. Both rules return the gradient unchanged. Both authors run PyTorch's test for such rules, `gradcheck`. (`custom_operation` is a helper: it makes an operation from a value and a rule. Section 1 shows how.)
 
 # %%
 from autograder.student import check_gradients, hints, quiz, start_lesson
@@ -26,40 +26,17 @@ from autograder.student import check_gradients, hints, quiz, start_lesson
 import numpy as np
 
 # %% tags=["demo"]
-import warnings
-
 import torch
+from helpers_08 import custom_operation, leaf, passes
+
+# %% tags=["demo"]
+def unchanged(grad, x):
+    """The rule of both: the gradient goes on as it came."""
+    return grad
 
 
-def with_slope_one(value):
-    """A PyTorch operation with the given value. Its rule returns the gradient unchanged."""
-
-    class SlopeOne(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return value(x)
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad
-
-    return SlopeOne.apply
-
-
-their_abs, their_round = with_slope_one(torch.abs), with_slope_one(torch.round)
-
-
-def passes(function, *inputs, **options):
-    """Whether PyTorch's gradcheck passes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return torch.autograd.gradcheck(function, inputs, raise_exception=False, **options)
-
-
-def leaf(value):
-    """A PyTorch tensor in double precision that requires grad."""
-    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
-
+their_abs = custom_operation(torch.autograd.Function, torch.abs, unchanged)
+their_round = custom_operation(torch.autograd.Function, torch.round, unchanged)
 
 points = leaf([0.3, 0.8, 1.4, 2.2])
 print("gradcheck of their_abs:  ", passes(their_abs, points))
@@ -273,12 +250,11 @@ credit = check_gradients(
     {"x.linear(w, b)": layer}, [[(4, 3), (3, 2), (2,)], [(1, 2), (2, 5), (5,)]], points=3
 )
 if credit:  # otherwise the card says what is wrong
-    first, factor = MiniTensor([[1.0]], requires_grad=True), MiniTensor([[2.0]], requires_grad=True)
-    earlier = first.linear(factor, [0.0])
-    later = MiniTensor([[7.0]], requires_grad=True).linear(MiniTensor([[5.0]], requires_grad=True), [0.0])
+    leaves = [MiniTensor([[number]], requires_grad=True) for number in (1.0, 2.0, 7.0, 5.0)]
+    earlier, later = leaves[0].linear(leaves[1], [0.0]), leaves[2].linear(leaves[3], [0.0])
     earlier.backward()
-    assert first.grad.item() == 2.0 and factor.grad.item() == 1.0, (
-        "a second call of linear has changed the rule of the first: keep values in ctx, not in the class"
+    assert leaves[0].grad.item() == 2.0 and leaves[1].grad.item() == 1.0, (
+        "a second call of linear has changed the rule of the first: keep values in ctx"
     )
 ### BEGIN HIDDEN TESTS
 with no_grad():
@@ -331,20 +307,6 @@ print("value", y_torch.item(), "  gradient", x_torch.grad.item())
 # PyTorch does not check what a rule computes. It checks the *form*: the number of gradients, and their shapes. **Predict** which of these three wrong rules for a matrix product it notices.
 
 # %% tags=["demo"] items="102 92"
-def product_with(rule):
-    class WrongProduct(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            ctx.save_for_backward(a, b)
-            return a @ b
-
-        @staticmethod
-        def backward(ctx, grad):
-            return rule(grad, *ctx.saved_tensors)
-
-    return WrongProduct.apply
-
-
 rules = {
     "one missing": lambda grad, a, b: grad @ b.T,
     "transposed": lambda grad, a, b: (grad @ b.T, grad.T @ a),
@@ -353,10 +315,11 @@ rules = {
 for name, rule in rules.items():
     inputs = [leaf(np.ones(shape)) for shape in ((3, 2), (2, 4))]
     try:
-        product_with(rule)(*inputs).sum().backward()
+        product = custom_operation(torch.autograd.Function, torch.matmul, rule)
+        product(*inputs).sum().backward()
         print(f"{name:16s} no complaint")
     except RuntimeError as error:
-        print(f"{name:16s}", str(error).split("WrongProductBackward ")[-1])
+        print(f"{name:16s}", str(error).split("CustomBackward ")[-1])
 
 # %% [markdown] items="102"
 # A wrong **number** raises no error. That is the reason for the rest of this lesson.
@@ -974,25 +937,9 @@ print("together: ", gradcheck(lambda x, w: (x @ w).relu().log_softmax(1) * w.max
 # %% [markdown] items="104 F21"
 # ## 5. What a pass proves
 #
-# The check compares two tables: at the points that you gave it, with the tolerance that you allowed, for the inputs that you marked, and with cotangents that it chooses. A mistake can hide behind each of these four. Here are three rules that pass and are wrong. They are written for your engine, and checked by your `gradcheck`.
+# The check compares two tables: at the points that you gave it, with the tolerance that you allowed, for the inputs that you marked, and with cotangents that it chooses. A mistake can hide behind each of these four. Here are three rules that pass and are wrong. They are made by `custom_operation` again, but for your engine, and checked by your `gradcheck`.
 
-# %% items="F21 102"
-def rule_for(value, rule):
-    """An operation with a given value and rule; the rule gets the incoming gradient and the input."""
-
-    class Custom(Function):
-        @staticmethod
-        def forward(ctx, a):
-            ctx.save_for_backward(a)
-            return value(a)
-
-        @staticmethod
-        def backward(ctx, grad):
-            return rule(grad, *ctx.saved_tensors)
-
-    return Custom.apply
-
-
+# %% tags=["demo"] items="F21 102"
 def verdict(function, array, **options):
     try:
         return str(gradcheck(function, (MiniTensor(array, requires_grad=True),), **options))
@@ -1000,22 +947,22 @@ def verdict(function, array, **options):
         return "GradcheckError"
 
 
-one_branch = rule_for(np.abs, lambda grad, a: grad)
+one_branch = custom_operation(Function, np.abs, lambda grad, a: grad)
 print("abs with slope 1 everywhere, at positive points:  ", verdict(one_branch, [0.3, 0.8, 1.4]))
 print("                             at points of all signs:", verdict(one_branch, [0.3, -0.8, 1.4]))
 
-forgotten = rule_for(lambda a: 1e-5 * a**2, lambda grad, a: 0 * grad)
+forgotten = custom_operation(Function, lambda a: 1e-5 * a**2, lambda grad, a: 0 * grad)
 said = verdict(forgotten, [1.2, 1.5], atol=1e-4)
 print("gradient thrown away, true size 3e-5, atol=1e-4:  ", said)
 print("                                      atol=1e-5:  ", verdict(forgotten, [1.2, 1.5]))
 
-unsigned = rule_for(np.sin, lambda grad, a: np.abs(grad) * np.cos(a))
+unsigned = custom_operation(Function, np.sin, lambda grad, a: np.abs(grad) * np.cos(a))
 print("sin whose rule takes |grad| instead of grad:      ", verdict(unsigned, [0.3, -0.8, 1.4]))
 
 # %% [markdown] items="F21"
 # The last one is special. A rule has to be **linear** in the incoming gradient: twice as much in, twice as much out; minus in, minus out. This one is not. If the loss *falls* as the output grows, the gradient has the wrong sign. The check cannot see it, because its cotangents contain only 0 and 1. That is why the checks in this course use random cotangents of both signs. You can do the same with any rule: put a random factor after the operation.
 
-# %%
+# %% tags=["demo"]
 factor = MiniTensor([1.3, -0.7, -2.1])
 print("times a factor of both signs:", verdict(lambda a: unsigned(a) * factor, [0.3, -0.8, 1.4]))
 
@@ -1146,6 +1093,7 @@ progress()
 # %% tags=["demo"]
 import gc
 import time
+import warnings
 import weakref
 
 import matplotlib.pyplot as plt
@@ -1573,7 +1521,9 @@ def fitted(round_weights, steps=120):
     return losses, used.data
 
 
-true_slope = rule_for(lambda a: np.round(a / 0.25) * 0.25, lambda grad, a: 0 * grad)
+true_slope = custom_operation(
+    Function, lambda a: np.round(a / 0.25) * 0.25, lambda grad, a: 0 * grad
+)
 fig, axis = plt.subplots(layout="constrained")
 ways = {
     "straight-through": lambda w: w.quantize(0.25),

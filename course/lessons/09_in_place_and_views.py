@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Behind its back
 #
-# *Core: about 90 minutes; section 2 is a good place for a break. Further: about 70 minutes, optional. You build version counters, methods that write in place, and views. You need lessons 05 to 08.*
+# *Core: about 85 minutes; section 2 is a good place for a break. Further: about 75 minutes, optional. You build version counters, methods that write in place, and views. You need lessons 05 to 08.*
 #
 # A loss is `sum(w * x)`, so its slope with respect to `x` is `w`: `[2, 3, 4]`. Between the forward and the backward pass, something multiplies `w` by 10, in the same memory. Here are five ways to do that in PyTorch. **Predict** the result of each: the right slope, an error, or a wrong slope without a message?
 
@@ -30,19 +30,7 @@ import numpy as np
 
 # %% tags=["demo"]
 import torch
-
-
-def leaf(value):
-    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
-
-
-def attempt(text, action, shown=60):
-    try:
-        print(f"{text:34s} {action()}")
-    except (RuntimeError, TypeError) as error:
-        if type(error) is NotImplementedError and not str(error):
-            raise  # an exercise that is still empty
-        print(f"{text:34s} {type(error).__name__}: {str(error)[:shown]}")
+from helpers_09 import attempt, beside_differences, leaf
 
 # %% tags=["demo"]
 def under_no_grad(w):
@@ -108,27 +96,24 @@ class Counter:
     def __init__(self):
         self.value = 0
 
+# %% [markdown]
+# After an operation has run, each of its saved values gets a note: **which** tensor was saved, and at what version.
+#
+# ### Where notes are taken (further)
+#
+# Run the next cell. You don't need to read it: it makes a counter for each new tensor, whose value is `x._version`, lets `apply` take the notes, and defines the error, `modified(node, position)`.
+
+# %% tags=["engine"]
+Note = collections.namedtuple("Note", "source counter version")
+Function.notes = ()  # one per saved value, once the node is in a graph
+Function.returns_view = False  # section 3: whether the output may share memory with an input
+
 
 def version(self):
     """How often the memory of self has been written to."""
     if self.is_inference():
         raise RuntimeError("Inference tensors do not track version counter.")
     return self._counter.value
-
-
-MiniTensor._version = property(version)
-
-# %% [markdown]
-# After an operation has run, each of its saved values gets a note: **which** tensor was saved, and at what version.
-#
-# ### Where notes are taken (further)
-#
-# Run the next cell. You don't need to read it: it makes a counter for each new tensor, lets `apply` take the notes, and defines the error, `modified(node, position)`.
-
-# %% tags=["engine"]
-Note = collections.namedtuple("Note", "source counter version")
-Function.notes = ()  # one per saved value, once the node is in a graph
-Function.returns_view = False  # section 3: whether the output may share memory with an input
 
 
 def initialize(self, data, requires_grad=False):
@@ -189,6 +174,7 @@ def modified(node, position):
     )
 
 
+MiniTensor._version = property(version)
 MiniTensor.__init__ = initialize
 Function.apply = classmethod(apply)
 
@@ -802,13 +788,10 @@ def write_between(x, compute, mode):
 
 for text, compute in {"x**2": lambda x: x**2, "x.exp()": lambda x: x.exp()}.items():
     for mode in (torch.no_grad, torch.inference_mode):
-        attempt(
-            f"PyTorch: {text:8s}{mode.__name__:15s}",
-            lambda: write_between(leaf(2.0), compute, mode),
-            shown=50,
-        )
-    mine = MiniTensor(2.0, requires_grad=True)
-    attempt(f"yours:   {text:8s}no_grad", lambda: write_between(mine, compute, no_grad), shown=50)
+        name, x = f"PyTorch: {text:8s}{mode.__name__:15s}", leaf(2.0)
+        attempt(name, lambda: write_between(x, compute, mode), shown=50)
+    x = MiniTensor(2.0, requires_grad=True)
+    attempt(f"yours:   {text:8s}no_grad", lambda: write_between(x, compute, no_grad), shown=50)
 
 # %% [markdown] items="113 114"
 # The rule of `x**2` needs `x`. The rule of `exp` needs only its output, which is unchanged. The slope 7.389 belongs to the old `x`, and that is right, because the old `x` was what ran. The same write is harmless or fatal, depending on **what a rule has saved**. So you cannot memorize where it is safe to write. Write in place where memory matters, and rely on the counter.
@@ -878,10 +861,9 @@ class OldSGD(SGD):
             parameter.data -= self.lr * parameter.grad.data
 
 
-w = MiniTensor([1.0, 2.0], requires_grad=True)
-attempt("the old one", lambda: steps_too_early(w, OldSGD([w], lr=0.1)))
-w = MiniTensor([1.0, 2.0], requires_grad=True)
-attempt("the new one", lambda: steps_too_early(w, SGD([w], lr=0.1)))
+for text, kind in {"the old one": OldSGD, "the new one": SGD}.items():
+    w = MiniTensor([1.0, 2.0], requires_grad=True)
+    attempt(text, lambda: steps_too_early(w, kind([w], lr=0.1)))
 w_torch = leaf([1.0, 2.0])
 attempt("PyTorch's", lambda: steps_too_early(w_torch, torch.optim.SGD([w_torch], lr=0.1)))
 
@@ -895,7 +877,7 @@ attempt("PyTorch's", lambda: steps_too_early(w_torch, torch.optim.SGD([w_torch],
 #
 # ### What view needs (further)
 #
-# Run the next cell. You don't need to read it. `remember(self, output, recipe)` notes how a view is made from its base; *Further* uses it. `Index` is rewritten, because NumPy has an exception: `a[2]` of a vector is a number, not a view. With `...` added, it is a view of shape ().
+# Run the next cell. You don't need to read it. `remember(self, output, recipe)` notes how a view is made from its base; *Further* uses it. `reshape`, `transpose` and `x[...]` now call the `view` that you write next. `Index` is rewritten, because NumPy has an exception: `a[2]` of a vector is a number, not a view. With `...` added, it is a view of shape ().
 
 # %% tags=["engine"]
 def remember(self, output, recipe):
@@ -934,7 +916,21 @@ class Index(Function):
         return whole
 
 
+def reshape(self, *shape):
+    shape = shape[0] if isinstance(shape[0], tuple) else shape
+    return view(self, lambda a: Reshape.apply(a, shape=shape))
+
+
+def transpose(self, dim0, dim1):
+    return view(self, lambda a: Transpose.apply(a, dim0=dim0, dim1=dim1))
+
+
+def getitem(self, index):
+    return view(self, lambda a: Index.apply(a, index=index))
+
+
 Reshape.returns_view = Transpose.returns_view = True
+MiniTensor.reshape, MiniTensor.transpose, MiniTensor.__getitem__ = reshape, transpose, getitem
 
 # %% [markdown]
 # ### Exercise 3: view and detach
@@ -991,21 +987,7 @@ def detach(self):
     ### END SOLUTION
 
 
-def reshape(self, *shape):
-    shape = shape[0] if isinstance(shape[0], tuple) else shape
-    return view(self, lambda a: Reshape.apply(a, shape=shape))
-
-
-def transpose(self, dim0, dim1):
-    return view(self, lambda a: Transpose.apply(a, dim0=dim0, dim1=dim1))
-
-
-def getitem(self, index):
-    return view(self, lambda a: Index.apply(a, index=index))
-
-
 MiniTensor.detach = detach
-MiniTensor.reshape, MiniTensor.transpose, MiniTensor.__getitem__ = reshape, transpose, getitem
 
 # %% tags=["style:compact"] exercise="view"
 def view(self, recipe):
@@ -1143,17 +1125,6 @@ credit
 # Which results are views? **Predict** the column for your engine.
 
 # %% tags=["demo"] items="gap:views F31"
-shown = {
-    "x[0]": lambda x: x[0],
-    "x[[0, 1]]": lambda x: x[[0, 1]],
-    "x.transpose(0, 1)": lambda x: x.transpose(0, 1),
-    "x.transpose(0, 1).reshape(6)": lambda x: x.transpose(0, 1).reshape(6),
-    "x.reshape(6)[0]": lambda x: x.reshape(6)[0],
-    "x.clone()": lambda x: x.clone(),
-    "x.detach()": lambda x: x.detach(),
-}
-
-
 def relation(make, expression):
     x = make(np.arange(6.0).reshape(2, 3))
     y = expression(x)
@@ -1162,7 +1133,11 @@ def relation(make, expression):
     return f"{kind}, version of x: {x._version}"
 
 
-for text, expression in shown.items():
+for text in (
+    *("x[0]", "x[[0, 1]]", "x.transpose(0, 1)", "x.transpose(0, 1).reshape(6)"),
+    *("x.reshape(6)[0]", "x.clone()", "x.detach()"),
+):
+    expression = eval(f"lambda x: {text}")
     mine, theirs = relation(MiniTensor, expression), relation(torch.tensor, expression)
     print(f"{text:30s} {mine:25s} PyTorch: {'the same' if mine == theirs else theirs}")
 
@@ -1207,15 +1182,6 @@ def duplicates_route(x):
     return z.sum()
 
 # %% tags=["demo"] items="F17 113"
-def central_differences(function, values, step=1e-6):
-    with torch.no_grad():
-        moved = [
-            [function(torch.tensor(values + sign * step * row)).item() for sign in (1, -1)]
-            for row in np.eye(len(values))
-        ]
-    return np.array([(up - down) / (2 * step) for up, down in moved])
-
-
 routes = {
     ".data": (data_route, lambda x: (x**2).sum()),
     "shared NumPy memory": (shared_memory_route, lambda x: (x * torch.arange(1.0, 4.0)).sum()),
@@ -1225,15 +1191,7 @@ routes = {
 }
 values = np.array([1.0, 2.0, 3.0])
 for text, (program, meant) in routes.items():
-    right = central_differences(meant, values)
-    x_torch = leaf(values)
-    try:
-        program(x_torch).backward()
-        found = x_torch.grad.numpy()
-        verdict = "right" if np.allclose(found, right) else "silently wrong"
-        print(f"{text:27s} {found}   right: {right.round(6)}   {verdict}")
-    except RuntimeError as error:
-        print(f"{text:27s} RuntimeError: {str(error)[:40]}")
+    print(f"{text:27s} {beside_differences(program, meant, values)}")
 
 # %% [markdown] items="F17 113"
 # Four kinds of write are silent:
@@ -1279,13 +1237,11 @@ MiniTensor.numpy = array_of
 
 # %% tags=["demo"] items="117 F16"
 x, x_torch = MiniTensor([1.0, 2.0], requires_grad=True), leaf([1.0, 2.0])
-attempt("yours:   x.numpy()", x.numpy, shown=90)
-attempt("PyTorch: x.numpy()", x_torch.numpy, shown=90)
-with no_grad(), torch.no_grad():
-    attempt("yours:   under no_grad", x.numpy)
-    attempt("PyTorch: under no_grad", x_torch.numpy)
-attempt("yours:   x.detach().numpy()", x.detach().numpy)
-attempt("PyTorch: x.detach().numpy()", x_torch.detach().numpy)
+for name, tensor in {"yours:  ": x, "PyTorch:": x_torch}.items():
+    attempt(f"{name} x.numpy()", tensor.numpy, shown=90)
+    with no_grad(), torch.no_grad():
+        attempt(f"{name} under no_grad", tensor.numpy)
+    attempt(f"{name} x.detach().numpy()", tensor.detach().numpy)
 attempt("PyTorch: no grad required", torch.ones(2).numpy)
 attempt("PyTorch: detach().cpu().numpy()", x_torch.detach().cpu().numpy)
 attempt("PyTorch: numpy(force=True)", lambda: x_torch.numpy(force=True))
