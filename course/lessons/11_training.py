@@ -1448,11 +1448,16 @@ def step_of(rows, micro_batch, start, lr=0.1):
 for rows, micro_batch, right in ((6, None, [6]), (8, 4, [4, 4]), (9, 4, [4, 4, 1])):
     parts = step_of(rows, micro_batch, [[1.0], [2.0]])
     assert parts == right, f"{rows} rows, micro_batch={micro_batch}: parts of {right} rows, not {parts}"
+quiet = Observed(np.array([[1.0], [2.0]]))
+quiet.eval()
+train_step(quiet, SGD(quiet.parameters()), mse_loss, MiniTensor(np.ones((3, 2))), np.ones((3, 1)), 2)
+assert not quiet.training, "train_step leaves the mode as it is: this model was in evaluation mode"
 
 x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, -1.0], [1.0, 2.0]])
 y = np.array([[1.0], [2.0], [-1.0], [0.0], [2.0]])
 loader = DataLoader(TensorDataset(x, y), batch_size=2)
 model = Observed(np.array([[1.0], [2.0]]))
+model.weight.grad = MiniTensor([[5.0], [6.0]])
 found = evaluate(model, loader, mse_loss)
 for _, modes, recording in model.calls:
     assert modes == {False}, "the model, and all modules in it, should be in evaluation mode"
@@ -1461,7 +1466,8 @@ assert isinstance(found, float), f"the loss should be returned as a float, not {
 assert np.isclose(found, 5.0), f"the mean over the five samples is 5.0, not {found}"
 assert [rows for rows, _, _ in model.calls] == [2, 2, 1], "each batch goes through the model once"
 assert model.training and model.inner.training, "afterward the model is in training mode as before"
-assert model.weight.grad is None, "an evaluation leaves no gradient"
+assert model.weight.grad is not None, "an evaluation changes no gradient"
+assert np.allclose(model.weight.grad.data, [[5.0], [6.0]]), "an evaluation changes no gradient"
 assert np.allclose(model.weight.data, [[1.0], [2.0]]), "an evaluation changes no weight"
 model.eval()
 evaluate(model, loader, mse_loss)
@@ -1490,10 +1496,10 @@ assert [modes for _, modes, _ in model.calls] == [{True}] * 2, "train_step leave
 model.eval()
 train_step(model, optimizer, pick, MiniTensor(pair[0]), pair[1])
 assert not model.training, "train_step leaves the mode as it is"
-model.weight.grad = MiniTensor([[5.0], [6.0]])
+model.weight.grad = None
 evaluate(model, loader, mse_loss)
 assert not model.training, "a model that was in evaluation mode stays in it"
-assert np.allclose(model.weight.grad.data, [[5.0], [6.0]]), "gradients stay as they are"
+assert model.weight.grad is None, "an evaluation leaves no gradient"
 model = Observed(np.array([[1.0], [2.0]]), fails=True)
 assert is_grad_enabled()
 for mode in (True, False):

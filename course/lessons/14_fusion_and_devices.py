@@ -247,6 +247,8 @@ assert getattr(x.data, "mark", None) == 17, "the array must be kept as it is, th
 assert x.shape == (3,) and x.requires_grad and x.is_leaf and x.grad is None
 x = MiniTensor([1, 2])
 assert x.data.dtype == np.float64 and not x.requires_grad, "on the host, everything as before"
+MiniTensor.is_copied = lambda self: not np.shares_memory(MiniTensor(self.data).data, self.data)
+assert not MiniTensor([1.0, 2.0]).is_copied(), "as before, a float64 array of the host is not copied"
 ### BEGIN HIDDEN TESTS
 class Vault:
     name = "vault"
@@ -268,8 +270,6 @@ assert x.data.kind == "sealed" and not x.requires_grad and x.shape == (4,)
 assert MiniTensor(Sealed(), requires_grad=True).requires_grad
 assert MiniTensor(3.5, requires_grad=True).requires_grad and MiniTensor(3.5).item() == 3.5
 assert MiniTensor(np.ones((2, 1), dtype=np.float32)).data.dtype == np.float64
-MiniTensor.is_copied = lambda self: not np.shares_memory(MiniTensor(self.data).data, self.data)
-assert not MiniTensor([1.0, 2.0]).is_copied(), "a float64 array of the host is not copied"
 a, b = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([[3.0], [4.0]], requires_grad=True)
 (a * b + a).backward(np.array([[1.0, 10.0], [100.0, 1000.0]]))
 assert np.allclose(a.grad.data, [504.0, 5040.0]) and np.allclose(b.grad.data, [[21.0], [2100.0]])
@@ -493,15 +493,17 @@ expect(["untraceable"], lambda x: x @ x)
 expect(["untraceable"], lambda x: np.add.reduce(x))
 expect(["untraceable"], lambda x: np.add(x, 1.0, out=x))
 expect(["v1 = negative(v0)", "untraceable"], lambda x: np.ones(3) * (-x))
+expect(["untraceable"], lambda x: np.modf(x))  # two results
+expect(["untraceable"], lambda x: np.vecdot(x, x))  # not elementwise, like a matrix product
+expect(["untraceable"], lambda x: x + np.float32(2.0))  # NumPy's number, not Python's
+expect(["untraceable"], lambda x: x + type(x.trace)((3,)).array())  # of another trace
 ### BEGIN HIDDEN TESTS
 expect(["v1 = greater(v0, 0)", "v2 = multiply(v0, v1)"], lambda x: x * (x > 0))
 expect(["v1 = power(v0, 3)"], lambda x: x**3)
-expect(["untraceable"], lambda x: np.modf(x))
 expect(["untraceable"], lambda x: np.frexp(x))
-expect(["untraceable"], lambda x: np.vecdot(x, x))
 expect(["untraceable"], lambda x: np.multiply.outer(x, x))
 expect(["untraceable"], lambda x: x + np.array(2.0))
-expect(["untraceable"], lambda x: x + type(x.trace)((3,)).array())
+expect(["untraceable"], lambda x: type(x.trace)((3,)).array() * x)
 expect(["v1 = tanh(v0)", "untraceable"], lambda x: np.sqrt(np.tanh(x), where=True))
 expect(["v1 = add(v0, True)"], lambda x: x + True)
 expect(["v3 = select(v0, v1, v2)", "v4 = multiply(v3, 5.0)"], lambda c, a, b: np.where(c, a, b) * 5.0, 3)
@@ -570,7 +572,8 @@ def run_in_blocks(steps, arrays, results, block=BLOCK):
     """Compute results, block by block; the last block may be shorter.
 
     arrays: dict from the names of the inputs to float64 arrays of one shape; they stay unchanged
-    results: list of names, of results of steps or of inputs; one array of the shape comes back for each
+    results: list of names, of results of steps or of inputs; one array of the shape comes back for
+        each, for an input a copy
 
     >>> steps = [(np.multiply, ("v0", 2.0), "v1"), (np.add, ("v1", "v0"), "v2")]
     >>> run_in_blocks(steps, {"v0": np.array([1.0, 2.0, 3.0])}, ["v2"], block=2)
@@ -725,7 +728,8 @@ def not_larger_than_four(a, out):
     out[...] = a
 
 
-def address(a, out):
+def address(a, out, seen=[]):
+    seen.append(out)  # so that no other array can lie there
     out[...] = out.__array_interface__["data"][0]  # where the buffer lies in memory
 
 
@@ -741,12 +745,20 @@ assert np.allclose(found[0], np.arange(10.0))
 places = [(address, ("v0",), "v1"), (np.add, ("v1", 0.0), "v2")]
 (found,) = run_in_blocks(places, {"v0": np.zeros(20)}, ["v2"], block=4)
 assert len(set(found.tolist())) == 1, "an intermediate result has one buffer, the same for every block"
+rooms = [(room, ("v0",), "v1"), (np.add, ("v1", 0.0), "v2")]
+(found,) = run_in_blocks(rooms, {"v0": np.zeros(400)}, ["v2"], block=4)
+assert found.max() < 400, "an intermediate result has the size of a block"
+compare((5,), ["v0", "v5"], 2)
+MiniTensor.comes_back_as_a_copy = lambda self, run: (
+    not np.shares_memory(run([], {"v0": self.data}, ["v0"])[0], self.data)
+)
+assert MiniTensor([1.0, 2.0]).comes_back_as_a_copy(run_in_blocks), "an input comes back as a copy"
 ### BEGIN HIDDEN TESTS
 compare((7,), ["v4", "v5"], 3, seed=1)
 compare((1,), ["v5"], 4)
 compare((), ["v5"], 4)
 compare((0,), ["v5"], 4)
-compare((5,), ["v0", "v5"], 2)
+compare((5,), ["v5", "v0"], 3)
 compare((4, 3), ["v5"], 1)
 compare((2, 3, 2), ["v5", "v1"], 5, seed=2)
 compare((9,), ["v5"], 9)
@@ -754,16 +766,9 @@ compare((6,), ["v5", "v4", "v5"], 4)
 large = np.random.default_rng(3).normal(size=(2, 20_001))
 found = run_in_blocks(STEPS, {"v0": large[0], "v1": large[1]}, ["v5"])
 assert np.allclose(found[0], by_hand(large[0], large[1])["v5"], rtol=1e-12, atol=1e-12)
-MiniTensor.comes_back_as_a_copy = lambda self, run: (
-    not np.shares_memory(run([], {"v0": self.data}, ["v0"])[0], self.data)
-)
-assert MiniTensor([1.0, 2.0]).comes_back_as_a_copy(run_in_blocks), "an input comes back as a copy"
 wide = np.arange(24.0).reshape(4, 6).T
 (found,) = run_in_blocks([(np.add, ("v0", 1.0), "v1")], {"v0": wide}, ["v1"], block=5)
 assert np.allclose(found, wide + 1), "an input may be a view, such as a transposed array"
-rooms = [(room, ("v0",), "v1"), (np.add, ("v1", 0.0), "v2")]
-(found,) = run_in_blocks(rooms, {"v0": np.zeros(400)}, ["v2"], block=4)
-assert found.max() < 400, "an intermediate result has the size of a block"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="129"
@@ -1033,6 +1038,28 @@ assert chain.output in made, f"no step makes the output {chain.output}"
 assert chain.gradients[0] in made, f"no step makes the gradient {chain.gradients[0]} of a"
 assert record_chain(product_and_more, [b, b]).cotangent is None, "nothing requires grad"
 assert record_chain(lambda x: x.tanh() * 3.0, [a]).gradients[0] is not None, "one tensor is enough"
+rows = compiled(lambda x: x * x.shape[0])
+found = rows(MiniTensor(np.ones((2, 3)))).data
+assert np.allclose(found, 2.0), "the arrays without numbers have the shape of the tensors"
+x, y, row = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0]), MiniTensor([[1.0, 2.0]])
+leaf = MiniTensor([1.0, 2.0], requires_grad=True)
+assert guards((x, True)) == guards((y, True)), "other numbers in a tensor: the same guards"
+for one, other, why in (
+    ((x,), (MiniTensor([1.0, 2.0, 3.0]),), "another shape"),
+    ((x,), (row,), "another shape with as many entries"),
+    ((x,), (leaf,), "one tensor requires grad, the other does not"),
+    ((x, leaf), (leaf, x), "another one of the tensors requires grad"),
+    ((x, 2.0), (2.0, x), "the tensor is in another position"),
+    ((x, 2), (x, 3), "another number"),
+    ((x, -1), (x, -2), "another number; -1 and -2 have the same hash"),
+    ((x, 1), (x, 1.0), "equal numbers of different types"),
+    ((x, 2), (x, "2"), "a number and a string"),
+    ((x, None), (x, "None"), "None and a string"),
+):
+    assert guards(one) != guards(other), f"the guards must differ: {why}"
+with no_grad():
+    while_off = guards((x, True))
+assert while_off != guards((x, True)), "the guards must differ: recording is on, and off"
 fast = compiled(switched)
 assert np.allclose(fast(a, True).data, [10.0, 20.0, 30.0])
 assert np.allclose(fast(a, 1).data, [1.0, 2.0, 3.0]), "True and 1 are equal, but not of the same type"
@@ -1061,8 +1088,6 @@ assert np.allclose(difference(a, 2.0).data, [-1.0, 0.0, 1.0])
 assert np.allclose(difference(2.0, a).data, [1.0, 0.0, -1.0]), "the tensor stands in another place"
 difference(a, b), difference(b, a)
 assert difference.traced == 4, "another one of the tensors requires grad"
-rows = compiled(lambda x: x * x.shape[0])
-assert np.allclose(rows(MiniTensor(np.ones((2, 3)))).data, 2.0), "stand-ins have the same shape"
 before = np.array(a.data), np.array(b.data)
 record_chain(product_and_more, [a, b])
 assert a.grad is None and np.array_equal(a.data, before[0]) and np.array_equal(b.data, before[1])
@@ -1499,13 +1524,13 @@ class To(Function):
 
 
 def on_one_device(inputs):
-    """The inputs of an operation as a list of MiniTensors, in order, all of one array module.
+    """The inputs of an operation as MiniTensors, in order, all of one array module: a list or a tuple.
 
     inputs: MiniTensors, arrays and plain numbers
     An input with dimensions stays where it is, and so does an input without dimensions that is not
         on the CPU. Numbers, and MiniTensors without dimensions on the CPU, go where the others
         are; if there are only these, all is on the CPU. A MiniTensor that is already in its place
-        is itself in the list, not a copy of it.
+        comes back itself, not as a copy.
     Raises: RuntimeError if inputs that stay are in different places; the text begins with
         "Expected all tensors to be on the same device"
 
@@ -1661,10 +1686,12 @@ assert x.device == "cpu" and x.to("cpu").device == "cpu", "x itself stays where 
 z = (y * factor + 1).sum()
 assert z.device == "remote", "a factor without dimensions goes where the others are"
 z.backward()
+assert x.grad.device == "cpu" and factor.grad.device == "cpu", (
+    "a gradient goes back to where the leaf is: To.backward must move it"
+)
 assert remote.to_host == 32, (
     f"two gradients come back, 24 and 8 bytes; {remote.to_host} bytes were copied to the host"
 )
-assert x.grad.device == "cpu" and factor.grad.device == "cpu", "gradients go to where the leaf is"
 assert np.allclose(x.grad.data, [4.0, 4.0, 4.0]), f"the gradient of x is 4, not {x.grad.data}"
 assert np.allclose(factor.grad.data, 6.0), f"that of the factor is 1 + 2 + 3, not {factor.grad.data}"
 EXPECTED = "Expected all tensors to be on the same device"
@@ -1672,20 +1699,30 @@ assert device_error(x, y)[: len(EXPECTED)] == EXPECTED, f"two devices: {device_e
 tensors = on_one_device([factor, y, 2])
 assert [t.device for t in tensors] == ["remote"] * 3
 assert np.allclose(tensors[0].data.get(), 4.0) and np.allclose(tensors[2].data.get(), 2.0)
+leaf_there = MiniTensor(remote.asarray(np.ones(3)), requires_grad=True)
+leaf_there.to("cpu").sum().backward()
+assert leaf_there.grad.device == "remote", "the gradient of a leaf on remote goes back to remote"
+number_there = MiniTensor(remote.asarray(5.0))
+for inputs, why in (
+    ((y, MiniTensor([4.0])), "a tensor of shape (1,) has a dimension, so it stays on the CPU"),
+    ((x, number_there), "a number that is not on the CPU stays where it is"),
+):
+    said = device_error(*inputs)
+    assert said.startswith(EXPECTED), f"{why}: an error is expected, but: {said}"
+x.mark, y.mark = 1, 2
+marks = [getattr(t, "mark", None) for t in on_one_device([factor, y])]
+assert marks == [None, 2], "a tensor that is in its place comes back itself, not a copy"
 ### BEGIN HIDDEN TESTS
 assert [t.shape for t in tensors] == [(), (3,), ()]
-number_there = MiniTensor(remote.asarray(5.0))
-assert device_error(x, number_there)[: len(EXPECTED)] == EXPECTED
 assert device_error(number_there, x)[: len(EXPECTED)] == EXPECTED
 assert device_error(y, factor, x)[: len(EXPECTED)] == EXPECTED
-assert device_error(y, MiniTensor([4.0]))[: len(EXPECTED)] == EXPECTED, "it has a dimension"
+assert device_error(MiniTensor([[4.0]]), y)[: len(EXPECTED)] == EXPECTED, "it has dimensions"
 assert [t.device for t in on_one_device([factor, number_there])] == ["remote", "remote"]
 assert [t.device for t in on_one_device([factor, 3, True])] == ["cpu"] * 3
 assert [float(t.data) for t in on_one_device([factor, 3, True])] == [4.0, 3.0, 1.0]
-x.mark, factor.mark, y.mark = 1, 2, 3
+factor.mark = 3
 marks = [getattr(t, "mark", None) for t in on_one_device([x, factor])]
-assert marks == [1, 2], "what stays is the same MiniTensor"
-assert getattr(on_one_device([factor, y])[1], "mark", None) == 3
+assert marks == [1, 3], "what stays is the same MiniTensor"
 assert on_one_device([x, np.ones(3)])[1].device == "cpu"
 elsewhere = Remote("elsewhere")  # has no name in DEVICES
 third = MiniTensor(elsewhere.asarray(np.ones(3)))
@@ -1899,6 +1936,7 @@ expect_bytes(400, 320, why, SQUARES, ["v4"])
 expect_bytes(80, 80, "fused, v0 is read and v4 written", SQUARES, ["v4"], fused=True)
 why = "fused, v0 and v1 are read, v3 and v5 written"
 expect_bytes(160, 160, why, SQUARES, ["v3", "v5"], fused=True)
+expect_bytes(80, 80, "a result that is named twice is written once", SQUARES, ["v4"] * 2, fused=True)
 ### BEGIN HIDDEN TESTS
 CHAIN = [(np.add, ("v0", 1.5), "v1")] + [(np.tanh, (f"v{i}",), f"v{i + 1}") for i in range(1, 6)]
 assert tuple(traffic(CHAIN, ["v6"], 7)) == (336, 336)

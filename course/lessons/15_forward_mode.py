@@ -219,6 +219,7 @@ moves(push_forward([3.0, 6.0], ([1.0, 2.0], x), (3.0, y)), [3.0, 6.0], [2.5, -1.
 moves(push_forward([4.0, 5.0], (1.0, x), (1.0, Dual([1.0, 2.0]))), [4.0, 5.0], [1.0, 1.0])
 moves(push_forward([2.0, 3.0], (2.0, Dual([1.0, 1.5]))), [2.0, 3.0], None)
 moves(x, 3.0, 1.0)
+moves(push_forward(4.0, (2.0, Dual(2.0, 0.0))), 4.0, 0.0)  # a tangent of 0 is a tangent
 ### BEGIN HIDDEN TESTS
 column = Dual([[1.0], [2.0]], [[10.0], [20.0]])
 moves(
@@ -228,7 +229,7 @@ moves(
 )
 moves(push_forward(np.ones((2, 2)), (0.0, y)), np.ones((2, 2)), np.zeros((2, 2)))
 moves(push_forward(np.zeros((2, 3)), (2.0, column)), np.zeros((2, 3)), [[20.0] * 3, [40.0] * 3])
-moves(push_forward(4.0, (2.0, Dual(2.0, 0.0))), 4.0, 0.0)  # a tangent of 0 is a tangent
+moves(push_forward([4.0, 4.0], (2.0, Dual([2.0, 2.0], [0.0, 0.0]))), [4.0, 4.0], [0.0, 0.0])
 moves(push_forward(1.0), 1.0, None)
 moves(push_forward(-1.0, (1.0, Dual(2.0)), (-1.0, x)), -1.0, -1.0)
 moves(push_forward(7.0, (2.0, x), (0.25, x), (-1.0, Dual(1.0, 4.0))), 7.0, -1.75)
@@ -481,6 +482,10 @@ draw = np.random.default_rng(0)
 try_rules(*(f(draw) for f in [lambda d: d.uniform(0.3, 2.0, 4), lambda d: d.normal(size=4)] * 2))
 kink = Dual([-1.0, 0.0, 2.0], [5.0, 5.0, 5.0]).relu()
 assert np.array_equal(kink.tangent, [0.0, 0.0, 5.0]), "relu: the slope at 0 is 0"
+square = Dual([0.0, -3.0], [1.0, 0.5]) ** 2
+assert np.allclose(square.tangent, [0.0, -3.0]), (
+    f"a ** 2 at 0 and -3: the tangent should be [0, -3], not {square.tangent}"
+)
 constant = Dual([1.0, 2.0])
 assert (constant * 3).tangent is None and (2 / constant).exp().tangent is None, (
     "constants stay constants: leave that to push_forward"
@@ -731,11 +736,14 @@ said = refused((np.ones(3),), (np.ones(1),))
 assert said.startswith(DIFFERENT_SIZE), (
     f"a tangent of shape (1,) beside an input of shape (3,): {said}"
 )
+for inputs, tangents in (((2.0, 3.0), (1.0,)), ((2.0,), (1.0, 1.0))):
+    said = refused(inputs, tangents)
+    assert not said.startswith("no RuntimeError"), (
+        f"{len(inputs)} inputs and {len(tangents)} tangents: a RuntimeError is expected, but: {said}"
+    )
 ### BEGIN HIDDEN TESTS
 assert refused((np.ones(3), 2.0), (np.ones(3), np.ones(3))).startswith(DIFFERENT_SIZE)
 assert refused((np.ones((3, 1)),), (np.ones(3),)).startswith(DIFFERENT_SIZE)
-for inputs, tangents in (((2.0, 3.0), (1.0,)), ((2.0,), (1.0, 1.0))):
-    assert not refused(inputs, tangents).startswith("no RuntimeError"), "one tangent per input"
 try_rule(
     "vector", lambda a, b: a @ b, [Dual(A[0], dA[0]), Dual(B, dB)], A[0] @ B, dA[0] @ B + A[0] @ dB
 )
@@ -881,7 +889,7 @@ plt.show()
 # %% [markdown] items="4 5"
 # ### Exercise 4: column by column, row by row
 #
-# `jacobian_reverse` is given: it calls the function **once**, and goes backward once for each entry of the output, so it keeps the graph. Write `jacobian_forward`, and `jacobian`, which chooses. The input and the output may be arrays of any shape, so the Jacobian has the shape of the output followed by the shape of the input.
+# `jacobian_reverse` is given: it calls the function **once**, and goes backward once for each entry of the output, so it keeps the graph. Write `jacobian_forward`, and `jacobian`, which chooses. The input and the output may be arrays of any shape, so the Jacobian has the shape of the output followed by the shape of the input. Both may be numbers, of shape `()`, so give NumPy's `reshape` one tuple, as `jacobian_reverse` does: `reshape()` is an error.
 #
 # The function gets a `Dual` in one case and a `MiniTensor` in the other; it uses what both have. It may also return a constant, a plain array or number: all slopes are 0 then.
 
@@ -1055,6 +1063,8 @@ try_jacobians(told_apart, pair, 5 * np.eye(2), "jacobian_reverse")
 try_jacobians(told_apart, pair, 5 * np.eye(2), "jacobian")
 wide = lambda x: told_apart(x) * np.ones((2, 1))
 try_jacobians(wide, pair, 3 * np.stack([np.eye(2)] * 2), "jacobian")
+columns = np.stack([np.eye(3)] * 2, axis=1)
+try_jacobians(lambda x: told_apart(x).sum(dim=0), np.ones((2, 3)), 5 * columns, "jacobian")
 try_jacobians(lambda x: x * x * x, np.array(5.0), np.array(75.0))
 
 found = jacobian_reverse(times_calls(), pair)
@@ -1066,8 +1076,6 @@ try_jacobians(lambda x: told_apart(x).sum(), pair, np.array([5.0, 5.0]), "jacobi
 try_jacobians(lambda x: told_apart(x) * pair, np.array(2.0), 3 * pair, "jacobian")
 try_jacobians(told_apart, np.array(2.0), np.array(5.0), "jacobian")
 try_jacobians(lambda x: 4.0, X, np.zeros(3))
-columns = np.stack([np.eye(3)] * 2, axis=1)
-try_jacobians(lambda x: told_apart(x).sum(dim=0), np.ones((2, 3)), 5 * columns, "jacobian")
 M = draw.normal(size=(2, 3))
 try_jacobians(lambda x: x @ W, M, np.einsum("ai,kj->ajik", np.eye(2), W))
 try_jacobians(lambda x: x * x.sum(), X, X.sum() * np.eye(3) + X[:, None])
@@ -1496,6 +1504,8 @@ try_stack("a * b", lambda a, b: a * b, [P, R], 3)
 try_stack("a * array", lambda a: a * R, [Q], 3)
 try_stack("a + array, which has more rows", lambda a: a + np.zeros((2, 1)), [R], 3)
 try_stack("a.tanh() / b", lambda a, b: a.tanh() / b, [R, Q], 2)
+try_stack("exp, log and relu", lambda a: (a.exp().log() - 1).relu(), [R], 2)
+try_stack("a ** 2", lambda a: a**2, [P], 3)
 try_stack("a.sum()", lambda a: a.sum(), [P], 3)
 try_stack("a.sum(dim=-1)", lambda a: a.sum(dim=-1), [P], 3)
 rows, moving_rows = P.sum(1, keepdims=True), (Q + R).sum(1, keepdims=True)
@@ -1517,23 +1527,23 @@ def try_whole(function, x, right):
 
 try_whole(lambda x: x * x, np.array([1.0, 3.0]), np.diag([2.0, 6.0]))
 try_whole(lambda x: (x @ P) * (x @ P), R, 2 * (R @ P)[:, None] * P.T)
+W = draw.normal(size=(3, 2))
+try_whole(lambda x: x @ W, P, np.einsum("ai,kj->ajik", np.eye(3), W))
+try_whole(lambda x: np.ones(2), R, np.zeros((2, 3)))  # a constant
 found = jacobian_stacked(times_calls(), R)
 assert np.array_equal(found, np.eye(3)), (
     f"jacobian_stacked: with a single call of the function it gives\n{np.eye(3)}\nnot\n{found}"
 )
 ### BEGIN HIDDEN TESTS
 x, y, W = Dual(3.0, 1.0), Dual([1.0, 2.0], [0.5, -1.0]), draw.normal(size=(3, 2))
-try_whole(lambda x: x @ W, P, np.einsum("ai,kj->ajik", np.eye(3), W))
 try_whole(lambda x: x.sum(dim=1), P[:2], np.stack([np.outer(e, np.ones(3)) for e in np.eye(2)]))
 try_whole(lambda x: x * x, np.array(3.0), np.array(6.0))
-try_whole(lambda x: np.ones(2), R, np.zeros((2, 3)))
 try_stack("sum to a number, then stretched", lambda a: a / a.sum(), [P], 1)
 try_stack("keepdim", lambda a: a.sum(dim=0, keepdim=True) * a, [P], 3)
 try_stack("array @ b", lambda b: P @ b, [P], 3)
 try_stack("a @ array", lambda a: a @ P, [P], 4)
 try_stack("a constant in between", lambda a: (a + 1) * Dual(R) - 2 / a, [Q], 3)
 try_stack("numbers", lambda a, b: (a * b).log() ** 2, [np.array(2.0), np.array(3.0)], 5)
-try_stack("exp and relu", lambda a: (a.exp() - 3).relu(), [R], 2)
 moves(push_forward([3.0, 6.0], ([1.0, 2.0], x), (3.0, y)), [3.0, 6.0], [2.5, -1.0])
 moves(push_forward(np.ones((2, 2)), (2.0, y)), np.ones((2, 2)), [[1.0, -2.0]] * 2)
 moves(push_forward([1.0, 2.0], (3.0, Dual([1.0, 2.0]))), [1.0, 2.0], None)
@@ -1773,8 +1783,11 @@ try_slope(
 )
 try_slope("confusion", lambda x: x * derivative(lambda y: x + y, 1.0), 1.0, 1.0)
 try_slope("x * (slope of x*y)", lambda x: x * derivative(lambda y: x * y, 2.0), 5.0, 10.0)
+try_slope("the slope of y*y at y = x*x", lambda x: derivative(lambda y: y * y, x * x), 3.0, 12.0)
+for tag in (5, 9):
+    whole, none = parts_of(Tagged(3.0, 4.0, 7), tag)
+    assert tag_of(whole) == 7 and none == 0.0, f"seen from tag {tag}, a Tagged with tag 7 is a constant"
 ### BEGIN HIDDEN TESTS
-try_slope("inner at x", lambda x: derivative(lambda y: x * y * y, x), 3.0, 12.0)
 try_slope("inner is constant", lambda x: x * x + derivative(lambda y: x * x, x), 3.0, 6.0)
 try_slope(
     "three deep",
@@ -1788,10 +1801,7 @@ try_slope(
     2.0,
     2 * 2 * 3 * 2 + 4 * 2,
 )
-for tag in (5, 9):
-    first, second = parts_of(Tagged(3.0, 4.0, 7), tag)
-    assert tag_of(first) == 7 and second == 0.0, "with another tag, x is a constant"
-try_slope("inner at x*x", lambda x: derivative(lambda y: y * y, x * x), 3.0, 12.0)
+try_slope("inner at x", lambda x: derivative(lambda y: x * y * y, x), 3.0, 12.0)
 try_slope("both factors move", lambda x: (x + 1.0) * (x * x), 2.0, 16.0)
 ### END HIDDEN TESTS
 

@@ -203,21 +203,21 @@ def try_lookup(rows, width, ids, seed):
 try_lookup(4, 2, np.array([2, 0, 2, 2]), 1)
 try_lookup(5, 3, np.array([4, 1, 4, 0]), 2)
 try_lookup(5, 3, np.array([[0, 3], [3, 3]]), 3)
+x = MiniTensor(np.zeros((3, 1)), requires_grad=True)
+one, two = (Lookup.apply(x, ids=np.array(ids)) for ids in ([0, 1, 1], [2, 2, 1]))
+(one * 2.0 + two).backward(np.array([[1.0], [10.0], [100.0]]))
+assert x.grad.data.tolist() == [[2.0], [320.0], [11.0]], "two lookups: each keeps its own ids"
+empty = Lookup.apply(MiniTensor(np.ones((5, 3))), ids=np.zeros((0, 2), dtype=int))
+assert empty.shape == (0, 2, 3), f"ids of shape (0, 2) should give (0, 2, 3), not {empty.shape}"
 ### BEGIN HIDDEN TESTS
 try_lookup(5, 3, np.array(3), 4)
 try_lookup(5, 3, np.zeros((2, 3, 4), dtype=np.int32), 5)
 try_lookup(5, 3, np.array([[4], [2], [4]], dtype=np.uint8), 6)
 try_lookup(1000, 2, np.random.default_rng(7).integers(990, 1000, size=(9, 11)), 7)
 try_lookup(4, 2, np.array([[3, 3, 1], [0, 3, 1]]), 8)
-empty = Lookup.apply(MiniTensor(np.ones((5, 3))), ids=np.zeros((0, 2), dtype=int))
-assert empty.shape == (0, 2, 3), "no numbers are fine too"
 x = MiniTensor([[2.0, 3.0]], requires_grad=True)
 (Lookup.apply(x * 5.0, ids=np.array([0, 0])) * [[1.0, 2.0], [4.0, 8.0]]).sum().backward()
 assert np.allclose(x.grad.data, [[25.0, 50.0]]), "the table may be a result as well"
-x = MiniTensor(np.zeros((3, 1)), requires_grad=True)
-one, two = (Lookup.apply(x, ids=np.array(ids)) for ids in ([0, 1, 1], [2, 2, 1]))
-(one * 2.0 + two).backward(np.array([[1.0], [10.0], [100.0]]))
-assert x.grad.data.tolist() == [[2.0], [320.0], [11.0]], "each lookup keeps its own ids"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -781,6 +781,8 @@ after[:, :3] = before[:, :3]
 difference = layer(MiniTensor(before)).data - layer(MiniTensor(after)).data
 assert np.allclose(difference[:, :3], 0, atol=1e-12), "positions 3 and 4 must not change 0 to 2"
 assert np.abs(difference[:, 3:]).max() > 1e-3, "positions 3 and 4 should see themselves"
+layer(MiniTensor(before[:, :3]))
+assert np.shape(layer.pattern) == (1, 2, 3, 3), "`pattern` is that of the last call"
 ### BEGIN HIDDEN TESTS
 try_heads(6, 3, 1, 2, 4)
 try_heads(4, 4, 3, 1, 5)
@@ -790,8 +792,6 @@ alone, together = np.random.default_rng(7).normal(size=(2, 2, 4, 6))
 together[1] = alone[0]
 apart = layer(MiniTensor(alone)).data[0] - layer(MiniTensor(together)).data[1]
 assert np.allclose(apart, 0, atol=1e-12), "the rows of a batch know nothing about each other"
-layer(MiniTensor(alone[:1, :3]))
-assert np.shape(layer.pattern) == (1, 2, 3, 3), "`pattern` is that of the last call"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -948,10 +948,15 @@ def try_block(width, heads, rows, length, seed):
         overwrite(norm.weight, draw.uniform(0.5, 2.0, size=width))
         overwrite(norm.bias, draw.normal(size=width))
     x = MiniTensor(np.random.default_rng(seed).normal(size=(rows, length, width)), requires_grad=True)
-    middle = x.data + block.attention(block.norm1(MiniTensor(x.data))).data
-    right = middle + block.mlp(block.norm2(MiniTensor(middle))).data
+    attended = block.attention(block.norm1(MiniTensor(x.data))).data
+    middle = x.data + attended
+    processed = block.mlp(block.norm2(MiniTensor(middle))).data
+    right = middle + processed
     assert np.abs(right - x.data).max() > 1e-3, "the parts of the block return nothing"
     found = block(x)
+    assert found.shape != right.shape or not np.allclose(found.data, processed), (
+        "this is the result if `mlp` replaces what it gets: there is no path around it"
+    )
     assert found.shape == right.shape and np.allclose(found.data, right), (
         "the block should be x + attention(norm1(x)), plus mlp(norm2(...)) of that"
     )
@@ -960,13 +965,22 @@ def try_block(width, heads, rows, length, seed):
 
 def try_model(model, ids):
     """Compare a model with its own parts; check gradients of the first and the last layer."""
-    x = MiniTensor(model.token.weight.data[ids] + model.place.weight.data[: ids.shape[1]])
-    for block in model.blocks:
-        x = block(x)
-    right = model.head(model.norm(x)).data
-    found = model(ids)
+    of_letters, of_places = model.token.weight.data[ids], model.place.weight.data[: ids.shape[1]]
+
+    def scores_of(x, norm=model.norm):
+        return model.head(norm(model.blocks(MiniTensor(x)))).data
+
+    right, found = scores_of(of_letters + of_places), model(ids)
     assert found.shape == right.shape, f"the scores should have the shape {right.shape}"
-    assert np.allclose(found.data, right), "the scores are not those of the parts, one after the other"
+    for what, scores in (
+        ("the rows of the places are not added", scores_of(of_letters)),
+        ("the rows of the letters are not added", scores_of(0 * of_letters + of_places)),
+        ("the last norm is missing", scores_of(of_letters + of_places, norm=lambda x: x)),
+    ):
+        assert not np.allclose(found.data, scores), f"these are the scores if {what}"
+    assert np.allclose(found.data, right), (
+        "the scores are not head(norm(blocks(rows of the letters + rows of the places)))"
+    )
     places = [model.token.weight, model.place.weight, model.head.bias]
     slopes_agree(lambda: model(ids), places, 3, "model")
 
@@ -975,6 +989,7 @@ manual_seed(0)
 try_block(4, 2, 2, 3, 1)
 model = CharTransformer(vocabulary=5, context=4, width=6, heads=2, depth=1)
 try_model(model, np.array([[0, 4, 4], [1, 0, 4]]))
+try_model(model, np.array([[3, 1, 2, 0]]))  # as long as the context
 try:
     model(np.zeros((1, 5), dtype=int))
     said = "no error"
@@ -1400,6 +1415,21 @@ try_chances([2.0, 1.0, 0.0], 1.0)
 try_chances([2.0, 1.0, 0.0], 4.0)
 try_chances([1000.0, 999.0, -1000.0], 1.0)
 assert choose(np.array([0.0, 3.0, 1.0]), np.random.default_rng(0), temperature=0) == 1
+scores = np.array([4.0, 7.0, 7.0, 1.0])
+chosen = [choose(scores, np.random.default_rng(i), 0.0) for i in range(6)]
+assert chosen == [1] * 6, f"temperature 0 takes the first of two equal scores, 1, not {chosen}"
+try:
+    choose(scores, np.random.default_rng(0), -1.0)
+    said = "no error"
+except Exception as error:
+    said = type(error).__name__
+assert said == "ValueError", f"a negative temperature should be a ValueError: {said}"
+kept = MiniTensor(0.0).after_a_draw(choose, np.array([4.0, 7.0, 1.0]))
+assert np.array_equal(kept, [4.0, 7.0, 1.0]), "the scores must stay as they are"
+flat = [0.0] * 50
+draws = drawn(flat, 1.0, 20)
+assert draws == drawn(flat, 1.0, 20), "all random numbers come from the generator that is given"
+assert len(set(draws)) > 5, "each draw takes new random numbers"
 counting = Counting(6)
 given = [3, 4]
 written = generate(counting, given, 5, np.random.default_rng(1))
@@ -1437,23 +1467,12 @@ for mode in (True, False):
 try_chances([0.0, 0.5, 0.2, -1.0], 0.5)
 assert drawn_shares([1.0, 1.2, 1.1], 0.001, 20)[1] == 1.0, "a low temperature is nearly greedy"
 assert drawn_shares([-1e6, 1e6], 0.01, 5)[1] == 1.0, "large scores must not overflow"
-scores = np.array([4.0, 7.0, 7.0, 1.0])
-assert [choose(scores, np.random.default_rng(i), 0.0) for i in range(6)] == [1] * 6, "the first of two"
-kept = MiniTensor(0.0).after_a_draw(choose, np.array([4.0, 7.0, 1.0]))
-assert np.array_equal(kept, [4.0, 7.0, 1.0]), "the scores must stay as they are"
+scores = np.array([2.0, 9.0, 9.0])
 assert isinstance(choose(scores, np.random.default_rng(0), 0), int), "an int is wanted"
 assert drawn_shares([0.0, 1e308], 0.5, 5)[1] == 1.0, "subtract first, then divide"
-flat = [0.0] * 50
-first = drawn(flat, 1.0, 20)
-assert first == drawn(flat, 1.0, 20), "the same generator, the same letters"
-assert first != drawn(flat, 1.0, 20, seed=13), "another generator, other letters"
-assert len(set(first)) > 5, "each draw takes new random numbers"
-try:
-    choose(scores, np.random.default_rng(0), -1.0)
-    said = "no error"
-except ValueError:
-    said = "ValueError"
-assert said == "ValueError", f"a negative temperature: {said}"
+first = drawn([0.0] * 60, 0.5, 20)
+assert first == drawn([0.0] * 60, 0.5, 20), "the same generator, the same letters"
+assert first != drawn([0.0] * 60, 0.5, 20, seed=13), "another generator, other letters"
 tiny = CharTransformer(vocabulary=7, context=3, width=4, heads=1, depth=1)
 written = [list(generate(tiny, np.array([2, 0]), 30, np.random.default_rng(i), 3.0)) for i in (5, 5, 6)]
 assert written[0] == written[1] != written[2] and written[0][:2] == [2, 0] and len(written[0]) == 32

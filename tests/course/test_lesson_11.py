@@ -225,6 +225,28 @@ PLANTED = [
         "        if True:\n            for x, y in loader",
         ("test_loop",),
     ),
+    Planted(
+        "a step puts the model into training mode",
+        "",
+        "        loss.backward()\n        total += loss.item()\n",
+        "        loss.backward()\n        model.train()\n        total += loss.item()\n",
+        ("test_loop",),
+    ),
+    Planted(
+        "an evaluation clears the gradients",
+        "",
+        "        model.eval()\n        with no_grad():",
+        "        model.eval()\n        model.zero_grad()\n        with no_grad():",
+        ("test_loop",),
+    ),
+    Planted(
+        "evaluation leaves the mode after an error",
+        "",
+        "        return total / rows\n    finally:\n        model.train(before)",
+        "    except ZeroDivisionError:\n        pass\n    model.train(before)\n    return total / rows",
+        ("test_loop",),
+    ),
+    Planted("evaluation ends in training mode", "", "model.train(before)", "model.train()", ("test_loop",)),
 ]
 
 
@@ -232,6 +254,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 5
+    visible = True
     examples = 15
 
 

@@ -280,6 +280,88 @@ PLANTED = [
         "return scores.detach().cross_entropy(labels), accuracy",
         ("test_repair_two",),
     ),
+    Planted(
+        "the mode of the time when the object was made",
+        "",
+        "        self.mode = mode\n\n    def __enter__(self):\n        ### BEGIN SOLUTION\n"
+        "        self.before = switches.anomaly\n",
+        "        self.mode = mode\n        self.before = switches.anomaly\n\n    def __enter__(self):\n"
+        "        ### BEGIN SOLUTION\n",
+        ("test_anomaly",),
+    ),
+    Planted(
+        "shares are taken for arrays",
+        "",
+        "np.isnan(as_tensor(share).data).any()",
+        "np.isnan(share).any()",
+        ("test_anomaly",),
+    ),
+    Planted(
+        "the last share with a NaN counts",
+        "",
+        "in enumerate(shares):\n",
+        "in reversed([*enumerate(shares)]):\n",
+        ("test_anomaly",),
+    ),
+    Planted(
+        "the gradients are cleared",
+        "",
+        "    return norms\n",
+        "    model.zero_grad()\n    return norms\n",
+        ("test_norms",),
+    ),
+    Planted(
+        "NaN becomes zero",
+        "",
+        "float(np.linalg.norm(grad.data))",
+        "float(np.nan_to_num(np.linalg.norm(grad.data)))",
+        ("test_norms",),
+    ),
+    Planted(
+        "what is shared comes twice",
+        "",
+        "in model.named_parameters():",
+        "in ((name, model.state_dict()[name]) for name in model.state_dict()):",
+        ("test_norms",),
+    ),
+    Planted(
+        "the prediction becomes a row",
+        "",
+        "mse_loss(prediction, target.reshape(rows, 1))",
+        "mse_loss(prediction.reshape(rows), target)",
+        ("test_repair_one",),
+    ),
+    Planted(
+        "the model runs in training mode",
+        "",
+        "    for name, output in layer_outputs(model, x):\n        if",
+        "    model.train()\n    for name, output in layer_outputs(model, x):\n        if",
+        ("test_outputs",),
+    ),
+    Planted(
+        "what was left in .grad counts",
+        "",
+        "    slopes = grad(loss, list(named.values()), allow_unused=True)\n",
+        "    kept = [p.grad for p in named.values()]\n"
+        "    loss.backward()\n"
+        "    slopes = [p.grad for p in named.values()]\n"
+        "    for p, former in zip(named.values(), kept):\n        p.grad = former\n",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the optimizer makes a step",
+        "",
+        "    return findings",
+        "    optimizer.step()\n    return findings",
+        ("test_preflight",),
+    ),
+    Planted(
+        "zeros come before what is missing",
+        "",
+        "    for name, slope in zip(named, slopes):\n",
+        "    for name, slope in sorted(zip(named, slopes), key=lambda pair: pair[1] is None):\n",
+        ("test_preflight",),
+    ),
 ]
 
 
@@ -288,6 +370,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 6
+    visible = True
     examples = 19
 
 

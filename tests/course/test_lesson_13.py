@@ -249,6 +249,55 @@ PLANTED = [
         "for count in range(1, max(2, len(saved))) for",
         ("test_best_cuts",),
     ),
+    Planted(
+        "nodes are visited by recursion",
+        "",
+        "    nodes = topological_order(output.grad_fn)\n",
+        "    nodes = []\n\n"
+        "    def visit(node):\n"
+        "        if node is not None and node not in nodes:\n"
+        "            nodes.append(node)\n"
+        "            for source, _ in node.next_functions:\n"
+        "                visit(source)\n\n"
+        "    visit(output.grad_fn)\n",
+        ("test_saved_bytes",),
+    ),
+    Planted(
+        "the versions after the first run count",
+        "",
+        "    with saved_tensors_hooks(pack, unpack):\n        return function(*inputs)",
+        "    with saved_tensors_hooks(pack, unpack):\n        output = function(*inputs)\n"
+        "    before[:] = versions(inputs)\n    return output",
+        ("test_checkpoint_memory",),
+    ),
+    Planted(
+        "the order of the arrays is not compared",
+        "",
+        "if [array.shape for array in found] != shapes:",
+        "if sorted(array.shape for array in found) != sorted(shapes):",
+        ("test_checkpoint_memory",),
+    ),
+    Planted(
+        "a single layer has no plan",
+        "",
+        "for count in range(len(saved)) for",
+        "for count in range(1, len(saved)) for",
+        ("test_best_cuts",),
+    ),
+    Planted(
+        "later calls get other arguments",
+        "",
+        "            return function(*arguments)\n        finally",
+        "            return function(3)\n        finally",
+        ("test_repeatable",),
+    ),
+    Planted(
+        "all functions remember one start",
+        "",
+        "    first = []\n\n    def call",
+        "    first = vars(repeatable).setdefault('first', [])\n\n    def call",
+        ("test_repeatable",),
+    ),
 ]
 
 
@@ -256,6 +305,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 6
+    visible = True
     examples = 15
 
     def may_cost(self, mistake: Planted) -> set[str]:

@@ -36,7 +36,7 @@ PLANTED = [
         "",
         "        MiniTensor.on_host(self, 0.0, requires_grad)\n",
         "        MiniTensor.on_host(self, 0.0)\n",
-        ("test_array_module", "test_record_chain"),
+        ("test_array_module", "test_record_chain", "test_to"),
     ),
     Planted(
         "an array from elsewhere is copied there",
@@ -360,6 +360,27 @@ PLANTED = [
         "    return (*kinds, True)",
         ("test_record_chain",),
     ),
+    Planted(
+        "NumPy's numbers are let in",
+        "",
+        "(bool, int, float)):\n            names",
+        "(bool, int, float, np.generic)):\n            names",
+        ("test_note",),
+    ),
+    Planted(
+        "every block frees its buffers",
+        "",
+        "buffer[: stop - start] for name, buffer in buffers.items()}",
+        "np.empty(stop - start) for name in buffers}",
+        ("test_run_in_blocks",),
+    ),
+    Planted(
+        "what is in its place is copied",
+        "",
+        "        elif array_module(x.data) is not module:\n            x = To",
+        "        else:\n            x = To",
+        ("test_to",),
+    ),
 ]
 
 
@@ -367,6 +388,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 7
+    visible = True
     examples = 20
 
 

@@ -350,6 +350,21 @@ PLANTED = [
         "    return function(Tagged(x, 1.0, tag)).tangent",
         ("test_tags",),
     ),
+    Planted(
+        "the slope of a power takes the base for positive",
+        "",
+        "(exponent * a.value ** (exponent - 1), a)",
+        "(exponent * abs(a.value) ** (exponent - 1), a)",
+        ("test_slopes",),
+    ),
+    Planted(
+        "relu does without push_forward",
+        "",
+        "return push_forward(np.maximum(a.value, 0.0), (1.0 * (a.value > 0), a))",
+        "slope = 1.0 * (a.value > 0)\n"
+        "    return Dual(a.value * slope, None if a.tangent is None else slope * a.tangent)",
+        ("test_stack",),
+    ),
 ]
 
 
@@ -357,6 +372,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 6
+    visible = True
     examples = 20
     own_examples = True
 

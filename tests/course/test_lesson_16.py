@@ -322,6 +322,13 @@ PLANTED = [
         "    before = model.training\n",
         ("test_generate",),
     ),
+    Planted(
+        "an embedding wants a number at least",
+        "",
+        "        return table[ids]\n",
+        "        return table[ids].reshape(*ids.shape[:-1], -1, table.shape[1])\n",
+        ("test_embedding",),
+    ),
 ]
 
 
@@ -329,6 +336,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 6
+    visible = True
     examples = 20
     own_examples = True
 
