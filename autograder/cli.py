@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     """Parse the command line and run one subcommand. Returns the exit status."""
     arguments = sys.argv[1:] if argv is None else argv
     parser = argparse.ArgumentParser(prog="autograder", description="Check gradients, grade classes, build lessons.")
-    parser.add_argument("--version", action="version", version=_version())
+    parser.add_argument("--version", action="version", version=_version() if "--version" in arguments[:1] else "")
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in COMMANDS:
         subparser = subparsers.add_parser(command.name, help=command.help, description=command.help)

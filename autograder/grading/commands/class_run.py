@@ -40,9 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the loop and print the table. Returns 1 if any result is not as it must be, 2 if the loop cannot run, and
     STOPPED after Ctrl-C.
     """
-    from autograder.grading.workers.early_forkserver import warm_up
+    from autograder.grading.workers.early_forkserver import Needs, warm_up
 
-    warm_up(checks=True, feedback=True)
+    warm_up(Needs(), feedback=True)
     from autograder.grading.course import CourseError
     from autograder.grading.report import progress_display
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import glob
 import json
 import os
@@ -76,13 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
     """Have workers get ready, while this process imports what it needs itself; on a cluster, where there is one."""
-    from autograder.grading.workers.early_forkserver import uses_checks, warm_up
+    from autograder.grading.workers.early_forkserver import needs_of, warm_up
 
     needed = not _all_graded_before(arguments)
-    checks = uses_checks(arguments.course, arguments.lesson)
+    needs = needs_of(arguments.course, arguments.lesson)
     if not arguments.cluster:
         if needed:
-            warm_up(checks, arguments.feedback)
+            warm_up(needs, arguments.feedback, arguments.unsafe_no_sandbox)
         yield None
         return
     from autograder.grading.workers.cluster_connection import Connection
@@ -90,13 +91,14 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
     cluster = Connection(arguments.cluster)
     try:
         if needed:
-            cluster.open(checks)
+            cluster.open(needs.checks)
         yield cluster
     finally:
         cluster.close()
 
 
 def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
+    gc.disable()  # what is imported now stays, and looking through it again and again takes a sixth of the time
     from rich.markup import escape
 
     from autograder.files import atomic_write
@@ -104,6 +106,7 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     from autograder.grading.run import grade_class
     from autograder.grading.submission.class_records import NEEDS_A_LOOK
 
+    gc.enable()
     request = _request(arguments, cluster)
     console = progress_display.wide_console()
     started = time.perf_counter()

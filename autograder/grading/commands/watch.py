@@ -48,13 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Watch until SIGINT or SIGTERM. Returns 0 after one of these, and 2 for a request that cannot be met."""
     from autograder.grading.errors import CourseError, faults_said
-    from autograder.grading.workers.early_forkserver import uses_checks, warm_up
+    from autograder.grading.workers.early_forkserver import needs_of, warm_up
 
     stop = threading.Event()
     try:
         _check(arguments)
         if arguments.lesson:
-            warm_up(uses_checks(arguments.course, arguments.lesson), feedback=True)
+            warm_up(needs_of(arguments.course, arguments.lesson), True, arguments.unsafe_no_sandbox)
         with faults_said():
             (_watch if arguments.lesson else _watch_all)(arguments, stop)
     except CourseError as error:

@@ -7,10 +7,8 @@ autograded; marks become marks when the one process that writes has put both in 
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import glob
-import importlib
 import shutil
 import sys
 import tempfile
@@ -30,7 +28,7 @@ from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.work_folders import WorkFolders
 from autograder.judge import REHEARSED_BEFORE, JudgeDied
 from autograder.nbgrader_plugins.direct import known_notebooks, submitted_at
-from autograder.notebooks.libraries import libraries_in
+from autograder.notebooks.libraries import libraries_in, load
 from autograder.sandbox import SandboxUnavailable
 from autograder.sandbox.process.forkserver import preload
 
@@ -133,9 +131,7 @@ def load_libraries(assignment: Assignment) -> None:
     libraries = libraries_in(known.source for known in notebooks if known.source is not None)
     if not assignment.settings.unsafe:
         preload(libraries)
-    for name in libraries:
-        with contextlib.suppress(Exception):  # the test that needs it will say what is wrong
-            importlib.import_module(name)
+    load(libraries)
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
 
 

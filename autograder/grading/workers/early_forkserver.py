@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.grading.workers.pool import start_server
+from autograder.notebooks.libraries import libraries_in
 
-PRELOAD = ("autograder.grading.workers.preloaded",)
+LIBRARIES = "AUTOGRADER_LIBRARIES"  # the environment variable that tells the fork server of them
+PRELOAD = ("autograder.grading.workers.preloaded_sandbox", "autograder.grading.workers.preloaded")
 FOR_CHECKS = ("autograder.grading.workers.preloaded_checks",)
 FOR_FEEDBACK = ("autograder.grading.workers.feedback_pages",)
 
 
-def warm_up(checks: bool, feedback: bool = False) -> None:
-    """Let the fork server import what workers need, while this process imports what it needs itself."""
-    start_server((*PRELOAD, *(FOR_CHECKS if checks else ()), *(FOR_FEEDBACK if feedback else ())))
+@dataclass(frozen=True)
+class Needs:
+    """What workers will need for an assignment, as far as its source notebooks tell. A wrong guess costs time alone.
 
-
-def uses_checks(course: Path, assignment: str) -> bool:
-    """Whether an assignment seems to use our checks, or PyTorch: its source notebooks name them. True where there is no
-    source in the usual folder; a wrong guess costs time alone.
+    `checks`: our checks, and PyTorch. `libraries`: what the notebooks import; None where that is not known.
     """
+
+    checks: bool = True
+    libraries: tuple[str, ...] | None = None
+
+
+def needs_of(course: Path, assignment: str) -> Needs:
+    """Read the source notebooks in the usual folder; without any, everything may be needed."""
     sources = glob.glob(os.path.join(glob.escape(str(course)), "source", glob.escape(assignment), "*.ipynb"))
     texts = [Path(source).read_bytes() for source in sources]
-    return not texts or any(name in text for text in texts for name in (b"autograder", b"mini_autograd", b"torch"))
+    if not texts:
+        return Needs()
+    checks = any(name in text for text in texts for name in (b"autograder", b"mini_autograd", b"torch"))
+    try:
+        return Needs(checks, tuple(libraries_in(map(json.loads, texts))))
+    except ValueError:
+        return Needs(checks)  # who reads it next will say what is wrong
+
+
+def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False) -> None:
+    """Let the fork server import what workers need, while this process imports what it needs itself."""
+    modules = (*PRELOAD, *(FOR_CHECKS if needs.checks else ()), *(FOR_FEEDBACK if feedback else ()))
+    libraries = None if unsafe else needs.libraries
+    start_server(modules, {} if libraries is None else {LIBRARIES: " ".join(libraries)})

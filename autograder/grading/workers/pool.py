@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
@@ -212,12 +212,24 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
-def start_server(preload: tuple[str, ...]) -> None:
-    """Start the process that workers are forked from; it imports these modules meanwhile."""
+def start_server(preload: tuple[str, ...], environment: Mapping[str, str] | None = None) -> None:
+    """Start the process that workers are forked from; it imports these modules meanwhile. `environment`: what they find
+    in its environment besides.
+    """
     if "forkserver" in multiprocessing.get_all_start_methods():
         multiprocessing.get_context("forkserver").set_forkserver_preload(list(preload))
-        with _interrupts_ignored():
+        with _interrupts_ignored(), _added_to_environment(environment or {}):
             forkserver.ensure_running()
+
+
+@contextmanager
+def _added_to_environment(variables: Mapping[str, str]) -> Iterator[None]:
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            os.environ.pop(name, None)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ our own checks need on top of this is in `preloaded_checks.py`.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 
 import nbformat
@@ -13,7 +14,15 @@ from nbformat.v4 import new_notebook
 
 import autograder.grading.workers.local
 import autograder.judge  # noqa: F401
+from autograder.grading.workers.preloaded_sandbox import libraries
+from autograder.notebooks.libraries import load
+from autograder.sandbox import SandboxUnavailable, isolation_in_force
 
 nbformat.validate(new_notebook())
+if libraries is not None:
+    load(libraries)
+    with contextlib.suppress(SandboxUnavailable):
+        isolation_in_force()  # what it finds out is remembered in each fork
 gc.collect()
 gc.freeze()  # a collection in a worker would touch, and so copy, every page
+gc.enable()

@@ -1,8 +1,9 @@
 """The warm process: it has loaded what notebooks need, and forks one process for each submission.
 
 It never runs a student's code, holds nothing secret, and takes nothing from the processes it forks: they get a socket
-that leads to the judge, and all it hears of them is that they have ended. Requests come from the judge alone, each with
-one end of a socket pair.
+that leads to the judge, and all it hears of them is that they have ended. Requests come from judges alone, each with
+one end of a socket pair, and one end of a pipe whose other end closes when that judge ends, however it does. A keeper
+that is forked as well waits for that, and ends the submission with its judge; several judges can so share this process.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import importlib
 import json
 import os
 import random
+import select
+import signal
 import socket
 from typing import Any
 
@@ -23,30 +26,35 @@ from .shell import warm_up
 
 PRELOADED = words("""
     asyncio collections csv dataclasses datetime decimal fractions heapq inspect pathlib pexpect statistics string
-    subprocess typing unittest matplotlib.backends.backend_agg matplotlib.pyplot numpy.fft numpy.linalg numpy.random
-    numpy.testing
+    subprocess typing unittest numpy.fft numpy.linalg numpy.random numpy.testing
 """)
+PLOTS = words("matplotlib.backends.backend_agg matplotlib.pyplot")
 MOST_BYTES = 1 << 16
 READY, FAILED = b"+", b"-"
 
 
-def serve_forks(control: socket.socket, rules: bytes, preload: list[str]) -> None:
-    """Fork a process for every request until the judge hangs up. `preload` names further libraries to load."""
+def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None) -> None:
+    """Fork a process for every request until the judge hangs up. `preload` names further libraries to load; None where
+    it is not known what notebooks will use. Then they may draw.
+    """
     server = Server()
-    for name in sorted(PRELOADED.union(preload)):
+    draws = preload is None or any(name.partition(".")[0] == "matplotlib" for name in preload)
+    for name in sorted(PRELOADED.union(preload or (), PLOTS if draws else ())):
         with contextlib.suppress(Exception):  # a notebook that needs it will say what is wrong
             importlib.import_module(name)
     warm_up(server.shell)
     gc.collect()
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
+    gc.enable()
     while True:
-        request, descriptors, _, _ = socket.recv_fds(control, MOST_BYTES, 1)
+        request, descriptors, _, _ = socket.recv_fds(control, MOST_BYTES, 2)
         _clear_away()
-        if not request or not descriptors:
+        if not request or len(descriptors) < 2:
             return
         if os.fork() == 0:
-            _become_sandbox(server, descriptors[0], json.loads(request), rules)
-        os.close(descriptors[0])
+            _become_sandbox(server, descriptors[0], descriptors[1], json.loads(request), rules)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def _clear_away() -> None:
@@ -56,13 +64,13 @@ def _clear_away() -> None:
             pass
 
 
-def _become_sandbox(server: Server, descriptor: int, settings: dict[str, Any], rules: bytes) -> None:
+def _become_sandbox(server: Server, descriptor: int, judge: int, settings: dict[str, Any], rules: bytes) -> None:
     """In the fork: confine this process, tell the judge, and serve. Never returns."""
     connection = socket.socket(fileno=descriptor)
     try:
         confine.enter_namespaces()
-        if os.fork():
-            os._exit(0)  # the other one is process 1 in there
+        if child := os.fork():  # the child is process 1 in there
+            _keep(child, judge)
         os.setsid()
         confine.close_all_but(descriptor)
         confine.sacrifice()
@@ -81,6 +89,16 @@ def _become_sandbox(server: Server, descriptor: int, settings: dict[str, Any], r
         server.serve(connection, settings)
     finally:
         os._exit(0)
+
+
+def _keep(child: int, judge: int) -> None:
+    """Wait until the child ends, or until the judge does and the child with it. Never returns."""
+    confine.close_all_but(judge)
+    ended = os.pidfd_open(child)
+    select.select([ended, judge], [], [])
+    os.kill(child, signal.SIGKILL)  # it is ours to wait for, so its number is still its own
+    os.waitpid(child, 0)
+    os._exit(0)
 
 
 def _seed_numpy() -> None:

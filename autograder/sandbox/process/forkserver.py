@@ -33,11 +33,12 @@ CLOSE_SECONDS = 5.0
 
 class WarmProcess:
     """A process that forks others. It ends with the process that started it, or with `close`. `user` is the process
-    that may ask it: its owner, or a fork of the owner that shares it.
+    that may ask it: its owner, or a fork of the owner that shares it. `libraries`: what it was told to load.
     """
 
     def __init__(self) -> None:
         self.owner = self.user = os.getpid()
+        self.libraries = frozenset(_preload or ())
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         limits = Limits()
         settings = {**settings_of(limits), "warm": True, "preload": _preload}
@@ -51,12 +52,22 @@ class WarmProcess:
                 self.control.close()
         self.memory = MemoryGroup.make()
 
-    def fork(self, theirs: socket.socket, limits: Limits) -> None:
-        """Have a process forked that serves this end of a socket pair. Raises OSError when this one has gone."""
-        socket.send_fds(self.control, [json.dumps(settings_of(limits)).encode()], [theirs.fileno()])
+    def fork(self, theirs: socket.socket, limits: Limits) -> int:
+        """Have a process forked that serves this end of a socket pair. Returns a descriptor: when it is closed, as it
+        is when this process ends, the fork ends too. Raises OSError when the warm process has gone.
+        """
+        reading, writing = os.pipe()
+        try:
+            socket.send_fds(self.control, [json.dumps(settings_of(limits)).encode()], [theirs.fileno(), reading])
+        except OSError:
+            os.close(writing)
+            raise
+        finally:
+            os.close(reading)
+        return writing
 
     def close(self) -> None:
-        """End it and every fork of it."""
+        """End it and every fork of it; where it is shared, it ends when all have closed it."""
         self.control.close()
         if self.popen is not None and self.owner == os.getpid():
             try:
@@ -65,7 +76,7 @@ class WarmProcess:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(self.pid, signal.SIGKILL)
                 self.popen.wait()
-            self.memory.remove()
+        self.memory.remove()
 
 
 class ForkedProcess:
@@ -74,10 +85,11 @@ class ForkedProcess:
     def __init__(self, ours: socket.socket, theirs: socket.socket, limits: Limits):
         self.limits = limits
         self.descriptor: int | None = None
+        self.lifeline: int | None = None
         self.pid: int | None = None
         self.ready = False
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self.warm = fork_from_warm(theirs, limits)
+        self.warm, self.lifeline = fork_from_warm(theirs, limits)
         self.connection = ours
 
     def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
@@ -114,6 +126,9 @@ class ForkedProcess:
             select.select([self.descriptor], [], [])
             os.close(self.descriptor)
             self.descriptor = None
+        if self.lifeline is not None:
+            os.close(self.lifeline)
+            self.lifeline = None
 
     def _signal(self, number: int) -> None:
         if self.descriptor is not None:
@@ -121,26 +136,32 @@ class ForkedProcess:
                 signal.pidfd_send_signal(self.descriptor, number)
 
 
-_preload: list[str] = []
+_preload: list[str] | None = None
 _lock = threading.Lock()
 _current: WarmProcess | None = None
 
 
-def fork_from_warm(theirs: socket.socket, limits: Limits) -> WarmProcess:
+def fork_from_warm(theirs: socket.socket, limits: Limits) -> tuple[WarmProcess, int]:
     """Have the warm process of this one fork; it is started first where there is none, or where it was killed."""
     for _ in range(2):
         warm = warm_process()
         try:
-            warm.fork(theirs, limits)
-            return warm
+            return warm, warm.fork(theirs, limits)
         except OSError:
             _forget(warm)
     raise SandboxDied("the warm process ended twice")
 
 
 def preload(libraries: list[str]) -> None:
-    """Have the warm process load these modules before it forks; it begins now. One that runs already stays as it is."""
-    _preload[:] = libraries
+    """Have the warm process load these modules before it forks; it begins now. One that runs already stays as it is,
+    and one that the process has which this one was forked from is shared, if it has loaded them.
+    """
+    global _preload
+    _preload = libraries
+    if _current is not None and _current.user != os.getpid() and _current.libraries.issuperset(libraries):
+        share_warm_process()
+        _current.memory = MemoryGroup.make()  # a limit for each of those that share it
+        Finalize(None, _forget, (_current,), exitpriority=0)
     with contextlib.suppress(OSError, SandboxDied, SandboxUnavailable):  # said when a submission needs it
         warm_process()
 
@@ -164,7 +185,9 @@ def share_warm_process() -> None:
 
 
 def end_warm_process() -> None:
-    """End the warm process, and with it whatever it has forked; the next submission starts another."""
+    """End the warm process, and with it whatever it has forked; the next submission starts another. Where it is shared,
+    this process leaves it to the others.
+    """
     if _current is not None:
         _forget(_current)
 

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 NAME = re.compile(r"autograder-(\d+)-\d+")
@@ -21,11 +21,14 @@ _numbers = itertools.count()
 
 @dataclass
 class MemoryGroup:
-    """A control group for the forks of one warm process; without a folder it does nothing."""
+    """A control group for the submissions of one process, which has one at a time; without a folder it does nothing.
+    The process that made it removes it; the forks that judge use it.
+    """
 
     folder: Path | None = None
     limit_file: str = ""
     limit: int = 0
+    owner: int = field(default_factory=os.getpid)
 
     @classmethod
     def make(cls) -> MemoryGroup:
@@ -54,7 +57,7 @@ class MemoryGroup:
 
     def remove(self) -> None:
         """Remove the group, once its processes have ended."""
-        if self.folder is not None:
+        if self.folder is not None and self.owner == os.getpid():
             with contextlib.suppress(OSError):
                 self.folder.rmdir()
 

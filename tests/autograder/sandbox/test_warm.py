@@ -207,6 +207,83 @@ def test_the_warm_process_ends_with_its_owner():
         assert not Path(f"/proc/{number}").exists()
 
 
+def in_a_fork(work):
+    """What `work` returns in a process that is forked from this one: a number, or a text."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, str(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading) as file:
+        answer = file.read()
+    os.waitpid(child, 0)
+    return answer
+
+
+def test_a_submission_ends_with_its_judge_and_no_other_does():
+    """Also where that judge was killed, and several share the warm process."""
+    warm = forkserver.warm_process()
+
+    def start_and_be_killed():
+        forkserver.preload([])
+        sandbox = Sandbox(QUICK)
+        sandbox.execute("import subprocess; started = subprocess.Popen(['sleep', '1000'])")
+        assert forkserver.warm_process().pid == warm.pid
+        os.write(writing, str(sandbox._process.process.pid).encode())
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with Sandbox(QUICK) as other:
+        other.execute("x = 1")
+        reading, writing = os.pipe()
+        in_a_fork(start_and_be_killed)
+        number = int(os.read(reading, 100))
+        deadline = time.monotonic() + 300
+        while Path(f"/proc/{number}").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not Path(f"/proc/{number}").exists()
+        assert other.lookup("x") == 1
+        assert (other.starts, warm.popen.poll()) == (1, None)
+
+
+def test_a_process_shares_the_warm_one_only_if_that_has_loaded_its_libraries():
+    warm = forkserver.warm_process()
+
+    def shared(libraries):
+        def work():
+            forkserver.preload(libraries)
+            with Sandbox(QUICK) as sandbox:
+                assert sandbox.execute("1 + 1").error is None
+            own = forkserver.warm_process()
+            assert own.memory.owner == os.getpid()
+            same = own.pid == warm.pid
+            forkserver.end_warm_process()
+            return same
+
+        return in_a_fork(work)
+
+    assert shared([]) == "True"
+    assert shared(["no_such_library"]) == "False"
+    assert warm.popen.poll() is None
+    with Sandbox(QUICK) as sandbox:
+        assert sandbox.execute("1 + 1").error is None
+
+
+def test_a_library_that_was_not_loaded_before_is_there_all_the_same():
+    program = (
+        "from autograder.sandbox import Sandbox; from autograder.sandbox.process import forkserver\n"
+        "forkserver.preload([])\n"
+        "with Sandbox() as sandbox:\n"
+        "    seen = sandbox.execute('import sys; \"matplotlib\" in sys.modules')\n"
+        "    drawn = sandbox.execute('import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()')\n"
+        "    print(seen.outputs[0]['data']['text/plain'], sorted(drawn.outputs[-1]['data']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split(maxsplit=1) == ["False", "['image/png', 'text/plain']\n"]
+
+
 def test_the_packages_of_every_visible_python_are_covered_up(tmp_path, monkeypatch):
     """Also of the one that the environment was made of, which need not be on the path to be found."""
     hidden = [

@@ -1,0 +1,83 @@
+"""What is made ready for an assignment before it is read: what its source names, in the process that workers share."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.grading.workers.early_forkserver import Needs, needs_of
+
+SHARES = """
+from autograder.grading.workers import early_forkserver
+from autograder.grading.workers.pool import WorkerPool
+from autograder.sandbox.process import forkserver
+from tests.autograder.grading.test_early_forkserver import found, nothing
+if __name__ == "__main__":
+    early_forkserver.warm_up(early_forkserver.Needs(False, ("csv", "wave")))
+    pool = WorkerPool(found, 2, nothing, (), early_forkserver.PRELOAD)
+    print(sorted({outcome for _, outcome in pool.run(range(6))}))
+"""
+
+
+def nothing() -> None:
+    """Prepares a worker."""
+
+
+def found(task: int) -> tuple[bool, bool, str]:
+    """Whether a library is in this worker, whether its warm process is the one it inherited, and what is in there."""
+    from autograder.sandbox import Sandbox
+    from autograder.sandbox.process import forkserver
+
+    loaded = "wave" in sys.modules
+    inherited = forkserver._current
+    forkserver.preload(["wave"])
+    with Sandbox() as sandbox:
+        inside = sandbox.execute("import sys; 'wave' in sys.modules").outputs[0]["data"]["text/plain"]
+    return loaded, inherited is not None and forkserver.warm_process().pid == inherited.pid, inside
+
+
+@pytest.mark.sandbox
+def test_workers_share_libraries_and_one_warm_process() -> None:
+    done = subprocess.run([sys.executable, "-c", SHARES], capture_output=True, text=True, check=True)
+    assert done.stdout == "[(True, True, 'True')]\n"
+    assert done.stderr == ""
+
+
+def course(folder: Path, *texts: str) -> Path:
+    """A course with one assignment, a notebook for each text."""
+    source = folder / "source" / "words"
+    source.mkdir(parents=True)
+    for number, text in enumerate(texts):
+        (source / f"{number}.ipynb").write_text(text)
+    return folder
+
+
+def notebook(*cells: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "metadata": {}, "source": cell} for cell in cells]})
+
+
+@pytest.mark.parametrize(
+    ("texts", "needs"),
+    [
+        ((), Needs(True, None)),
+        ((notebook("x = 1"),), Needs(False, ())),
+        (
+            (notebook("%matplotlib inline\nimport numpy as np"), notebook("from pandas import Series")),
+            ("numpy", "pandas"),
+        ),
+        ((notebook("import torch"),), Needs(True, ("torch",))),
+        ((notebook("import helper_of_the_course, os.path"),), Needs(False, ("os.path",))),
+        (("half sav",), Needs(False, None)),
+        (("[]",), Needs(False, ())),
+    ],
+    ids=["no source", "plain", "libraries", "checks", "helper", "damaged", "no notebook"],
+)
+def test_what_the_source_names_is_needed(
+    tmp_path: Path, texts: tuple[str, ...], needs: Needs | tuple[str, ...]
+) -> None:
+    expected = needs if isinstance(needs, Needs) else Needs(False, needs)
+    assert needs_of(course(tmp_path, *texts), "words") == expected
