@@ -92,20 +92,20 @@ def amount_of(cell: TextCell) -> Amount:
     if cell.kind == "markdown":
         return Amount(words=len(WORD.findall(cell.source)))
     questions = predictions(cell.source)
-    asked = sum(node.end_lineno - node.lineno + 1 for node in questions)
+    asked = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in questions)
     words = [word for node in questions for text in _strings(node) for word in WORD.findall(text)]
     written = solution_lines(cell.source)
     return Amount(len(words), len(code_lines(cell.source)) - written - asked, written)
 
 
-def predictions(source: str) -> list[ast.stmt]:
+def predictions(source: str) -> list[ast.Call]:
     """The calls that ask for a prediction. What they ask is read as a question, and is no code to be understood."""
     try:
         statements = ast.parse(source).body
     except SyntaxError:
         return []
-    calls = [node for node in statements if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
-    return [call for call in calls if ast.unparse(call.value.func) == "predict"]
+    called = [node.value for node in statements if isinstance(node, ast.Expr)]
+    return [call for call in called if isinstance(call, ast.Call) and ast.unparse(call.func) == "predict"]
 
 
 def _strings(tree: ast.AST) -> Iterator[str]:
