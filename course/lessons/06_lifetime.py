@@ -579,7 +579,12 @@ for text in operations:
 # Many texts say that `backward` *destroys the graph*. Your printer knows better. **Predict** what it prints after `backward`.
 
 # %% tags=["demo"] items="25 F6"
-predict("What does the printer show after backward?", "the same nodes", "the last node alone", "nothing")
+predict(
+    "What does the printer show after backward?",
+    "the same nodes",
+    "the last node alone",
+    "nothing",
+)
 for tensor in (MiniTensor, torch.tensor):
     x = tensor(np.full(1000, 0.5), requires_grad=True)
     loss = (x.exp() * 3.0).sum()
