@@ -739,7 +739,13 @@ credit = check_gradients(
     points=1,
 )
 credit = credit + check_gradients(
-    {"a.relu()": lambda a: a.relu(), "a.relu() + a": lambda a: a.relu() + a}, [(3, 4)], points=1
+    {"a.relu()": lambda a: a.relu(), "a.relu() + a": lambda a: a.relu() + a}, [(3, 4)], points=0.5
+)
+credit = credit + check_gradients(
+    {"a.relu() where an entry is 0": lambda a: a.relu()},
+    [np.array([0.0, -1.0, 2.0])],
+    at_kinks="PyTorch",
+    points=0.5,
 )
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(

@@ -157,6 +157,7 @@ PLANTED = [
         "-a.data / b.data**2",
         "elementwise",
     ),
+    planted("relu has slope 1 at 0", "(grad * (a.data > 0),)", "(grad * (a.data >= 0),)", "elementwise"),
     planted("relu lets everything through", "(grad * (a.data > 0),)", "(grad,)", "elementwise", bug="relu_mask_lost"),
     planted("kept axis dropped", KEPT_SUM, RETURNED_SUM, "reductions", bug="reduction_expanded_wrongly"),
     planted(
