@@ -976,7 +976,8 @@ for name, compute in {"t * w": lambda: t * w, "w * t": lambda: w * t}.items():
     text = refusal(compute)
     assert text.startswith("Inference tensors cannot be saved for backward"), (
         f"{name} has to save t: raise SAVED_INFERENCE (and `apply` of exercise 1 must call `record`); "
-        f"you say: {text!r}"
+        f"you say: {text!r} (if you have run the cell of `Switches` again, run your cell of "
+        "exercise 5 again too)"
     )
 with inference_mode():
     u = MiniTensor([0.5, 1.0], requires_grad=True)

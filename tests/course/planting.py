@@ -78,6 +78,8 @@ class LessonTests:
     """Whether each mistake must show in a visible check, which is all that somebody has who learns alone."""
     own_examples: ClassVar[bool] = False
     """Whether only the lesson's own functions are asked: it changes what those of earlier lessons show."""
+    replaced_later: ClassVar[frozenset[str]] = frozenset()
+    """Exercises whose function a later exercise replaces on purpose, so that running them again undoes it."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One test for each mistake, named after it."""
@@ -97,6 +99,12 @@ class LessonTests:
         assert not mistake.bug or mistake.bug in found.bugs
         assert found.seen or not self.visible
 
+    @pytest.mark.slow
+    def test_a_solution_that_runs_again_undoes_no_later_one(self) -> None:
+        solutions = [cell for cell in cells_that_define(self.lesson) if cell.nbgrader]
+        for again in [cell for cell in solutions if cell.grade_id not in self.replaced_later]:
+            assert not marks(self.lesson, again=again).lost, again.grade_id
+
     def may_cost(self, mistake: Planted) -> set[str]:
         """Test cells that may notice a mistake beside those that must."""
         return set()
@@ -110,14 +118,21 @@ class LessonTests:
         assert tried >= self.examples
 
 
-def marks(lesson: str, planted: Planted | None = None) -> Marks:
-    """What a lesson's test cells give for its solutions; those from the mistake on, where a solution has one."""
+def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = None) -> Marks:
+    """What a lesson's test cells give for its solutions; those from the mistake on, where a solution has one.
+
+    `again` is a cell that runs once more after all others; then the test cells follow.
+    """
     names: dict[str, Any] = {"__name__": lesson}
     points: dict[str, tuple[float, float]] = {}
     bugs: set[str] = set()
     seen: set[str] = set()
     replaced = 0
-    for cell in cells_that_define(lesson, tests=True):
+    cells = cells_that_define(lesson, tests=True)
+    if again is not None:
+        tests = tuple(cell for cell in cells if cell.nbgrader.get("grade"))
+        cells = (*(cell for cell in cells if cell not in tests), again, *tests)
+    for cell in cells:
         source, nbgrader = cell.source, cell.nbgrader
         if nbgrader.get("grade"):
             if planted and not replaced:  # it runs before the mistake, as in the solved notebook
