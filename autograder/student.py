@@ -27,6 +27,7 @@ from autograder.runs.context import current
 from autograder.runs.engines import prepare_torch_in_background
 from autograder.runs.errors import CheckFailed, LessonError
 from autograder.runs.inputs import between, positive
+from autograder.sandbox.inside.variants import Choice, chosen, plain_name
 
 if TYPE_CHECKING:
     from autograder.bugs.breaking import BrokenEngine, Expression
@@ -49,9 +50,11 @@ __all__ = [
     "progress",
     "quiz",
     "start_lesson",
+    "variant",
 ]
 
 ENGINE = "MiniTensor"
+NOT_YOURS = "{!r} has handed this in, and it is written for {!r}: variants go by the name under which it was handed in."
 AGAIN = "The engine is again as at the start of this lesson. Now run every cell below the first start_lesson(...)."
 
 
@@ -254,6 +257,18 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
     if again:
         print(AGAIN)
     progress(short=True)
+
+
+def variant(question: str, choices: Sequence[Choice], student: str) -> Choice:
+    """The student's own one of several numbers, texts or other values: always the same for a question and a student.
+
+    `student`: the name under which the student hands in. When a notebook is graded, it has to be that of who has handed
+    it in, or the test fails and says so: nobody can take another's variant. Raises CheckFailed.
+    """
+    owner = current().student
+    if owner is not None and plain_name(owner) != plain_name(student):
+        raise CheckFailed(NOT_YOURS.format(owner, student[:50]))
+    return chosen(question, choices, student)
 
 
 def predict(question: str, *options: str) -> None:

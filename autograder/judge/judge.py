@@ -31,6 +31,7 @@ from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
 from autograder.runs import engine_protocol
+from autograder.runs.context import check_context
 from autograder.sandbox import Limits, Sandbox, isolation_in_force
 
 for module in (engine_protocol, probes, returned, watching):  # the sandbox does not have them; functions travel whole
@@ -81,6 +82,7 @@ def judge_notebook(
     points_only: bool = False,
     inside: Collection[str] = (),
     helpers: Path | None = None,
+    student: str | None = None,
 ) -> Verdict:
     """Run and judge a notebook in place: the outputs of every code cell are rewritten.
 
@@ -90,7 +92,7 @@ def judge_notebook(
     SandboxUnavailable where student code cannot be isolated, unless `unsafe`, or where a sandbox does not start;
     otherwise every test cell gets a verdict, whatever the notebook holds. With `points_only` nobody will look at the
     outputs, so that one run is enough. `inside` names test cells that run in the submission's process. `helpers` is a
-    folder of the instructor's with modules that tests import.
+    folder of the instructor's with modules that tests import. `student` is who has handed the notebook in.
     """
     isolation = "none: the instructor asked for it" if unsafe else isolation_in_force()
     began = time.monotonic()
@@ -104,6 +106,7 @@ def judge_notebook(
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(TrustedPath(helpers))
+        stack.enter_context(check_context(student=student))
         within = run_inside(notebook, started(), inside) if inside else []
         if within and _is_all_there(notebook, within):
             scored = shown = within

@@ -97,9 +97,10 @@ def graded_notebook(
     files: Path | None,
     helpers: Path,
     inside: Collection[str] = (),
+    student: str | None = None,
 ) -> NotebookNode:
     """A submitted file as it is after grading; None stands for what is no file. `files` is what it may read, `helpers`
-    what its tests may import, `inside` which of these run in its process.
+    what its tests may import, `inside` which of these run in its process, `student` who has handed it in.
     """
     notebook = stand_in(NO_FILE) if raw is None else read_submission(raw)
     restore(notebook, known)
@@ -112,6 +113,7 @@ def graded_notebook(
         unsafe=settings.unsafe,
         inside=inside,
         helpers=helpers,
+        student=student,
     )
     notebook.metadata["autograder"] = {**notebook.metadata.get("autograder", {}), "isolation": verdict.isolation}
     for cell in notebook.cells:

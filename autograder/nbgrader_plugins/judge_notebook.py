@@ -76,7 +76,8 @@ class JudgeNotebook(NbGraderPreprocessor):
         self._rehearse(source, place, options)
         with submitted_files(coursedir, place["assignment"], place["student"]) as files:
             try:
-                verdict = judge_apart(nb, source=source, files=files, inside=inside, **options)
+                student = place["student"]
+                verdict = judge_apart(nb, source=source, files=files, inside=inside, student=student, **options)
             except (SandboxUnavailable, JudgeDied) as error:
                 JudgeNotebook.failure = error
                 raise

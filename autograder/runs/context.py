@@ -15,11 +15,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class CheckContext:
-    """`seed` draws the inputs (None: a fixed seed per expression); `hidden` keeps inputs and numbers off the cards."""
+    """`seed` draws the inputs (None: a fixed seed per expression); `hidden` keeps inputs and numbers off the cards;
+    `student` is who has handed in what is graded, where that is known.
+    """
 
     seed: int | None = None
     graded: bool = False
     hidden: bool = False
+    student: str | None = None
     reports: list[Any] = field(default_factory=list)
 
 
@@ -53,10 +56,19 @@ def tell(context: CheckContext, asked: Any) -> None:
 
 @contextmanager
 def check_context(
-    seed: int | None = None, *, graded: bool = False, hidden: bool = False, reports: list[Any] | None = None
+    seed: int | None = None,
+    *,
+    graded: bool = False,
+    hidden: bool = False,
+    student: str | None = None,
+    reports: list[Any] | None = None,
 ) -> Iterator[CheckContext]:
-    """Run checks with the given seed and secrecy. Yields the context, whose `reports` grow as checks finish."""
-    context = CheckContext(seed, graded, hidden, [] if reports is None else reports)
+    """Run checks with the given seed and secrecy. Yields the context, whose `reports` grow as checks finish.
+
+    If no student is given, it is that of the context around this one.
+    """
+    student = current().student if student is None else student
+    context = CheckContext(seed, graded, hidden, student, [] if reports is None else reports)
     token = _CURRENT.set(context)
     try:
         yield context

@@ -61,7 +61,13 @@ class DirectWay:
         extra = list(self._place_files(submission, folder))
         graded = {
             name: graded_notebook(
-                raw, known, self.assignment.settings, folder if extra else None, self.helpers, self.inside(name)
+                raw,
+                known,
+                self.assignment.settings,
+                folder if extra else None,
+                self.helpers,
+                self.inside(name),
+                student,
             )
             for name, known in self.notebooks.items()
             for raw in self._handed_in(submission, name)

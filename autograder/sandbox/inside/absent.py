@@ -48,6 +48,10 @@ class AbsentModule(types.ModuleType):
             from .engine_file import start_graded
 
             return start_graded
+        if (self.__name__, name) == ("autograder.student", "variant"):
+            from .variants import chosen
+
+            return chosen
         return do_nothing if self.__name__.startswith(QUIET) else Absent(f"{self.__name__}.{name}")
 
 

@@ -46,9 +46,9 @@ SOURCE = {
 WORDS = ("essay", "task")
 
 
-def source() -> NotebookNode:
+def source(described: dict[str, tuple[str, dict[str, Any]]] = SOURCE) -> NotebookNode:
     cells = []
-    for name, (text, about) in SOURCE.items():
+    for name, (text, about) in described.items():
         cell = (new_markdown_cell if name in WORDS else nbgrader_cell_of)(text)
         kinds = dict.fromkeys(("grade", "solution", "locked", "task"), False)
         cell.metadata["nbgrader"] = {"schema_version": 3, "grade_id": name, **kinds, **about}
@@ -161,6 +161,27 @@ def test_a_link_in_the_place_of_a_notebook(words: Ways) -> None:
     quick, slow = words.both(Submission("ann", {"mine.txt": b"1"}, ("strings.ipynb",)))
     assert quick == slow
     assert quick[0]["status"] == "unreadable"
+
+
+VARIANTS = {
+    "given": ("from autograder.student import variant\nBASES = range(2, 10)", {"locked": True}),
+    "mine": ("### BEGIN SOLUTION\nme = 'the solution'\n### END SOLUTION", {"solution": True}),
+    "test_mine": ("assert variant('base', BASES, me) > 1", {"grade": True, "locked": True, "points": 1}),
+}
+
+
+@pytest.mark.parametrize(("name", "points"), [("ann", 1), ("bob", 0)])
+def test_both_know_who_has_handed_it_in(tmp_path: Path, name: str, points: int) -> None:
+    folder = tmp_path / "source" / "variants"
+    folder.mkdir(parents=True)
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n")
+    nbformat.write(source(VARIANTS), folder / "one.ipynb")
+    ways = Ways(tmp_path, "variants")
+    quick, slow = ways.both(Submission("ann", {"one.ipynb": raw(answers(ways, mine=f"me = {name!r}"))}))
+    ways.workshop.close()
+    assert quick == slow
+    ((*_, earned, _, said, _),) = quick[0]["cells"]
+    assert (earned, "'ann' has handed this in, and it is written for 'bob'" in said) == (points, points == 0)
 
 
 def answers(ways: Ways, **texts: str) -> NotebookNode:
