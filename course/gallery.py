@@ -149,7 +149,7 @@ accumulation()
 lifetime()
 
 # %% [markdown]
-# ## Units that pass gradient, and units that are dead
+# ## Units that pass gradient, and dead ones
 #
 # Move x from left to right. Then push three units down, and train: who comes back?
 

@@ -271,13 +271,28 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     opened.wait_until(f"() => {words}.bottom < window.innerHeight")  # the whole demo fits
     beside = f"() => {words}.left > {picture}.right"
     assert not page.evaluate(beside)
-    page.set_viewport_size({"width": 1366, "height": 768})  # wide and low
+    page.set_viewport_size({"width": 1700, "height": 768})  # wide and low
     opened.wait_until(beside)
     page.set_viewport_size({"width": 1400, "height": 1000})
     bar.get_by_role("button", name="Leave").click()
     expect(bar).to_have_count(0)
     expect(shown).to_have_count(15)
     assert page.evaluate("() => document.fullscreenElement") is None
+
+
+def test_every_demonstration_fits_on_a_small_screen(opened):
+    page = opened.page
+    page.set_viewport_size({"width": 1000, "height": 700})
+    opened.cell(0)
+    page.get_by_role("button", name="One demonstration per screen").click()
+    bar = page.locator(".ma-deck-bar")
+    frame = "document.querySelector('.ma-deck .jp-WindowedPanel-outer')"
+    for number in range(1, 16):
+        expect(bar).to_contain_text(f"{number} of 15")
+        opened.wait_until(f"() => {frame}.scrollHeight <= {frame}.clientHeight")
+        page.keyboard.press("PageDown")
+    bar.get_by_role("button", name="Leave").click()
+    page.set_viewport_size({"width": 1400, "height": 1000})
 
 
 def test_the_reader_is_the_engine(opened):

@@ -62,10 +62,9 @@ def show(retain_graph: bool, kept: str, delete: bool) -> Shown:
     """The program, the nodes of each training step, and the curves of what is alive."""
     lines = program(retain_graph, kept, delete)
     census = watched(lines)
+    curve, low = curves(census.samples, 8)
+    boxes, height = nodes(census, max(low, 33.0 + 21 * len(lines)) + 14)
     parts = listing(lines, census.samples)
-    top = 40.0 + 21 * len(lines) + 24
-    boxes, height = nodes(census, top)
-    curve, height = curves(census.samples, height + 16)
     sentences = verdict(census)
     label = f"Three training steps: {' '.join(sentences)}"
     steps = tuple(told(sample, lines) for sample in census.samples)
@@ -109,8 +108,8 @@ def listing(lines: Sequence[str], samples: Sequence[Sample]) -> list[str]:
         y = 45 + 21 * number
         for step, sample in enumerate(samples):
             if sample.line == number:
-                mark = box(8, y - 15, 500, 21, fill=ORANGE, opacity=0.25, stroke="none")
-                parts.append(only_step(step, mark, words(520, y, f"step {sample.round + 1}", size=SMALL)))
+                mark = box(8, y - 15, 384, 21, fill=ORANGE, opacity=0.25, stroke="none")
+                parts.append(only_step(step, mark, words(400, y, f"step {sample.round + 1}", size=SMALL)))
         parts.append(words(14, y, f"    {line}", mono=True))
     return parts
 
@@ -152,11 +151,11 @@ def node_box(node: Seen, x: float, y: float, width: float, size: int) -> str:
 
 
 def curves(samples: Sequence[Sample], top: float) -> tuple[list[str], float]:
-    """Saved bytes and nodes over the whole run, with a line that follows the steps."""
-    left, width, high = 68.0, 770.0, 70.0
+    """Saved bytes and nodes over the whole run, beside the program, with a line that follows the steps."""
+    left, width, high = 470.0, 378.0, 42.0
     parts = []
     rows: list[tuple[str, list[int], str, Callable[[float], str]]] = [
-        ("saved arrays", [sample.size for sample in samples], BLUE, kilobytes),
+        ("saved arrays (shared ones once)", [sample.size for sample in samples], BLUE, kilobytes),
         ("nodes", [s.nodes for s in samples], ORANGE, str),
     ]
     for title, values, color, text in rows:
@@ -165,8 +164,7 @@ def curves(samples: Sequence[Sample], top: float) -> tuple[list[str], float]:
         x = [left + width * step / (len(samples) - 1) for step in range(len(samples))]
         path = "".join(f"H{a:.1f}V{bottom - value * scale:.1f}" for a, value in zip(x, values, strict=True))
         parts.append(f'<path d="M{left} {bottom}{path}V{bottom}Z" fill="{color}" fill-opacity="0.3" stroke="{color}"/>')
-        once = " (an array that two nodes saved counts once)" if text is kilobytes else ""
-        parts.append(words(left, top + 11, f"{title} alive, at most {text(max(values))}{once}", size=SMALL))
+        parts.append(words(left, top + 11, f"{title} alive: at most {text(max(values))}", size=SMALL))
         parts.append(segment(left, bottom, left + width, bottom))
         top = bottom + 10
     for step, sample in enumerate(samples):
@@ -178,7 +176,7 @@ def curves(samples: Sequence[Sample], top: float) -> tuple[list[str], float]:
             only_step(step, segment(x[step], top - 2 * (high + 20), x[step], top - 8, color=ORANGE, width=2.5))
         )
     parts.append(words(left, top + 8, "step 1", size=SMALL))
-    return parts, top + 18
+    return parts, top + 14
 
 
 @functools.cache

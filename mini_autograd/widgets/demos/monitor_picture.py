@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from mini_autograd.widgets.demo import COLORS
 from mini_autograd.widgets.demos.series import Series
 from mini_autograd.widgets.sketch import box, picture, segment, words
 
-COLORS = ("#1f83c4", "#d9660a", "#14966b", "#bd6a98", "#b98a00", "#7a72c8")
 DASHES = ("", "7 3", "2 3")
 WIDTH, PLOT, KEY = 440, 210, 18
 """Width and height of a plot, and the height of a line of its key."""
