@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="grade anew what has not changed since it was graded")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write one record per submission to this file")
-    parser.add_argument("--sandbox", action="store_true", help="say what submissions are shut in by on this machine")
+    parser.add_argument("--sandbox", action="store_true", help="say how submissions are isolated on this machine")
     parser.add_argument(
         "--cluster", default="", metavar="tcp://HOST:PORT", help="grade on the workers of this Dask cluster"
     )
