@@ -51,7 +51,7 @@ PLANTED = [
     Planted("relu has slope 1 at the corner", "", "d_error if z > 0 else", "d_error if z >= 0 else", RELU),
     Planted(
         "relu by the sign of the gradient",
-        "relu_masks_the_gradient",
+        "relu_mask_of_gradient",
         "d_error if z > 0 else 0.0",
         "max(d_error, 0.0)",
         RELU,
