@@ -47,12 +47,13 @@ print("moving x by a tiny h:", estimate)
 import warnings
 
 import matplotlib.pyplot as plt
+
+from mini_autograd.widgets import activations, explore, step_size
+
 import torch
 from helpers_01 import leaf, plot_errors, plot_losses, steps_until_revival
 from torch import nn
 from torch.autograd import gradcheck
-
-from mini_autograd.widgets import activations, explore, step_size
 
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})

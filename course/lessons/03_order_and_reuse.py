@@ -70,11 +70,12 @@ def overwriting(root, gradient=1.0):
 import sys
 
 import matplotlib.pyplot as plt
+
+from mini_autograd.widgets import explore
+
 import torch
 from helpers_03 import follow, in_another_process, plot_contributions
 from helpers_03 import torch_order, torch_recurrent, try_all_orders
-
-from mini_autograd.widgets import explore
 
 # %% [markdown]
 # ### A comparison with PyTorch (further)

@@ -32,10 +32,11 @@ import textwrap
 import tracemalloc
 
 import matplotlib.pyplot as plt
-import torch
-from helpers_06 import Census, World, plot_steps, rules_called, show_growth
 
 from mini_autograd.widgets import lifetime
+
+import torch
+from helpers_06 import Census, World, plot_steps, rules_called, show_growth
 
 torch.set_num_threads(1)
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
