@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.student.shell import NO_TORCH
 from autograder.notebooks.cells import is_test
@@ -40,11 +41,14 @@ def test_a_student_needs_neither_posix_nor_utf_8(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_exercises_and_checks_do_without_pytorch(tmp_path: Path) -> None:
-    notebook = solved_release(assemble(ROOT / "course" / "lessons" / "02_scalar_engine.py"))
+    text = ROOT / "course" / "lessons" / "02_scalar_engine.py"
+    notebook = solved_release(assemble(text))
+    place_files(text, ROOT / "course", tmp_path)
     notebook.cells.insert(
         0, new_code_cell("import sys\nsys.modules['torch'] = None  # as where there is no build of it")
     )
-    NotebookClient(notebook, kernel_name="python3", allow_errors=True, timeout=300).execute()
+    place = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, kernel_name="python3", allow_errors=True, timeout=300, resources=place).execute()
     said = {index: "\n".join(map(_told, cell.get("outputs", []))) for index, cell in enumerate(notebook.cells)}
     tests = [index for index, cell in enumerate(notebook.cells) if is_test(cell)]
     assert len(tests) > 5

@@ -54,6 +54,7 @@ def errors_in(lesson: str, workspace: Path) -> int:
 
     text = next(LESSONS.glob(f"{lesson}_*.py"))
     os.chdir(workspace / text.stem)
+    sys.path.insert(0, "")  # as in a kernel: helpers lie beside the notebook
     shell = InteractiveShell.instance()
     shell.reset(new_session=False)
     cells = [cell.source for cell in assemble(text).cells if cell.cell_type == "code"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from torch import nn
 
 
 def leaf(value):
@@ -33,3 +34,27 @@ def plot_losses(curves):
     axis.set_xticks(range(0, 20, 5))
     axis.legend()
     plt.show()
+
+
+def steps_until_revival(layer, unit, steps=100):
+    """Train a network of two hidden layers of 16 units in PyTorch, with one unit off for every example at the start.
+    Returns the step in which it is on again for some example, or None. `layer`: 0 for the first, 2 for the second.
+    """
+    torch.manual_seed(0)
+    examples = torch.randn(256, 4)
+    targets = torch.sin(examples.sum(1, keepdim=True))
+    torch.manual_seed(1)
+    layers = nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1)
+    network = nn.Sequential(*layers)
+    part = network[: layer + 1]  # up to the value before this unit's ReLU
+    with torch.no_grad():
+        network[layer].bias[unit] -= part(examples)[:, unit].max() + 0.02
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    for step in range(steps):
+        with torch.no_grad():
+            if (part(examples)[:, unit] > 0).any():
+                return step
+        optimizer.zero_grad()
+        ((network(examples) - targets) ** 2).mean().backward()
+        optimizer.step()
+    return None

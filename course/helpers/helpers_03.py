@@ -70,6 +70,14 @@ def torch_order(expression, **numbers):
     return ran
 
 
+def torch_recurrent(w, sequence):
+    """The recurrent network of the lesson in PyTorch: its last state."""
+    h = torch.tensor(0.0, dtype=torch.float64)
+    for x in sequence:
+        h = torch.tanh(w * h + x)
+    return h
+
+
 def plot_contributions(shares):
     """Plot the size of what each step contributes. `shares`: name -> one number per step, from the second step on."""
     _, axis = plt.subplots(layout="constrained")

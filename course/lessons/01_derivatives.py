@@ -47,12 +47,13 @@ print("moving x by a tiny h:", estimate)
 import warnings
 
 import matplotlib.pyplot as plt
-import torch
-from helpers_01 import leaf, plot_errors, plot_losses
-from torch import nn
-from torch.autograd import gradcheck
 
 from mini_autograd.widgets import activations, explore, step_size
+
+import torch
+from helpers_01 import leaf, plot_errors, plot_losses, steps_until_revival
+from torch import nn
+from torch.autograd import gradcheck
 
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
@@ -666,13 +667,7 @@ credit
 # Look at the neuron of the docstring twice, with `b = -1.5` and with `b = -3`. **Predict** what training does to each.
 
 # %% tags=["demo"]
-predict(
-    "With b = -1.5 and b = -3: which of the two neurons can training still move?",
-    "both",
-    "only the first",
-    "only the second",
-    "neither",
-)
+predict("Which can training still move?", "both", "only b = -1.5", "only b = -3", "neither")
 
 
 def relu_loss(w, x, b, target):
@@ -713,27 +708,6 @@ print(numerical_gradient(dead_neuron, np.array([0.5, 4.0, -3.0])))
 # first layer? In the second?
 
 # %% tags=["demo"] items="F29"
-def steps_until_revival(layer, unit, steps=100):
-    torch.manual_seed(1)
-    layers = nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1)
-    network = nn.Sequential(*layers)
-    part = network[: layer + 1]  # up to the value before this unit's ReLU
-    with torch.no_grad():
-        network[layer].bias[unit] -= part(examples)[:, unit].max() + 0.02
-    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
-    for step in range(steps):
-        with torch.no_grad():
-            if (part(examples)[:, unit] > 0).any():
-                return step
-        optimizer.zero_grad()
-        ((network(examples) - targets) ** 2).mean().backward()
-        optimizer.step()
-    return None
-
-
-torch.manual_seed(0)
-examples = torch.randn(256, 4)
-targets = torch.sin(examples.sum(1, keepdim=True))
 for layer, name in ((0, "first"), (2, "second")):
     revivals = [steps_until_revival(layer, unit) for unit in range(16)]
     back = [step for step in revivals if step is not None]
@@ -942,12 +916,7 @@ print("relative error:", relative_error(hasty_gradient(positive_points), moved))
 # Agreement to ten digits. **Predict** what happens at points of both signs.
 
 # %% tags=["demo"]
-predict(
-    "At points of both signs, the hand-written gradient is",
-    "right",
-    "wrong at one point",
-    "wrong at the negative points",
-)
+predict("The hasty gradient is", "right", "wrong at one point", "wrong at the negative points")
 mixed_points = np.array([0.5, -1.0, 2.0, -3.5])
 moved = numerical_gradient(sum_of_abs, mixed_points)
 print("relative error:", relative_error(hasty_gradient(mixed_points), moved))

@@ -30,10 +30,10 @@ from autograder.student import between, check_gradients, hints, predict, quiz
 # %% tags=["demo"]
 import warnings
 
+from mini_autograd.widgets import explore
+
 import torch
 from helpers_02 import beside_pytorch, leaf, plot_doublings, seconds_for
-
-from mini_autograd.widgets import explore
 
 # %% tags=["demo"]
 x = leaf(1.0)

@@ -70,10 +70,12 @@ def overwriting(root, gradient=1.0):
 import sys
 
 import matplotlib.pyplot as plt
-import torch
-from helpers_03 import follow, in_another_process, plot_contributions, torch_order, try_all_orders
 
 from mini_autograd.widgets import explore
+
+import torch
+from helpers_03 import follow, in_another_process, plot_contributions
+from helpers_03 import torch_order, torch_recurrent, try_all_orders
 
 # %% [markdown]
 # ### A comparison with PyTorch (further)
@@ -100,7 +102,7 @@ def beside_pytorch(expression, *numbers):
 # **Predict:** which engine fails?
 
 # %% tags=["demo"]
-predict("Which engine fails?", "mine", "PyTorch", "neither")
+predict("Which engine fails?", "pushing_again", "overwriting", "both", "neither")
 beside_pytorch(lambda w, x, b, target: ((w * x + b).relu() - target) ** 2, 0.5, 4.0, -1.5, 3.0)
 
 # %% [markdown]
@@ -307,13 +309,7 @@ def recursing(root, gradient=1.0):
 # `nearest_first` passes the tests of exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
 
 # %%
-predict(
-    "Which of the two sums does nearest_first get right?",
-    "both",
-    "only x**2 + 3 * x",
-    "only the sum of ten",
-    "neither",
-)
+predict("Which is nearest_first right on?", "both", "only x**2 + 3 * x", "only the ten uses", "neither")
 compare(nearest_first, lambda x: x**2 + 3 * x, 2.0)
 compare(nearest_first, lambda x: x + x + x + x + x + x + x + x + x + x, 2.0)
 
@@ -618,12 +614,7 @@ credit
 # Now the experiment. Seven nodes can be ordered in 5040 ways. Run a backward pass in **each** order and see which ones give the right gradients. **Predict:** more than the topological ones, or exactly those?
 
 # %% tags=["demo"]
-predict(
-    "Which orders give the right gradients?",
-    "the topological ones",
-    "those and some more",
-    "not even all topological ones",
-)
+predict("Which orders give the right gradients?", "the topological ones", "these and more", "fewer")
 
 
 def backward_in(order, gradient=1.0):
@@ -675,8 +666,7 @@ print(*torch_order(early_and_late, a=2.0), sep=" -> ")
 # %% tags=["demo"] items="20"
 x, y = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0))
 out = (x * y + x) ** 2
-add_node = out.grad_fn.next_functions[0][0]
-(mul_node, _), (through_sum, _) = add_node.next_functions
+(mul_node, _), (through_sum, _) = out.grad_fn.next_functions[0][0].next_functions
 through_product = mul_node.next_functions[0][0]
 print("names:     ", *(node.name().split("::")[-1] for node in (through_sum, through_product)))
 print("one object:", through_sum is through_product)
@@ -790,8 +780,7 @@ for value in (0.9, 0.4):  # two values of the weight
     first, *later = contributions(recurrent, value, len(sequence))
     w = MiniTensor(value)
     recurrent([w] * len(sequence)).backward()
-    print(f"w = {value}: sum of the contributions {first + sum(later):.12f}", end=", ")
-    print(f"gradient in one call {w.grad:.12f}")
+    print(f"w = {value}: contributions add up to {first + sum(later):.12f}, one call {w.grad:.12f}")
     shares[f"w = {value}"] = later
 plot_contributions(shares)
 
@@ -804,25 +793,12 @@ plot_contributions(shares)
 # *"PyTorch adds to `.grad` so that shared weights of recurrent networks work."* You can test it. Set `.grad` to zero before the call, so that nothing is left from earlier calls. If the saying is true, the gradient of the shared weight must now be wrong. **Predict.**
 
 # %% tags=["demo"] items="F27"
-predict(
-    "With .grad set to zero before the call, is the gradient of the shared weight right?",
-    "yes",
-    "no, too small",
-    "no, too large",
-)
-
-
-def torch_recurrent(w):
-    h = torch.tensor(0.0, dtype=torch.float64)
-    for x in sequence:
-        h = torch.tanh(w * h + x)
-    return h
-
+predict("Is the gradient of the shared weight right?", "yes", "no, too small", "no, too large")
 
 w_torch = torch.tensor(0.9, dtype=torch.float64, requires_grad=True)
 for before in (None, 0.0, 100.0):
     w_torch.grad = None if before is None else torch.tensor(before, dtype=torch.float64)
-    torch_recurrent(w_torch).backward()
+    torch_recurrent(w_torch, sequence).backward()
     print(f".grad before the call: {before!s:5}   after: {w_torch.grad.item():.12f}")
 
 # %% [markdown] items="F27 gap:accumulation"
@@ -950,8 +926,7 @@ assert longest_chain(gives_up_after(0), 100) == 0, "not even one operation survi
 
 # %% tags=["demo"]
 limit_here = longest_chain(recursing, 100_000)
-print(f"recursing gets through {limit_here} operations in a row, and not through {limit_here + 1}")
-print(f"Python allows {sys.getrecursionlimit()} calls inside each other; the notebook needs some")
+print("operations in a row:", limit_here, "; calls that Python allows:", sys.getrecursionlimit())
 
 # %% [markdown]
 # A recurrent network on a text of a few thousand letters is deeper than that. So is an optimizer whose steps are part of the graph. PyTorch has no such limit:
@@ -970,14 +945,7 @@ print("after 100,000 operations:", x_torch.grad.item())
 # *"Just raise the recursion limit."* It may work, or it may do something worse than raise an error. So we try it in a separate Python process, not in the one that holds your work. Both programs below recurse 100,000 deep; the second one calls itself through `map`. **Predict** what happens to each.
 
 # %% tags=["demo"]
-predict(
-    "What happens to the second one, which calls itself through map?",
-    "it works",
-    "RecursionError",
-    "the process dies",
-)
-
-
+predict("What happens to the one with map?", "it works", "RecursionError", "the process dies")
 PLAIN = "def down(n): return 0 if n == 0 else down(n - 1)"
 THROUGH_MAP = "def down(n): return 0 if n == 0 else list(map(down, [n - 1]))[0]"
 for name, function in {"plain recursion": PLAIN, "through map": THROUGH_MAP}.items():

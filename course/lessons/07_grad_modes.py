@@ -31,11 +31,11 @@ import numpy as np
 # %% tags=["demo"]
 import math
 
+from mini_autograd.widgets import explore
+
 import torch
 from helpers_07 import attempt, gradient_of, in_another_thread, layers
 from helpers_07 import leaf, saved_kibibytes, set_or_none, verdict
-
-from mini_autograd.widgets import explore
 
 # %% tags=["demo"]
 def trained(slip):

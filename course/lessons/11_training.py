@@ -31,11 +31,11 @@ import numpy as np
 # %% tags=["demo"]
 import copy
 
+from mini_autograd.widgets import monitor
+
 import torch
 from helpers_11 import kept_megabytes, noisy_wave, print_epochs, to_torch, try_update, wave_training
 from torch.nn.functional import mse_loss as mse
-
-from mini_autograd.widgets import monitor
 
 torch.set_num_threads(1)
 

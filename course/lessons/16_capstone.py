@@ -37,6 +37,10 @@ import time
 import tracemalloc
 
 import matplotlib.pyplot as plt
+
+import mini_autograd
+from mini_autograd.widgets import explore
+
 import torch
 from helpers_16 import (
     baseline_losses,
@@ -56,9 +60,6 @@ from helpers_16 import (
     torch_step,
     twin,
 )
-
-import mini_autograd
-from mini_autograd.widgets import explore
 
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.student.delivery import Workspace
 from autograder.notebooks.cells import grade_id
@@ -24,10 +25,11 @@ RIGHT_PRODUCT = "return grad * b.data, grad * a.data"
 SWAPPED_PRODUCT = "return grad * a.data, grad * b.data"
 
 
-def place(lab, notebook, name):
-    """Write the notebook into the served folder."""
+def place(lab, text, notebook, name):
+    """Write the notebook of a lesson into the served folder, with the files that the lesson needs."""
     path = lab.root / name
     nbformat.write(notebook, path)
+    place_files(text, text.parents[1], lab.root)
     return path
 
 
@@ -105,8 +107,9 @@ def graded_by_cards(notebook):
 
 
 def test_solved_lesson_runs_from_top_to_bottom(lab):
-    notebook = solved_release(assemble(LESSONS / "01_derivatives.py"))
-    lab.open_notebook(place(lab, notebook, "01_solved.ipynb"))
+    text = LESSONS / "01_derivatives.py"
+    notebook = solved_release(assemble(text))
+    lab.open_notebook(place(lab, text, notebook, "01_solved.ipynb"))
     lab.run_all()
     assert_all_right(lab, graded_by_cards(notebook))
 
@@ -137,11 +140,12 @@ def test_a_student_types_the_engine_into_the_page_and_goes_on_with_it(lab):
 
 
 def test_wrong_product_gets_a_card_that_names_it_and_the_explorer_steps(lab):
-    notebook = solved_release(assemble(LESSONS / "02_scalar_engine.py"))
+    text = LESSONS / "02_scalar_engine.py"
+    notebook = solved_release(assemble(text))
     solution = notebook.cells[index_of(notebook, "add_and_multiply")]
     assert RIGHT_PRODUCT in solution.source
     solution.source = solution.source.replace(RIGHT_PRODUCT, SWAPPED_PRODUCT)
-    lab.open_notebook(place(lab, notebook, "02_swapped.ipynb"))
+    lab.open_notebook(place(lab, text, notebook, "02_swapped.ipynb"))
     lab.run_all()
     test = index_of(notebook, "test_add_and_multiply")
     card = lab.cell(test).locator(".autograder-card").first

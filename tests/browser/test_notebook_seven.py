@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.notebook import assemble
 
 pytestmark = pytest.mark.browser
@@ -22,6 +23,7 @@ def test_a_lesson_works_in_notebook_seven(lab: Any) -> None:
     path = lab.root / "seven" / f"{LESSON}.ipynb"
     path.parent.mkdir(exist_ok=True)
     nbformat.write(solved_release(assemble(TEXT)), path)
+    place_files(TEXT, TEXT.parents[1], path.parent)
     page = lab.page
     page.goto(f"{lab.url}/notebooks/seven/{LESSON}.ipynb?token={lab.token}")
     lab.wait_open()

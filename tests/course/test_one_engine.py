@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 
 from autograder.lessons.audit import variants
 from autograder.lessons.build.lesson_engines import calls_start, engine_after
+from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.notebook import assemble, notebook_text, styles
 from autograder.lessons.build.text import read_lesson
 from autograder.lessons.student import starting
@@ -145,6 +146,7 @@ class Student:
         path = self.folder / text.stem / f"{text.stem}.ipynb"
         path.parent.mkdir(exist_ok=True)
         path.write_text(notebook_text(notebook), encoding="utf-8")
+        place_files(text, COURSE, path.parent)
 
     def start(self, engine: SealedEngine, monkeypatch: pytest.MonkeyPatch) -> starting.Chosen:
         """Open the next lesson."""
@@ -271,6 +273,7 @@ def test_the_own_engine_goes_on_without_the_optional_exercises(
     path.parent.mkdir()
     here.mkdir()
     path.write_text(notebook_text(notebook), encoding="utf-8")
+    place_files(text, COURSE, path.parent)
     monkeypatch.chdir(here)
     chosen = starting.choose(replace(engine, start_of=here.name), None)
     assert chosen.message == f"Using your own engine of lesson {engine.number}."
