@@ -276,7 +276,7 @@ print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
 # %% [markdown]
 # ### Exercise 2: difference and quotient
 #
-# Only the rules are missing. A quotient `a / b` moves by `1 / b` with `a`, and by `-a / b**2` with `b`.
+# Only the rules are missing. (`**` of MiniTensors comes in exercise 3, so do without it here.) A quotient `a / b` moves by `1 / b` with `a`, and by `-a / b**2` with `b`.
 #
 # Order matters here. For `2 - a` Python first asks the number 2, which knows nothing about MiniTensors; then it calls `MiniTensor.__rsub__(a, 2)`, the *reversed* difference. The last lines of the cell handle this for you, and likewise `1 / a`.
 
