@@ -978,12 +978,12 @@ print("yours:  ", verdict(lambda a: a.relu(), [0.0]), "  PyTorch:", passes(torch
 # %% [markdown] items="98 F21"
 # Back to the two rules from the start. `their_abs` is wrong, and passed because no point was negative. `their_round` fails because it differs from the true derivative, as its author intended (*Further*). **A pass is evidence for the points, the tolerance, the cotangents and the inputs that you tried. A rule is right if it returns, for every incoming gradient, that gradient times the Jacobian. If a rule differs on purpose, its docstring must say so.**
 
-# %% [markdown] items="100 132"
+# %% [markdown] items="100"
 # ## Quiz
 #
 # The last three questions are about *Further*: where to keep values, precision, and rounding.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_08", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="100 132 134"
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_08", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="100 134"
 question(
     "requires_grad",
     "`x = torch.tensor(2.0, requires_grad=True)`. What has happened so far?",

@@ -1560,6 +1560,109 @@ question(
 )
 
 # %% [markdown]
+# ## Looking back: twelve questions
+#
+# These questions are about lessons 02 to 10. Answer them without scrolling up.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_02_to_10", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false} items="131 132"
+question(
+    "back_flags",
+    "`a = torch.ones(3)`, `b = torch.ones(3, requires_grad=True)`, `c = a * b`, `d = a * 2`. Which of them require grad?",
+    right("`b` and `c`", "A result requires grad if recording is on and at least one input requires grad."),
+    wrong("only `b`", "Then no gradient could come back through `c`.", misconception="flag_only_on_leaves"),
+    wrong("`a`, `b` and `c`", "An operation changes no flag of its inputs.", misconception="flag_spreads_backward"),
+    wrong("all four", "`d` comes from `a` and a number, and neither requires grad.", misconception="flag_spreads_backward"),
+)
+question(
+    "back_leaf",
+    "A weight is made by `w = 0.1 * torch.randn(3, requires_grad=True)`, and a loss is computed from it. What is `w.grad` after `loss.backward()`?",
+    right("None: `w` is the result of a product, not a leaf.", "The leaf is the tensor that `randn` made, and it has no name. Write `(0.1 * torch.randn(3)).requires_grad_()`."),
+    wrong("the gradient of the loss", "Gradients are kept on leaves. A result keeps its gradient only after `retain_grad()`.", misconception="leaf_and_grad_fn"),
+    wrong("a tensor of zeros", "Zero would be a gradient that arrived.", misconception="none_means_zero"),
+    wrong("0.1 times the gradient of the loss", "That is what arrives at the leaf behind `w`.", misconception="leaf_and_grad_fn"),
+)
+question(
+    "back_slope",
+    "At `w = 2` the slope of the loss is `dL/dw = -18`. What happens if `w` becomes 2.001?",
+    right("The loss falls by about 0.018.", "A slope is the change of the output per small change of the input: -18 times 0.001."),
+    wrong("The loss becomes -18.", "A slope is no value of the loss.", misconception="slope_is_value"),
+    wrong("The loss rises by about 0.018.", "The sign is negative: a larger `w` gives a smaller loss here.", misconception="sign_of_slope"),
+    wrong("The loss falls by 18.", "That would be a step of 1, and far away the slope may be different.", misconception="slope_is_change"),
+)
+question(
+    "back_twice",
+    "The same loss is computed twice from `w`, and each time `loss.backward()` is called. Nothing is cleared. What is `w.grad`?",
+    right("twice the gradient", "`backward` adds to `.grad`."),
+    wrong("the gradient", "The second call does not replace what is there.", misconception="backward_overwrites"),
+    wrong("the mean of both gradients", "Nobody divides.", misconception="backward_averages"),
+    wrong("There is none: the second call raises an error.", "The second loss has a graph of its own.", misconception="backward_once_only"),
+)
+question(
+    "back_micro",
+    "A batch of 64 rows does not fit in memory. You take four parts of 16 rows, and each loss is a mean. How do you get the gradient of the whole batch?",
+    right("Divide each loss by 4, call `backward` on each, and clear only before the first.", "The four contributions add up to the gradient of the mean, and only one part's graph is alive at a time."),
+    wrong("Call `backward` on each, and clear before each.", "Then only the last part is left.", misconception="clear_every_backward"),
+    wrong("Add the four losses and call `backward` once.", "The graphs of all parts would be alive together, and the sum is four times the mean.", misconception="sum_needs_less_memory"),
+    wrong("Call `backward` on each, with `retain_graph=True`.", "It keeps memory that nobody needs, and the gradient is four times as large.", misconception="retain_accumulates"),
+)
+question(
+    "back_order",
+    "`h` is used by two operations. When does `backward` call the rule of the operation that made `h`?",
+    right("once, when both contributions have arrived", "The rule needs the complete gradient of `h`. The topological order sees to that."),
+    wrong("twice, once for each contribution", "That gives the right sums at the end, but repeats everything behind `h`.", misconception="rule_per_use"),
+    wrong("once, when the first contribution arrives", "The second one would come too late.", misconception="first_contribution_is_enough"),
+    wrong("before the operations that use `h`, as in the forward pass", "The order is the opposite one.", misconception="forward_order"),
+)
+question(
+    "back_retain",
+    "`h = (x @ w).tanh()`. First `h.sum().backward()`, then `(h * h).sum().backward()`. What happens?",
+    right("The second call raises an error.", "It needs what `tanh` and the product had saved, and the first call has freed that. Add the losses, or retain in the first call."),
+    wrong("Both work: the two losses have separate graphs.", "Only their last operations are separate. The part behind `h` is shared.", misconception="heads_are_independent"),
+    wrong("Both work, and the second replaces the gradient of the first.", "If it worked, it would add.", misconception="backward_overwrites"),
+    wrong("The first call raises an error, because `h` is used twice.", "Nothing is missing yet.", misconception="two_losses_need_retain"),
+)
+question(
+    "back_modes",
+    "A validation loop runs after `model.eval()`, but without `no_grad`. What is wrong with it?",
+    right("Its numbers are right, but it records graphs that nobody uses.", "`eval` changes what some layers compute. Recording is another switch."),
+    wrong("Dropout is still active.", "That is what `eval` switches off.", misconception="eval_is_no_grad"),
+    wrong("The weights change.", "Nobody calls `step`.", misconception="recording_changes_weights"),
+    wrong("Nothing: `eval` switches recording off.", "It does not. Ask `output.requires_grad`.", misconception="eval_is_no_grad"),
+)
+question(
+    "back_detach",
+    "`h = x * w` and `y = h.detach() * v`; all three leaves require grad. What does `y.backward()` give?",
+    right("`v.grad` is right; `x.grad` and `w.grad` are None.", "Behind the detached tensor there is no history."),
+    wrong("All three are right: `detach` only copies.", "It copies nothing, and cuts the history.", misconception="detach_copies"),
+    wrong("`v.grad` is right; the other two are zero.", "Nothing arrives there, so there is no zero either.", misconception="none_means_zero"),
+    wrong("an error: a detached tensor may not be used", "It is an ordinary tensor and counts as a constant.", misconception="mixing_is_forbidden"),
+)
+question(
+    "back_in_place",
+    "`y = x.exp()`, then `y.add_(1)`, then `y.sum().backward()`. What happens?",
+    right("`backward` raises an error.", "`exp` had saved its output, and that has been written to. The version counter shows it."),
+    wrong("The gradient is silently wrong.", "A write by a method is counted.", misconception="in_place_is_silent"),
+    wrong("`y.add_(1)` raises an error.", "`y` is no leaf, so it may be written to. Only the rule of `exp` minds.", misconception="every_write_is_an_error"),
+    wrong("The gradient is right: adding 1 changes no slope.", "It would be, if the rule of `exp` did not need the old output.", misconception="every_write_is_harmless"),
+)
+question(
+    "back_none",
+    "After the first `loss.backward()`, `p.grad` is None for one parameter. What does that say?",
+    right("No recorded path leads from the loss to `p`.", "It is unused, or a `detach`, `item()` or `no_grad` lies on the way."),
+    wrong("Its gradient is zero.", "Then it would be a tensor of zeros.", misconception="none_means_zero"),
+    wrong("Its learning rate is zero.", "The optimizer comes after `backward`.", misconception="optimizer_sets_grad"),
+    wrong("It will be filled by the next `backward`.", "The same graph gives the same None.", misconception="grad_comes_late"),
+)
+question(
+    "back_create",
+    "A loss contains the norm of a gradient. How must this gradient be computed, so that training takes the norm into account?",
+    right("by `grad(..., create_graph=True)`", "Then it has a history, and `backward` finds its way through it."),
+    wrong("by `grad(..., retain_graph=True)`", "That keeps the old graph. The gradient is still a constant.", misconception="retain_means_create"),
+    wrong("by `backward()`, and then read from `.grad`", "Without `create_graph` it is a constant there, too.", misconception="grad_has_history"),
+    wrong("under `no_grad`, so that nothing is counted twice", "Then nothing of it is recorded.", misconception="modes_know_the_purpose"),
+)
+
+# %% [markdown]
 # ## Summary
 #
 # | idea | in one line |
