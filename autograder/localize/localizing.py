@@ -18,7 +18,6 @@ from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.localize.formulas import formulas
 from autograder.localize.on_paper import on_paper
 from autograder.localize.places import (
-    FUNCTIONS,
     RELEASED,
     SAID,
     Facts,
@@ -29,6 +28,7 @@ from autograder.localize.places import (
     everywhere_in_values,
     facts_of,
     fails_everywhere,
+    function_hints,
     is_or_are,
     listed_names,
     maps_of,
@@ -92,7 +92,7 @@ def localize(engine: Any, program: Program, expected: Sequence[Expected], proble
     smallest = _smallest(engine, traces, program.arguments, accumulated)
     if smallest is not None:
         return between_operations(smallest, accumulated)
-    return _in_a_function(engine, traces, program, accumulated)
+    return _in_a_function(engine, traces, program, accumulated, problem.error)
 
 
 def example(engine: Any, program: Program, expected: Sequence[Expected], problem: Problem, symbol: str) -> Facts | None:
@@ -309,7 +309,7 @@ def _first_wrong(
     return None
 
 
-def _in_a_function(engine: Any, traces: Sequence[Trace], program: Program, again: bool) -> Place | None:
+def _in_a_function(engine: Any, traces: Sequence[Trace], program: Program, again: bool, error: str) -> Place | None:
     """The place is no operation: the expression goes wrong only with the functions that it calls around them."""
     functions = program.functions()
     everything = needed(traces[0], len(traces[0].steps) - 1)
@@ -321,4 +321,5 @@ def _in_a_function(engine: Any, traces: Sequence[Trace], program: Program, again
     right = "Every operation is right when it is tried alone, and so are all of them together"
     sentence = f"{right} without {listed}: `{part.text()}`. The fault is in what {listed} "
     sentence += "calls." if len(functions) == 1 else "call."
-    return Place((), sentence, f"{right}: the fault is in a function around them.", hints=FUNCTIONS, certain=True)
+    public = f"{right}: the fault is in a function around them."
+    return Place((), sentence, public, hints=function_hints(error), certain=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograder.cards.heat_map import HeatMap
-from autograder.localize.raised import ANYTHING, FREED, hints_on
+from autograder.localize.raised import ANYTHING, FREED, IN_A_FUNCTION, hints_on
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.showing import heat_maps, shown
 from autograder.localize.subexpressions import Part, Trial
@@ -217,6 +217,11 @@ def error_hints(trial: Trial) -> tuple[str, ...]:
     return hints_on(error_of(trial)) or ANYTHING
 
 
+def function_hints(error: str) -> tuple[str, ...]:
+    """Hints for a function around right operations, which goes wrong, or raises an error."""
+    return (hints_on(error) or IN_A_FUNCTION) if error else FUNCTIONS
+
+
 def rule_hints(symbol: str, place: str, broadcast: bool, forward: bool) -> tuple[str, ...]:
     if forward:
         return (f"Work out `{symbol}` by hand for the numbers shown. Where does yours differ?",)
@@ -284,7 +289,7 @@ REUSE = (
     "Look at the line that adds a contribution, and at the order in which `backward` visits the nodes.",
 )
 FUNCTIONS = (
-    "What does that function do with its inputs before the first operation, and with the result behind the last?",
+    "What does that function do with its inputs before the first operation, and with the result after the last?",
     "Gradients come back through the tensors themselves. A copy of an input or of a result is another leaf.",
     "Calculate the gradient twice, with the function and without it, and follow the graph of both from the result.",
 )

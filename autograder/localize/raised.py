@@ -9,6 +9,11 @@ ANYTHING = (
     "A rule gets the gradient that arrives; all else that it needs must have been kept when the value was calculated.",
     "Look at the line that raised the error, and at where the values in it come from.",
 )
+IN_A_FUNCTION = (
+    ANYTHING[0],
+    "Without that function nothing raises an error. So something that it does, or leaves out, leads to the error.",
+    ANYTHING[2],
+)
 FREED = (
     "In which order does your `backward` call the rule of a node and release that node? Which nodes does it release?",
     "What a node has saved is needed until its own rule has run, and after that by nobody.",

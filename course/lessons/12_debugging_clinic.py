@@ -29,10 +29,13 @@ import sys
 import numpy as np
 
 # %% tags=["demo"]
+import warnings
+
 import torch
+from helpers_12 import print_alarms, print_losses, result_or_error, waves
 
+# %% tags=["demo"]
 torch.set_num_threads(1)
-
 x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]], requires_grad=True)
 squares = (x**2).sum(dim=1)
 roots = torch.where(squares > 0, squares.sqrt(), torch.zeros(3))
@@ -366,26 +369,10 @@ except RuntimeError as error:
 # Anomaly mode is often recommended as *the* method to find NaN, infinities and wrong numbers. **Predict** for each line: is there an alarm?
 
 # %% tags=["demo"] items="F19 106"
-import warnings
-
-
 def branch(x):
     if isinstance(x, MiniTensor):
         return where(x.data > 1, (x - 1).log(), 0.0)
     return torch.where(x > 1, (x - 1).log(), 0 * x)
-
-
-def alarm(function, leaf, mode):
-    """Value and gradient without the mode, and whether the mode raises."""
-    output = function(leaf)
-    output.backward()
-    value, slope = output.item(), leaf.grad.item()
-    try:
-        with mode():
-            function(leaf).backward()
-        return value, slope, "-"
-    except RuntimeError:
-        return value, slope, "alarm"
 
 
 cases = {
@@ -397,14 +384,7 @@ cases = {
     "0 / 0": lambda x: (x - 1) / (x - 1),
     "where(x > 1, log(x - 1), 0)": branch,
 }
-print(f"{'':29s} value  gradient   yours   PyTorch")
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # PyTorch prints the forward call as a warning
-    for name, function in cases.items():
-        value, slope, yours = alarm(function, MiniTensor(1.0, requires_grad=True), detect_anomaly)
-        leaf = torch.tensor(1.0, dtype=torch.double, requires_grad=True)
-        *_, theirs = alarm(function, leaf, torch.autograd.detect_anomaly)
-        print(f"{name:29s} {value:5.0f} {slope:9.0f}   {yours:7s} {theirs}")
+print_alarms(cases, MiniTensor, detect_anomaly)
 
 # %% [markdown] items="F19"
 # Both modes agree in each line. There is no alarm for `log(-1)`: the loss itself is NaN, but the slope `1 / x` is an ordinary number. There is none for infinite values and gradients. Anomaly mode looks for one thing only: a rule that returns NaN. Here is a rule that is wrong by a factor of 2. **Predict** whether anomaly mode sees it. `gradcheck` of lesson 08 does:
@@ -426,10 +406,7 @@ leaf = MiniTensor(3.0, requires_grad=True)
 with detect_anomaly():
     WrongSquare.apply(leaf).backward()
 print("anomaly mode says nothing; the gradient of 3**2 is", leaf.grad.item())
-try:
-    print(gradcheck(WrongSquare.apply, [leaf]))
-except RuntimeError as error:
-    print(type(error).__name__, "-", str(error).splitlines()[0])
+print("gradcheck:", result_or_error(lambda: gradcheck(WrongSquare.apply, [leaf])))
 
 # %% [markdown] items="106"
 # Anomaly mode also makes training slower. Switch it on when you look for a NaN, for the one batch that shows it. Then switch it off again.
@@ -442,12 +419,6 @@ except RuntimeError as error:
 # **Patients 1 and 2** train. The loss of the first falls without end. The second does not learn at all. What does the first one try to do?
 
 # %% tags=["demo"] items="137"
-def waves(rows=120, seed=1):
-    generator = np.random.default_rng(seed)
-    x = generator.normal(size=(rows, 4))
-    return x, np.sin(x.sum(axis=1, keepdims=True))
-
-
 def small_network(seed=1):
     manual_seed(seed)
     return Sequential(LinearLayer(4, 16), ReLU(), LinearLayer(16, 16), ReLU(), LinearLayer(16, 1))
@@ -478,8 +449,7 @@ x, y = waves()
 for patient in (patient_1, patient_2):
     model = small_network()
     losses = patient(model, SGD(model.parameters(), lr=0.0002), x, y, 31)
-    print(patient.__name__, "losses:", *(f"{loss:10.3g}" for loss in losses[::10]), end="")
-    print(f"   against the target: {mse_loss(model(x), y).item():.3g}")
+    print_losses(patient.__name__, losses, against=mse_loss(model(x), y).item())
 
 # %% [markdown] items="107 109"
 # The instrument for such patients is a number per parameter: the length of its gradient. It must distinguish two things that are easily confused. A gradient of **zeros** has arrived: there is a path from the loss to the parameter, and its slope is zero. A gradient of **None** has not arrived: nothing has been added to `.grad` since it was cleared.
@@ -824,7 +794,12 @@ print("patient 4, the gradient:", rows.grad.data.tolist())
 # %% [markdown] items="107"
 # ## 3. Outputs of layers
 #
-# Anomaly mode looks at the backward pass. It may miss a NaN that appears in the *forward* pass, such as `log(-1)`. The third instrument looks at what each layer returns. `layer_outputs` is given: it replaces `Module.__call__` for one run of the model, and puts it back, even after an error. In PyTorch you use `register_forward_hook`.
+# Anomaly mode looks at the backward pass. It may miss a NaN that appears in the *forward* pass, such as `log(-1)`. The third instrument looks at what each layer returns. `layer_outputs(model, x)` is given: it runs the model once and returns a list of pairs `(name, output)`, in the order in which the layers return. In PyTorch you use `register_forward_hook`.
+
+# %% [markdown]
+# ### What the layers return (further)
+#
+# Run this cell. You don't need to read it. `layer_outputs` replaces `Module.__call__` for one run of the model, and puts it back, even after an error. `dead_units` counts the units of each ReLU layer that are 0 for all rows.
 
 # %% tags=["engine"]
 def layer_outputs(model, x):
@@ -854,6 +829,16 @@ def layer_outputs(model, x):
     finally:
         Module.__call__ = call
     return found
+
+
+def dead_units(model, x):
+    """For each ReLU layer, by name: how many of its units are 0 for all rows of x, and of how many."""
+    layers = dict(model.named_modules())
+    return {
+        name: f"{int((output.data == 0).all(axis=0).sum())} of {output.shape[-1]}"
+        for name, output in layer_outputs(model, x)
+        if isinstance(layers[name], ReLU)
+    }
 
 # %% [markdown]
 # ### Exercise 4: the first that is not finite
@@ -929,17 +914,7 @@ assert is_grad_enabled(), "recording is on again"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="107"
-# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. With the outputs you can count dead units: columns that are 0 for all rows after a ReLU. **Predict** the counts of the three trainings of section 2.
-
-# %% tags=["engine"]
-def dead_units(model, x):
-    """For each ReLU layer, by name: how many of its units are 0 for all rows of x, and of how many."""
-    layers = dict(model.named_modules())
-    return {
-        name: f"{int((output.data == 0).all(axis=0).sum())} of {output.shape[-1]}"
-        for name, output in layer_outputs(model, x)
-        if isinstance(layers[name], ReLU)
-    }
+# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. With the outputs, `dead_units` counts them: columns that are 0 for all rows after a ReLU. **Predict** the counts of the three trainings of section 2.
 
 # %% tags=["demo"] items="107"
 x, y = waves()
@@ -1133,11 +1108,10 @@ assert listed.hidden[0].weight.grad is None, "the leaves outside of the model ke
 # The network whose first step was too large passes this line: its last bias still moves. Your check sees more. Here are that network and patient 5:
 
 # %% tags=["demo"] items="109"
-x, y = waves()
 model, _ = runs["first step 50 in place of 0.1"]
-print(preflight(model, SGD(model.parameters()), mse_loss, x, y))
+print(preflight(model, SGD(model.parameters()), mse_loss, *waves()))
 patient = Patient5()
-print(preflight(patient, SGD(patient.parameters()), mse_loss, x, y))
+print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 
 # %% [markdown] items="110"
 # ## 5. On the wall

@@ -30,11 +30,16 @@ import threading
 import numpy as np
 
 # %% tags=["demo"]
+import tracemalloc
 import weakref
 
 import torch
+from helpers_13 import again, counting_product, plot_hills, traced_memory
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint as torch_checkpoint
+
+from mini_autograd.widgets import checkpoint_planner
 
 # %% [markdown]
 # ### The counting (further)
@@ -411,7 +416,7 @@ y.backward()
 #
 # A first idea is one node for a whole function. Its `forward` runs the function without recording and saves the inputs. Its `backward` runs the function again, recorded, and calls `backward` inside. PyTorch's first checkpoints worked like this. **Predict** the gradient of the weight in two cases: the input of the block requires grad, or it is data, as in the first block of every network.
 
-# %% items="125 F40"
+# %% tags=["demo"] items="125 F40"
 class OneNode(Function):
     @staticmethod
     def forward(ctx, *arrays, function):
@@ -436,15 +441,11 @@ def weight_gradient(way, input_requires_grad):
     return None if first.grad is None else first.grad.data
 
 
-def plain_call(function, x):
-    return function(x)
-
-
 def in_one_node(function, x):
     return OneNode.apply(x, function=function)
 
 
-for way in (plain_call, in_one_node):
+for way in (plain, in_one_node):
     found = [weight_gradient(way, answer) for answer in (True, False)]
     print(f"input requires grad: {found[0]}   input is data: {found[1]}")
 
@@ -877,9 +878,7 @@ assert message_of(lambda: output.sum().backward()).startswith("checkpoint: an in
 # Now run the first experiment again, with data as input. Then compare a network like that of section 1 with PyTorch, with each layer in its own checkpoint.
 
 # %% tags=["demo"] items="125"
-from torch.utils.checkpoint import checkpoint as torch_checkpoint
-
-print("input is data, plain:        ", weight_gradient(plain_call, False))
+print("input is data, plain:        ", weight_gradient(plain, False))
 print("input is data, checkpoint:   ", weight_gradient(checkpoint, False))
 
 weights, layers = tanh_layers(8, 16)
@@ -901,13 +900,6 @@ print(f"gradients, difference to PyTorch's: {difference:.1e}")
 # How much memory is really in use? `saved_bytes` cannot say: it reads `saved_tensors`, and reading makes the checkpoint recompute everything. So measure from outside: NumPy tells Python's `tracemalloc` about all its memory. In the next cell every layer takes a sample when it runs, and when its rule runs. The gray line marks the start of the backward pass. **Predict** the three curves: no checkpoints, four segments of four layers, and one checkpoint around all sixteen.
 
 # %% tags=["demo"]
-import tracemalloc
-
-import matplotlib.pyplot as plt
-
-plt.rcParams.update({"figure.facecolor": "white", "axes.grid": True, "grid.alpha": 0.3})
-
-
 class WatchedTanh(Function):
     """tanh that notes how much memory is in use, forward and backward."""
 
@@ -930,8 +922,7 @@ def watched_step(length, depth=16):
     weights, _ = tanh_layers(depth, 32)
     x = MiniTensor(np.ones((1000, 32)))
     samples.clear()
-    tracemalloc.start()
-    try:
+    with traced_memory():
         for start in range(0, depth, length or depth):
             part = weights[start : start + (length or depth)]
 
@@ -945,22 +936,12 @@ def watched_step(length, depth=16):
         del x
         turn = len(samples)
         loss.backward()
-    finally:
-        tracemalloc.stop()  # left on after an error, it slows everything that follows
     return turn, np.array(samples) / 1e6
 
 
 samples = []
-fig, axes = plt.subplots(1, 3, figsize=(10, 3.6), sharey=True, layout="constrained")
-titles = ("no checkpoints", "four segments of four", "all in one checkpoint")
-for axis, length, title in zip(axes, (0, 4, 16), titles):
-    turn, megabytes = watched_step(length)
-    axis.plot(megabytes, "o-", markersize=3)
-    axis.axvline(turn - 0.5, color="gray", linewidth=1)
-    axis.set(title=title, xlabel="layers and rules that have run")
-    print(f"{title:22s} at most {megabytes.max():.1f} MB, samples {len(megabytes)}")
-axes[0].set(ylabel="MB in use", ylim=0)
-plt.show()
+lengths = {"no checkpoints": 0, "four segments of four": 4, "all in one checkpoint": 16}
+plot_hills({title: watched_step(length) for title, length in lengths.items()})
 
 # %% [markdown] items="F39"
 # Without checkpoints there is one hill. With four segments there are small hills: each segment is recomputed, used, and freed. With **one** checkpoint around everything the hill is as high as before, only later: at the end of the second run all arrays are there. A single checkpoint saves nothing.
@@ -990,8 +971,6 @@ for depth in (16, 36, 100):
 # Try it. The planner measures time and memory in real steps, and shows the prediction beside them.
 
 # %% tags=["demo"] items="F39"
-from mini_autograd.widgets import checkpoint_planner
-
 checkpoint_planner(depth="36", length=6)
 
 # %% [markdown]
@@ -1113,30 +1092,12 @@ assert y.data[0] == 17.0 and x.grad.data[0] == 160.0, "the layers run in the ord
 # Some texts say that checkpoints need "about 30 % more forward time". **Predict** two ratios for a network in which every layer is in some checkpoint: how often the layers run, and how many multiplications a whole step needs.
 
 # %% tags=["demo"] items="125 F37"
-def again(block, *inputs):
-    return torch_checkpoint(block, *inputs, use_reentrant=False)
-
-
 def one_step(length, depth=16, width=48, rows=100):
     """Runs of layers, and multiplications in matrix products, of a step of your engine."""
     weights, _ = tanh_layers(depth, width)
     counts = {"layers": 0, "multiplications": 0}
-
-    class Product(Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            ctx.save_for_backward(a, b)
-            counts["layers"] += 1
-            counts["multiplications"] += rows * width * width
-            return a @ b
-
-        @staticmethod
-        def backward(ctx, grad):
-            a, b = ctx.saved_tensors
-            counts["multiplications"] += 2 * rows * width * width  # one product for each factor
-            return grad @ b.T, a.T @ grad
-
-    layers = [lambda x, w=w: Product.apply(x, w).tanh() for w in weights]
+    product = counting_product(Function, counts)
+    layers = [lambda x, w=w: product(x, w).tanh() for w in weights]
     x = MiniTensor(np.ones((rows, width)), requires_grad=True)
     for first in range(0, depth, length or depth):
         part = layers[first : first + (length or depth)]
@@ -1488,14 +1449,11 @@ def measured_step(cuts):
     """The most bytes in use during a step, beyond those at its start, and the gradients."""
     for w in weights:
         w.grad = None
-    tracemalloc.start()
-    try:
+    with traced_memory():
         before = tracemalloc.get_traced_memory()[0]
         loss = (in_segments(layers, data, cuts) ** 2).mean()
         loss.backward()
         most = tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
     return most, [w.grad.data for w in weights]
 
 
@@ -1569,7 +1527,7 @@ with torch.device("meta"):
 #
 # The promise rests on one condition: **the second run does the same as the first.** Dropout draws random numbers. **Predict** which of the two gradients is right.
 
-# %%
+# %% tags=["demo"]
 def dropout(x, p, generator):
     """Each entry becomes 0 with probability p, and is divided by 1 - p otherwise."""
     return x * ((generator.random(x.shape) >= p) / (1 - p))
@@ -1583,7 +1541,7 @@ def dropped_gradient(way):
     return y.data, x.grad.data
 
 
-for name, way in (("plain", plain_call), ("checkpoint", checkpoint)):
+for name, way in (("plain", plain), ("checkpoint", checkpoint)):
     value, gradient = dropped_gradient(way)
     print(f"{name:11s} dropped {(value == 1).astype(int)}   gradient {gradient.round(1)}")
 
@@ -1742,7 +1700,7 @@ repeated = only_one(2)
 assert list(repeated[:2]) == list(numbers[:2]) and list(repeated[2:]) != list(numbers[2:])
 ### END HIDDEN TESTS
 
-# %% items="127"
+# %% tags=["demo"] items="127"
 def dropped_gradient_again(way):
     generator = np.random.default_rng(8)
     x = MiniTensor(np.ones(8), requires_grad=True)
@@ -1751,7 +1709,7 @@ def dropped_gradient_again(way):
     return x.grad.data
 
 
-same = np.array_equal(dropped_gradient_again(plain_call), dropped_gradient_again(checkpoint))
+same = np.array_equal(dropped_gradient_again(plain), dropped_gradient_again(checkpoint))
 print("plain and checkpoint, equal to the last bit:", same)
 
 # %% [markdown] items="127"

@@ -33,19 +33,14 @@ from autograder.student import check_tangents, hints, quiz, start_lesson
 import numpy as np
 
 # %% tags=["demo"]
-import timeit
-
 import torch
+from helpers_15 import backward_passes, bumpy_slope, forward_passes, peak, plot_errors, plot_peaks
+from helpers_15 import seconds, small_network, with_dual_numbers
 
-torch.set_num_threads(1)
-
-
-def seconds(action, rounds=5):
-    """Shortest time of an action, which runs once before: a busy machine only adds to it."""
-    action()
-    return min(timeit.repeat(action, number=1, repeat=rounds))
+from mini_autograd.widgets import explore, forward_or_reverse
 
 # %% tags=["demo"] items="4 5 F35"
+torch.set_num_threads(1)
 places = torch.linspace(0, 6, 200, dtype=torch.float64)
 
 
@@ -57,23 +52,6 @@ def loss(weights):
 def curve(knob):
     """One input, 200 outputs."""
     return (knob * places).tanh() * torch.exp(-knob)
-
-
-def one_at_a_time(x):
-    """Tensors of the shape of x with a single 1."""
-    return torch.eye(x.numel(), dtype=torch.float64).reshape(-1, *x.shape)
-
-
-def backward_passes(function, x):
-    """One pass per output."""
-    x = x.clone().requires_grad_()
-    y = function(x)
-    return [torch.autograd.grad(y, x, e, retain_graph=True)[0] for e in one_at_a_time(y)]
-
-
-def forward_passes(function, x):
-    """One pass per input."""
-    return [torch.func.jvp(function, (x,), (e,))[1] for e in one_at_a_time(x)]
 
 
 for function, x in ((loss, torch.ones(200).double() / 3), (curve, torch.tensor(0.7).double())):
@@ -512,32 +490,17 @@ moves(np.array([1.0, 2.0]) * same, [2.0, -6.0], [1.0, 1.0])
 # Here is the slope of one function, by your `Dual` and by central differences for many step sizes, as in lesson 01. The exact slope is computed from the formula with more digits. **Predict** where the horizontal line of the `Dual` lies.
 
 # %% tags=["demo"]
-import matplotlib.pyplot as plt
-
-
 def bumpy(x):
     return (x * x).tanh() * x.exp() / (x + 2)
 
 
-def bumpy_slope(x):
-    """The derivative on paper, in extended precision."""
-    t, e = np.tanh(x * x), np.exp(x)
-    return (2 * x * (1 - t * t) * e + t * e) / (x + 2) - t * e / (x + 2) ** 2
-
-
 point = 0.7
-right = bumpy_slope(np.longdouble(point))
+right = bumpy_slope(point)
 steps = np.logspace(-14, 0, 57)
 ends = [[bumpy(Dual(point + sign * h)).value for h in steps] for sign in (1, -1)]
 errors = np.abs((np.array(ends[0]) - np.array(ends[1])) / (2 * steps) - right)
 of_dual = max(abs(float(bumpy(Dual(point, 1.0)).tangent - right)), 1e-17)
-
-fig, axis = plt.subplots(layout="constrained")
-axis.loglog(steps, errors.astype(float), "o-", markersize=4, label="central differences")
-axis.axhline(of_dual, color="C1", linewidth=2, label="dual number")
-axis.set(xlabel="step h", ylabel="error of the slope")
-axis.legend()
-plt.show()
+plot_errors(steps, errors.astype(float), of_dual)
 print(f"best difference {errors.min():.1e} at h = {steps[errors.argmin()]:.0e}", end="   ")
 print(f"dual number {of_dual:.1e}")
 
@@ -771,9 +734,6 @@ try_jvp(lambda a, b: a - b, (3.0, [1.0, 2.0]), (1.0, [0.0, 0.0]), [2.0, 1.0], [1
 # PyTorch has the same function in two places. `torch.func.jvp` is called like yours. `torch.autograd.forward_ad` shows the dual numbers themselves: they live inside a *level*, and end with it. A function that uses only operators and common methods runs on all three.
 
 # %% tags=["demo"] items="F35 gap:jvp_vmap"
-import torch.autograd.forward_ad as forward_ad
-
-
 def layer(x, w):
     return (x @ w).tanh().sum(dim=0) / (1 + (x * x).sum())
 
@@ -784,13 +744,11 @@ mine = jvp(layer, arrays, directions)
 
 inputs_torch, tangents_torch = (tuple(map(torch.tensor, part)) for part in (arrays, directions))
 theirs = torch.func.jvp(layer, inputs_torch, tangents_torch)
-with forward_ad.dual_level():
-    duals = [forward_ad.make_dual(x, t) for x, t in zip(inputs_torch, tangents_torch)]
-    unpacked = forward_ad.unpack_dual(layer(*duals))
+primal, tangent = with_dual_numbers(layer, inputs_torch, tangents_torch)
 print("your tangent          ", mine[1])
 print("torch.func.jvp differs by", np.abs(mine[1] - theirs[1].numpy()).max())
-print("forward_ad differs by    ", np.abs(mine[1] - unpacked.tangent.numpy()).max())
-print("graphs in PyTorch:", theirs[1].grad_fn, unpacked.primal.grad_fn)
+print("forward_ad differs by    ", np.abs(mine[1] - tangent.numpy()).max())
+print("graphs in PyTorch:", theirs[1].grad_fn, primal.grad_fn)
 
 # %% [markdown] items="F35"
 # "PyTorch is reverse mode" is half the truth: it is what `backward` does.
@@ -820,8 +778,6 @@ print(f"difference {abs(forward_number - backward_number):.1e}")
 # A graph is the price of going backward: every value that a rule needs must be kept until the rule runs. Here is the graph of a small network on your engine. **Predict** what the picture would be for a `Dual`.
 
 # %% tags=["demo"]
-from mini_autograd.widgets import explore
-
 x = MiniTensor([0.5, -1.0], requires_grad=True)
 w = np.array([[1.0, 0.5], [-0.3, 2.0]])
 explore((x @ w).tanh().sum())
@@ -834,21 +790,6 @@ print(dual, "keeps:", list(vars(dual)))
 # There is nothing to draw: a `Dual` knows its two arrays, and not where they came from. What does that mean for memory, as a program gets longer? **Predict** the three curves.
 
 # %% tags=["demo"]
-import tracemalloc
-
-
-def peak(run):
-    """The most memory that NumPy held at one time, in megabytes."""
-    tracemalloc.start()
-    try:
-        result = run()
-        found = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    del result
-    return found / 1e6
-
-
 def deep(x, depth):
     for _ in range(depth):
         x = (x * 1.01).tanh()
@@ -869,14 +810,8 @@ ways = {
     "forward mode": lambda depth: deep(Dual(entries, entries), depth),
     "recorded for backward": lambda depth: deep(MiniTensor(entries, requires_grad=True), depth),
 }
-fig, axis = plt.subplots(layout="constrained")
-for (name, way), marker in zip(ways.items(), "s^o"):
-    sizes = [peak(lambda: way(depth)) for depth in depths]
-    axis.plot(depths, sizes, f"{marker}-", label=name)
-    print(f"{name:22s}", "  ".join(f"{d}: {size:5.1f} MB" for d, size in zip(depths, sizes)))
-axis.set(xlabel="number of layers", ylabel="peak of memory in MB", ylim=(0, None))
-axis.legend()
-plt.show()
+peaks = {name: [peak(lambda: way(depth)) for depth in depths] for name, way in ways.items()}
+plot_peaks(peaks, depths)
 
 # %% [markdown] items="4"
 # Forward mode needs a tangent beside each value that is alive, and room for a slope while an operation runs: the same at any depth. Recording keeps everything that the rules will need, and that grows with the depth.
@@ -1085,14 +1020,6 @@ try_jacobians(lambda x: x * x.sum(), X, X.sum() * np.eye(3) + X[:, None])
 # Which mode is faster? Here are five networks with the same number of entries in the Jacobian, from 1 input and 256 outputs to 256 inputs and 1 output. **Predict** the faster mode in each line.
 
 # %% tags=["demo"] items="4 5"
-def small_network(inputs, outputs, make=np.asarray):
-    """A function of an array with that many entries, and a point."""
-    draw = np.random.default_rng(inputs)
-    first = make(draw.normal(size=(inputs, 32)) / inputs**0.5)
-    second = make(draw.normal(size=(32, outputs)) / 32**0.5)
-    return lambda x: (x @ first).tanh() @ second, make(draw.normal(size=inputs))
-
-
 for inputs, outputs in ((1, 256), (4, 64), (16, 16), (64, 4), (256, 1)):
     function, point = small_network(inputs, outputs)
     forward = 1000 * seconds(lambda: jacobian_forward(function, point), rounds=3)
@@ -1106,8 +1033,6 @@ for inputs, outputs in ((1, 256), (4, 64), (16, 16), (64, 4), (256, 1)):
 # Away from the middle the number of passes decides. In the middle the numbers of passes are equal, and the price of a single pass decides. That price depends on the implementation, not on the mode. Try other shapes, measured on the reference engine while you move the sliders:
 
 # %% tags=["demo"] items="4 5"
-from mini_autograd.widgets import forward_or_reverse
-
 forward_or_reverse(inputs=64, outputs=1)
 
 # %% [markdown] items="5"
@@ -1809,6 +1734,8 @@ try_slope("both factors move", lambda x: (x + 1.0) * (x * x), 2.0, 16.0)
 # PyTorch has two answers to the same question. **Predict** which of its two interfaces gives 1, and what the other one does.
 
 # %% tags=["demo"] items="F35 gap:jvp_vmap"
+import torch.autograd.forward_ad as forward_ad
+
 unit = torch.tensor(1.0, dtype=torch.float64)
 
 

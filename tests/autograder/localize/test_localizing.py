@@ -10,6 +10,8 @@ import pytest
 
 from autograder.judge import judge_notebook  # noqa: F401  (makes the student's side travel whole)
 from autograder.localize.localizing import localize
+from autograder.localize.places import FUNCTIONS, function_hints
+from autograder.localize.raised import IN_A_FUNCTION, NOT_RECORDED
 from autograder.localize.subexpressions import rendered
 from autograder.localize.tracing import trace
 from autograder.runs import engine_protocol
@@ -405,3 +407,9 @@ def test_a_trace_can_be_read_and_replayed(name):
 @pytest.mark.parametrize("expression", [lambda a: a.add_(1.0), lambda a: np.sin(a), lambda a: 3.0, lambda a: a])
 def test_what_cannot_be_traced_is_left_alone(expression):
     assert trace(programs_of(expression, 1)[0], Draw((np.ones(3),), np.ones(3))) is None
+
+
+def test_hints_on_a_function_that_raises_speak_of_the_error_and_not_of_copies():
+    assert function_hints("") is FUNCTIONS
+    assert function_hints("TypeError: unsupported operand type(s) for *: 'NoneType' and 'NoneType'") is IN_A_FUNCTION
+    assert function_hints("RuntimeError: element 0 does not require grad and does not have a grad_fn") is NOT_RECORDED
