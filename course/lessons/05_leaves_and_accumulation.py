@@ -2005,7 +2005,7 @@ print([parameter.requires_grad for parameter in model.parameters()])
 predict(
     "What does w do at a learning rate of 0.1, never cleared?",
     "it comes to rest",
-    "it swings for ever",
+    "it keeps swinging",
     "it explodes",
 )
 
