@@ -22,7 +22,7 @@
 # You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape but no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
 
 # %%
-from autograder.student import check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import threading
@@ -293,6 +293,9 @@ assert tuple(saved_bytes(halved)) == (7, 0), "None keeps nothing, a mask one byt
 # Now count what one forward pass of your own network keeps: eight layers of width 64, for several batch sizes. **Predict** the batch size at which the activations need more than the weights.
 
 # %% items="124"
+predict("From how many rows on do the activations need more than the weights?")
+
+
 def tanh_layers(count, width):
     """Square weights, and one function per layer."""
     generator = np.random.default_rng(0)
@@ -383,6 +386,9 @@ Function.saved_tensors = property(saved_tensors)
 # The first two hooks only print. **Predict** the order in which the arrays come back.
 
 # %% items="gap:saved_tensor_hooks"
+predict("In which order do the arrays come back?", "as they were packed", "the last one first")
+
+
 def look_in(array):
     print("  pack  ", array)
     return array
@@ -410,6 +416,14 @@ y.backward()
 # A first idea is one node for a whole function. Its `forward` runs the function without recording and saves the inputs. Its `backward` runs the function again, recorded, and calls `backward` inside. PyTorch's first checkpoints worked like this. **Predict** the gradient of the weight in two cases: the input of the block requires grad, or it is data, as in the first block of every network.
 
 # %% items="125 F40"
+predict(
+    "What is the gradient of the weight if the input is data?",
+    "the right one",
+    "None",
+    "an error",
+)
+
+
 class OneNode(Function):
     @staticmethod
     def forward(ctx, *arrays, function):
@@ -950,6 +964,9 @@ plt.show()
 # Sixteen layers each save one array of the same size. How many arrays are alive at the peak, if the segments have `k` layers each? The input of each segment is kept the whole time, except that of the first, which is data. The `k` arrays of one segment are alive for a while. **Predict** the best `k`.
 
 # %% items="F39"
+predict("Sixteen layers: what is the best length of a segment?")
+
+
 def most_alive(depth, length):
     """Arrays alive at the peak: the borders, and one segment."""
     borders = -(-depth // length) - 1
@@ -1092,6 +1109,9 @@ assert y.data[0] == 17.0 and x.grad.data[0] == 160.0, "the layers run in the ord
 # Some texts say that checkpoints need "about 30 % more forward time". **Predict** two ratios for a network in which every layer is in some checkpoint: how often the layers run, and how many multiplications a whole step needs.
 
 # %% tags=["demo"] items="125 F37"
+predict("How many times the multiplications does a whole step need?")
+
+
 def again(block, *inputs):
     return torch_checkpoint(block, *inputs, use_reentrant=False)
 
