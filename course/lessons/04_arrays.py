@@ -32,8 +32,11 @@ from autograder.student import (
     hints,
     positive,
     predict,
+    progress,
     quiz,
 )
+
+progress(short=True)
 
 # %% tags=["demo"]
 import matplotlib.pyplot as plt
