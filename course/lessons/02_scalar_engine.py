@@ -27,13 +27,13 @@ import numpy as np
 
 from autograder.student import between, check_gradients, hints, predict, progress, quiz
 
-progress(short=True)
-
 # %% tags=["demo"]
 import warnings
 
 import matplotlib.pyplot as plt
 import torch
+
+progress(short=True)
 
 
 def leaf(value):
