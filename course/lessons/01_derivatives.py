@@ -31,8 +31,11 @@ from autograder.student import (
     check_handwritten_gradient,
     hints,
     predict,
+    progress,
     quiz,
 )
+
+progress(short=True)
 
 # %%
 def f(x):

@@ -25,7 +25,7 @@ import time
 
 import numpy as np
 
-from autograder.student import between, check_gradients, hints, predict, quiz
+from autograder.student import between, check_gradients, hints, predict, progress, quiz
 
 # %% tags=["demo"]
 import warnings

@@ -1485,6 +1485,7 @@ predict("Which of the four runs explode?")
 # Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all before.
 
 # %% tags=["demo"] items="F1 55"
+predict("Which of the four runs explode?")
 for name, run in {
     "full batch": distances(None),
     "batches of 16": distances(16),
@@ -1928,6 +1929,12 @@ print([parameter.requires_grad for parameter in model.parameters()])
 # Never clearing is momentum 1: a ball that rolls without friction. **Predict:** the loss is `w**2 / 2`, the start is 1, nothing is cleared. What does `w` do?
 
 # %% tags=["demo"] items="F1"
+predict(
+    "What does w do at a learning rate of 0.1, never cleared?",
+    "it comes to rest",
+    "it keeps swinging",
+    "it explodes",
+)
 predict(
     "What does w do at a learning rate of 0.1, never cleared?",
     "it comes to rest",

@@ -20,7 +20,7 @@
 # The same model is trained three times. It has one weight, a squared error, and a penalty that keeps the weight small. The second program takes the penalty out of its tensor as a number, with `.item()`. The third computes the loss with recording off. Each mistake is in one line. **Predict** what each program does.
 
 # %%
-from autograder.student import check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import functools
@@ -231,6 +231,7 @@ credit
 # `requires_grad` of a result now depends on the switch. That of a leaf does not: you set it when you make the leaf. **Predict** the three answers.
 
 # %%
+predict("Which three answers are printed?")
 switches.recording = False
 made_meanwhile = MiniTensor(2.0, requires_grad=True)
 result = made_meanwhile * 3
@@ -415,6 +416,7 @@ assert is_grad_enabled(), "leaving enable_grad puts back what held before: on"
 # PyTorch has the same classes under the same names. **Predict** the six answers, three per line.
 
 # %% tags=["demo"]
+predict("Which three answers does your engine give?")
 yours, theirs = (no_grad, enable_grad), (torch.no_grad, torch.enable_grad)
 for x, (off, on) in ((MiniTensor(2.0, requires_grad=True), yours), (leaf(2.0), theirs)):
     with off():
@@ -434,6 +436,12 @@ with no_grad():
 # Some texts say that `no_grad` turns off the backward pass. The graph is recorded first, then `backward` is called *inside* `no_grad`. **Predict:** does it raise an error, give None, or give 12?
 
 # %% tags=["demo"] items="F12"
+predict(
+    "What does backward inside no_grad do?",
+    "it raises an error",
+    "it gives None",
+    "it gives 12",
+)
 for x in (MiniTensor(2.0, requires_grad=True), leaf(2.0)):
     y = x**3
     with no_grad(), torch.no_grad():
@@ -455,6 +463,13 @@ def one_step(inside, tensor, set_recording):
     return set_or_none(first, second)
 
 
+predict(
+    "In which cases is there an error?",
+    "in none",
+    "whole step inside",
+    "first part inside",
+    "both of these",
+)
 yours = MiniTensor, lambda recording: enable_grad() if recording else no_grad()
 for inside in ("nothing", "the whole step", "the first layer"):
     attempt(f"{inside}, yours", lambda: one_step(inside, *yours))
@@ -702,6 +717,7 @@ with no_grad():
 # Shared memory can be dangerous. **Predict** the three numbers: the value of `x` after a write to its detached twin, the gradient that your engine finds, and the right gradient of `x**2` at the old value 3.
 
 # %%
+predict("Which gradient does your engine find?")
 x = MiniTensor([3.0], requires_grad=True)
 y = x**2
 twin = x.detach()
@@ -806,6 +822,7 @@ SAVED_INFERENCE = (
 # When should the error come? "An inference tensor must never meet a recorded one" would be too strict. **Predict** which lines PyTorch refuses.
 
 # %% tags=["demo"] items="F14 89"
+predict("How many of the lines does PyTorch refuse?")
 with torch.inference_mode():
     t_torch = torch.ones(3) * 2
 q_torch = torch.ones(3, requires_grad=True)
@@ -1110,6 +1127,13 @@ for name, (tensor, mode) in {"yours": yours, "PyTorch": theirs}.items():
 # `model.eval()` is something else. It does not change recording. It changes what some layers **compute**: Dropout stops dropping, BatchNorm uses its stored statistics. **Predict** the two answers in each line.
 
 # %% tags=["demo"] items="84"
+predict(
+    "In which mode is the same answer given twice?",
+    "training",
+    "evaluation",
+    "both",
+    "neither",
+)
 model = torch.nn.Sequential(torch.nn.Linear(4, 64), torch.nn.Dropout(0.5))
 ones = torch.ones(1, 4)
 
@@ -1240,6 +1264,9 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 # An agent gets a reward of 1 in every step, and a reward one step later counts 0.9 as much. The value `v` of its situation should satisfy `v = 1 + 0.9 * v`, so `v = 10`. To learn it, lower `(v - target)**2` with `target = 1 + 0.9 * v`. The target is computed with the same `v`. Should the gradient go through it? **Predict** where the two trainings end.
 
 # %% items="81"
+predict("Where does v end with the target detached, and where without?")
+
+
 def values(stop, steps=300):
     v = MiniTensor(0.0, requires_grad=True)
     path = []
@@ -1406,6 +1433,7 @@ assert is_grad_enabled(), "the switch must be as before"
 # Your two functions work on PyTorch's networks too, because they use only operators and `detach`. (If you used your `no_grad` instead of `detach`, the first line says "set" for `G`: your switch is not PyTorch's.) **Predict** the two answers in each line: in the turn of `G`, do the parameters of `D` get a gradient?
 
 # %% tags=["demo"] items="F30"
+predict("In the turn of G, do the parameters of D get a gradient?", "yes", "no")
 G, D = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
 z, real_torch = torch.randn(5, 2), torch.randn(5, 3)
 
@@ -1433,6 +1461,13 @@ who_has_a_gradient("turn of G, D frozen:", generator_loss(G, D, z))
 # "Inference mode is 10 to 34 percent faster" is a claim from a tutorial. Its program timed the three modes one after the other, without a warm-up, in one order. Do the same here, with one difference: the three candidates are **the same code**. **Predict** the three times.
 
 # %% tags=["demo"] items="F10"
+predict(
+    "Which of the three runs of the same code is slowest?",
+    "the first",
+    "the second",
+    "the third",
+    "all alike",
+)
 cold_rows = torch.randn(256, 512)
 cold = torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 10))
 for name in ("first", "second", "third"):
@@ -1447,6 +1482,9 @@ for name in ("first", "second", "third"):
 # **Predict** the two ratios for forty tiny operations, a small network and a large one.
 
 # %% tags=["demo"] items="F10 86"
+predict("no_grad against recording, for forty tiny operations: which ratio of the times?")
+
+
 def ratios(action, modes, inner, rounds=61):
     """Median microseconds of the first mode, and median ratio of each mode to the one before it."""
     times = [[] for _ in modes]
@@ -1538,6 +1576,14 @@ plt.show()
 # A node keeps what its rule needs. Under `no_grad` nothing is kept, so each activation is freed as soon as the next one exists. Some texts say "two to three times less". **Predict:** how does the ratio depend on the number of layers?
 
 # %% tags=["demo"] items="87 F36"
+predict(
+    "How does the ratio depend on the number of layers?",
+    "not at all",
+    "it grows with it",
+    "it falls with it",
+)
+
+
 class LiveBytes(TorchDispatchMode):
     """Counts the bytes of all tensors that operations have made and that are still alive."""
 
@@ -1609,6 +1655,7 @@ for name, values in curves.items():
 # Some texts say that *the modes differ because `no_grad` counts a version for every operation*, and that *only `no_grad` allows writing to a leaf*. **Predict** the version numbers, and how many of the two writes fail.
 
 # %% tags=["demo"] items="F11 F13"
+predict("How many of the two writes to a leaf fail?", "0", "1", "2")
 with torch.no_grad():
     a = torch.ones(2)
     b = a * 2
@@ -1636,6 +1683,9 @@ with torch.inference_mode():
 # A **generator** function, with `yield` in its body, is a trap for a decorator. **Predict** what each line prints.
 
 # %% tags=["demo"]
+predict("Does your decorated generator record its results?", "yes", "no")
+
+
 def batches(x):
     for factor in (1, 2):
         yield (x * factor).requires_grad

@@ -20,7 +20,7 @@
 # Two people have each written an operation for PyTorch, with their own gradient rule. One operation is the absolute value. The other rounds to whole numbers. Both rules return the gradient unchanged. Both authors run PyTorch's test for such rules, `gradcheck`. (`custom_operation` is a helper: it makes an operation from a value and a rule. Section 1 shows how.)
 
 # %%
-from autograder.student import check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import numpy as np
@@ -46,6 +46,9 @@ print("gradcheck of their_round:", passes(their_round, points))
 # One passes, the other fails. Now use both. A weight starts at 0 and should come close to 3: once with the loss `|w - 3|`, once with `(round(w) - 3)**2`. **Predict** where the two weights end up.
 
 # %% tags=["demo"]
+predict("Where do the two weights end?")
+
+
 def trained(loss, steps=200):
     w = leaf(0.0)
     for _ in range(steps):
@@ -307,6 +310,7 @@ print("value", y_torch.item(), "  gradient", x_torch.grad.item())
 # PyTorch does not check what a rule computes. It checks the *form*: the number of gradients, and their shapes. **Predict** which of these three wrong rules for a matrix product it notices.
 
 # %% tags=["demo"] items="102 92"
+predict("Which of the three wrong rules does PyTorch notice?")
 rules = {
     "one missing": lambda grad, a, b: grad @ b.T,
     "transposed": lambda grad, a, b: (grad @ b.T, grad.T @ a),
@@ -424,6 +428,7 @@ for name, function in (("relu", torch.relu), ("clamp(min=0)", lambda x: x.clamp(
 # `log(sum(exp(a)))` is a soft maximum. Every classifier with cross entropy computes it. For a row like `[1000, 999]` the answer is about 1000.3. **Predict** what the formula and its gradient give.
 
 # %% items="97"
+predict("What does the formula give for [1000, 999]?", "about 1000.3", "inf", "nan", "an error")
 a = MiniTensor([[1000.0, 999.0]], requires_grad=True)
 with np.errstate(over="ignore", invalid="ignore"):
     naive = a.exp().sum(dim=1).log()
@@ -564,6 +569,7 @@ credit
 # Compare with PyTorch. PyTorch has this function, and it is stable. The trick in plain operations is stable too. **Predict** which of the three versions are right for `[1000, 999]`.
 
 # %% tags=["demo"] items="95 F42 F52"
+predict("How many of the three versions are right for [1000, 999]?", "1", "2", "3")
 rows = np.random.default_rng(4).normal(size=(4, 8))
 mine, theirs = MiniTensor(rows, requires_grad=True), leaf(rows)
 mine.logsumexp(dim=1).sum().backward()
@@ -970,6 +976,7 @@ print("times a factor of both signs:", verdict(lambda a: unsigned(a) * factor, [
 # **A failure proves nothing either.** `relu` at 0 has a good rule, but the differences average both sides. **Predict** both numbers.
 
 # %% tags=["demo"] items="F21"
+predict("What are the numerical and the analytical slope of relu at 0?")
 zero = MiniTensor([0.0], requires_grad=True)
 print("numerical ", numerical_jacobian(lambda a: a.relu(), (zero,), 0))
 print("analytical", analytical_jacobian(lambda a: a.relu(), (zero,), 0))
@@ -1108,6 +1115,12 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 # Here are the tables of section 4 for `log_softmax` of two rows with three entries each. **Predict** where the zeros are.
 
 # %% tags=["demo"] items="104"
+predict(
+    "Where are the zeros in the table of log_softmax?",
+    "on the diagonal",
+    "where the rows differ",
+    "nowhere",
+)
 x = MiniTensor(np.array([[0.2, 1.0, -0.5], [2.0, 0.3, 0.1]]), requires_grad=True)
 tables = {
     "numerical: row by row": numerical_jacobian(lambda x: x.log_softmax(1), (x,), 0),
@@ -1129,6 +1142,9 @@ print(f"largest difference: {np.abs(numerical - analytical).max():.1e}")
 # `save_for_backward` has three benefits: the value is freed after the backward pass, a second backward pass gets a clear error, and PyTorch notices a change in between. An attribute of `ctx` has none of them. Does that make it unsafe? Here are four ways to keep a 1 MB tensor on `ctx`, with ten calls each, in PyTorch. **Predict** which of them still hold memory afterward.
 
 # %% tags=["demo"] items="91 F43"
+predict("Which of the four ways still hold memory afterward?")
+
+
 def keeping(way):
     class Exponential(torch.autograd.Function):
         @staticmethod
@@ -1189,6 +1205,9 @@ except TypeError as error:
 # Take one layer with data as input and a gradient for the weights. **Predict** the ratio of the times of the two backward passes.
 
 # %% tags=["demo"] items="98"
+predict("What is the ratio of the times of the two backward passes?")
+
+
 def backward_seconds(compute, rounds=9):
     """Median time of one backward pass; the forward passes are not counted."""
     found = []
@@ -1218,6 +1237,7 @@ print(f"Linear                {1000 * fused:5.1f} ms   ratio {fused / separate:.
 # Some texts say that *every* operation in PyTorch is a class like yours. **Predict** the four answers.
 
 # %% tags=["demo"] items="103 F32"
+predict("Is the built-in node made in Python?", "yes", "no")
 built_in, custom = (x_torch**2).grad_fn, SquareTorch.apply(x_torch).grad_fn
 for name, node in (("built in", built_in), ("custom", custom)):
     python = isinstance(node, torch.autograd.function.BackwardCFunction)
@@ -1234,6 +1254,9 @@ for name, node in (("built in", built_in), ("custom", custom)):
 # A manual suggests `gradcheck(model, inputs)`. **Predict** the four results.
 
 # %% tags=["demo"] items="104 F20"
+predict("How many of the four calls say that all is right?")
+
+
 def result_of(function, inputs, **options):
     try:
         with warnings.catch_warnings():
@@ -1293,6 +1316,9 @@ print("BlindLinear with them:    ", result_of(BlindLinear.apply, everything))
 # Here are a right rule for `sin` and a rule that is half a percent too large, with 30 random inputs each. **Predict** the eight counts.
 
 # %% tags=["demo"] items="F20 104"
+predict("In float64: how many of 30 inputs expose the rule that is half a percent off?")
+
+
 class SineAlmost(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -1333,6 +1359,15 @@ for label, dtype, options in (
 # **Predict** whether PyTorch's `gradcheck` catches the rule with `|grad|` from section 5.
 
 # %% tags=["demo"] items="F21"
+predict(
+    "Does gradcheck catch the rule with |grad|?",
+    "in both modes",
+    "only in slow mode",
+    "only in fast mode",
+    "in neither",
+)
+
+
 class Unsigned(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -1361,6 +1396,9 @@ print("right:           ", (-points.detach().cos()).numpy().round(4))
 # `gradcheck` looks at first derivatives. To be differentiated again (lesson 10), a rule must consist of recorded operations. `gradgradcheck` tests that. Here is `x**3` in PyTorch with three rules that give the same number. **Predict** which rules pass which test.
 
 # %% tags=["demo"] items="105 134"
+predict("How many of the three rules pass gradgradcheck?", "0", "1", "2", "3")
+
+
 def cube(rule):
     class Cube(torch.autograd.Function):
         @staticmethod
@@ -1487,6 +1525,7 @@ assert np.allclose(a.grad.data, np.round(a.data / 0.5) * 0.5 + a.data), "the gra
 # `gradcheck` compares with the true derivative, so this rule must fail. **Predict** the four lines: straight-through as a class, straight-through as a formula with `detach` that needs no class, then PyTorch's own `round`.
 
 # %% tags=["demo"] items="96 F21"
+predict("What gradient does torch.round give?", "1", "0", "an error")
 print("gradcheck of quantize:", verdict(lambda a: a.quantize(0.5), [0.3, -0.9, 1.2]))
 a = MiniTensor([0.3, -0.9, 1.2], requires_grad=True)
 a.quantize(2 / 255).sum().backward()

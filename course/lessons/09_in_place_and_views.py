@@ -20,7 +20,7 @@
 # A loss is `sum(w * x)`, so its slope with respect to `x` is `w`: `[2, 3, 4]`. Between the forward and the backward pass, something multiplies `w` by 10, in the same memory. Here are five ways to do that in PyTorch. **Predict** the result of each: the right slope, an error, or a wrong slope without a message?
 
 # %%
-from autograder.student import check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import collections
@@ -78,6 +78,7 @@ start_lesson()
 # Start with your engine unchanged. The slope of `x**2` at 2 is 4. Between forward and backward, `x` becomes 3. **Predict** your engine's answer.
 
 # %% items="113 F17"
+predict("Which slope does your engine give?", "4", "6", "an error")
 x = MiniTensor(2.0, requires_grad=True)
 y = x**2
 x.data += 1
@@ -425,6 +426,7 @@ attempt("PyTorch:", lambda: y_torch.sum().backward(), shown=400)
 # PyTorch's hint points to a tool that finds the operation; your message names it. What moves a counter? Some texts say that under `no_grad` *every* operation counts, or that computing does. **Predict** the four numbers in each line.
 
 # %% tags=["demo"] items="F11"
+predict("What are the four numbers under no_grad?")
 for mode in (torch.enable_grad, torch.no_grad):
     with mode():
         a = torch.ones(2)
@@ -762,6 +764,9 @@ credit
 # Some texts say that the error of `x.add_(1)` on a leaf comes from the `backward` below it. Others say that the write corrupts gradients silently. **Predict** which line complains, what `x` is afterward, and whether `backward` still works.
 
 # %% tags=["demo"] items="115 F17 F18"
+predict("Which line complains?", "x.add_(1)", "backward", "neither")
+
+
 def written_leaf(x, name):
     y = x**2
     attempt(f"{name} x.add_(1)", lambda: x.add_(1), shown=90)
@@ -778,6 +783,9 @@ written_leaf(MiniTensor(2.0, requires_grad=True), "yours:  ")
 # With recording off, a leaf may be written to, in `no_grad` and in `inference_mode` alike. If a node has saved it, the backward pass notices. **Predict** which slopes you get in each line.
 
 # %% tags=["demo"] items="F13 114"
+predict("When is there an error?", "always", "if a node has saved the leaf", "never")
+
+
 def write_between(x, compute, mode):
     y = compute(x)
     with mode():
@@ -847,6 +855,9 @@ class SGD:
 # Counted steps catch a common mistake. Two losses share a graph. The optimizer steps after the first `backward`, so the second goes through a graph whose weights have changed. **Predict** which notice it: the `SGD` of lesson 05 (its step was `parameter.data -= ...`), the new one, PyTorch's?
 
 # %% tags=["demo"]
+predict("Which notice it?", "all three", "the new one and PyTorch's", "PyTorch's alone", "none")
+
+
 def steps_too_early(parameter, optimizer):
     h = parameter * parameter
     h.sum().backward(retain_graph=True)
@@ -1151,6 +1162,9 @@ for text in (
 # Many tutorials say that in-place operations corrupt gradients silently. You have seen the opposite: a write by a method is counted, and a wrong version is an error. But a write that uses no method is not counted, and a version that no node has noted is not compared. **Predict** for each line in PyTorch: right, error, or silently wrong? Central differences of the intended program show what is right.
 
 # %% tags=["demo"] items="F17 113"
+predict("How many of the lines are silently wrong?")
+
+
 def data_route(x):
     h = x * 1
     y = h**2
@@ -1204,6 +1218,7 @@ for text, (program, meant) in routes.items():
 # So using a method is no guarantee: the last two kinds use methods. Your engine has the first three as well, because its `data` *is* a NumPy array. **Predict** the gradient.
 
 # %% items="F17 113"
+predict("Which gradient does your engine give?")
 x, w = MiniTensor([1.0, 1.0], requires_grad=True), MiniTensor([2.0, 3.0])
 y = x * w
 w.data[:] = 7.0
@@ -1236,6 +1251,7 @@ MiniTensor.numpy = array_of
 # Some texts say that `.numpy()` loses the gradient silently, others that `.detach()` is always needed before it. **Predict** for each line: an array or an error?
 
 # %% tags=["demo"] items="117 F16"
+predict("What does x.numpy() do for a leaf that requires grad?", "an array", "an error")
 x, x_torch = MiniTensor([1.0, 2.0], requires_grad=True), leaf([1.0, 2.0])
 for name, tensor in {"yours:  ": x, "PyTorch:": x_torch}.items():
     attempt(f"{name} x.numpy()", tensor.numpy, shown=90)
@@ -1255,6 +1271,7 @@ print("after a write to the array, x is", x_torch.tolist(), "at version", x_torc
 # Each tensor lives on one **device**. As a rule, an operation needs its inputs on the same device. Your machine may have no GPU. So the next cell uses the device `meta`, which every machine has: its tensors have a shape but no numbers. **Predict** which lines complain.
 
 # %% tags=["demo"] items="116"
+predict("How many of the lines complain?")
 here, there = torch.ones(3), torch.ones(3, device="meta")
 attempt("one here, one there", lambda: here + there)
 attempt("moved first", lambda: (here.to(there.device) + there).device)
@@ -1763,6 +1780,7 @@ explore(row_scaled(a, b))
 # A repeated index is no problem for your rule. **Predict** the gradient, which PyTorch got wrong in section 4.
 
 # %% items="F17"
+predict("Which gradient does your rule give?")
 x = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
 z = MiniTensor([0.0, 0.0])
 z[[0, 0, 1]] = x
@@ -1773,6 +1791,9 @@ print("gradient:", x.grad.data, "  right: [0. 1. 1.]")
 # Is all this right in general? Test it with random programs: they make views, write through them, write to their bases, multiply and add. Your engine and PyTorch run each of them. **Predict** how many of 150 give an error, and how many a wrong gradient.
 
 # %% tags=["demo"] items="gap:views F17"
+predict("How many of 150 programs give a wrong gradient?")
+
+
 def random_program(seed):
     def program(a, b):
         draw = np.random.default_rng(seed)
@@ -2041,6 +2062,9 @@ assert silent_changes(before) == ["MulBackward0", "MulBackward0"], "behind 3000 
 # Now use it. A "loader" keeps returning the same NumPy buffer. The losses of three batches are added, and `backward` comes at the end. **Predict** how many of the three products have changed.
 
 # %% tags=["demo"] items="113"
+predict("How many of the three products have changed?", "0", "1", "2", "3")
+
+
 def batches(buffer):
     for number in range(3):
         buffer[:] = number + 1

@@ -20,7 +20,7 @@
 # The slope of `x**3` at 2 is 12. The slope of that slope is also 12. Three programs ask PyTorch for both numbers. They differ in one argument. **Predict** which of them get the second number.
 
 # %%
-from autograder.student import check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import math
@@ -86,6 +86,7 @@ start_lesson()
 # Ask your engine the same question, with `retain_graph=True`. **Predict** what it says about the gradient.
 
 # %% items="121 F8"
+predict("Does the gradient have a grad_fn?", "yes", "no")
 x = MiniTensor(2.0, requires_grad=True)
 y = x**3
 y.backward(retain_graph=True)
@@ -119,6 +120,7 @@ print("the slope of the slope is", x.grad.item())
 # The rule is unchanged. **Predict** what happens if this `ctx` holds `MiniTensor(2.0)`, a constant with the same value.
 
 # %%
+predict("Does the slope require grad now?", "yes", "no")
 slope = Pow.backward(HandMade(3, MiniTensor(2.0)), MiniTensor(1.0))
 print("the slope is", slope.item(), "  requires_grad:", slope.requires_grad)
 
@@ -337,6 +339,7 @@ print("slope", slope.item(), "  slope of the slope", x.grad.item())
 # Does every rule work on MiniTensors? Those that compute with `*`, `/` and `-` do. **Predict** what the rules of `sum`, `x @ w` and your `logsumexp` do.
 
 # %%
+predict("Which of the four rules return a MiniTensor?")
 x, w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True), MiniTensor(np.ones((3, 2)))
 for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.logsumexp(dim=1)}.items():
     node = y.grad_fn
@@ -1145,6 +1148,9 @@ credit
 # **Predict** what these lines print. Which attribute does `x.grad.backward()` add to?
 
 # %% items="118"
+predict("Which two numbers are printed for your engine?")
+
+
 def both(x):
     (x**3).backward(create_graph=True)
     first = x.grad.item()
@@ -1431,6 +1437,14 @@ assert np.allclose(product.data, 0.0), "a linear function has Hessian zero"
 # Ask both engines for three derivatives of `x**4 + exp(2 * x)` at 1. On paper they are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`. **Predict** how well the engines agree with each other and with these values.
 
 # %% tags=["demo"] items="118 120"
+predict(
+    "How far apart are the engines?",
+    "equal to about 15 digits",
+    "about 6 digits",
+    "the third is wrong",
+)
+
+
 def three_derivatives(x, grad):
     found, value = [], x**4 + (2 * x).exp()
     for _ in range(3):
@@ -1450,6 +1464,15 @@ print("largest difference", np.abs(mine - theirs).max())
 # Now try the two switches in all combinations. **Predict** the table: do you get the second derivative, and can the graph of `y` be walked again?
 
 # %% items="121 F8"
+predict(
+    "With which switches is there a second derivative?",
+    "retain",
+    "create",
+    "only with both",
+    "with either",
+)
+
+
 def tried(action):
     try:
         return f"{action()[0].item():.0f}"
@@ -1734,6 +1757,9 @@ print("yours", mine, "  PyTorch", theirs, "  difference", np.abs(mine - theirs).
 # A hook runs in the middle of the walk, so it can tell which mode the rules run in. **Predict** the three answers of each engine: with `create_graph`, with `create_graph` inside `no_grad`, and without.
 
 # %% tags=["demo"] items="123 121"
+predict("Is recording on inside the hook: with create_graph, with it inside no_grad, and without?")
+
+
 def modes(x, no_grad, is_grad_enabled):
     found, y = [], x**3
     x.register_hook(lambda grad: found.append(is_grad_enabled()))
@@ -1754,6 +1780,9 @@ with warnings.catch_warnings():
 # The docstring says that a hook must not *change* its argument. This one sets the gradient of `a` to zero in place. **Predict** the gradient of `b`, which should be 3.
 
 # %% tags=["demo"] items="123"
+predict("What is the gradient of b?", "3", "0")
+
+
 def erase(grad):
     grad.zero_()
 
@@ -1775,6 +1804,14 @@ with warnings.catch_warnings():
 # PyTorch has a second kind of hook, for **saved values**. Inside a block `saved_tensors_hooks(pack, unpack)`, each value that a node wants to save goes through `pack`. It comes back through `unpack` when a rule reads it. So you can count what is saved, or store it smaller. **Predict** how the gradient changes if the saved values are kept in half precision.
 
 # %% tags=["demo"] items="gap:saved_tensor_hooks"
+predict(
+    "By which share does the gradient change in half precision?",
+    "not at all",
+    "about 1e-3",
+    "about 0.1",
+)
+
+
 def trained_gradient(pack, unpack):
     torch.manual_seed(0)
     layers = [layer for _ in range(4) for layer in (torch.nn.Linear(64, 64), torch.nn.Tanh())]
@@ -1811,6 +1848,9 @@ print(f"   relative change of the gradient {(rough - exact).norm() / exact.norm(
 # One step with a huge gradient can ruin a network. So gradients are often *clipped* before `step`. **By value**: every entry is moved into a range. **By norm**: all gradients together count as one long vector; if it is too long, it is shortened as a whole. **Predict** which of them keeps the direction.
 
 # %% tags=["demo"] items="122"
+predict("Which of the two keeps the direction?", "by value", "by norm", "both", "neither")
+
+
 def angle(a, b):
     return np.degrees(np.arccos(min(1.0, (a @ b) / np.linalg.norm(a) / np.linalg.norm(b))))
 
@@ -2028,6 +2068,9 @@ assert clip_grad_norm_([], 1.0).item() == 0.0, "no parameters: the norm is 0"
 # Clipping is often recommended **against NaN**. A gradient has overflowed: one entry is infinite, another is 1. **Predict** what clipping to norm 1 does to it. Then predict the same for a model of three parameters, one of which has a NaN in its gradient.
 
 # %% items="F22"
+predict("What does clipping to norm 1 make of [inf, 1]?", "[1, 0]", "[nan, 0]", "[inf, 1]")
+
+
 def clipped(*gradients):
     parameters = [MiniTensor(np.zeros(len(g)), requires_grad=True) for g in gradients]
     for parameter, gradient in zip(parameters, gradients):
@@ -2056,6 +2099,7 @@ except RuntimeError as error:
 # "Clip at 1.0" is often given as a rule. But the norm of a gradient changes with the unit of the targets, with the size of the model, and with sum or mean. The next cell fits a line to lengths, once in meters and once in millimeters. **Predict** what the limit of 1.0 does in each.
 
 # %% items="F23"
+predict("How many of 60 steps are shortened in millimeters?")
 positions = np.linspace(-1, 1, 30)
 lengths = 1.5 * positions + 0.2 * np.random.default_rng(7).normal(size=30)
 
@@ -2131,6 +2175,9 @@ print(f"{'linear':17s} {twice_right(lambda x, w, c: x.linear(w, c[:2]).tanh(), a
 # A class that saves the softmax is right for one derivative and silently wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. **Predict** the second ones.
 
 # %% tags=["demo"] items="105"
+predict("How many of the three second derivatives have size 1?", "1", "2", "3")
+
+
 def decay(save, rule):
     class Decay(torch.autograd.Function):
         @staticmethod
@@ -2284,6 +2331,7 @@ credit
 # **Equations.** A network `u(t)` should satisfy `u' = cos(t)` and `u(0) = 0`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Take the inner derivative first with `retain_graph=True`, then with `create_graph=True`. **Predict:** does the first run stop with an error?
 
 # %% tags=["demo"] items="119 F8"
+predict("Does the first run stop with an error?", "yes", "no")
 times = MiniTensor(np.linspace(0, 4, 20).reshape(-1, 1), requires_grad=True)
 
 
@@ -2341,6 +2389,7 @@ print("differences           ", numerical_jacobian(lambda w: after_a_step(w), (w
 # **Curvature without a matrix.** Here is a network with 420 weights. **Predict** how much longer a Hessian-vector product takes than a gradient.
 
 # %% tags=["demo"] items="119"
+predict("How many times as long as a gradient does H v take?")
 random = np.random.default_rng(4)
 inputs, targets = MiniTensor(random.normal(size=(200, 20))), random.normal(size=(200, 1))
 flat = MiniTensor(0.2 * random.normal(size=(420,)), requires_grad=True)
@@ -2384,6 +2433,9 @@ print(f"largest difference to PyTorch's: {np.abs(mine - theirs.numpy()).max():.1
 # A loop makes ten leaves with such a cycle and drops them. **Predict** how many are still in memory before and after Python's garbage collector runs.
 
 # %% tags=["demo"]
+predict("How many of ten are alive before and after the collection?")
+
+
 def alive(make, recording):
     """How many of ten dropped leaves are alive: before and after the garbage collector ran."""
     born = []
@@ -2425,6 +2477,9 @@ with warnings.catch_warnings():
 # The columns of `H` are its products with the vectors `(1, 0, ...)`, `(0, 1, ...)`: a few calls of your `hvp`. The test is Rosenbrock's valley, whose lowest point is (1, 1). **Predict** how many steps each method takes to come within 0.000001.
 
 # %%
+predict("How many steps does Newton's method take, and how many does descent?")
+
+
 def rosenbrock(x):
     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
 
@@ -2484,6 +2539,14 @@ plt.show()
 # Why does nobody train large networks like this? For `n` weights, solving costs about `n**3` operations. There is another reason. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from -2, and from 0.2.
 
 # %%
+predict(
+    "Where does Newton's method go from 0.2?",
+    "to the minimum at 1",
+    "to the maximum at -1",
+    "to 0",
+)
+
+
 def hill_and_hollow(x):
     return (x**3 - 3 * x).sum()
 

@@ -20,7 +20,7 @@
 # A network is trained in PyTorch on a few noisy points, for far too many epochs. After each epoch it is tried on other points. Whenever it does better there than ever before, its weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
 
 # %%
-from autograder.student import hints, quiz, start_lesson
+from autograder.student import hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import math
@@ -60,6 +60,12 @@ print(f"loss on the other points: lowest {min(losses):.3f}, after the last epoch
 # **Predict** the loss on the other points with the best weights loaded: the lowest, the last, or something else?
 
 # %% tags=["demo"]
+predict(
+    "Which loss do the best weights give on the other points?",
+    "the lowest of all",
+    "the last one",
+    "something else",
+)
 print(f"with the best weights loaded: {loaded:.3f}")
 
 # %% [markdown]
@@ -534,6 +540,7 @@ def mse_loss(prediction, target, reduction="mean"):
 # `mse_loss` needs two tensors of one shape. Predictions often have the shape `(8, 1)` and targets `(8,)`. **Predict** the loss of predictions that are all right.
 
 # %% tags=["demo"]
+predict("What is the loss of predictions that are all right?")
 target = np.arange(8.0)
 right_predictions = MiniTensor(target.reshape(8, 1))
 with warnings.catch_warnings(record=True) as caught:
@@ -924,6 +931,7 @@ close(leaf.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + cotangent * normal, 
 # In lesson 07 you saw that `eval()` and `no_grad` are two things. Now the model also remembers earlier batches. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
 
 # %% tags=["demo"] items="84"
+predict("In how many of the four lines does a forward pass change the model?")
 x = MiniTensor(np.random.default_rng(3).normal(size=(500, 50)))
 for training, recording in ((True, True), (True, False), (False, True), (False, False)):
     manual_seed(2)
@@ -1248,6 +1256,12 @@ class DataLoader:
 # The last batch is often smaller. **Predict** whether the mean of the three batch losses is the mean over the ten samples.
 
 # %%
+predict(
+    "Is the mean of the batch losses the mean over the samples?",
+    "yes",
+    "no, too small",
+    "no, too large",
+)
 losses = [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 8.0, 8.0]
 loader = DataLoader(TensorDataset(np.array(losses)), batch_size=4)
 means = [(batch.mean().item(), batch.shape[0]) for (batch,) in loader]
@@ -1678,6 +1692,7 @@ progress()
 # **Predict** the last column: what is the mean in training if nothing is scaled?
 
 # %% tags=["demo"]
+predict("p = 0.5: what is the mean without the factor?")
 manual_seed(1)
 torch.manual_seed(1)
 ones = MiniTensor(np.ones((400, 500)))
@@ -1697,6 +1712,9 @@ for p in (0.2, 0.5, 0.9):
 # How bad is `no_grad` without `eval()`? A model is trained, then tried on other data ten times. No optimizer runs. **Predict** whether the model is the same afterward.
 
 # %% tags=["demo"] items="84"
+predict("Is the model the same afterward?", "yes", "no")
+
+
 def trained_model():
     manual_seed(3)
     x, y = noisy_wave(200, seed=4)
@@ -1731,6 +1749,13 @@ print(f"loss after:  {loss_in_evaluation(model, x, y):.3f}")
 # Both running means start too small. **Predict**: without the correction, are the first steps too small or too large?
 
 # %%
+predict(
+    "Without the correction, are the first steps too small or too large?",
+    "too small",
+    "too large",
+)
+
+
 def own_steps(count):
     """The sizes of the steps of your Adam, with lr = 1, for a gradient that is always 1."""
     w, places = MiniTensor(0.0, requires_grad=True), [0.0]
@@ -1800,6 +1825,7 @@ explore(BatchNorm1d(2)(x))
 # Now a layer with a bias stands in front of the normalization. **Predict** the gradient of that bias.
 
 # %%
+predict("What is the gradient of that bias?")
 manual_seed(1)
 layer = LinearLayer(4, 3)
 (BatchNorm1d(3)(layer(np.random.default_rng(2).normal(size=(6, 4)))).tanh() ** 2).sum().backward()
@@ -1864,6 +1890,7 @@ for name, (kind, kind_torch, options) in pairs.items():
 # The names and shapes are PyTorch's, so PyTorch can load your state. **Predict** the difference of the outputs.
 
 # %% tags=["demo"]
+predict("How large is the difference of the outputs?", "0", "about 1e-7", "about 0.01")
 manual_seed(0)
 mine = Sequential(LinearLayer(3, 16), GELU(), LinearLayer(16, 2))
 theirs = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.GELU(), torch.nn.Linear(16, 2))
@@ -1895,6 +1922,7 @@ def by_new_parameter(layer):
     layer.weight = kind(layer.weight.data - 0.1 * layer.weight.grad.data)
 
 
+predict("How many of the three updates leave the parameter a leaf in the same memory?")
 for update in (by_optimizer, by_formula, by_new_parameter):
     print(update.__name__)
     print("   yours:  ", try_update(LinearLayer(2, 1), np.ones((1, 2)), update))
@@ -1929,6 +1957,7 @@ def split_error(middle, divide_by_parts=False):
     return np.linalg.norm(cut - whole) / np.linalg.norm(whole)
 
 
+predict("Each loss divided by 3: what is the relative error?")
 print(f"each loss divided by 3:             {split_error(GELU, divide_by_parts=True):.1e}")
 print(f"each loss by its share of the rows: {split_error(GELU):.1e}")
 print(f"the same, with BatchNorm1d:         {split_error(lambda: BatchNorm1d(8)):.1e}")

@@ -20,7 +20,7 @@
 # The length of a vector has no derivative at zero. So the code below first asks whether a row has a length, and takes 0 where it has none. The loss is finite, and the root of the row of zeros is not used in it.
 
 # %%
-from autograder.student import hints, quiz, start_lesson
+from autograder.student import hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import linecache
@@ -46,6 +46,7 @@ print("lengths:", roots.tolist(), "  loss:", loss.item())
 # **Predict** the gradient of the second row.
 
 # %% tags=["demo"] items="gap:where_sqrt"
+predict("What is the gradient of the second row?")
 loss.backward()
 print(x.grad)
 
@@ -375,6 +376,7 @@ def branch(x):
     return torch.where(x > 1, (x - 1).log(), 0 * x)
 
 
+predict("In how many lines is there an alarm?")
 cases = {
     "log(-1)": lambda x: (x - 2).log(),
     "1 / 0": lambda x: 1 / (x - 1),
@@ -390,6 +392,9 @@ print_alarms(cases, MiniTensor, detect_anomaly)
 # Both modes agree in each line. There is no alarm for `log(-1)`: the loss itself is NaN, but the slope `1 / x` is an ordinary number. There is none for infinite values and gradients. Anomaly mode looks for one thing only: a rule that returns NaN. Here is a rule that is wrong by a factor of 2. **Predict** whether anomaly mode sees it. `gradcheck` of lesson 08 does:
 
 # %% tags=["demo"] items="F19"
+predict("Does anomaly mode see a rule that is wrong by a factor of 2?", "yes", "no")
+
+
 class WrongSquare(Function):
     @staticmethod
     def forward(ctx, a):
@@ -533,6 +538,7 @@ assert np.isclose(grad_norms(with_gradients(w=matrix))["w"], np.sqrt((matrix**2)
 # **Predict** the norms of patients 1 and 2 after three steps. Which one shows None?
 
 # %% tags=["demo"] items="107 137"
+predict("Which of the two patients shows None?", "patient 1", "patient 2", "both", "neither")
 x, y = waves()
 for patient in (patient_1, patient_2):
     model = small_network()
@@ -573,6 +579,9 @@ for name, (_, norms) in runs.items():
 # Two more patients. **Patient 3** learns slowly and badly, and there is no message. **Predict** the loss that it gives for a *perfect* prediction. Then run the cell: what is wrong?
 
 # %% tags=["demo"]
+predict("Which loss does patient 3 give for a perfect prediction?")
+
+
 def patient_3(prediction, target):
     return ((prediction - target) ** 2).mean()
 
@@ -1238,6 +1247,9 @@ progress()
 # **Patient 6** validates after each epoch. The instrument is a counter of lesson 11: `num_batches_tracked`. Each epoch has 4 batches, and each call has two epochs. **Predict** the numbers that it should show, then run the cell. Why are they smaller?
 
 # %% tags=["demo"]
+predict("Which number of batches should it show?")
+
+
 def patient_6(model, optimizer, loader, validation, epochs):
     losses = []
     model.train()
@@ -1539,6 +1551,7 @@ for size in (1.0, 10.0, 1000.0):
 # Dead units are not the only bad start. **Predict** how many different units the second layer has after 20 steps, if all weights and biases start at the same number.
 
 # %% tags=["demo"] items="110"
+predict("How many different units has the second layer after 20 steps?")
 x, y = waves()
 for value in (0.0, 0.1):
     model = small_network()
@@ -1590,6 +1603,8 @@ except RuntimeError as error:
 
 # %% tags=["demo"] items="106"
 import time
+
+predict("For which networks is it expensive?", "narrow ones", "wide ones", "both alike")
 
 
 def slowdown(step, slow, repeats=9):
@@ -1648,6 +1663,7 @@ activations(shift=-2.0, steps=80.0)
 # %% tags=["demo"] items="112"
 import os
 
+predict("N times 4: by which factor do the bytes of the scores grow?", "4", "8", "16")
 os.environ["KINETO_LOG_LEVEL"] = "99"  # the profiler writes no notes of its own
 
 

@@ -22,7 +22,7 @@
 # You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape but no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
 
 # %%
-from autograder.student import check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import threading
@@ -300,6 +300,9 @@ assert tuple(saved_bytes(halved)) == (7, 0), "None keeps nothing, a mask one byt
 # Now count what one forward pass of your own network keeps: eight layers of width 64, for several batch sizes. **Predict** the batch size at which the activations need more than the weights.
 
 # %% items="124"
+predict("From how many rows on do the activations need more than the weights?")
+
+
 def tanh_layers(count, width):
     """Square weights, and one function per layer."""
     generator = np.random.default_rng(0)
@@ -390,6 +393,9 @@ Function.saved_tensors = property(saved_tensors)
 # The first two hooks only print. **Predict** the order in which the arrays come back.
 
 # %% items="gap:saved_tensor_hooks"
+predict("In which order do the arrays come back?", "as they were packed", "the last one first")
+
+
 def look_in(array):
     print("  pack  ", array)
     return array
@@ -445,6 +451,12 @@ def in_one_node(function, x):
     return OneNode.apply(x, function=function)
 
 
+predict(
+    "What is the gradient of the weight if the input is data?",
+    "the right one",
+    "None",
+    "an error",
+)
 for way in (plain, in_one_node):
     found = [weight_gradient(way, answer) for answer in (True, False)]
     print(f"input requires grad: {found[0]}   input is data: {found[1]}")
@@ -952,6 +964,9 @@ plot_hills({title: watched_step(length) for title, length in lengths.items()})
 # Sixteen layers each save one array of the same size. How many arrays are alive at the peak, if the segments have `k` layers each? The input of each segment is kept the whole time, except that of the first, which is data. The `k` arrays of one segment are alive for a while. **Predict** the best `k`.
 
 # %% items="F39"
+predict("Sixteen layers: what is the best length of a segment?")
+
+
 def most_alive(depth, length):
     """Arrays alive at the peak: the borders, and one segment."""
     borders = -(-depth // length) - 1
@@ -1106,6 +1121,7 @@ def one_step(length, depth=16, width=48, rows=100):
     return counts
 
 
+predict("How many times the multiplications does a whole step need?")
 without, with_checkpoints = one_step(0), one_step(4)
 for name, count in without.items():
     print(f"{name:15s} {count:9d} and {with_checkpoints[name]:9d}", end="   ")

@@ -25,7 +25,7 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for NumPy, which is not loaded yet: see *Further*
 
 # %%
-from autograder.student import hints, quiz, start_lesson
+from autograder.student import hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import math
@@ -76,6 +76,7 @@ print(f"\n{len(text)} letters, {len(letters)} different ones: {''.join(letters)!
 # The task: guess the next letter. You can guess without a network. You can always guess the most frequent letter. A table of pairs tells you which letter follows the *last* one most often. And a reader who knows the rules can be wrong in only two places per line. **Predict** the share of right guesses for each of the three on a new diary.
 
 # %% tags=["demo"]
+predict("Which share do the three ways guess right?")
 encode, decode = coder(letters)  # from a text to an array of numbers, and back
 known, unknown, line_end = encode(text), encode(held_out), encode("\n")[0]
 print_guesses(known, unknown, line_end)
@@ -100,6 +101,12 @@ start_lesson()
 # A network needs numbers that training can change a little, and a letter is not such a number. So each letter gets a row of a table, and training changes the row. An *embedding* looks up rows. A batch contains most letters many times. **Predict** two gradients of a row that is looked up three times: the one from your engine, and the one from the tempting `gradient[ids] += ...`.
 
 # %%
+predict(
+    "What does the tempting line give for a row that is looked up three times?",
+    "three times the gradient",
+    "the gradient once",
+    "an error",
+)
 table = MiniTensor(np.zeros((4, 2)), requires_grad=True)
 ids = np.array([2, 0, 2, 2])
 arriving = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]])
@@ -260,6 +267,13 @@ class Embedding(Module):
 # Compare the layer with PyTorch's. Then train it: in the first step all letters occur, in the second only letter 0. **Predict** for SGD and Adam which rows the *second* step moves.
 
 # %% tags=["demo"]
+predict(
+    "Which optimizer moves rows other than 0 in the second step?",
+    "SGD",
+    "Adam",
+    "both",
+    "neither",
+)
 print(f"difference of the gradients: {compare_embeddings(Embedding(4, 2)):.1e}")
 
 for kind in (SGD, Adam):
@@ -282,6 +296,15 @@ for kind in (SGD, Adam):
 # Batch normalization, in lesson 11, took the mean and the variance of each column over the rows of a batch. *Layer normalization* takes them for each row over its own entries. **Predict** for both: how does the result for the first row change when **another** row changes, in training and in evaluation?
 
 # %%
+predict(
+    "For which norm does row 0 change when another row changes?",
+    "batch norm",
+    "layer norm",
+    "both",
+    "neither",
+)
+
+
 class RowNorm(Module):
     """What layer normalization does, in plain NumPy and without parameters."""
 
@@ -456,6 +479,9 @@ for offset in (0.0, 1e6):
 # There are two problems. The first is size. **Predict** how the largest of 20 weights changes as the queries and keys get longer. Their entries are random, of size 1.
 
 # %%
+predict("What does the largest of 20 weights tend to as the keys get longer?", "1/20", "1/2", "1")
+
+
 def softmax_of(scores):
     raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return raised / raised.sum(axis=-1, keepdims=True)
@@ -476,6 +502,7 @@ for length in (4, 16, 64, 256):
 # The second problem is time. Position 3 is trained to guess letter 4. If it can look at position 4, it does not have to guess. So position `t` may look only at the positions up to `t`: attention is **causal**. **Predict** which of two ways to enforce this is right: set the forbidden *weights* to 0, or set the forbidden *scores* to minus infinity before the softmax?
 
 # %%
+predict("Which way is right?", "weights to 0", "scores to minus infinity", "both")
 scores = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 5.0], [1.0, 1.0, 1.0]])
 allowed = np.tril(np.ones((3, 3), dtype=bool))
 for name, weights in (
@@ -658,6 +685,7 @@ explore(attention(q, k, v)[0].sum())
 # Splitting changes the axes: from `(rows, length, heads * size)` to `(rows, heads, length, size)`. `reshape` alone can make an array of that shape. **Predict** what it puts into head 0.
 
 # %%
+predict("Does reshape alone put only entries of head 0 into head 0?", "yes", "no")
 marks = np.array([[["p0 h0", "p0 h1"], ["p1 h0", "p1 h1"], ["p2 h0", "p2 h1"]]])  # position, head
 print("reshape alone:", marks.reshape(2, 3).tolist())
 print("reshape, then transpose:", marks.reshape(3, 2).T.tolist())
@@ -817,6 +845,12 @@ for position in range(6):
 # A Transformer block has two halves. Attention moves information between positions; a small network of two linear layers then works on each position separately. Each half gets the normalized `x`, and its result is **added** to `x`. So there is a path around each half. **Predict** the size of the gradient at the input of 30 layers, with the path around each layer and without.
 
 # %%
+predict(
+    "How large is the gradient at the input without the path?",
+    "about 1",
+    "about 1e-3",
+    "below 1e-6",
+)
 manual_seed(3)
 layers = [Sequential(LinearLayer(16, 16), GELU("tanh")) for _ in range(30)]
 for name, way in (("around", lambda x, layer: x + layer(x)), ("through", lambda x, layer: layer(x))):
@@ -1062,6 +1096,7 @@ print("a text before training:", repr(greedy_text("\n", 60)))
 # Now both models get the same 160 batches. Two libraries round differently, and each step depends on the one before. **Predict** the largest relative difference of the two curves after 160 steps: 1e-15, 1e-9, 1e-3?
 
 # %% tags=["demo"]
+predict("What is the largest relative difference after 160 steps?", "1e-15", "1e-9", "1e-3")
 optimizer_torch = torch.optim.Adam(model_torch.parameters(), lr=0.01)
 losses, losses_torch = [], []
 for x, y in batches(known, 24, count=160):
@@ -1255,6 +1290,12 @@ progress()
 # `greedy_text` always takes the most likely letter. A model's text is more varied if you **draw** the letter, with the probabilities that the scores give. The **temperature** divides the scores before the softmax. **Predict** the three rows: what does a low temperature do, and a high one?
 
 # %%
+predict(
+    "What does a low temperature do?",
+    "always the most likely letter",
+    "all letters alike",
+    "nothing",
+)
 print("scores              ", [2.0, 1.0, 0.0])
 for temperature in (0.1, 1.0, 10.0):
     chances = softmax_of(np.array([2.0, 1.0, 0.0]) / temperature)
@@ -1520,6 +1561,14 @@ for look in ("back", "everywhere", "nowhere"):
 # The first layer and the last both have a row for each letter, and many models use one parameter for both. Then two gradients arrive at it: a scatter-add from the lookup, and a matrix from the product at the end. **Predict** what your engine does with them.
 
 # %% tags=["demo"]
+predict(
+    "What does your engine do with the two gradients?",
+    "it adds them",
+    "it keeps the last",
+    "it raises an error",
+)
+
+
 def tables(tied):
     """A small model after one backward: its number of parameters, and the gradients of both tables."""
     manual_seed(5)
@@ -1677,6 +1726,7 @@ print(f"optimizer {times['the optimizer']:.1f} ms, {len(nodes)} nodes")
 # Look at `Pow`. Two of its calls are the `self**3` in the tanh form of GELU, the others the square roots in the norms. Take the third power of as many numbers as the activation gets. **Predict** how much longer it takes than a square, and whether the signs matter.
 
 # %% tags=["demo"]
+predict("How many times as long as a square does the third power take?")
 hidden = np.random.default_rng(0).normal(size=(16 * 24, 128))
 print("          both signs   positive only")
 for name, compute in (

@@ -166,6 +166,18 @@ def test_what_comes_next_is_the_first_thing_that_is_not_done_and_not_optional(tm
     assert "not started  Exercise 2: log (optional)" in progress_of(tmp_path / "01_first").text()
 
 
+def test_a_lesson_that_is_begun_has_a_line_at_its_top(tmp_path: Path, monkeypatch, capsys) -> None:
+    tests = [code("power", SOLVED), code("t1", "", PASSED, 2), code("log", STUB), code("t2", "", None, 2)]
+    write(tmp_path, "01_first", markdown("### Exercise 1: power"), *tests)
+    write(tmp_path, "02_second", markdown("### Exercise 1: power"), *tests[2:])
+    for lesson, shown in (("01_first", "This lesson so far: 1 of 2 exercises done."), ("02_second", "")):
+        monkeypatch.chdir(tmp_path / lesson)
+        progress(short=True)
+        printed = capsys.readouterr().out
+        assert printed.startswith(shown)
+        assert bool(printed) == bool(shown)
+
+
 def test_from_the_folder_of_all_lessons_it_works_too(tmp_path: Path) -> None:
     folder = tmp_path / "lessons"
     folder.mkdir()

@@ -1,0 +1,40 @@
+"""The predictions that lessons ask for: below a text that says so, and each with a question of its own."""
+
+import ast
+
+import pytest
+
+from autograder.lessons.build.text import read_lesson
+from tests.course.planting import LESSONS
+
+ASKING = [path.stem for path in sorted(LESSONS.glob("*.py")) if "\npredict(" in path.read_text(encoding="utf-8")]
+
+
+def asked_in(lesson):
+    """The questions of a lesson in order, each with the options and the text that stands above its cell."""
+    text, found = "", []
+    for cell in read_lesson(LESSONS / f"{lesson}.py"):
+        if cell.kind == "markdown":
+            text = cell.source
+            continue
+        for line in ast.parse(cell.source).body if "predict(" in cell.source else ():
+            if isinstance(line, ast.Expr) and getattr(getattr(line.value, "func", None), "id", "") == "predict":
+                question, *options = map(ast.literal_eval, line.value.args)
+                found.append((question, options, text))
+    return found
+
+
+def test_the_first_lessons_ask():
+    assert {"01", "02", "03", "04", "05", "06"} <= {lesson[:2] for lesson in ASKING}
+
+
+@pytest.mark.parametrize("lesson", ASKING)
+def test_predictions_are_asked_for_in_the_text_and_kept_apart(lesson):
+    asked = asked_in(lesson)
+    assert asked
+    questions = [question for question, _, _ in asked]
+    assert len(set(questions)) == len(questions), "predictions are kept by their questions"
+    for question, options, text in asked:
+        assert "redict" in text, f"the text above does not ask: {question}"
+        assert len(options) != 1
+        assert len(set(options)) == len(options)
