@@ -35,6 +35,7 @@ from autograder.student import (
     quiz,
 )
 
+# %%
 progress(short=True)
 
 # %%
