@@ -1548,8 +1548,8 @@ for look in ("back", "everywhere", "nowhere"):
     optimizer_torch = torch.optim.Adam(network.parameters(), lr=0.01)
     found = [torch_step(network, optimizer_torch, x, y) for x, y in batches(known, 24, count=110)]
     with torch.no_grad():
-        predict = lambda ids: network(torch.tensor(ids)).numpy()
-        guessed, right_letters = last_guesses(predict, unknown, 24)
+        guess = lambda ids: network(torch.tensor(ids)).numpy()
+        guessed, right_letters = last_guesses(guess, unknown, 24)
     print(f"{look:12s} {np.mean(found[-10:]):14.3f} {(guessed == right_letters).mean():24.1%}")
 
 # %% [markdown]
