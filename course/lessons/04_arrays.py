@@ -28,6 +28,7 @@ import time
 from autograder.student import between, check_function, check_gradients, hints, positive
 from autograder.student import predict, progress, quiz
 
+# %%
 progress(short=True)
 
 # %% tags=["demo"]
